@@ -1,0 +1,82 @@
+//! The filters of the command line, as in `pg_waldump`: together they are AND.
+
+use crate::scan::record::{Record, Select};
+use crate::wal::block::{BlockRef, RelFileLocator};
+
+/// What a record must be to be counted; empty fields let everything pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// One of these resource managers.
+    pub rmgrs: Vec<u8>,
+    /// One of these record names, in any case, with the resource manager (`Heap/UPDATE`) or
+    /// without.
+    pub records: Vec<String>,
+    /// This xid in the record header.
+    pub xid: Option<u32>,
+    /// A block reference to this relation.
+    pub relation: Option<RelFileLocator>,
+    /// A block reference to this block.
+    pub block: Option<u32>,
+    /// A block reference to this fork.
+    pub fork: Option<u8>,
+    /// A block reference into this database.
+    pub database: Option<u32>,
+    /// At least one image.
+    pub full_page: bool,
+}
+
+impl Filters {
+    /// Whether every record passes.
+    pub fn is_empty(&self) -> bool {
+        *self == Filters::default()
+    }
+
+    fn has_block_filter(&self) -> bool {
+        self.relation.is_some()
+            || self.block.is_some()
+            || self.fork.is_some()
+            || self.database.is_some()
+    }
+
+    /// Relation, block and fork must meet in one block reference.
+    fn accepts_block(&self, block: &BlockRef) -> bool {
+        self.relation.is_none_or(|relation| block.relation == relation)
+            && self.block.is_none_or(|number| block.block == number)
+            && self.fork.is_none_or(|fork| block.fork == fork)
+            && self.database.is_none_or(|database| block.relation.database == database)
+    }
+
+    fn accepts_name(&self, record: &Record<'_>) -> bool {
+        let record_type = record.record_type();
+        let name = record_type.name(record.version);
+        let rmgr = crate::wal::rmgr::name(record_type.rmgr);
+        self.records.iter().any(|wanted| match wanted.split_once('/') {
+            Some((of, record)) => rmgr.eq_ignore_ascii_case(of) && name.eq_ignore_ascii_case(record),
+            None => name.eq_ignore_ascii_case(wanted),
+        })
+    }
+}
+
+impl Select for Filters {
+    fn accepts(&self, record: &Record<'_>) -> bool {
+        let header = &record.header;
+        if !self.rmgrs.is_empty() && !self.rmgrs.contains(&header.rmgr) {
+            return false;
+        }
+        if self.xid.is_some_and(|xid| xid != header.xid) {
+            return false;
+        }
+        if self.full_page && record.parts.fpi_count == 0 {
+            return false;
+        }
+        if !self.records.is_empty() && !self.accepts_name(record) {
+            return false;
+        }
+        if !self.has_block_filter() {
+            return true;
+        }
+        let mut found = false;
+        record.for_each_block(|block| found |= self.accepts_block(block));
+        found
+    }
+}

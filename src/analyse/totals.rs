@@ -1,0 +1,183 @@
+//! Counts and bytes by record type, in a dense table: no hashing, no allocation a record.
+
+use crate::scan::record::{Observe, Record};
+use crate::wal::rmgr::RecordType;
+
+/// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Records.
+    pub count: u64,
+    /// Total length, images included.
+    pub total_bytes: u64,
+    /// Stored images.
+    pub fpi_bytes: u64,
+    /// Main data.
+    pub main_data_bytes: u64,
+    /// Block data.
+    pub block_data_bytes: u64,
+    /// How many images.
+    pub fpi_count: u64,
+    /// How many records with at least one.
+    pub fpi_records: u64,
+    /// How many images are stored for consistency checking only.
+    pub fpi_check_count: u64,
+    /// Their bytes.
+    pub fpi_check_bytes: u64,
+    /// Stored bytes of images that are not compressed.
+    pub raw_fpi_bytes: u64,
+    /// How many images are compressed.
+    pub compressed_count: u64,
+    /// Holes of the compressed images.
+    pub compressed_hole_bytes: u64,
+}
+
+impl Totals {
+    /// Total length without images: what the record itself takes.
+    pub fn record_bytes(&self) -> u64 {
+        self.total_bytes - self.fpi_bytes
+    }
+
+    /// Record headers, block headers, image headers.
+    pub fn header_bytes(&self) -> u64 {
+        self.record_bytes() - self.main_data_bytes - self.block_data_bytes
+    }
+
+    /// How many images are replayed.
+    pub fn fpi_apply_count(&self) -> u64 {
+        self.fpi_count - self.fpi_check_count
+    }
+
+    /// What the images would be uncompressed, with data pages of `page_bytes`.
+    pub fn uncompressed_fpi_bytes(&self, page_bytes: u32) -> u64 {
+        let whole = self.compressed_count * u64::from(page_bytes);
+        self.raw_fpi_bytes + whole.saturating_sub(self.compressed_hole_bytes)
+    }
+
+    #[inline(always)]
+    fn count_record(&mut self, record: &Record<'_>) {
+        let parts = &record.parts;
+        self.count += 1;
+        self.total_bytes += u64::from(record.header.total_bytes);
+        self.main_data_bytes += u64::from(parts.main_data_bytes);
+        self.block_data_bytes += u64::from(parts.block_data_bytes);
+        if parts.fpi_count > 0 {
+            self.count_images(record);
+        }
+    }
+
+    #[inline(always)]
+    fn count_images(&mut self, record: &Record<'_>) {
+        let parts = &record.parts;
+        self.fpi_bytes += u64::from(parts.fpi_bytes);
+        self.fpi_count += u64::from(parts.fpi_count);
+        self.fpi_records += 1;
+        self.fpi_check_count += u64::from(parts.fpi_check_count);
+        self.fpi_check_bytes += u64::from(parts.fpi_check_bytes);
+        self.raw_fpi_bytes += u64::from(parts.raw_fpi_bytes);
+        self.compressed_count += u64::from(parts.compressed_count);
+        self.compressed_hole_bytes += u64::from(parts.compressed_hole_bytes);
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Totals) {
+        self.count += other.count;
+        self.total_bytes += other.total_bytes;
+        self.fpi_bytes += other.fpi_bytes;
+        self.main_data_bytes += other.main_data_bytes;
+        self.block_data_bytes += other.block_data_bytes;
+        self.fpi_count += other.fpi_count;
+        self.fpi_records += other.fpi_records;
+        self.fpi_check_count += other.fpi_check_count;
+        self.fpi_check_bytes += other.fpi_check_bytes;
+        self.raw_fpi_bytes += other.raw_fpi_bytes;
+        self.compressed_count += other.compressed_count;
+        self.compressed_hole_bytes += other.compressed_hole_bytes;
+    }
+}
+
+/// Rows of the built-in resource managers: more ids than any release has.
+const BUILT_IN: usize = 32;
+const SLOTS: usize = 16;
+const FIRST_CUSTOM: usize = 128;
+
+/// Totals by record type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordTable {
+    built_in: Box<[Totals; BUILT_IN * SLOTS]>,
+    /// Rows of extensions' resource managers, made when the first such record comes.
+    custom: Vec<Totals>,
+    /// The size of data pages, as an image without hole and compression tells it; else 0.
+    page_bytes: u32,
+}
+
+impl Default for RecordTable {
+    fn default() -> RecordTable {
+        let built_in = Box::new([Totals::default(); BUILT_IN * SLOTS]);
+        RecordTable { built_in, custom: Vec::new(), page_bytes: 0 }
+    }
+}
+
+impl RecordTable {
+    /// The size of data pages if an image tells it.
+    pub fn page_bytes(&self) -> Option<u32> {
+        (self.page_bytes > 0).then_some(self.page_bytes)
+    }
+
+    /// All types with at least one record, by resource manager and slot.
+    pub fn rows(&self) -> impl Iterator<Item = (RecordType, &Totals)> {
+        let built_in = self.built_in.iter().enumerate();
+        let custom = self.custom.iter().enumerate().map(|(i, row)| (i + FIRST_CUSTOM * SLOTS, row));
+        built_in.chain(custom).filter(|(_, row)| row.count > 0).map(|(index, row)| {
+            let record = RecordType { rmgr: (index / SLOTS) as u8, slot: (index % SLOTS) as u8 };
+            (record, row)
+        })
+    }
+
+    /// The sums over all types for which `wanted` holds.
+    pub fn sum(&self, wanted: impl Fn(RecordType) -> bool) -> Totals {
+        let mut sum = Totals::default();
+        self.rows().filter(|(record, _)| wanted(*record)).for_each(|(_, row)| sum.add(row));
+        sum
+    }
+
+    /// Adds `totals` to the row of a type: for tables that do not come from WAL.
+    pub fn add(&mut self, record: RecordType, totals: &Totals) {
+        self.row(record).add(totals);
+    }
+
+    #[inline(always)]
+    fn row(&mut self, record: RecordType) -> &mut Totals {
+        let index = usize::from(record.rmgr) * SLOTS + usize::from(record.slot & 15);
+        match self.built_in.get_mut(index) {
+            Some(row) => row,
+            None => custom_row(&mut self.custom, index),
+        }
+    }
+}
+
+/// The row of an extension's type. Ids between the built-in ones and 128 do not exist: the
+/// reader refuses them.
+#[cold]
+fn custom_row(custom: &mut Vec<Totals>, index: usize) -> &mut Totals {
+    if custom.is_empty() {
+        custom.resize((256 - FIRST_CUSTOM) * SLOTS, Totals::default());
+    }
+    let index = index.saturating_sub(FIRST_CUSTOM * SLOTS);
+    &mut custom[index.min((256 - FIRST_CUSTOM) * SLOTS - 1)]
+}
+
+impl Observe for RecordTable {
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        self.page_bytes = self.page_bytes.max(record.parts.page_bytes);
+        self.row(record.record_type()).count_record(record);
+    }
+
+    fn merge(&mut self, later: RecordTable) {
+        self.page_bytes = self.page_bytes.max(later.page_bytes);
+        for (record, totals) in later.rows() {
+            self.add(record, totals);
+        }
+    }
+}

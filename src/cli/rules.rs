@@ -1,0 +1,28 @@
+//! `walstat rules`: the advice rules, with thresholds and sources.
+
+use super::args::nearest;
+use super::output::write_to;
+use super::{Failure, Outcome};
+use crate::report::advice::{RULES, Rule};
+
+/// Lists the rules, or explains one.
+pub fn run(id: Option<&str>) -> Result<Outcome, Failure> {
+    let Some(id) = id else {
+        write_to(None, |out| {
+            RULES.iter().try_for_each(|rule| writeln!(out, "{:<22}{}", rule.id, rule.summary))
+        })?;
+        return Ok(Outcome::Done);
+    };
+    let rule = RULES.iter().find(|rule| rule.id == id).ok_or_else(|| {
+        let near = nearest(id, RULES.iter().map(|rule| rule.id));
+        Failure::Usage(format!("no rule is called \"{id}\"{near}"))
+    })?;
+    write_to(None, |out| writeln!(out, "{}\n\n{}", rule.id, explanation(rule)))?;
+    Ok(Outcome::Done)
+}
+
+/// The doc comment of the rule's file.
+fn explanation(rule: &Rule) -> String {
+    let lines = rule.text.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}

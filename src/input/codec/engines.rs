@@ -1,0 +1,242 @@
+//! The codecs that decode from slice to slice, as [`Engine`]s: gzip, bzip2,
+//! the LZMA family and brotli. zstd has a file of its own.
+#![forbid(unsafe_code)]
+
+use super::pump::{Engine, Failure, Next, Progress, Step};
+use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
+use liblzma::stream::{Action, Error as LzmaError, Status as LzmaStatus, Stream};
+use std::io;
+
+/// The most memory that a stream of the LZMA family may ask for: a dictionary
+/// of 128 MiB and what liblzma needs beside it.
+const LZMA_MEMORY_LIMIT: u64 = 130 << 20;
+
+pub(super) struct Gzip(flate2::Decompress);
+
+impl Gzip {
+    pub(super) fn new() -> Self {
+        Gzip(flate2::Decompress::new_gzip(15))
+    }
+}
+
+impl Engine for Gzip {
+    const NAME: &'static str = "gzip";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        let before = (self.0.total_in(), self.0.total_out());
+        let result = self
+            .0
+            .decompress(input, output, flate2::FlushDecompress::None);
+        let state = match result {
+            Ok(flate2::Status::StreamEnd) => Ok(Progress::Ended),
+            Ok(_) => Ok(Progress::Going),
+            // An error behind good bytes is told at the next call, and by then
+            // only as "repeated call with bad state".
+            Err(error) => {
+                let known = error.message().filter(|text| !text.ends_with("bad state"));
+                let what = known.unwrap_or("damaged stream");
+                Err(Failure::bad(&format!("gzip: {what}")))
+            }
+        };
+        let after = (self.0.total_in(), self.0.total_out());
+        step(before, after, state)
+    }
+
+    /// Members follow each other; zeros behind the last one are padding, as
+    /// gzip itself holds.
+    fn next(&mut self, first: u8) -> io::Result<Next> {
+        match first {
+            0x1F => {
+                *self = Gzip::new();
+                Ok(Next::Stream)
+            }
+            0 => Ok(Next::Padding),
+            _ => Ok(Next::Garbage),
+        }
+    }
+}
+
+pub(super) struct Bzip2(bzip2::Decompress);
+
+impl Bzip2 {
+    pub(super) fn new() -> Self {
+        Bzip2(bzip2::Decompress::new(false))
+    }
+}
+
+impl Engine for Bzip2 {
+    const NAME: &'static str = "bzip2";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        let before = (self.0.total_in(), self.0.total_out());
+        let state = match self.0.decompress(input, output) {
+            Ok(bzip2::Status::StreamEnd) => Ok(Progress::Ended),
+            Ok(bzip2::Status::MemNeeded) => Err(Failure::bad("bzip2: out of memory")),
+            Ok(_) => Ok(Progress::Going),
+            Err(bzip2::Error::DataMagic) => Err(Failure::bad("bzip2: not the start of a stream")),
+            Err(_) => Err(Failure::bad("bzip2: damaged block or checksum mismatch")),
+        };
+        let after = (self.0.total_in(), self.0.total_out());
+        step(before, after, state)
+    }
+
+    fn next(&mut self, first: u8) -> io::Result<Next> {
+        match first {
+            b'B' => {
+                *self = Bzip2::new();
+                Ok(Next::Stream)
+            }
+            _ => Ok(Next::Garbage),
+        }
+    }
+}
+
+/// xz. Streams follow each other, with zeros between and behind.
+pub(super) struct Xz(Stream);
+
+impl Xz {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Xz(Stream::new_stream_decoder(LZMA_MEMORY_LIMIT, 0)?))
+    }
+}
+
+impl Engine for Xz {
+    const NAME: &'static str = "xz";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        lzma_step(&mut self.0, Self::NAME, input, output)
+    }
+
+    fn next(&mut self, first: u8) -> io::Result<Next> {
+        match first {
+            0xFD => {
+                *self = Xz::new()?;
+                Ok(Next::Stream)
+            }
+            0 => Ok(Next::Padding),
+            _ => Ok(Next::Garbage),
+        }
+    }
+}
+
+/// The stream that came before xz: a header without magic, then raw LZMA.
+pub(super) struct LzmaAlone(Stream);
+
+impl LzmaAlone {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(LzmaAlone(Stream::new_lzma_decoder(LZMA_MEMORY_LIMIT)?))
+    }
+}
+
+impl Engine for LzmaAlone {
+    const NAME: &'static str = "lzma";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        lzma_step(&mut self.0, Self::NAME, input, output)
+    }
+}
+
+/// lzip, whose members follow each other.
+pub(super) struct Lzip(Stream);
+
+impl Lzip {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Lzip(Stream::new_lzip_decoder(LZMA_MEMORY_LIMIT, 0)?))
+    }
+}
+
+impl Engine for Lzip {
+    const NAME: &'static str = "lzip";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        lzma_step(&mut self.0, Self::NAME, input, output)
+    }
+
+    fn next(&mut self, first: u8) -> io::Result<Next> {
+        match first {
+            b'L' => {
+                *self = Lzip::new()?;
+                Ok(Next::Stream)
+            }
+            _ => Ok(Next::Garbage),
+        }
+    }
+}
+
+fn lzma_step(stream: &mut Stream, name: &str, input: &[u8], output: &mut [u8]) -> Step {
+    let action = if input.is_empty() {
+        Action::Finish
+    } else {
+        Action::Run
+    };
+    let before = (stream.total_in(), stream.total_out());
+    let state = match stream.process(input, output, action) {
+        Ok(LzmaStatus::StreamEnd) => Ok(Progress::Ended),
+        Ok(_) => Ok(Progress::Going),
+        Err(error) => Err(Failure::bad(&format!("{name}: {}", lzma_text(&error)))),
+    };
+    step(before, (stream.total_in(), stream.total_out()), state)
+}
+
+fn lzma_text(error: &LzmaError) -> String {
+    match error {
+        LzmaError::MemLimit => format!(
+            "the stream needs a larger dictionary than the memory limit of {} MiB allows",
+            LZMA_MEMORY_LIMIT >> 20
+        ),
+        LzmaError::Mem => "out of memory".into(),
+        LzmaError::Data => "damaged stream or checksum mismatch".into(),
+        LzmaError::Format => "not the start of a stream".into(),
+        LzmaError::Options => "the stream uses options that liblzma does not know".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Brotli with the windows of RFC 7932, which end at 16 MiB; the large ones
+/// (up to 1 GiB) are refused.
+pub(super) struct Brotli(Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>);
+
+impl Brotli {
+    pub(super) fn new() -> Self {
+        let alloc = StandardAlloc::default;
+        Brotli(Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())))
+    }
+}
+
+impl Engine for Brotli {
+    const NAME: &'static str = "brotli";
+
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
+        let (mut input_left, mut output_left) = (input.len(), output.len());
+        let (mut consumed, mut produced, mut total) = (0, 0, 0);
+        let result = BrotliDecompressStream(
+            &mut input_left,
+            &mut consumed,
+            input,
+            &mut output_left,
+            &mut produced,
+            output,
+            &mut total,
+            &mut self.0,
+        );
+        let state = match result {
+            BrotliResult::ResultSuccess => Ok(Progress::Ended),
+            BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => Ok(Progress::Going),
+            BrotliResult::ResultFailure => Err(Failure::bad("brotli: damaged stream")),
+        };
+        Step {
+            consumed,
+            produced,
+            state,
+        }
+    }
+}
+
+/// A step as the difference of a codec's running totals of input and output.
+fn step(before: (u64, u64), after: (u64, u64), state: Result<Progress, Failure>) -> Step {
+    Step {
+        consumed: (after.0 - before.0) as usize,
+        produced: (after.1 - before.1) as usize,
+        state,
+    }
+}

@@ -1,0 +1,169 @@
+//! What all decoders share: failures that stay failures, and the loop that
+//! drives a codec which works from one slice into another ([`Engine`]).
+#![forbid(unsafe_code)]
+
+use std::io::{self, BufRead, ErrorKind, Read};
+
+/// Why a stream can't be read on. Kept, so that every later read says it again.
+pub(super) struct Failure {
+    kind: ErrorKind,
+    text: String,
+}
+
+pub(super) type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    /// The stream breaks the rules of its codec.
+    pub(super) fn bad(text: &str) -> Self {
+        Failure {
+            kind: ErrorKind::InvalidData,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The input ends before the stream does.
+    pub(super) fn cut_off(codec: &str) -> Self {
+        Failure {
+            kind: ErrorKind::UnexpectedEof,
+            text: format!("{codec}: the input ends in the middle of the stream"),
+        }
+    }
+
+    pub(super) fn to_error(&self) -> io::Error {
+        io::Error::new(self.kind, self.text.clone())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure {
+            kind: error.kind(),
+            text: error.to_string(),
+        }
+    }
+}
+
+/// What one call of [`Engine::step`] did.
+pub(super) struct Step {
+    /// Bytes of the input that were used up.
+    pub consumed: usize,
+    /// Bytes of the output that were written, also when `state` is a failure.
+    pub produced: usize,
+    pub state: Outcome<Progress>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The stream goes on.
+    Going,
+    /// The stream, or this one of several, is complete and verified.
+    Ended,
+}
+
+/// What may stand behind a complete stream.
+pub(super) enum Next {
+    Stream,
+    Padding,
+    Garbage,
+}
+
+/// A codec that decodes from slice to slice.
+pub(super) trait Engine {
+    const NAME: &'static str;
+
+    /// Decodes some of `input` into `output`, which is not empty. An empty
+    /// `input` means that there is no more.
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step;
+
+    /// Judges the first byte behind a complete stream, and makes ready for
+    /// another stream if that is one.
+    fn next(&mut self, _first: u8) -> io::Result<Next> {
+        Ok(Next::Garbage)
+    }
+}
+
+enum Phase {
+    Inside,
+    Between,
+    Failed(Failure),
+}
+
+/// The plain bytes of one stream after the other.
+pub(super) struct Pump<R, E> {
+    inner: R,
+    engine: E,
+    phase: Phase,
+}
+
+impl<R: BufRead, E: Engine> Pump<R, E> {
+    pub(super) fn new(inner: R, engine: E) -> Self {
+        Pump {
+            inner,
+            engine,
+            phase: Phase::Inside,
+        }
+    }
+
+    /// Looks at what follows a complete stream; `false` if nothing does.
+    fn enter_next(&mut self) -> io::Result<bool> {
+        loop {
+            let Some(&first) = self.inner.fill_buf()?.first() else {
+                return Ok(false);
+            };
+            match self.engine.next(first)? {
+                Next::Stream => {
+                    self.phase = Phase::Inside;
+                    return Ok(true);
+                }
+                Next::Padding => self.inner.consume(1),
+                Next::Garbage => {
+                    let name = E::NAME;
+                    return Err(self.fail(Failure::bad(&format!(
+                        "{name}: something else follows the end of the stream"
+                    ))));
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) -> io::Error {
+        let error = failure.to_error();
+        self.phase = Phase::Failed(failure);
+        error
+    }
+}
+
+impl<R: BufRead, E: Engine> Read for Pump<R, E> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if let Phase::Failed(failure) = &self.phase {
+                return Err(failure.to_error());
+            }
+            if matches!(self.phase, Phase::Between) && !self.enter_next()? {
+                return Ok(0);
+            }
+            let input = self.inner.fill_buf()?;
+            let at_end = input.is_empty();
+            let step = self.engine.step(input, out);
+            self.inner.consume(step.consumed);
+            match step.state {
+                Ok(Progress::Going) if step.produced > 0 || step.consumed > 0 => {}
+                Ok(Progress::Going) if at_end => {
+                    return Err(self.fail(Failure::cut_off(E::NAME)));
+                }
+                Ok(Progress::Going) => {
+                    let name = E::NAME;
+                    return Err(self.fail(Failure::bad(&format!("{name}: the stream is stuck"))));
+                }
+                Ok(Progress::Ended) => self.phase = Phase::Between,
+                Err(failure) => self.phase = Phase::Failed(failure),
+            }
+            if step.produced > 0 {
+                return Ok(step.produced);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What one file is: its first bytes looked at, never its name alone.
+
+use super::codec::Codec;
+use super::recognise::{Content, recognise};
+use super::source::Source;
+use crate::wal::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
+use crate::wal::version::{Magic, Version};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are enough to recognise anything.
+const HEAD_BYTES: usize = 512;
+
+/// The first page of a segment, as far as its header tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstPage {
+    /// The header.
+    pub header: PageHeader,
+    /// What the first page of a segment adds.
+    pub long: LongHeader,
+}
+
+/// A file that may be a segment.
+#[derive(Debug)]
+pub struct Probe {
+    /// Where its bytes are.
+    pub source: Source,
+    /// Its length, if it is not compressed.
+    pub raw_bytes: Option<u64>,
+    /// Its first page, or why it is none.
+    pub first_page: Result<FirstPage, NotWal>,
+}
+
+/// Why a file is not a segment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotWal {
+    /// No byte in it.
+    #[error("the file is empty")]
+    Empty,
+    /// Too short for a page header.
+    #[error("{0} bytes are too short for a WAL page header (24 bytes)")]
+    Short(usize),
+    /// Never written.
+    #[error("only zeros where a WAL page header should be")]
+    Zeros,
+    /// Older than 9.5.
+    #[error("page magic 0x{0:04X} is of a PostgreSQL before 9.5, whose WAL has another format")]
+    TooOld(u16),
+    /// Newer than what is known.
+    #[error("page magic 0x{0:04X} is newer than PostgreSQL {1}, the newest release known")]
+    TooNew(u16, &'static str),
+    /// A development version.
+    #[error("page magic 0x{0:04X} is of a pre-release of PostgreSQL {1}, whose WAL may differ from the release's")]
+    PreRelease(u16, &'static str),
+    /// The other byte order.
+    #[error("page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server is not supported")]
+    ByteSwapped(u16, &'static str),
+    /// Anything else.
+    #[error("not PostgreSQL WAL: found 0x{0:04X} where a page magic (0xD087 to 0x{1:04X}) should be")]
+    Unknown(u16, u16),
+    /// A WAL page, but not the first of a segment.
+    #[error("begins in mid segment: a WAL page without the long header of a segment's first page")]
+    MidSegment,
+    /// Sizes that no server has.
+    #[error("the first page says {0}, which no server has (a 32-bit server's WAL is not supported)")]
+    Sizes(LongHeader),
+    /// Encrypted.
+    #[error("encrypted ({0}): decrypt it and pipe the bytes in")]
+    Encrypted(&'static str),
+    /// A format that is not read.
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
+    /// Cannot be read.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Looks at a file.
+pub fn probe(path: &Path) -> io::Result<Probe> {
+    let mut file = File::open(path)?;
+    let raw_bytes = file.metadata()?.len();
+    let head = read_head(&mut file)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let raw = |first_page| Probe {
+        source: Source::Raw(path.to_owned()),
+        raw_bytes: Some(raw_bytes),
+        first_page,
+    };
+    Ok(match recognise(&head, &name) {
+        Content::Compressed(codec) => probe_compressed(path, codec),
+        Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption.name()))),
+        Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format))),
+        Content::Tar => raw(Err(NotWal::Unsupported("tar"))),
+        Content::Plain => raw(first_page(&head)),
+    })
+}
+
+fn probe_compressed(path: &Path, codec: Codec) -> Probe {
+    let head = File::open(path)
+        .and_then(|file| codec.decoder(file))
+        .and_then(|mut decoder| read_head(&mut decoder));
+    let first_page = match head {
+        Ok(head) => first_page(&head),
+        Err(error) => Err(NotWal::Io(error.to_string())),
+    };
+    let source = Source::Compressed(PathBuf::from(path), codec);
+    Probe { source, raw_bytes: None, first_page }
+}
+
+fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    reader.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Judges the first bytes of a segment.
+pub fn first_page(head: &[u8]) -> Result<FirstPage, NotWal> {
+    if head.is_empty() {
+        return Err(NotWal::Empty);
+    }
+    let Some(header) = PageHeader::parse(head) else { return Err(NotWal::Short(head.len())) };
+    if head.iter().take(SHORT_HEADER_BYTES).all(|&b| b == 0) {
+        return Err(NotWal::Zeros);
+    }
+    let magic = header.magic;
+    match Magic::of(magic) {
+        Magic::Known(_) => {}
+        Magic::PreRelease(release) => return Err(NotWal::PreRelease(magic, release)),
+        Magic::TooOld => return Err(NotWal::TooOld(magic)),
+        Magic::TooNew => return Err(NotWal::TooNew(magic, Version::newest().name)),
+        Magic::ByteSwapped(version) => return Err(NotWal::ByteSwapped(magic, version.name)),
+        Magic::Unknown => return Err(NotWal::Unknown(magic, Version::newest().magic)),
+    }
+    if header.info & LONG_HEADER == 0 {
+        return Err(NotWal::MidSegment);
+    }
+    match LongHeader::parse(head) {
+        None => Err(NotWal::Short(head.len())),
+        Some(long) if !long.is_plausible() => Err(NotWal::Sizes(long)),
+        Some(long) => Ok(FirstPage { header, long }),
+    }
+}

@@ -1,0 +1,21 @@
+//! What is wrong with the WAL is not an error but a problem: it is reported, and reading goes
+//! on.
+
+use crate::wal::lsn::Lsn;
+
+/// Something wrong in the WAL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The kind, as the contract names it.
+    pub kind: &'static str,
+    /// Segment file; empty: to be found by the LSN.
+    pub segment: String,
+    /// Where.
+    pub lsn: Option<Lsn>,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// Bytes that were left out for it.
+    pub skipped_bytes: u64,
+}

@@ -1,0 +1,79 @@
+//! Numbers as people read them.
+
+const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+
+/// Bytes in PostgreSQL's units (1 kB = 1024 bytes), three significant digits: `3.42 MB`.
+pub fn human_bytes(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// A size that is a power of two, without decimals: `16 MB`.
+pub fn whole_bytes(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1 << 30 && b.is_multiple_of(1 << 30) => format!("{} GB", b >> 30),
+        b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MB", b >> 20),
+        b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} kB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+/// A count with its thousands apart: `2,431,391`.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A fraction in percent with two decimals; `–` if there is none.
+pub fn fraction(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |v| format!("{:.2} %", v * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_the_servers_units() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 kB"),
+            (999 << 10, "999 kB"),
+            (1000 << 10, "0.98 MB"),
+            (16 << 20, "16.0 MB"),
+            (396_361_728, "378 MB"),
+            (u64::MAX, "16384 PB"),
+        ] {
+            assert_eq!(human_bytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(2_431_391), "2,431,391");
+    }
+}

@@ -1,0 +1,31 @@
+//! Advice: rules that look at a report and may find something worth a change.
+//!
+//! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
+//! is silent, its evidence, what to do and at what price, when to ignore it, its source.
+
+mod rules;
+
+use super::model::{Finding, Report};
+
+/// An advice rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id: also its file's name.
+    pub id: &'static str,
+    /// What it looks at, in one sentence.
+    pub summary: &'static str,
+    /// Its file: the doc comment at the top explains it.
+    pub text: &'static str,
+    /// Looks at a report.
+    pub check: fn(&Report) -> Option<Finding>,
+}
+
+/// All rules, in the order in which their findings are told.
+pub const RULES: &[Rule] = &[rules::fpi_ratio::RULE, rules::hot_ratio::RULE, rules::write_amplification::RULE];
+
+/// What all rules find in `report`, worst first.
+pub fn findings(report: &Report) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| (rule.check)(report)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}

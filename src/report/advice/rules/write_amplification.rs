@@ -1,0 +1,73 @@
+//! What it looks at: all bytes of the records by those that are not images.
+//!
+//! Why it matters: it says how many times over the changes themselves were written. 20 is
+//! common on a server that was never tuned, below 3 was reached with longer checkpoint
+//! distances, fillfactor and compression together.
+//!
+//! What to do: as for `fpi-ratio`, all measures together.
+//!
+//! When to ignore it: as for `fpi-ratio`.
+//!
+//! Reference: Chen 2017.
+
+use super::{CHEN_2017, VOLUME_BYTES, recovery_price};
+use crate::report::advice::Rule;
+use crate::report::model::{Finding, Report, Severity};
+use std::collections::BTreeMap;
+
+/// Below this, little is left to win.
+const REACHABLE: f64 = 3.0;
+/// What a server shows that was never tuned.
+const UNTUNED: f64 = 20.0;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "write-amplification",
+    summary: "images multiply the bytes of the changes: 20 is common untuned, below 3 reachable",
+    text: include_str!("write_amplification.rs"),
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let times = report.ratios.write_amplification?;
+    if times < REACHABLE || report.totals.total_bytes < VOLUME_BYTES {
+        return None;
+    }
+    Some(Finding {
+        rule: RULE.id,
+        severity: if times < UNTUNED { Severity::Info } else { Severity::Warning },
+        title: format!("{times:.1} bytes are written for each byte of change"),
+        evidence: BTreeMap::from([
+            ("write_amplification", times),
+            ("untuned", UNTUNED),
+            ("reachable", REACHABLE),
+        ]),
+        advice: vec![
+            "checkpoint_timeout, max_wal_size and wal_compression together: below 3 is reachable"
+                .into(),
+        ],
+        side_effects: vec![recovery_price()],
+        ignore_when: "the server writes little, or the range begins right behind a checkpoint",
+        estimate: None,
+        source: CHEN_2017,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::model::sample;
+
+    #[test]
+    fn it_speaks_from_three_on_and_warns_from_twenty_on() {
+        let found = |times, total| {
+            let mut report = sample::report(0, total);
+            report.ratios.write_amplification = Some(times);
+            check(&report).map(|finding| finding.severity)
+        };
+        assert_eq!(found(20.0, 100 << 20), Some(Severity::Warning));
+        assert_eq!(found(3.0, 100 << 20), Some(Severity::Info));
+        assert_eq!(found(2.9, 100 << 20), None);
+        assert_eq!(found(20.0, 1 << 20), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! Closed books: every byte of the input stands under exactly one heading.
+//!
+//! The bytes of counted records are not here: the statistics have them.
+
+/// What a byte is, if it is not part of a counted record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Heading {
+    /// A record that the filters left out.
+    Filtered,
+    /// Alignment behind a record.
+    Padding,
+    /// A page header.
+    PageHeader,
+    /// The tail of a record that began before the range.
+    Continuation,
+    /// The rest of a segment behind an `XLOG_SWITCH`.
+    Switch,
+    /// A torn record that recovery replaced.
+    Overwritten,
+    /// The last record, which is not whole.
+    Incomplete,
+    /// Old content of a recycled segment.
+    Stale,
+    /// Never written.
+    Zero,
+    /// A second copy of a segment.
+    Duplicate,
+    /// Skipped because something in it is wrong.
+    Damaged,
+}
+
+/// How many headings there are.
+const HEADINGS: usize = Heading::Damaged as usize + 1;
+
+/// Bytes by heading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Books([u64; HEADINGS]);
+
+impl Books {
+    /// Bytes under `heading`.
+    pub fn get(&self, heading: Heading) -> u64 {
+        self.0[heading as usize]
+    }
+
+    /// Adds `bytes` under `heading`.
+    pub fn add(&mut self, heading: Heading, bytes: u64) {
+        self.0[heading as usize] += bytes;
+    }
+
+    /// Takes up to `bytes` out of `heading` and says how many there were to take.
+    pub fn take(&mut self, heading: Heading, bytes: u64) -> u64 {
+        let taken = bytes.min(self.get(heading));
+        self.0[heading as usize] -= taken;
+        taken
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Books) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, bytes)| *sum += bytes);
+    }
+
+    /// All bytes under all headings.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}

@@ -1,0 +1,121 @@
+//! What is wrong in the WAL, and where reading went on.
+//!
+//! A [`Gap`] opens where the next record should be and is not. If a valid record follows, it
+//! was damage; if nothing follows, it was the end (see [`super::ending`]).
+
+use super::books::Books;
+use crate::input::problem::Problem;
+use crate::wal::block::BodyFault;
+use crate::wal::lsn::Lsn;
+use crate::wal::page::PageFault;
+use crate::wal::record::HeaderFault;
+use crate::wal::version::Version;
+
+/// Why there is no valid record at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The page is not the page that should be there.
+    Page(PageFault),
+    /// The record header cannot be one.
+    Header(HeaderFault),
+    /// The checksum holds but the parts do not add up.
+    Body(BodyFault),
+    /// The record's checksum fails.
+    Checksum {
+        /// As computed.
+        found: u32,
+        /// As the record says.
+        expected: u32,
+    },
+    /// The page does not continue the record, or continues one that was not begun.
+    Continuation {
+        /// `xlp_rem_len` of the page, if it says that it continues a record.
+        found: Option<u32>,
+        /// Bytes still to come of the record begun earlier.
+        expected: Option<u32>,
+    },
+    /// The file ends inside a page or a record, or before the segment is full.
+    Cut,
+    /// The bytes could not be had: an I/O error, a broken compressed stream.
+    Unreadable(String),
+}
+
+/// A stretch of WAL without a valid record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// Where the record should be.
+    pub start: Lsn,
+    /// Where the reason was seen: the record itself, or a later page.
+    pub seen_at: Lsn,
+    /// The reason.
+    pub cause: Cause,
+    /// Bytes of the record at `start`, if its length can be believed.
+    pub record_bytes: Option<u32>,
+    /// What the bytes are, should this be the end.
+    pub counts: Books,
+    /// Whether old content follows in the segment where the gap starts.
+    pub stale_follows: bool,
+}
+
+impl Gap {
+    /// The problem that this gap is, reading having gone on behind it.
+    pub fn problem(&self, version: &Version) -> Problem {
+        let (expected, found) = self.cause.texts(self.seen_at, version);
+        let found = match self.seen_at == self.start {
+            true => found,
+            false => format!("{found} at {}", self.seen_at),
+        };
+        Problem {
+            kind: self.cause.kind(),
+            segment: String::new(),
+            lsn: Some(self.start),
+            expected,
+            found,
+            skipped_bytes: self.counts.total(),
+        }
+    }
+}
+
+impl Cause {
+    /// The kind of problem, as the contract names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Cause::Page(PageFault::Zero) => "zero_page",
+            Cause::Page(PageFault::Magic { .. }) => "page_magic",
+            Cause::Page(PageFault::Flags { .. }) => "page_flags",
+            Cause::Page(PageFault::Foreign { .. }) => "foreign_segment",
+            Cause::Page(PageFault::Address { .. }) => "page_address",
+            Cause::Page(PageFault::Timeline { .. }) => "page_timeline",
+            Cause::Header(HeaderFault::Length { found: 0 }) => "zero_hole",
+            Cause::Header(HeaderFault::Length { .. }) => "record_length",
+            Cause::Header(HeaderFault::Rmgr { .. }) => "rmgr",
+            Cause::Header(HeaderFault::Previous { .. }) => "prev_link",
+            Cause::Body(_) => "record_body",
+            Cause::Checksum { .. } => "checksum",
+            Cause::Continuation { .. } => "continuation",
+            Cause::Cut => "truncated",
+            Cause::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// What was expected and what was found at `lsn`.
+    fn texts(&self, lsn: Lsn, version: &Version) -> (String, String) {
+        match self {
+            Cause::Page(fault) => (fault.expected(lsn), fault.found()),
+            Cause::Header(fault) => (fault.expected(version), fault.found()),
+            Cause::Body(fault) => ("parts that add up to the record".into(), fault.to_string()),
+            Cause::Checksum { found, expected } => {
+                (format!("checksum 0x{expected:08X}"), format!("checksum 0x{found:08X}"))
+            }
+            Cause::Continuation { found, expected } => {
+                let text = |left: &Option<u32>| match left {
+                    Some(bytes) => format!("a page that continues a record by {bytes} bytes"),
+                    None => "a page that continues no record".into(),
+                };
+                (text(expected), text(found))
+            }
+            Cause::Cut => ("the rest of the segment".into(), "end of file".into()),
+            Cause::Unreadable(text) => ("readable bytes".into(), text.clone()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Every ending has a name. WAL has no end marker: reading stops at the first thing that is
+//! not a valid next record, and what that thing is tells why.
+
+use super::damage::{Cause, Gap};
+use super::run::Run;
+use crate::wal::lsn::Lsn;
+use crate::wal::page::{Geometry, LONG_HEADER_BYTES, PageFault};
+use crate::wal::record::{HeaderFault, RecordHeader};
+use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_SHUTDOWN};
+
+/// How the WAL ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndingKind {
+    /// At the end of the range, or with the last byte of the input.
+    Complete,
+    /// Behind the checkpoint of a clean shutdown.
+    Shutdown,
+    /// Zeros behind the last record.
+    Zeroed,
+    /// Old content of a recycled segment behind the last record.
+    Recycled,
+    /// The file ends before the segment is full.
+    PartialPage,
+    /// The last record is not whole.
+    IncompleteRecord,
+    /// The last segment was closed early.
+    Switch,
+    /// A torn record that recovery replaced, and nothing behind it.
+    Overwritten,
+    /// Where a newer timeline branches off.
+    TimelineSwitch,
+    /// Something is wrong with the last bytes.
+    Damage,
+}
+
+impl EndingKind {
+    /// The name in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndingKind::Complete => "complete",
+            EndingKind::Shutdown => "shutdown",
+            EndingKind::Zeroed => "zeroed",
+            EndingKind::Recycled => "recycled",
+            EndingKind::PartialPage => "partial_page",
+            EndingKind::IncompleteRecord => "incomplete_record",
+            EndingKind::Switch => "switch",
+            EndingKind::Overwritten => "overwritten",
+            EndingKind::TimelineSwitch => "timeline_switch",
+            EndingKind::Damage => "damage",
+        }
+    }
+
+    /// The ending in a sentence.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            EndingKind::Complete => "Ends with the last record of the range.",
+            EndingKind::Shutdown => "Ends with the checkpoint of a clean shutdown.",
+            EndingKind::Zeroed => {
+                "Ends with zeros behind the last record, as a running server leaves it."
+            }
+            EndingKind::Recycled => {
+                "Ends with the old content of a recycled segment behind the last record."
+            }
+            EndingKind::PartialPage => "Ends with the file, before its segment is full.",
+            EndingKind::IncompleteRecord => "Ends inside a record that is not whole yet.",
+            EndingKind::Switch => "Ends with a segment that was closed early (XLOG_SWITCH).",
+            EndingKind::Overwritten => "Ends behind a torn record that recovery replaced.",
+            EndingKind::TimelineSwitch => "Ends where a newer timeline branches off.",
+            EndingKind::Damage => "Ends in damage: what follows the last record is no normal end.",
+        }
+    }
+}
+
+/// How and where the WAL ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// How.
+    pub kind: EndingKind,
+    /// Where the next record would start.
+    pub lsn: Lsn,
+}
+
+/// A sector is written whole or not at all; only a record over two of them can be torn.
+const SECTOR_BYTES: u64 = 512;
+
+/// Names the ending of the last run that has records.
+pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
+    let next = run.last.map_or(run.start, |last| last.next);
+    if let Some(end) = run.range_end {
+        return Ending { kind: EndingKind::Complete, lsn: end.min(run.end) };
+    }
+    let last = run.last.map(|last| last.header);
+    let behind = |kind| match last {
+        Some(header) if header.is_switch() => EndingKind::Switch,
+        Some(header) if is_shutdown(&header) => EndingKind::Shutdown,
+        _ => kind,
+    };
+    match &run.tail {
+        None if run.ends_overwritten => Ending { kind: EndingKind::Overwritten, lsn: next },
+        None => Ending { kind: behind(EndingKind::Complete), lsn: next },
+        Some(gap) => {
+            let kind = match judge(gap, geometry) {
+                clean @ (EndingKind::Zeroed | EndingKind::Recycled) => behind(clean),
+                EndingKind::PartialPage => behind(EndingKind::PartialPage),
+                other => other,
+            };
+            Ending { kind, lsn: gap.start }
+        }
+    }
+}
+
+fn is_shutdown(header: &RecordHeader) -> bool {
+    header.rmgr == XLOG && header.info & 0xF0 == XLOG_CHECKPOINT_SHUTDOWN
+}
+
+/// What a gap with no valid record behind it is.
+fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
+    let in_record = gap.seen_at != gap.start;
+    let clean = if gap.stale_follows { EndingKind::Recycled } else { EndingKind::Zeroed };
+    match &gap.cause {
+        Cause::Page(fault) if is_leftover(fault, gap.seen_at, geometry) => match fault {
+            _ if in_record => EndingKind::IncompleteRecord,
+            PageFault::Zero => EndingKind::Zeroed,
+            _ => EndingKind::Recycled,
+        },
+        Cause::Header(HeaderFault::Length { found: 0 }) => clean,
+        Cause::Header(_) if may_be_old(gap.start, geometry) => EndingKind::Recycled,
+        Cause::Checksum { .. } if spans_sectors(gap) => EndingKind::IncompleteRecord,
+        Cause::Continuation { .. } => EndingKind::IncompleteRecord,
+        Cause::Cut if in_record && gap.seen_at.0.is_multiple_of(u64::from(geometry.page_bytes)) => {
+            EndingKind::IncompleteRecord
+        }
+        Cause::Cut => EndingKind::PartialPage,
+        _ => EndingKind::Damage,
+    }
+}
+
+/// Whether a page is what a server leaves ahead of its writing: zeros, or an older segment.
+fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
+    let segment = u64::from(geometry.segment_bytes);
+    match *fault {
+        PageFault::Zero => true,
+        PageFault::Address { found } => {
+            found < lsn && (lsn.0 - found.0).is_multiple_of(segment)
+        }
+        PageFault::Timeline { found, least, .. } => found < least,
+        _ => false,
+    }
+}
+
+/// Whether old content may begin here: at the head of a page or of a sector. Inside a page the
+/// server leaves zeros behind the last record.
+fn may_be_old(lsn: Lsn, geometry: &Geometry) -> bool {
+    let in_page = lsn.0 % u64::from(geometry.page_bytes);
+    in_page <= LONG_HEADER_BYTES as u64 || lsn.0.is_multiple_of(SECTOR_BYTES)
+}
+
+/// Whether the record at the head of the gap lies in more than one sector.
+fn spans_sectors(gap: &Gap) -> bool {
+    let bytes = u64::from(gap.record_bytes.unwrap_or(0));
+    gap.start.0 / SECTOR_BYTES != (gap.start.0 + bytes).saturating_sub(1) / SECTOR_BYTES
+}

@@ -1,0 +1,10 @@
+//! Floor 3, segments → records, in LSN order. Knows nothing of what is counted.
+
+pub mod books;
+pub mod damage;
+pub mod ending;
+pub mod outcome;
+pub mod parallel;
+pub mod reader;
+pub mod record;
+pub mod run;

@@ -1,0 +1,120 @@
+//! All runs of a scan put together: the books closed, the ending named, what is missing said.
+
+use super::books::{Books, Heading};
+use super::damage::Cause;
+use super::ending::{self, Ending, EndingKind};
+use super::record::Observe;
+use super::run::Run;
+use crate::input::discover::Plan;
+use crate::input::problem::Problem;
+use crate::wal::lsn::Lsn;
+
+/// The result of a scan.
+#[derive(Debug)]
+pub struct Outcome<O> {
+    /// Everything that is not in a counted record.
+    pub books: Books,
+    /// Bytes of the input, second copies included.
+    pub input_bytes: u64,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// How the WAL ends.
+    pub ending: Ending,
+    /// The first valid record in the range, before any filter.
+    pub first: Option<Lsn>,
+    /// Behind the last counted record.
+    pub counted_end: Option<Lsn>,
+    /// What was counted.
+    pub observer: O,
+}
+
+/// Puts the stretches of a scan together. `None` if there is no record in any of them.
+pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outcome<O>> {
+    let live = stretches.iter().rposition(|run| run.first.is_some())?;
+    let mut outcome = Outcome {
+        books: Books::default(),
+        input_bytes: plan.duplicate_bytes,
+        problems: plan.problems.clone(),
+        ending: Ending { kind: EndingKind::Complete, lsn: Lsn(0) },
+        first: None,
+        counted_end: None,
+        observer: O::default(),
+    };
+    outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
+    let mut before: Option<Lsn> = None;
+    for (index, run) in stretches.into_iter().enumerate() {
+        if let Some(end) = before.filter(|_| index <= live) {
+            outcome.problems.push(missing(plan, end, run.start));
+        }
+        before = Some(run.end);
+        outcome.take(plan, run, index < live, index == live);
+    }
+    for problem in &mut outcome.problems {
+        if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
+            problem.segment = plan.segment_name(lsn);
+        }
+    }
+    outcome.problems.sort_by_key(|problem| problem.lsn);
+    if plan.branch_point == Some(outcome.ending.lsn) {
+        outcome.ending.kind = EndingKind::TimelineSwitch;
+    }
+    Some(outcome)
+}
+
+impl<O: Observe> Outcome<O> {
+    /// Adds a stretch. `closed`: records follow in a later one, so an open end is damage;
+    /// `last`: the WAL ends in this one.
+    fn take(&mut self, plan: &Plan, mut run: Run<O>, closed: bool, last: bool) {
+        let version = plan.version();
+        if last {
+            self.ending = ending::name(&run, &plan.geometry);
+        }
+        if let Some(gap) = run.lead_gap.take() {
+            // Without a record behind it, it is only what lies behind the end.
+            if run.first.is_some() && gap.counts.total() > 0 {
+                run.problems.push(gap.problem(version));
+                run.books.add(Heading::Damaged, gap.counts.total());
+            } else {
+                run.books.merge(&gap.counts);
+            }
+        }
+        let cut_by_missing = run.tail.as_ref().is_some_and(|gap| {
+            gap.cause == Cause::Cut && gap.seen_at == run.end
+        });
+        if closed && cut_by_missing {
+            // The missing segment is the problem, not the record that runs into it.
+            if let Some(gap) = run.tail.take() {
+                run.books.add(Heading::Damaged, gap.counts.total());
+            }
+        } else if closed || (last && self.ending.kind == EndingKind::Damage) {
+            run.close_tail(version);
+        } else if let Some(gap) = run.tail.take() {
+            run.books.merge(&gap.counts);
+        }
+        self.books.merge(&run.lead);
+        self.books.merge(&run.books);
+        self.input_bytes += run.input_bytes;
+        self.problems.append(&mut run.problems);
+        self.first = self.first.or(run.first_in_range);
+        self.counted_end = run.counted_end.or(self.counted_end);
+        self.observer.merge(run.observer);
+    }
+}
+
+/// Segments that should lie between two stretches and do not.
+fn missing(plan: &Plan, from: Lsn, to: Lsn) -> Problem {
+    let count = (to.0 - from.0) / u64::from(plan.geometry.segment_bytes);
+    let first = plan.segment_name(from);
+    let found = match count {
+        1 => "no such file".to_owned(),
+        _ => format!("none of {count} segments, up to {}", plan.segment_name(Lsn(to.0 - 1))),
+    };
+    Problem {
+        kind: "missing_segment",
+        segment: first.clone(),
+        lsn: Some(from),
+        expected: format!("segment {first}"),
+        found,
+        skipped_bytes: 0,
+    }
+}

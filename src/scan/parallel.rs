@@ -1,0 +1,259 @@
+//! Segments over threads: each thread reads runs of consecutive segments, and the results are
+//! joined in WAL order, so they do not depend on the number of threads.
+
+use super::reader::{Flow, Reader, Scope};
+use super::record::{Observe, Select};
+use super::run::Run;
+use crate::input::discover::Segment;
+use crate::input::source::Bytes;
+use crate::wal::lsn::Lsn;
+use crate::wal::version::Version;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A window is filled at once: it fits the second-level cache and is any page size's multiple.
+const WINDOW_BYTES: usize = 512 << 10;
+/// A record that goes on beyond a run seldom goes far.
+const AHEAD_BYTES: usize = 64 << 10;
+/// A run is about that long, so that a thread is done with many of them.
+const RUN_BYTES: u64 = 64 << 20;
+
+/// Bytes read so far, for whoever shows progress.
+pub type Progress = AtomicU64;
+
+/// Reads all of `segments`, ascending by number, on up to `threads` threads. One result per
+/// stretch of segments without a missing one between.
+pub fn scan<S: Select, O: Observe>(
+    segments: &[Segment],
+    scope: &Scope<S>,
+    threads: NonZeroUsize,
+    progress: &Progress,
+) -> Vec<Run<O>> {
+    let runs = divide(segments, scope, threads.get());
+    let joiner = Joiner::new(scope.geometry.version);
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let work = || {
+        let mut window = Vec::new();
+        while !stop.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = runs.get(index) else { break };
+            let run = read_run(segments, task, scope, &mut window, progress);
+            if scope.limit.is_some() && run.range_end.is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            joiner.add(index, task.begins_stretch, run);
+        }
+    };
+    let workers = threads.get().min(runs.len());
+    std::thread::scope(|threads| {
+        for _ in 1..workers {
+            threads.spawn(work);
+        }
+        work();
+    });
+    joiner.into_stretches()
+}
+
+/// A run of segments, as indexes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Task {
+    segments: Range<usize>,
+    /// No segment lies directly before.
+    begins_stretch: bool,
+}
+
+/// Divides the segments into runs; a single thread reads each stretch as one.
+fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task> {
+    let segment_bytes = u64::from(scope.geometry.segment_bytes);
+    let total = segments.len() as u64 * segment_bytes;
+    let per_run = match threads {
+        1 => u64::MAX,
+        _ if scope.limit.is_some() => u64::MAX,
+        _ => (total / (threads as u64 * 4)).min(RUN_BYTES).max(segment_bytes),
+    };
+    let per_run = usize::try_from(per_run / segment_bytes).unwrap_or(usize::MAX).max(1);
+    let mut tasks: Vec<Task> = Vec::new();
+    for (index, segment) in segments.iter().enumerate() {
+        let follows = index.checked_sub(1).and_then(|before| segments.get(before));
+        let begins_stretch = follows.is_none_or(|before| before.number + 1 != segment.number);
+        match tasks.last_mut() {
+            Some(task) if !begins_stretch && task.segments.len() < per_run => {
+                task.segments.end += 1;
+            }
+            _ => tasks.push(Task { segments: index..index + 1, begins_stretch }),
+        }
+    }
+    tasks
+}
+
+/// Joins runs in the order of the WAL as they come in.
+struct Joiner<O> {
+    version: &'static Version,
+    state: Mutex<Joined<O>>,
+}
+
+struct Joined<O> {
+    next: usize,
+    waiting: BTreeMap<usize, (bool, Run<O>)>,
+    stretches: Vec<Run<O>>,
+}
+
+impl<O: Observe> Joiner<O> {
+    fn new(version: &'static Version) -> Self {
+        let state = Joined { next: 0, waiting: BTreeMap::new(), stretches: Vec::new() };
+        Joiner { version, state: Mutex::new(state) }
+    }
+
+    fn add(&self, index: usize, begins_stretch: bool, run: Run<O>) {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        state.waiting.insert(index, (begins_stretch, run));
+        while let Some((begins_stretch, run)) = state.waiting.remove(&state.next) {
+            state.next += 1;
+            let before = if begins_stretch { None } else { state.stretches.pop() };
+            state.stretches.push(match before {
+                Some(before) => before.join(run, self.version),
+                None => run,
+            });
+        }
+    }
+
+    fn into_stretches(self) -> Vec<Run<O>> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).stretches
+    }
+}
+
+/// Reads one run, and beyond it as far as its last record goes.
+fn read_run<S: Select, O: Observe>(
+    segments: &[Segment],
+    task: &Task,
+    scope: &Scope<S>,
+    window: &mut Vec<u8>,
+    progress: &Progress,
+) -> Run<O> {
+    let segment_bytes = u64::from(scope.geometry.segment_bytes);
+    let bound = |index: usize| segments.get(index).map_or(0, |s| s.number * segment_bytes);
+    let start = Lsn(bound(task.segments.start));
+    let end = Lsn(bound(task.segments.end - 1) + segment_bytes);
+    let mut reader = Reader::new(scope, start, end);
+    let mut pages = Pages { scope, window, progress };
+    let mut number = start.0 / segment_bytes;
+    for (index, segment) in segments.iter().enumerate().skip(task.segments.start) {
+        let ahead = index >= task.segments.end;
+        if segment.number != number || (ahead && !reader.is_in_record()) {
+            break;
+        }
+        if pages.push_segment(segment, &mut reader, ahead) == Flow::Done {
+            break;
+        }
+        number += 1;
+    }
+    reader.finish()
+}
+
+/// Brings the pages of segments to a reader.
+struct Pages<'a, S> {
+    scope: &'a Scope<S>,
+    window: &'a mut Vec<u8>,
+    progress: &'a Progress,
+}
+
+impl<S: Select> Pages<'_, S> {
+    /// Pushes the pages of one segment, from the range's start on.
+    fn push_segment<O: Observe>(
+        &mut self,
+        segment: &Segment,
+        reader: &mut Reader<'_, S, O>,
+        ahead: bool,
+    ) -> Flow {
+        let geometry = &self.scope.geometry;
+        let page_bytes = u64::from(geometry.page_bytes);
+        let first = segment.number * u64::from(geometry.segment_bytes);
+        let from = self.scope.start.0.saturating_sub(first) / page_bytes * page_bytes;
+        reader.begin_segment(segment.timeline);
+        let mut bytes = match segment.source.open(from) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                reader.unreadable(Lsn(first + from), error.to_string());
+                return Flow::Next;
+            }
+        };
+        self.window.resize(if ahead { AHEAD_BYTES } else { WINDOW_BYTES }, 0);
+        let mut offset = from;
+        while offset < u64::from(geometry.segment_bytes) {
+            let lsn = Lsn(first + offset);
+            let filled = match self.fill(&mut bytes, offset) {
+                Ok(filled) => filled,
+                Err(error) => {
+                    reader.unreadable(lsn, error.to_string());
+                    return Flow::Next;
+                }
+            };
+            match self.push_window(lsn, filled, reader, ahead) {
+                Flow::Next => {}
+                Flow::SkipSegment => {
+                    let pages = (offset + filled as u64, u64::from(geometry.segment_bytes));
+                    self.skip_rest(segment, first, pages, reader);
+                    return Flow::Next;
+                }
+                Flow::Done => return Flow::Done,
+            }
+            offset += filled as u64;
+            if filled < self.window.len() {
+                break;
+            }
+        }
+        if offset < u64::from(geometry.segment_bytes) {
+            reader.cut(Lsn(first + offset));
+        }
+        Flow::Next
+    }
+
+    /// Fills the window, but not beyond the segment.
+    fn fill(&mut self, bytes: &mut Bytes, offset: u64) -> std::io::Result<usize> {
+        let left = u64::from(self.scope.geometry.segment_bytes) - offset;
+        let wanted = self.window.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.window.truncate(wanted);
+        let filled = bytes.fill(self.window)?;
+        self.progress.fetch_add(filled as u64, Ordering::Relaxed);
+        Ok(filled)
+    }
+
+    fn push_window<O: Observe>(
+        &mut self,
+        lsn: Lsn,
+        filled: usize,
+        reader: &mut Reader<'_, S, O>,
+        ahead: bool,
+    ) -> Flow {
+        let page_bytes = self.scope.geometry.page_bytes as usize;
+        let window = self.window.get(..filled).unwrap_or_default();
+        let mut flow = Flow::Next;
+        for (index, page) in window.chunks(page_bytes).enumerate() {
+            match reader.push(Lsn(lsn.0 + (index * page_bytes) as u64), page) {
+                Flow::Next if ahead && !reader.is_in_record() => return Flow::Done,
+                Flow::Next => {}
+                // The rest of the window is at hand: let it be booked.
+                Flow::SkipSegment => flow = Flow::SkipSegment,
+                Flow::Done => return Flow::Done,
+            }
+        }
+        flow
+    }
+
+    /// The rest of the segment behind a switch: only how long the file is matters.
+    fn skip_rest<O: Observe>(
+        &mut self,
+        segment: &Segment,
+        first: u64,
+        (offset, segment_bytes): (u64, u64),
+        reader: &mut Reader<'_, S, O>,
+    ) {
+        let length = segment.raw_bytes.unwrap_or(segment_bytes).min(segment_bytes);
+        reader.skip(Lsn(first + offset), length.saturating_sub(offset));
+    }
+}

@@ -1,0 +1,358 @@
+//! What lies between a record's header and its payload: block headers, image headers, origin,
+//! top-level xid and the length of the main data (`DecodeXLogRecord` in
+//! `src/backend/access/transam/xlogreader.c`).
+//!
+//! One walk gives the sums that the statistics need and hands every block reference to a
+//! visitor; a visitor that looks at nothing costs nothing.
+
+use super::image::HAS_HOLE;
+use super::record::RECORD_HEADER_BYTES;
+use super::version::Version;
+
+/// The highest block id in a record.
+pub const MAX_BLOCK_ID: u8 = 32;
+/// No record has more than this before its payload: 24 + 33 × 27 + 3 + 5 + 5 bytes.
+pub const HEAD_BYTES_MAX: usize = 1024;
+
+const ID_DATA_SHORT: u8 = 255;
+const ID_DATA_LONG: u8 = 254;
+const ID_ORIGIN: u8 = 253;
+const ID_TOPLEVEL_XID: u8 = 252;
+
+const FORK_MASK: u8 = 0x0F;
+const HAS_IMAGE: u8 = 0x10;
+const HAS_DATA: u8 = 0x20;
+const WILL_INIT: u8 = 0x40;
+const SAME_REL: u8 = 0x80;
+
+/// A relation's files: where the server keeps them, not what it calls them
+/// (`RelFileLocator`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RelFileLocator {
+    /// Tablespace oid.
+    pub tablespace: u32,
+    /// Database oid, 0 for shared relations.
+    pub database: u32,
+    /// File number.
+    pub relfilenode: u32,
+}
+
+/// A full page image as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    /// Bytes in the WAL: hole removed, compressed.
+    pub bytes: u16,
+    /// Where the hole begins in the page.
+    pub hole_offset: u16,
+    /// Bytes of the hole where the record says it: compressed images only.
+    pub hole_bytes: u16,
+    /// `bimg_info`.
+    pub info: u8,
+}
+
+/// One block that a record refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Id in the record, 0 to 32; ids can have gaps.
+    pub id: u8,
+    /// Fork: 0 main, 1 fsm, 2 vm, 3 init.
+    pub fork: u8,
+    /// Redo makes the page anew.
+    pub will_init: bool,
+    /// The relation.
+    pub relation: RelFileLocator,
+    /// Block number in the fork.
+    pub block: u32,
+    /// Bytes of block data, the image not counted.
+    pub data_bytes: u16,
+    /// The image, if there is one.
+    pub image: Option<Image>,
+}
+
+/// Sums over a record's parts, in bytes where not said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts {
+    /// Main data.
+    pub main_data_bytes: u32,
+    /// Block data.
+    pub block_data_bytes: u32,
+    /// Stored images.
+    pub fpi_bytes: u32,
+    /// How many images.
+    pub fpi_count: u32,
+    /// How many of them are stored for consistency checking only.
+    pub fpi_check_count: u32,
+    /// Their bytes.
+    pub fpi_check_bytes: u32,
+    /// Stored bytes of the images that are not compressed.
+    pub raw_fpi_bytes: u32,
+    /// How many images are compressed.
+    pub compressed_count: u32,
+    /// Holes of the compressed images.
+    pub compressed_hole_bytes: u32,
+    /// The data page size, where an image tells it (neither hole nor compression); else 0.
+    pub page_bytes: u32,
+    /// Bytes before the payload, record header included.
+    pub head_bytes: u32,
+}
+
+/// Why a record with a good checksum makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFault {
+    /// The headers run past the record, or do not add up to its length.
+    #[error("record with invalid length")]
+    Length,
+    /// A block id that the release does not know.
+    #[error("invalid block id {0}")]
+    Id(u8),
+    /// Block ids do not rise.
+    #[error("out-of-order block id {0}")]
+    Order(u8),
+    /// The data flag and the data length contradict each other.
+    #[error("data flag and data length of block {0} contradict each other")]
+    Data(u8),
+    /// The image header contradicts itself.
+    #[error("image header of block {0} contradicts itself")]
+    Image(u8),
+    /// The first block says "same relation as before".
+    #[error("block {0} refers to a relation before it, and there is none")]
+    SameRel(u8),
+}
+
+/// Reads forward through the bytes before the payload.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], BodyFault> {
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(BodyFault::Length)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    #[inline(always)]
+    fn u8(&mut self) -> Result<u8, BodyFault> {
+        Ok(self.take::<1>()?[0])
+    }
+
+    #[inline(always)]
+    fn u32(&mut self) -> Result<u32, BodyFault> {
+        Ok(u32::from_le_bytes(*self.take()?))
+    }
+}
+
+/// Walks over the parts of a record of `total_bytes`, of which `head` holds the first
+/// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
+#[inline(always)]
+pub fn walk(
+    head: &[u8],
+    total_bytes: u32,
+    version: &Version,
+    mut visit: impl FnMut(&BlockRef),
+) -> Result<Parts, BodyFault> {
+    let mut parts = Parts::default();
+    let mut cursor = Cursor { rest: head.get(RECORD_HEADER_BYTES..).unwrap_or_default() };
+    let mut left = u64::from(total_bytes).saturating_sub(RECORD_HEADER_BYTES as u64);
+    let mut payload = 0u64;
+    let mut next_id = 0u8;
+    let mut relation = None;
+    while left > payload {
+        let before = cursor.rest.len();
+        let id = cursor.u8()?;
+        match id {
+            0..=MAX_BLOCK_ID => {
+                if id < next_id {
+                    return Err(BodyFault::Order(id));
+                }
+                next_id = id + 1;
+                let block = block_ref(&mut cursor, id, &mut relation, version, &mut parts)?;
+                payload += u64::from(block.data_bytes);
+                payload += block.image.map_or(0, |image| u64::from(image.bytes));
+                visit(&block);
+            }
+            ID_DATA_SHORT => parts.main_data_bytes = u32::from(cursor.u8()?),
+            ID_DATA_LONG => parts.main_data_bytes = cursor.u32()?,
+            ID_ORIGIN => {
+                cursor.take::<2>()?;
+            }
+            ID_TOPLEVEL_XID if version.toplevel_xid => {
+                cursor.take::<4>()?;
+            }
+            _ => return Err(BodyFault::Id(id)),
+        }
+        left = left.saturating_sub((before - cursor.rest.len()) as u64);
+        if id >= ID_DATA_LONG {
+            // The main data header is the last one.
+            payload += u64::from(parts.main_data_bytes);
+            break;
+        }
+    }
+    if left != payload {
+        return Err(BodyFault::Length);
+    }
+    parts.head_bytes = total_bytes - payload as u32;
+    Ok(parts)
+}
+
+#[inline(always)]
+fn block_ref(
+    cursor: &mut Cursor<'_>,
+    id: u8,
+    relation: &mut Option<RelFileLocator>,
+    version: &Version,
+    parts: &mut Parts,
+) -> Result<BlockRef, BodyFault> {
+    let &[flags, low, high] = cursor.take()?;
+    let data_bytes = u16::from_le_bytes([low, high]);
+    if (flags & HAS_DATA != 0) != (data_bytes > 0) {
+        return Err(BodyFault::Data(id));
+    }
+    parts.block_data_bytes += u32::from(data_bytes);
+    let image = match flags & HAS_IMAGE {
+        0 => None,
+        _ => Some(image_header(cursor, id, version, parts)?),
+    };
+    if flags & SAME_REL == 0 {
+        let fields: &[u8; 12] = cursor.take()?;
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *fields;
+        *relation = Some(RelFileLocator {
+            tablespace: u32::from_le_bytes([a, b, c, d]),
+            database: u32::from_le_bytes([e, f, g, h]),
+            relfilenode: u32::from_le_bytes([i, j, k, l]),
+        });
+    }
+    Ok(BlockRef {
+        id,
+        fork: flags & FORK_MASK,
+        will_init: flags & WILL_INIT != 0,
+        relation: relation.ok_or(BodyFault::SameRel(id))?,
+        block: cursor.u32()?,
+        data_bytes,
+        image,
+    })
+}
+
+#[inline(always)]
+fn image_header(
+    cursor: &mut Cursor<'_>,
+    id: u8,
+    version: &Version,
+    parts: &mut Parts,
+) -> Result<Image, BodyFault> {
+    let &[a, b, c, d, info] = cursor.take()?;
+    let bytes = u16::from_le_bytes([a, b]);
+    let hole_offset = u16::from_le_bytes([c, d]);
+    let has_hole = info & HAS_HOLE != 0;
+    let compressed = version.image_flags.is_compressed(info);
+    let mut hole_bytes = 0;
+    parts.fpi_count += 1;
+    parts.fpi_bytes += u32::from(bytes);
+    if compressed {
+        if has_hole {
+            hole_bytes = u16::from_le_bytes(*cursor.take()?);
+        }
+        parts.compressed_count += 1;
+        parts.compressed_hole_bytes += u32::from(hole_bytes);
+    } else {
+        parts.raw_fpi_bytes += u32::from(bytes);
+        if !has_hole {
+            parts.page_bytes = u32::from(bytes);
+        }
+    }
+    let hole_is_sound = if has_hole {
+        hole_offset != 0 && (hole_bytes != 0 || !compressed)
+    } else {
+        hole_offset == 0
+    };
+    if !hole_is_sound {
+        return Err(BodyFault::Image(id));
+    }
+    if !version.image_flags.is_applied(info) {
+        parts.fpi_check_count += 1;
+        parts.fpi_check_bytes += u32::from(bytes);
+    }
+    Ok(Image { bytes, hole_offset, hole_bytes, info })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::version::VERSIONS;
+
+    const V15: &Version = &VERSIONS[7];
+
+    /// A record: 24 bytes of header, then `head`, then `payload` bytes.
+    fn walk_over(head: &[u8], payload: usize) -> Result<(Parts, Vec<BlockRef>), BodyFault> {
+        let mut record = vec![0u8; RECORD_HEADER_BYTES];
+        record.extend_from_slice(head);
+        record.resize(record.len() + payload, 0xEE);
+        let mut blocks = Vec::new();
+        let parts = walk(&record, record.len() as u32, V15, |b| blocks.push(*b))?;
+        Ok((parts, blocks))
+    }
+
+    const REL: [u8; 12] = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+
+    fn block(id: u8, flags: u8, data: u16, image: &[u8], rel: &[u8]) -> Vec<u8> {
+        let mut out = vec![id, flags];
+        out.extend_from_slice(&data.to_le_bytes());
+        out.extend_from_slice(image);
+        out.extend_from_slice(rel);
+        out.extend_from_slice(&[9, 0, 0, 0]);
+        out
+    }
+
+    #[test]
+    fn a_record_without_a_body_is_whole() {
+        let (parts, blocks) = walk_over(&[], 0).expect("24 bytes");
+        assert_eq!((parts.head_bytes, blocks.len()), (24, 0));
+    }
+
+    #[test]
+    fn parts_add_up_to_the_record() {
+        let mut head = block(0, 0x20, 7, &[], &REL);
+        head.extend(block(2, 0x80 | 0x10 | 0x02, 0, &[100, 0, 50, 0, 0x03], &[]));
+        head.extend([253, 1, 0, 252, 5, 0, 0, 0, 255, 4]);
+        let (parts, blocks) = walk_over(&head, 7 + 100 + 4).expect("well formed");
+        assert_eq!(parts.block_data_bytes, 7);
+        assert_eq!(parts.main_data_bytes, 4);
+        assert_eq!((parts.fpi_bytes, parts.fpi_count, parts.fpi_check_count), (100, 1, 0));
+        assert_eq!(parts.raw_fpi_bytes, 100);
+        assert_eq!(parts.head_bytes as usize, 24 + head.len());
+        assert_eq!((blocks[1].id, blocks[1].fork, blocks[1].block), (2, 2, 9));
+        assert_eq!(blocks[1].relation, blocks[0].relation);
+        assert_eq!(blocks[0].relation.relfilenode, 3);
+    }
+
+    #[test]
+    fn a_compressed_image_carries_its_hole() {
+        let image = [60, 0, 50, 0, 0x01 | 0x08, 0x40, 0x1F];
+        let (parts, blocks) = walk_over(&block(0, 0x10, 0, &image, &REL), 60).expect("lz4");
+        assert_eq!((parts.compressed_count, parts.compressed_hole_bytes), (1, 8000));
+        assert_eq!((parts.fpi_check_count, parts.fpi_check_bytes), (1, 60));
+        assert_eq!(blocks[0].image.map(|i| i.hole_bytes), Some(8000));
+    }
+
+    #[test]
+    fn each_contradiction_is_named() {
+        let faults = [
+            (vec![33], 0, BodyFault::Id(33)),
+            (block(0, 0x20, 0, &[], &REL), 0, BodyFault::Data(0)),
+            (block(0, 0x00, 1, &[], &REL), 1, BodyFault::Data(0)),
+            (block(0, 0x80, 0, &[], &[]), 0, BodyFault::SameRel(0)),
+            (block(0, 0x10, 0, &[9, 0, 0, 0, 1], &REL), 9, BodyFault::Image(0)),
+            (block(0, 0x10, 0, &[9, 0, 1, 0, 0], &REL), 9, BodyFault::Image(0)),
+            (vec![255, 3], 2, BodyFault::Length),
+            (vec![255, 3], 4, BodyFault::Length),
+            (vec![255], 0, BodyFault::Length),
+            (vec![254, 1, 0], 0, BodyFault::Length),
+        ];
+        for (head, payload, fault) in faults {
+            assert_eq!(walk_over(&head, payload).map(|_| ()), Err(fault), "{head:?}");
+        }
+        let twice = [block(1, 0, 0, &[], &REL), block(1, 0, 0, &[], &REL)].concat();
+        assert_eq!(walk_over(&twice, 0).map(|_| ()), Err(BodyFault::Order(1)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Full page images: what the bits of `bimg_info` mean, by release.
+//!
+//! Bit 0x02 says "compressed" up to 14 and "apply" from 15; bit 0x04 says "apply" in 10 to 14
+//! and "pglz" from 15 (`src/include/access/xlogrecord.h`). The table is the only place that
+//! knows.
+
+/// `BKPIMAGE_HAS_HOLE`, the same in all releases.
+pub const HAS_HOLE: u8 = 0x01;
+
+/// The meaning of the bits of `bimg_info` in one release.
+#[derive(Debug, Clone, Copy)]
+pub struct ImageFlags {
+    /// Any of these: the image is compressed.
+    pub compressed: u8,
+    /// The image is replayed; without the bit it is stored for consistency checking only.
+    /// 0: there is no such bit and every image is replayed.
+    pub apply: u8,
+}
+
+impl ImageFlags {
+    /// 9.5 and 9.6.
+    pub const V9_5: ImageFlags = ImageFlags { compressed: 0x02, apply: 0 };
+    /// 10 to 14.
+    pub const V10: ImageFlags = ImageFlags { compressed: 0x02, apply: 0x04 };
+    /// 15 and later: pglz, lz4, zstd.
+    pub const V15: ImageFlags = ImageFlags { compressed: 0x04 | 0x08 | 0x10, apply: 0x02 };
+
+    /// Whether an image with these bits is compressed.
+    #[inline(always)]
+    pub fn is_compressed(self, info: u8) -> bool {
+        info & self.compressed != 0
+    }
+
+    /// Whether the release can compress images with lz4 (15 and later).
+    pub fn has_lz4(self) -> bool {
+        self.compressed & 0x08 != 0
+    }
+
+    /// Whether an image with these bits is replayed.
+    #[inline(always)]
+    pub fn is_applied(self, info: u8) -> bool {
+        info & self.apply == self.apply
+    }
+}

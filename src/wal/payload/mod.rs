@@ -1,0 +1,26 @@
+//! Main data of the records that an analyser looks into; one file a resource manager.
+//!
+//! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
+//! should be: every reader returns `None` rather than guess.
+
+pub mod checkpoint;
+pub mod xact;
+
+/// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
+pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
+
+/// A moment in microseconds since 1970-01-01 UTC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// From a `TimestampTz`: microseconds since 2000-01-01 UTC.
+    pub fn from_timestamptz(microseconds: i64) -> Time {
+        Time(microseconds.saturating_add(POSTGRES_EPOCH_SECONDS * 1_000_000))
+    }
+
+    /// From a `pg_time_t`: seconds since 1970-01-01 UTC.
+    pub fn from_pg_time(seconds: i64) -> Time {
+        Time(seconds.saturating_mul(1_000_000))
+    }
+}

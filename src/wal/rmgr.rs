@@ -1,0 +1,180 @@
+//! Resource managers and record names, from the one data file `rmgr-names.tsv`.
+//!
+//! A record type is a resource manager and a slot, the high half of `xl_info`. The names are
+//! those that `pg_waldump --stats=record` prints, checked against its output in the tests.
+
+use super::version::{VERSIONS, Version};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Resource manager of checkpoints, switches and page images.
+pub const XLOG: u8 = 0;
+/// `XLOG_SWITCH`, in `xl_info & 0xF0`.
+pub const XLOG_SWITCH: u8 = 0x40;
+/// `XLOG_CHECKPOINT_SHUTDOWN`.
+pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
+/// `XLOG_CHECKPOINT_ONLINE`.
+pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
+/// Resource manager of commits and aborts.
+pub const TRANSACTION: u8 = 1;
+
+/// A record type: what a row of the statistics counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordType {
+    /// Resource manager id.
+    pub rmgr: u8,
+    /// 0 to 15: the high half of `xl_info`, as the release's own tool counts it.
+    pub slot: u8,
+}
+
+impl RecordType {
+    /// The type of a record. Bit 0x80 of a transaction record says only that more follows, and
+    /// most releases leave it out of the type.
+    #[inline(always)]
+    pub fn of(rmgr: u8, info: u8, version: &Version) -> RecordType {
+        let folded = rmgr == TRANSACTION && version.folds_transactions;
+        RecordType { rmgr, slot: (info >> 4) & if folded { 7 } else { 15 } }
+    }
+
+    /// The slot as it stands in `xl_info`.
+    pub fn info(self) -> u8 {
+        self.slot << 4
+    }
+
+    /// The name behind the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
+    pub fn name(self, version: &Version) -> Cow<'static, str> {
+        match NAMES.record(self, version) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("UNKNOWN ({:x})", self.info())),
+        }
+    }
+}
+
+/// The name of a resource manager: `Heap`, or `custom128` for an extension's.
+pub fn name(rmgr: u8) -> Cow<'static, str> {
+    match NAMES.rmgrs.get(usize::from(rmgr)) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("custom{rmgr:03}")),
+    }
+}
+
+/// The ids that `text` names in `version`, without regard to case: `heap`, `custom128`.
+pub fn by_name(text: &str) -> Option<u8> {
+    let built_in = NAMES.rmgrs.iter().position(|name| name.eq_ignore_ascii_case(text));
+    let custom = || {
+        let digits = text.to_ascii_lowercase().strip_prefix("custom")?.to_owned();
+        let plain = digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse::<u8>().ok().filter(|&id| plain && id >= 128)
+    };
+    built_in.and_then(|id| u8::try_from(id).ok()).or_else(custom)
+}
+
+/// The names of all built-in resource managers, by id.
+pub fn built_in() -> &'static [&'static str] {
+    &NAMES.rmgrs
+}
+
+/// The names of all record types of all releases, without the resource manager.
+pub fn record_names() -> impl Iterator<Item = &'static str> {
+    NAMES.rows.values().flatten().map(|row| row.name)
+}
+
+/// Whether any release has a record of this name (without the resource manager), in any case.
+pub fn has_record_named(text: &str) -> bool {
+    record_names().any(|name| name.eq_ignore_ascii_case(text))
+}
+
+struct Names {
+    rmgrs: Vec<&'static str>,
+    rows: HashMap<RecordType, Vec<Row>>,
+}
+
+struct Row {
+    name: &'static str,
+    since: usize,
+    until: usize,
+}
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("rmgr-names.tsv")));
+
+impl Names {
+    /// Reads the data file: `rmid rmgr info name since until`, separated by tabs, below one
+    /// line of headings. A line that is not of that form is left out; a test counts them.
+    fn parse(text: &'static str) -> Names {
+        let mut names = Names { rmgrs: Vec::new(), rows: HashMap::new() };
+        for line in text.lines().skip(1) {
+            names.add(line);
+        }
+        names
+    }
+
+    fn add(&mut self, line: &'static str) -> Option<()> {
+        let mut fields = line.split('\t');
+        let rmgr: u8 = fields.next()?.parse().ok()?;
+        let rmgr_name = fields.next()?;
+        let info = u8::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()?;
+        let name = fields.next()?;
+        let since = release(fields.next()?)?;
+        let until = match fields.next() {
+            None | Some("") => VERSIONS.len() - 1,
+            Some(text) => release(text)?,
+        };
+        if usize::from(rmgr) == self.rmgrs.len() {
+            self.rmgrs.push(rmgr_name);
+        }
+        let slot = RecordType { rmgr, slot: info >> 4 };
+        self.rows.entry(slot).or_default().push(Row { name, since, until });
+        Some(())
+    }
+
+    fn record(&self, record: RecordType, version: &Version) -> Option<&'static str> {
+        let rows = self.rows.get(&record)?;
+        rows.iter().find(|row| (row.since..=row.until).contains(&version.index)).map(|r| r.name)
+    }
+}
+
+fn release(name: &str) -> Option<usize> {
+    VERSIONS.iter().position(|v| v.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(rmgr: u8, info: u8, release_name: &str) -> String {
+        let version = &VERSIONS[release(release_name).expect("known release")];
+        let record = RecordType::of(rmgr, info, version);
+        format!("{}/{}", name(rmgr), record.name(version))
+    }
+
+    #[test]
+    fn every_line_of_the_data_file_is_read() {
+        let lines = include_str!("rmgr-names.tsv").lines().count() - 1;
+        assert_eq!(NAMES.rows.values().map(Vec::len).sum::<usize>(), lines);
+        assert_eq!(NAMES.rmgrs.len(), 22);
+        assert_eq!(NAMES.rmgrs[21], "LogicalMessage");
+    }
+
+    #[test]
+    fn names_follow_the_release() {
+        assert_eq!(named(9, 0x10, "13"), "Heap2/CLEAN");
+        assert_eq!(named(9, 0x10, "16"), "Heap2/PRUNE");
+        assert_eq!(named(9, 0x10, "17"), "Heap2/PRUNE_ON_ACCESS");
+        assert_eq!(named(10, 0xC3, "15"), "Heap/HOT_UPDATE+INIT");
+        assert_eq!(named(0, 0xC0, "15"), "XLOG/UNKNOWN (c0)");
+        assert_eq!(named(130, 0x10, "15"), "custom130/UNKNOWN (10)");
+        assert_eq!(named(1, 0x80, "15"), "Transaction/COMMIT");
+        assert_eq!(named(1, 0xF0, "15"), "Transaction/UNKNOWN (70)");
+        assert_eq!(named(1, 0xF0, "9.5"), "Transaction/UNKNOWN (f0)");
+    }
+
+    #[test]
+    fn resource_managers_are_found_by_name() {
+        assert_eq!(by_name("hEAP2"), Some(9));
+        assert_eq!(by_name("custom200"), Some(200));
+        assert_eq!(by_name("custom100"), None);
+        assert_eq!(by_name("custom+30"), None);
+        assert_eq!(by_name("nonsense"), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! The one table of what differs between the releases 9.5 and 19.
+//!
+//! Nothing outside this file and [`super::payload`] asks which release wrote the WAL: it asks
+//! what the table says. Facts are from `src/include/access/` and `src/bin/pg_waldump/` of each
+//! release.
+
+use super::image::ImageFlags;
+use super::payload::checkpoint::CheckpointLayout;
+
+/// What one major release writes and how its own tool prints it.
+#[derive(Debug)]
+pub struct Version {
+    /// `XLOG_PAGE_MAGIC`, the first two bytes of every page.
+    pub magic: u16,
+    /// The release: `9.5` … `19`.
+    pub name: &'static str,
+    /// Place in [`VERSIONS`]: orders releases.
+    pub index: usize,
+    /// Bits that may be set in `xlp_info`.
+    pub page_flags: u16,
+    /// The bit of `xlp_info` that marks a page where recovery replaced a torn record.
+    pub overwrite_flag: u16,
+    /// The meaning of the bits of `bimg_info`.
+    pub image_flags: ImageFlags,
+    /// The highest resource manager id that the release defines.
+    pub rmgr_max: u8,
+    /// Whether ids 128 to 255 belong to extensions.
+    pub custom_rmgrs: bool,
+    /// Whether a record may carry the xid of its top-level transaction (block id 252).
+    pub toplevel_xid: bool,
+    /// Whether the official tool counts transaction records with and without `xinfo` as one
+    /// type (true from 9.6.22, 10.17, 11.12, 12.7, 13.3; every minor of 9.5 keeps them apart).
+    pub folds_transactions: bool,
+    /// Layout of the checkpoint record.
+    pub checkpoint: CheckpointLayout,
+    /// How the release's own tool prints its statistics.
+    pub tool: Tool,
+}
+
+/// Habits of the release's own `pg_waldump` (`pg_xlogdump` before 10).
+#[derive(Debug, Clone, Copy)]
+pub struct Tool {
+    /// Prints the range above the table, and nothing at all if no record was counted (15+).
+    pub range_line: bool,
+    /// Pads the low half of an LSN to eight digits (19).
+    pub padded_lsn: bool,
+    /// Says `1 byte` rather than `1 bytes` when it skips to the first record (10+).
+    pub singular_byte: bool,
+    /// Says what it skipped on standard error rather than above the table (17+).
+    pub skip_on_stderr: bool,
+}
+
+const BKP_REMOVABLE_AND_OVERWRITE: u16 = 0x000F;
+
+const fn tool(index: usize) -> Tool {
+    Tool {
+        range_line: index >= 7,
+        padded_lsn: index >= 11,
+        singular_byte: index >= 2,
+        skip_on_stderr: index >= 9,
+    }
+}
+
+const fn version(
+    index: usize,
+    name: &'static str,
+    magic: u16,
+    image_flags: ImageFlags,
+    checkpoint: CheckpointLayout,
+) -> Version {
+    Version {
+        magic,
+        name,
+        index,
+        // Release 19 dropped XLP_BKP_REMOVABLE and moved the overwrite flag into its place.
+        page_flags: if index >= 11 { 0x0007 } else { BKP_REMOVABLE_AND_OVERWRITE },
+        overwrite_flag: if index >= 11 { 0x0004 } else { 0x0008 },
+        image_flags,
+        rmgr_max: if index == 0 { 19 } else { 21 },
+        custom_rmgrs: index >= 7,
+        toplevel_xid: index >= 6,
+        folds_transactions: index >= 1,
+        checkpoint,
+        tool: tool(index),
+    }
+}
+
+/// Every release that is read, oldest first.
+pub static VERSIONS: [Version; 12] = {
+    use CheckpointLayout as C;
+    use ImageFlags as I;
+    [
+        version(0, "9.5", 0xD087, I::V9_5, C::V9_5),
+        version(1, "9.6", 0xD093, I::V9_5, C::V9_5),
+        version(2, "10", 0xD097, I::V10, C::V9_5),
+        version(3, "11", 0xD098, I::V10, C::V9_5),
+        version(4, "12", 0xD101, I::V10, C::V12),
+        version(5, "13", 0xD106, I::V10, C::V12),
+        version(6, "14", 0xD10D, I::V10, C::V12),
+        version(7, "15", 0xD110, I::V15, C::V12),
+        version(8, "16", 0xD113, I::V15, C::V12),
+        version(9, "17", 0xD116, I::V15, C::V12),
+        version(10, "18", 0xD118, I::V15, C::V12),
+        version(11, "19", 0xD122, I::V15, C::V19),
+    ]
+};
+
+/// What a page magic says about who wrote the page.
+#[derive(Debug, Clone, Copy)]
+pub enum Magic {
+    /// A release that is read.
+    Known(&'static Version),
+    /// A development version on the way to the release named.
+    PreRelease(&'static str),
+    /// Older than 9.5: another record format.
+    TooOld,
+    /// Newer than the newest release known.
+    TooNew,
+    /// A known magic with its bytes swapped: a server of the other byte order.
+    ByteSwapped(&'static Version),
+    /// Not a WAL page.
+    Unknown,
+}
+
+impl Magic {
+    /// Judges the first two bytes of a page.
+    pub fn of(magic: u16) -> Magic {
+        let find = |m: u16| VERSIONS.iter().find(|v| v.magic == m);
+        if let Some(version) = find(magic) {
+            return Magic::Known(version);
+        }
+        if let Some(version) = find(magic.swap_bytes()) {
+            return Magic::ByteSwapped(version);
+        }
+        match magic {
+            // 9.0 to 9.4 and their development versions: 9.4 is 0xD07E.
+            0xD060..0xD087 => Magic::TooOld,
+            0xD087..=0xD1FF => match VERSIONS.iter().find(|v| v.magic > magic) {
+                Some(next) => Magic::PreRelease(next.name),
+                None => Magic::TooNew,
+            },
+            _ => Magic::Unknown,
+        }
+    }
+}
+
+impl Version {
+    /// Whether a record may belong to resource manager `id`.
+    #[inline(always)]
+    pub fn has_rmgr(&self, id: u8) -> bool {
+        id <= self.rmgr_max || (self.custom_rmgrs && id >= 128)
+    }
+
+    /// The newest release that is read.
+    pub fn newest() -> &'static Version {
+        &VERSIONS[VERSIONS.len() - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(VERSIONS.windows(2).all(|w| w[0].magic < w[1].magic));
+        assert!(VERSIONS.iter().enumerate().all(|(i, v)| v.index == i));
+    }
+
+    #[test]
+    fn every_magic_has_a_name() {
+        assert!(matches!(Magic::of(0xD110), Magic::Known(v) if v.name == "15"));
+        assert!(matches!(Magic::of(0x10D1), Magic::ByteSwapped(v) if v.name == "15"));
+        assert!(matches!(Magic::of(0xD120), Magic::PreRelease("19")));
+        assert!(matches!(Magic::of(0xD088), Magic::PreRelease("9.6")));
+        assert!(matches!(Magic::of(0xD07E), Magic::TooOld));
+        assert!(matches!(Magic::of(0xD123), Magic::TooNew));
+        assert!(matches!(Magic::of(0), Magic::Unknown));
+        assert!(matches!(Magic::of(0x4141), Magic::Unknown));
+    }
+}
