@@ -94,7 +94,11 @@ work=$(mktemp -d "$wal/run.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-echo "$("$walstat" --version), $("$pg_waldump" --version), $(nproc) CPUs, Linux $(uname -r), median of $rounds rounds"
+read -r load _ </proc/loadavg
+if awk -v load="$load" 'BEGIN { exit !(load > 0.5) }'; then
+    echo "the machine is busy (load $load): rows with two threads show what was left of the second CPU" >&2
+fi
+echo "$("$walstat" --version), $("$pg_waldump" --version), $(nproc) CPUs, load $load, Linux $(uname -r), median of $rounds rounds"
 echo
 row work 'other side' walstat ratio required mark
 row --- --- --- --- --- ---

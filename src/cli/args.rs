@@ -39,13 +39,27 @@ pub enum Command {
     },
 }
 
-/// Arguments of the report and the statistics.
+/// What to read, for every command that reads WAL.
 #[derive(Debug, Args)]
-pub struct StatsArgs {
+pub struct SourceArgs {
     /// Segments, or directories that hold them (pg_wal, an archive, a data directory); default:
     /// the current directory
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Which part of it
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Threads; results do not depend on it [default: all cores]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Do not verify the records' checksums (the report says so)
+    #[arg(long)]
+    pub no_verify_checksums: bool,
+}
+
+/// Arguments of the report and the statistics.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
     /// Statistics only, by resource manager or by record type
     #[arg(
         long,
@@ -59,19 +73,13 @@ pub struct StatsArgs {
     pub stats: Vec<Dimension>,
     /// What to read
     #[command(flatten)]
-    pub range: RangeArgs,
+    pub source: SourceArgs,
     /// What to count
     #[command(flatten)]
     pub filters: FilterArgs,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,
-    /// Threads; results do not depend on it [default: all cores]
-    #[arg(short = 'j', long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Do not verify the records' checksums (the report says so)
-    #[arg(long)]
-    pub no_verify_checksums: bool,
 }
 
 /// Dimensions of the statistics.

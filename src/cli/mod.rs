@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod output;
+pub mod read;
 pub mod rules;
 pub mod stats;
 

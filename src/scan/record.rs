@@ -41,6 +41,7 @@ impl<'a> Record<'a> {
 
     /// The main data of a record without blocks, as far as the first 1024 bytes of a record
     /// that crosses a page hold it: all of it for transactions and checkpoints up to that size.
+    #[inline(always)]
     pub fn main_data_without_blocks(&self) -> &'a [u8] {
         let from = self.parts.head_bytes as usize;
         let payload = self.header.total_bytes - self.parts.head_bytes;

@@ -153,13 +153,13 @@ pub fn walk(
     mut visit: impl FnMut(&BlockRef),
 ) -> Result<Parts, BodyFault> {
     let mut parts = Parts::default();
-    let mut cursor = Cursor { rest: head.get(RECORD_HEADER_BYTES..).unwrap_or_default() };
-    let mut left = u64::from(total_bytes).saturating_sub(RECORD_HEADER_BYTES as u64);
-    let mut payload = 0u64;
+    let mut cursor = Cursor { rest: head.get(RECORD_HEADER_BYTES..).ok_or(BodyFault::Length)? };
+    // What is left of the record: the rest of `head`, and what `head` does not hold.
+    let beyond = (total_bytes as usize).checked_sub(head.len()).ok_or(BodyFault::Length)?;
+    let mut payload = 0usize;
     let mut next_id = 0u8;
     let mut relation = None;
-    while left > payload {
-        let before = cursor.rest.len();
+    while cursor.rest.len() + beyond > payload {
         let id = cursor.u8()?;
         match id {
             0..=MAX_BLOCK_ID => {
@@ -168,8 +168,8 @@ pub fn walk(
                 }
                 next_id = id + 1;
                 let block = block_ref(&mut cursor, id, &mut relation, version, &mut parts)?;
-                payload += u64::from(block.data_bytes);
-                payload += block.image.map_or(0, |image| u64::from(image.bytes));
+                payload += usize::from(block.data_bytes);
+                payload += block.image.map_or(0, |image| usize::from(image.bytes));
                 visit(&block);
             }
             ID_DATA_SHORT => parts.main_data_bytes = u32::from(cursor.u8()?),
@@ -182,17 +182,17 @@ pub fn walk(
             }
             _ => return Err(BodyFault::Id(id)),
         }
-        left = left.saturating_sub((before - cursor.rest.len()) as u64);
         if id >= ID_DATA_LONG {
             // The main data header is the last one.
-            payload += u64::from(parts.main_data_bytes);
+            payload += parts.main_data_bytes as usize;
             break;
         }
     }
+    let left = cursor.rest.len() + beyond;
     if left != payload {
         return Err(BodyFault::Length);
     }
-    parts.head_bytes = total_bytes - payload as u32;
+    parts.head_bytes = total_bytes - left as u32;
     Ok(parts)
 }
 

@@ -1,0 +1,91 @@
+//! What every command that reads WAL does first: discover, scan, put together.
+
+use super::Failure;
+use super::args::SourceArgs;
+use crate::analyse::clock::Clock;
+use crate::analyse::select::Filters;
+use crate::analyse::totals::RecordTable;
+use crate::input::discover::{InputError, Plan, discover};
+use crate::scan::outcome::{Outcome as Scanned, conclude};
+use crate::scan::parallel::{Progress, scan};
+use crate::scan::reader::Scope;
+use crate::scan::record::{Everything, Observe, Select};
+use crate::wal::crc::Crc32c;
+use crate::wal::lsn::Lsn;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// What is counted for every command.
+pub type Statistics = (RecordTable, Clock);
+
+/// WAL that was read.
+#[derive(Debug)]
+pub struct Read {
+    /// The paths, as they were given.
+    pub paths: Vec<String>,
+    /// What there was to read.
+    pub plan: Plan,
+    /// What was read.
+    pub scanned: Scanned<Statistics>,
+}
+
+/// Reads the WAL; without filters the loop is compiled for that.
+pub fn read(source: &SourceArgs, filters: &Filters) -> Result<Read, Failure> {
+    let (start, end) = range(source)?;
+    let paths = paths(source)?;
+    let mut plan = discover(&paths, source.range.timeline)?;
+    plan.clip(start, end)?;
+    let scanned = match filters.is_empty() {
+        true => count(source, &plan, (start, end), Everything),
+        false => count(source, &plan, (start, end), filters.clone()),
+    }?;
+    let paths = paths.iter().map(|path| path.display().to_string()).collect();
+    Ok(Read { paths, plan, scanned })
+}
+
+fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
+    let start = source.range.start.unwrap_or_default();
+    let end = source.range.end.unwrap_or(Lsn::MAX);
+    if end <= start {
+        return Err(Failure::Usage(format!("--end {end} is not behind --start {start}")));
+    }
+    Ok((start, end))
+}
+
+/// The paths given, or the current directory if it holds WAL.
+fn paths(source: &SourceArgs) -> Result<Vec<PathBuf>, Failure> {
+    if !source.paths.is_empty() {
+        return Ok(source.paths.clone());
+    }
+    let here = PathBuf::from(".");
+    match discover(std::slice::from_ref(&here), None) {
+        Ok(_) => Ok(vec![here]),
+        Err(_) => Err(Failure::Usage(
+            "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
+        )),
+    }
+}
+
+fn count<S: Select, O: Observe>(
+    source: &SourceArgs,
+    plan: &Plan,
+    (start, end): (Lsn, Lsn),
+    select: S,
+) -> Result<Scanned<O>, Failure> {
+    let scope = Scope {
+        geometry: plan.geometry,
+        crc: (!source.no_verify_checksums).then(Crc32c::detect),
+        start,
+        end,
+        limit: source.range.limit.filter(|&limit| limit > 0),
+        select,
+    };
+    let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
+    let threads = threads.unwrap_or(NonZeroUsize::MIN);
+    let stretches = scan(&plan.segments, &scope, threads, &Progress::default());
+    conclude(plan, stretches).ok_or_else(|| {
+        let (first, last) = plan.bounds();
+        let path = plan.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
+        Failure::Input(InputError::NoRecord { path, first, last })
+    })
+}

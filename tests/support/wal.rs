@@ -1,0 +1,56 @@
+//! Pieces of real WAL, whole or spoiled on purpose, as files in a directory of the test's own.
+
+use super::fixtures::{Sample, sample};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The plain bytes of a segment of the PostgreSQL 15 sample, the first one that is full of records.
+pub fn real_segment() -> Vec<u8> {
+    let sample = sample("pg15-mixed");
+    plain(&sample, "000000010000000000000007")
+}
+
+/// The name that [`real_segment`] has to have.
+pub const REAL_NAME: &str = "000000010000000000000007";
+
+/// A segment's bytes, decompressed if need be.
+pub fn plain(sample: &Sample, segment: &str) -> Vec<u8> {
+    let path = sample.segment(segment);
+    let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_none() {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    let mut decoder = zstd::Decoder::new(bytes.as_slice()).expect("a zstd decoder");
+    decoder.read_to_end(&mut plain).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    plain
+}
+
+/// Writes a file into `directory` and returns its path.
+pub fn file(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = directory.join(name);
+    fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    path
+}
+
+/// The same segment with another page magic on every page, in the file's byte order.
+pub fn with_magic(segment: &[u8], magic: u16) -> Vec<u8> {
+    let mut bytes = segment.to_vec();
+    for page in bytes.chunks_mut(8192) {
+        page[..2].copy_from_slice(&magic.to_le_bytes());
+    }
+    bytes
+}
+
+/// Bytes without sense, the same in every run (xorshift).
+pub fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(bytes).collect()
+}
