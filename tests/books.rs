@@ -77,8 +77,11 @@ fn the_books_close_over_a_filter_that_nothing_passes() {
 #[test]
 fn the_books_close_over_one_segment_alone() {
     each(|sample| {
-        for name in [sample.segments().first(), sample.segments().last()].into_iter().flatten() {
-            closed(sample, &[], &sample.segment(name));
+        for name in sample.segments() {
+            // A segment made ready ahead holds no record, and there is nothing to report of it.
+            if !(sample.name == "livedir" && name > sample.last_written()) {
+                closed(sample, &[], &sample.segment(&name));
+            }
         }
     });
 }
@@ -95,9 +98,11 @@ fn the_books_close_when_the_first_hundred_records_are_enough() {
 #[test]
 fn the_order_of_the_paths_does_not_matter() {
     let sample = support::fixtures::sample("pg15-mixed");
-    let mut paths: Vec<PathBuf> = sample.segments().iter().map(|name| sample.segment(name)).collect();
+    let mut paths: Vec<PathBuf> =
+        sample.segments().iter().map(|name| sample.segment(name)).collect();
     paths.reverse();
-    let mut call: Vec<&std::ffi::OsStr> = vec!["--stats=all".as_ref(), "-f".as_ref(), "json".as_ref()];
+    let mut call: Vec<&std::ffi::OsStr> =
+        vec!["--stats=all".as_ref(), "-f".as_ref(), "json".as_ref()];
     call.extend(paths.iter().map(|path| path.as_os_str()));
     let mut shuffled = support::walstat(&call).exits(0).json();
     let mut whole = json_of(&["--stats=all"], &sample.wal);
@@ -117,7 +122,13 @@ fn a_second_copy_of_a_segment_is_counted_as_a_second_copy() {
     let copies = tempfile::tempdir().expect("a directory for the copy");
     let copy = copies.path().join(&sample.first_segment);
     std::fs::copy(&segment, &copy).expect("the segment can be copied");
-    let paths = ["--stats=all".as_ref(), "-f".as_ref(), "json".as_ref(), segment.as_os_str(), copy.as_os_str()];
+    let paths = [
+        "--stats=all".as_ref(),
+        "-f".as_ref(),
+        "json".as_ref(),
+        segment.as_os_str(),
+        copy.as_os_str(),
+    ];
     let twice = support::walstat(&paths).exits(0).json();
     assert_eq!(twice["totals"], once["totals"]);
     let bytes = number(&once, "books.input_bytes");
@@ -127,14 +138,15 @@ fn a_second_copy_of_a_segment_is_counted_as_a_second_copy() {
 }
 
 /// Runs `check` on every sample.
-fn each(check: impl Fn(&Sample)) {
-    samples().iter().for_each(check);
+fn each<R>(check: impl Fn(&Sample) -> R) {
+    for sample in samples() {
+        check(&sample);
+    }
 }
 
 /// Reads `path` with `arguments` and requires all that holds for every report.
 fn closed(sample: &Sample, arguments: &[&str], path: &Path) -> Value {
     let mut call = vec!["--stats=all"];
-    // One segment of the older timeline, given alone, is read on that timeline.
     call.extend(arguments);
     let json = json_of(&call, path);
     let place = format!("{} {call:?} {}", sample.name, path.display());
@@ -162,7 +174,11 @@ fn rows_add_up(json: &Value, place: &str) {
         let rows = json[table].as_array().unwrap_or_else(|| panic!("{place}: no {table}"));
         for key in SUMS {
             let sum: i128 = rows.iter().map(|row| number(row, key)).sum();
-            assert_eq!(sum, number(&json["totals"], key), "{place}: {key} of {table} and of totals");
+            assert_eq!(
+                sum,
+                number(&json["totals"], key),
+                "{place}: {key} of {table} and of totals"
+            );
         }
         rows.iter().for_each(|row| row_is_sound(row, place));
     }
@@ -193,7 +209,11 @@ fn ratios_are_those_of_the_sums(json: &Value, place: &str) {
         ("fpi_record_ratio", sum("fpi_records"), sum("count")),
         ("write_amplification", sum("total_bytes"), sum("total_bytes") - sum("fpi_bytes")),
         ("compression_ratio", sum("fpi_bytes"), sum("uncompressed_fpi_bytes")),
-        ("hot_ratio", updates(json, "HOT_UPDATE"), updates(json, "UPDATE") + updates(json, "HOT_UPDATE")),
+        (
+            "hot_ratio",
+            updates(json, "HOT_UPDATE"),
+            updates(json, "UPDATE") + updates(json, "HOT_UPDATE"),
+        ),
     ];
     for (key, above, below) in expected {
         let ratio = &json["ratios"][key];
@@ -202,7 +222,10 @@ fn ratios_are_those_of_the_sums(json: &Value, place: &str) {
             continue;
         }
         let ratio = ratio.as_f64().unwrap_or_else(|| panic!("{place}: {key} is {ratio}"));
-        assert!((ratio - above / below).abs() < 1e-9, "{place}: {key} is {ratio}, not {above} / {below}");
+        assert!(
+            (ratio - above / below).abs() < 1e-9,
+            "{place}: {key} is {ratio}, not {above} / {below}"
+        );
     }
 }
 

@@ -25,9 +25,7 @@ const CODECS: [(Codec, &str, bool); 8] = [
 ];
 
 fn sample(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/codecs")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/codecs").join(name);
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -48,9 +46,7 @@ fn decode(codec: Codec, packed: impl Read + Send) -> (Vec<u8>, Option<io::Error>
     let mut plain = Vec::new();
     let fault = decoder.read_to_end(&mut plain).err();
     if let Some(fault) = &fault {
-        let again = decoder
-            .read(&mut [0; 1])
-            .expect_err("a decoder that failed stays so");
+        let again = decoder.read(&mut [0; 1]).expect_err("a decoder that failed stays so");
         assert_eq!(again.kind(), fault.kind());
     }
     (plain, fault)
@@ -60,11 +56,7 @@ fn decode(codec: Codec, packed: impl Read + Send) -> (Vec<u8>, Option<io::Error>
 fn decodes_to(codec: Codec, packed: &[u8], expected: &[u8]) {
     let (plain, fault) = decode(codec, packed);
     assert!(fault.is_none(), "{}: {fault:?}", codec.name());
-    assert!(
-        plain == expected,
-        "{}: other bytes than went in",
-        codec.name()
-    );
+    assert!(plain == expected, "{}: other bytes than went in", codec.name());
 }
 
 #[track_caller]
@@ -73,10 +65,7 @@ fn fails(codec: Codec, packed: &[u8], kind: ErrorKind) -> (Vec<u8>, String) {
     let fault = fault.expect("a fault");
     assert_eq!(fault.kind(), kind, "{fault}");
     let name = codec.name();
-    assert!(
-        fault.to_string().starts_with(name),
-        "{fault} does not name {name}"
-    );
+    assert!(fault.to_string().starts_with(name), "{fault} does not name {name}");
     (plain, fault.to_string())
 }
 
@@ -102,19 +91,9 @@ fn every_codec_gives_back_what_went_in() {
     for (codec, suffix, _) in CODECS {
         decodes_to(codec, &sample(&format!("text.{suffix}")), &text());
         decodes_to(codec, &sample(&format!("long.{suffix}")), &long());
-        decodes_to(
-            codec,
-            &sample(&format!("zeros.{suffix}")),
-            &vec![0; 1 << 20],
-        );
+        decodes_to(codec, &sample(&format!("zeros.{suffix}")), &vec![0; 1 << 20]);
     }
-    for name in [
-        "independent",
-        "unchecked",
-        "block-checksums",
-        "content-size",
-        "legacy",
-    ] {
+    for name in ["independent", "unchecked", "block-checksums", "content-size", "legacy"] {
         decodes_to(Codec::Lz4, &sample(&format!("{name}.lz4")), &long());
     }
     decodes_to(Codec::Zstd, &sample("unchecked.zst"), &text());
@@ -159,17 +138,12 @@ fn skippable_frames_are_passed_over() {
         let frame = sample(&format!("text.{suffix}"));
         let near = skippable(0x184D_2A50, 4);
         let far = skippable(0x184D_2A5F, 100_000);
-        let packed = [&near, &frame, &far, &frame, &near]
-            .map(|part| part.as_slice())
-            .concat();
+        let packed = [&near, &frame, &far, &frame, &near].map(|part| part.as_slice()).concat();
         decodes_to(codec, &packed, &text().repeat(2));
         assert_eq!(recognise(&packed, SEGMENT), Content::Compressed(codec));
 
         let packed = [far, near, frame].concat();
-        assert_eq!(
-            recognise(&packed, SEGMENT),
-            Content::Compressed(Codec::Lz4OrZstd)
-        );
+        assert_eq!(recognise(&packed, SEGMENT), Content::Compressed(Codec::Lz4OrZstd));
         decodes_to(Codec::Lz4OrZstd, &packed, &text());
     }
     let alone = skippable(0x184D_2A53, 700);
@@ -184,11 +158,7 @@ fn only_padding_may_stand_behind_a_stream() {
     for (codec, suffix, _) in CODECS {
         let packed = [sample(&format!("text.{suffix}")), b"\x01garbage".to_vec()].concat();
         let (plain, _) = fails(codec, &packed, ErrorKind::InvalidData);
-        assert!(
-            plain == text(),
-            "{}: the good bytes come first",
-            codec.name()
-        );
+        assert!(plain == text(), "{}: the good bytes come first", codec.name());
     }
 }
 
@@ -199,25 +169,13 @@ fn a_file_cut_off_at_any_byte_gives_its_beginning_and_says_so() {
         let packed = sample(&format!("text.{suffix}"));
         for len in 1..packed.len() {
             let (plain, _) = fails(codec, &packed[..len], ErrorKind::UnexpectedEof);
-            assert!(
-                expected.starts_with(&plain),
-                "{} cut at {len}",
-                codec.name()
-            );
+            assert!(expected.starts_with(&plain), "{} cut at {len}", codec.name());
         }
     }
     // Without the mark at the end, nothing that was packed is missing.
-    let (plain, _) = fails(
-        Codec::Gzip,
-        &cut(sample("long.gz"), 8),
-        ErrorKind::UnexpectedEof,
-    );
+    let (plain, _) = fails(Codec::Gzip, &cut(sample("long.gz"), 8), ErrorKind::UnexpectedEof);
     assert!(plain == long());
-    let (plain, _) = fails(
-        Codec::Lz4,
-        &cut(sample("unchecked.lz4"), 4),
-        ErrorKind::UnexpectedEof,
-    );
+    let (plain, _) = fails(Codec::Lz4, &cut(sample("unchecked.lz4"), 4), ErrorKind::UnexpectedEof);
     assert!(plain == long());
 }
 
@@ -250,19 +208,11 @@ fn a_flipped_bit_never_passes_a_checksum() {
             let mut plain = Vec::new();
             let result = decoder.take(1 << 20).read_to_end(&mut plain);
             let silent = result.is_ok() && plain != expected;
-            assert!(
-                !(checked && silent),
-                "{name}: bit {bit} flipped, wrong bytes, no word"
-            );
+            assert!(!(checked && silent), "{name}: bit {bit} flipped, wrong bytes, no word");
             packed[bit / 8] ^= 1 << (bit % 8);
         }
     }
-    for name in [
-        "legacy.lz4",
-        "long.lz4",
-        "block-checksums.lz4",
-        "content-size.lz4",
-    ] {
+    for name in ["legacy.lz4", "long.lz4", "block-checksums.lz4", "content-size.lz4"] {
         let mut packed = sample(name);
         for bit in (0..packed.len() * 8).step_by(29) {
             packed[bit / 8] ^= 1 << (bit % 8);
@@ -295,14 +245,9 @@ fn the_blocks_before_a_damaged_one_are_delivered() {
 fn a_window_over_the_limit_is_refused_by_name() {
     let refusal = |codec, name| fails(codec, &sample(name), ErrorKind::InvalidData).1;
     let zstd = refusal(Codec::Zstd, "window-2g.zst");
-    assert!(
-        zstd.contains("2147483648") && zstd.contains("128 MiB"),
-        "{zstd}"
-    );
-    for (codec, name) in [
-        (Codec::Xz, "dictionary-512m.xz"),
-        (Codec::Lzma, "dictionary-512m.lzma"),
-    ] {
+    assert!(zstd.contains("2147483648") && zstd.contains("128 MiB"), "{zstd}");
+    for (codec, name) in [(Codec::Xz, "dictionary-512m.xz"), (Codec::Lzma, "dictionary-512m.lzma")]
+    {
         let text = refusal(codec, name);
         assert!(text.contains("130 MiB"), "{text}");
     }
@@ -335,29 +280,16 @@ fn a_bomb_takes_no_more_memory_than_its_window() {
         let packed = sample(name);
         let decoder = codec.decoder(packed.as_slice()).expect("a decoder");
         let mut plain = Vec::new();
-        decoder
-            .take(1 << 20)
-            .read_to_end(&mut plain)
-            .expect("zeros");
+        decoder.take(1 << 20).read_to_end(&mut plain).expect("zeros");
         assert!(plain.len() == 1 << 20 && plain.iter().all(|&byte| byte == 0));
     }
-    let decoder = Codec::Bzip2
-        .decoder(io::Cursor::new(sample("bomb.bz2")))
-        .expect("a decoder");
+    let decoder = Codec::Bzip2.decoder(io::Cursor::new(sample("bomb.bz2"))).expect("a decoder");
     let passed = io::copy(&mut decoder.take(64 << 20), &mut io::sink()).expect("zeros");
     assert_eq!(passed, 64 << 20);
 
     let status = fs::read_to_string("/proc/self/status").expect("status");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .expect("a peak");
-    let peak: u64 = line
-        .split_whitespace()
-        .nth(1)
-        .expect("kB")
-        .parse()
-        .expect("a number");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
+    let peak: u64 = line.split_whitespace().nth(1).expect("kB").parse().expect("a number");
     assert!(peak < 100 << 10, "{peak} kB at the peak");
 }
 
@@ -366,11 +298,7 @@ fn each_file_is_recognised_by_its_content() {
     for (codec, suffix, _) in CODECS.into_iter().filter(|known| known.0 != Codec::Brotli) {
         for name in ["text", "long", "zeros"] {
             let head = sample(&format!("{name}.{suffix}"));
-            assert_eq!(
-                recognise(&head, SEGMENT),
-                Content::Compressed(codec),
-                "{name}.{suffix}"
-            );
+            assert_eq!(recognise(&head, SEGMENT), Content::Compressed(codec), "{name}.{suffix}");
         }
     }
     for (name, expected) in [
@@ -382,10 +310,7 @@ fn each_file_is_recognised_by_its_content() {
         ("rsa.gpg", Content::Encrypted(Encryption::OpenPgp)),
         ("curve.gpg", Content::Encrypted(Encryption::OpenPgp)),
         ("several.gpg", Content::Encrypted(Encryption::OpenPgp)),
-        (
-            "armoured.gpg",
-            Content::Encrypted(Encryption::OpenPgpArmoured),
-        ),
+        ("armoured.gpg", Content::Encrypted(Encryption::OpenPgpArmoured)),
         ("openssl.enc", Content::Encrypted(Encryption::Salted)),
         ("openssl.b64", Content::Encrypted(Encryption::SaltedBase64)),
         ("text.age", Content::Encrypted(Encryption::Age)),
@@ -400,10 +325,7 @@ fn each_file_is_recognised_by_its_content() {
         assert_eq!(recognise(&head, SEGMENT), expected, "{name}");
         for len in 0..head.len().min(HEAD) {
             let shorter = recognise(&head[..len], SEGMENT);
-            assert!(
-                [expected, Content::Plain].contains(&shorter),
-                "{name}: {len} bytes"
-            );
+            assert!([expected, Content::Plain].contains(&shorter), "{name}: {len} bytes");
         }
     }
     assert_eq!(recognise(&text(), SEGMENT), Content::Plain);
@@ -414,11 +336,9 @@ fn each_file_is_recognised_by_its_content() {
 #[test]
 fn brotli_goes_by_its_name_unless_the_content_says_otherwise() {
     let brotli = Content::Compressed(Codec::Brotli);
-    for name in [
-        "000000010000000000000001.br",
-        "000000010000000000000001.partial.br",
-        "x.br.partial",
-    ] {
+    for name in
+        ["000000010000000000000001.br", "000000010000000000000001.partial.br", "x.br.partial"]
+    {
         assert_eq!(recognise(&sample("text.br"), name), brotli);
         let encrypted = Content::Encrypted(Encryption::OpenPgp);
         assert_eq!(recognise(&sample("rsa.gpg"), name), encrypted);
@@ -451,11 +371,7 @@ fn wal_and_noise_are_nothing_else() {
             head[..2].copy_from_slice(&magic.to_le_bytes());
             head[2..4].copy_from_slice(&[flags, 0]);
             head[8..10].copy_from_slice(&[0, 0x20]);
-            assert_eq!(
-                recognise(&head, "x.br"),
-                Content::Plain,
-                "{magic:X} {flags:X}"
-            );
+            assert_eq!(recognise(&head, "x.br"), Content::Plain, "{magic:X} {flags:X}");
         }
     }
     // The first bytes of OpenPGP packets are the least telling of all.

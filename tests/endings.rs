@@ -13,7 +13,9 @@ use support::{json_of, number, walstat};
 /// Kind and place of the ending; requires what every normal ending has.
 fn ending(json: &Value, name: &str) -> (String, String) {
     let ending = &json["ending"];
-    let text = |key: &str| ending[key].as_str().unwrap_or_else(|| panic!("{name}: {key} in {ending}")).to_owned();
+    let text = |key: &str| {
+        ending[key].as_str().unwrap_or_else(|| panic!("{name}: {key} in {ending}")).to_owned()
+    };
     assert!(text("text").ends_with('.'), "{name}: one sentence: {ending}");
     assert_eq!(text("segment").len(), 24, "{name}: a segment's name: {ending}");
     assert_eq!(json["problems"], Value::Array(vec![]), "{name}: a normal ending is no problem");
@@ -29,14 +31,18 @@ fn ending_of(arguments: &[&str], path: &Path) -> (String, String) {
 /// An LSN as a number.
 fn lsn(text: &str) -> u64 {
     let (high, low) = text.split_once('/').unwrap_or_else(|| panic!("{text} is no LSN"));
-    let part = |digits| u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{text} is no LSN"));
+    let part =
+        |digits| u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{text} is no LSN"));
     part(high) << 32 | part(low)
 }
 
 /// The segment in which a place lies, and the offset there; segments of 1 MB on timeline 1.
 fn place(text: &str) -> (String, usize) {
     let position = lsn(text);
-    (format!("00000001{:08X}{:08X}", position >> 32, (position & 0xFFFF_FFFF) >> 20), position as usize & 0xF_FFFF)
+    (
+        format!("00000001{:08X}{:08X}", position >> 32, (position & 0xFFFF_FFFF) >> 20),
+        position as usize & 0xF_FFFF,
+    )
 }
 
 #[test]
@@ -58,7 +64,9 @@ fn the_end_is_where_the_official_tool_ends() {
     let mut compared = 0;
     for sample in told {
         let golden = sample.golden("all-stats.txt");
-        let Some(line) = golden.lines().next().and_then(|line| line.strip_prefix("WAL statistics between ")) else {
+        let Some(line) =
+            golden.lines().next().and_then(|line| line.strip_prefix("WAL statistics between "))
+        else {
             continue;
         };
         let (start, end) = line.trim_end_matches(':').split_once(" and ").expect("two places");
@@ -87,7 +95,10 @@ fn a_killed_server_ends_in_the_old_content_of_a_recycled_segment() {
     let json = json_of(&["--stats"], &sample.wal);
     assert_eq!(ending(&json, &sample.name).0, "recycled");
     let ahead = 1 << 20;
-    assert!(number(&json, "books.stale_bytes") > ahead, "the segment made ready ahead is old content as well");
+    assert!(
+        number(&json, "books.stale_bytes") > ahead,
+        "the segment made ready ahead is old content as well"
+    );
 }
 
 #[test]
@@ -112,7 +123,8 @@ fn a_torn_record_is_overwritten_and_the_wal_goes_on() {
     let json = json_of(&["--stats=record"], &sample.wal);
     assert_eq!(number(&json, "books.overwritten_bytes"), i128::from(replaced - torn - headers));
     let records = json["records"].as_array().expect("records");
-    let replacement = records.iter().find(|row| row["record"] == "OVERWRITE_CONTRECORD").expect("the record");
+    let replacement =
+        records.iter().find(|row| row["record"] == "OVERWRITE_CONTRECORD").expect("the record");
     assert_eq!(number(replacement, "count"), 1);
     assert_eq!(ending(&json, &sample.name).0, "shutdown");
 }
@@ -125,7 +137,8 @@ fn torn_record(sample: &Sample) -> (u64, u64) {
         for page in bytes.chunks_exact(8192) {
             let info = u16::from_le_bytes([page[2], page[3]]);
             if info & OVERWRITE != 0 {
-                let eight = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
+                let eight =
+                    |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
                 // Page header, record header, short header of the main data.
                 return (eight(24 + 24 + 2), eight(8));
             }
@@ -150,10 +163,16 @@ fn one_segment_alone_ends_normally() {
     for sample in samples() {
         for name in sample.segments() {
             let path = sample.segment(&name);
-            let ran = walstat(&["--stats".as_ref(), "-f".as_ref(), "json".as_ref(), path.as_os_str()]);
+            let ran =
+                walstat(&["--stats".as_ref(), "-f".as_ref(), "json".as_ref(), path.as_os_str()]);
             if ran.code == Some(3) {
                 // A segment made ready ahead, or the middle of a record that fills it.
-                assert!(ran.stderr.contains("no WAL record found"), "{}: {}", sample.name, ran.stderr);
+                assert!(
+                    ran.stderr.contains("no WAL record found"),
+                    "{}: {}",
+                    sample.name,
+                    ran.stderr
+                );
                 continue;
             }
             let (kind, _) = ending(&ran.exits(0).json(), &format!("{}/{name}", sample.name));
@@ -161,7 +180,8 @@ fn one_segment_alone_ends_normally() {
             seen.insert(kind);
         }
     }
-    for kind in ["complete", "incomplete_record", "partial_page", "recycled", "shutdown", "switch"] {
+    for kind in ["complete", "incomplete_record", "partial_page", "recycled", "shutdown", "switch"]
+    {
         assert!(seen.contains(kind), "no segment ends in {kind}; there is {seen:?}");
     }
 }
@@ -181,16 +201,19 @@ fn the_newest_timeline_is_followed_across_the_switch() {
 #[test]
 fn the_older_timeline_ends_where_the_newer_one_branches_off() {
     let sample = sample("timeline");
-    let history = fs::read_to_string(sample.wal.join("00000002.history")).expect("the history file");
+    let history =
+        fs::read_to_string(sample.wal.join("00000002.history")).expect("the history file");
     let branch = history.split_whitespace().nth(1).expect("the place of the switch");
     let json = json_of(&["--stats", "-t", "1"], &sample.wal);
     let (kind, end) = ending(&json, "timeline 1");
     assert_eq!((kind.as_str(), lsn(&end)), ("timeline_switch", lsn(branch)));
     assert_eq!(json["input"]["timelines"], serde_json::json!([1]));
     assert_eq!(number(&json, "input.segments"), 5);
-    let others = serde_json::json!(
-        ["000000020000000000000008", "000000020000000000000009", "00000002000000000000000A"]
-    );
+    let others = serde_json::json!([
+        "000000020000000000000008",
+        "000000020000000000000009",
+        "00000002000000000000000A"
+    ]);
     assert_eq!(json["input"]["other_files"], others);
 }
 
@@ -207,7 +230,11 @@ fn zeros_behind_the_last_record_are_a_running_server() {
     assert_eq!((kind.as_str(), lsn(&end)), ("zeroed", lsn(&sample.end)));
 
     // The next segment, made and never written to, changes nothing.
-    let next = format!("{}{:02X}", &segment[..22], u8::from_str_radix(&segment[22..], 16).expect("hex") + 1);
+    let next = format!(
+        "{}{:02X}",
+        &segment[..22],
+        u8::from_str_radix(&segment[22..], 16).expect("hex") + 1
+    );
     file(directory.path(), &next, &vec![0; 1 << 20]);
     let json = json_of(&["--stats"], directory.path());
     let (kind, end) = ending(&json, "with the next segment");
@@ -225,13 +252,16 @@ fn zeros_behind_the_last_record_are_a_running_server() {
 /// Whoever reads the report and not the JSON is told as well.
 #[test]
 fn the_ending_is_told_in_one_line() {
-    for (name, words) in [("pg19-mixed", "clean shutdown"), ("livedir", "recycled"), ("truncated", "file")] {
+    for (name, words) in
+        [("pg19-mixed", "clean shutdown"), ("livedir", "recycled"), ("truncated", "file")]
+    {
         let sample = sample(name);
         for arguments in [&["--stats"][..], &[]] {
             let mut call: Vec<&std::ffi::OsStr> = arguments.iter().map(AsRef::as_ref).collect();
             call.push(sample.wal.as_os_str());
             let ran = walstat(&call).exits(0);
-            let told = ran.stdout.lines().any(|line| line.starts_with("Ends ") && line.contains(words));
+            let told =
+                ran.stdout.lines().any(|line| line.starts_with("Ends ") && line.contains(words));
             assert!(told, "{name}: no line tells the ending\n{}", ran.stdout);
             assert_eq!(ran.stderr, "", "{name}: nothing to complain about");
             assert!(!ran.stdout.contains("invalid record length"), "{name}");

@@ -76,10 +76,7 @@ fn same_as_pg_waldump(server: &Server, wal: &Path, range: &Range, filter: &[&str
     let mut sums = (0, 0, 0);
     for stats in ["--stats", "--stats=record"] {
         let official = pg_waldump(server, &[&["-p", path, stats], &chosen[..]].concat());
-        let ours = walstat::text(
-            &[&[stats, "--format", "pg_waldump"], &chosen[..]].concat(),
-            wal,
-        );
+        let ours = walstat::text(&[&[stats, "--format", "pg_waldump"], &chosen[..]].concat(), wal);
         assert_eq!(ours, official, "{stats} {chosen:?}");
         sums = total(&official);
     }
@@ -142,10 +139,7 @@ fn against_pg_waldump(settings: &Settings) {
         let count = same_as_pg_waldump(&server, &wal, &range, filter);
         assert!(count > 0, "nothing passes {filter:?}: it tests nothing");
     }
-    assert_eq!(
-        same_as_pg_waldump(&server, &wal, &range, &["-x", "4000000000"]),
-        0
-    );
+    assert_eq!(same_as_pg_waldump(&server, &wal, &range, &["-x", "4000000000"]), 0);
     whole_folder_same(&server, &wal);
 }
 

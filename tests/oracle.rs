@@ -49,7 +49,10 @@ fn every_sample_has_its_test() {
     let tested: BTreeSet<&str> = TESTED.iter().copied().collect();
     let stored = sample_names();
     let stored: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
-    assert_eq!(tested, stored, "tests/oracle.rs lists the samples of tests/fixtures, no more and no fewer");
+    assert_eq!(
+        tested, stored,
+        "tests/oracle.rs lists the samples of tests/fixtures, no more and no fewer"
+    );
 }
 
 /// All that the official tool or the server said about a sample must come out again.
@@ -139,10 +142,12 @@ fn row(line: &str) -> (String, Vec<i128>) {
 /// own tool tells it.
 #[test]
 fn a_start_inside_a_record_is_told_as_the_releases_tool_tells_it() {
-    for (name, start, padded, on_stderr) in
-        [("pg14-mixed", "0/800030", false, false), ("pg15-mixed", "0/700030", false, false),
-         ("pg17-mixed", "0/600030", false, true), ("pg19-mixed", "0/900030", true, true)]
-    {
+    for (name, start, padded, on_stderr) in [
+        ("pg14-mixed", "0/800030", false, false),
+        ("pg15-mixed", "0/700030", false, false),
+        ("pg17-mixed", "0/600030", false, true),
+        ("pg19-mixed", "0/900030", true, true),
+    ] {
         let sample = sample(name);
         let wal = sample.wal.to_str().expect("a path in UTF-8");
         let arguments = ["--stats", "--format", "pg_waldump", "-s", start, "-e", &sample.end, wal];
@@ -151,12 +156,16 @@ fn a_start_inside_a_record_is_told_as_the_releases_tool_tells_it() {
             true => (&ran.stderr, &ran.stdout),
             false => (&ran.stdout, &ran.stderr),
         };
-        let line = told.lines().find(|line| line.contains("first record is after")).unwrap_or_else(|| {
-            panic!("{name}: nothing told of what was skipped:\n{}\n{}", ran.stdout, ran.stderr)
-        });
+        let line =
+            told.lines().find(|line| line.contains("first record is after")).unwrap_or_else(|| {
+                panic!("{name}: nothing told of what was skipped:\n{}\n{}", ran.stdout, ran.stderr)
+            });
         let start = if padded { format!("0/00{}", &start[2..]) } else { start.to_owned() };
         let prefix = if on_stderr { "pg_waldump: " } else { "" };
-        assert!(line.starts_with(&format!("{prefix}first record is after {start}, at ")), "{name}: {line}");
+        assert!(
+            line.starts_with(&format!("{prefix}first record is after {start}, at ")),
+            "{name}: {line}"
+        );
         assert!(line.contains(", skipping over "), "{name}: {line}");
         assert!(!silent.contains("first record"), "{name}: told twice");
     }

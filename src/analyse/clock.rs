@@ -5,8 +5,8 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::payload::Time;
 use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::payload::xact;
-use crate::wal::version::Version;
 use crate::wal::rmgr::{TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
+use crate::wal::version::Version;
 
 /// First and last time seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -42,9 +42,8 @@ impl Updates {
     /// Counts the updates in `table`, `+INIT` variants included.
     pub fn of(table: &RecordTable) -> Updates {
         let count = |opcode| {
-            let wanted = |record: RecordType| {
-                record.rmgr == HEAP && record.slot & HEAP_OPCODE == opcode
-            };
+            let wanted =
+                |record: RecordType| record.rmgr == HEAP && record.slot & HEAP_OPCODE == opcode;
             table.sum(wanted).count
         };
         Updates { hot: count(HOT_UPDATE), other: count(UPDATE) }

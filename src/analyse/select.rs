@@ -51,7 +51,9 @@ impl Filters {
         let name = record_type.name(record.version);
         let rmgr = crate::wal::rmgr::name(record_type.rmgr);
         self.records.iter().any(|wanted| match wanted.split_once('/') {
-            Some((of, record)) => rmgr.eq_ignore_ascii_case(of) && name.eq_ignore_ascii_case(record),
+            Some((of, record)) => {
+                rmgr.eq_ignore_ascii_case(of) && name.eq_ignore_ascii_case(record)
+            }
             None => name.eq_ignore_ascii_case(wanted),
         })
     }

@@ -82,10 +82,7 @@ impl Codec {
         self,
         inner: impl Read + Send + 'a,
     ) -> io::Result<Box<dyn Read + Send + 'a>> {
-        decode(
-            self,
-            Box::new(BufReader::with_capacity(INPUT_BUFFER, inner)),
-        )
+        decode(self, Box::new(BufReader::with_capacity(INPUT_BUFFER, inner)))
     }
 }
 

@@ -2,8 +2,8 @@
 //! else lies beside them.
 
 use super::history::{self, Ancestor};
-use super::problem::Problem;
 use super::probe::{FirstPage, NotWal, Probe, probe};
+use super::problem::Problem;
 use super::source::Source;
 use super::timeline::{Lineage, newest_complete};
 use crate::wal::lsn::Lsn;
@@ -217,7 +217,12 @@ impl Found {
         };
         match probe(path) {
             Ok(probe) => {
-                self.candidates.push(Candidate { path: path.to_owned(), name: Some(name), partial, probe });
+                self.candidates.push(Candidate {
+                    path: path.to_owned(),
+                    name: Some(name),
+                    partial,
+                    probe,
+                });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(InputError::Io { path: path.to_owned(), source }),
@@ -263,7 +268,8 @@ impl Found {
         for (number, files) in placed {
             self.choose_file(&mut plan, &lineage, number, files);
         }
-        plan.timelines = plan.segments.iter().map(|s| s.timeline).collect::<BTreeSet<_>>().into_iter().collect();
+        plan.timelines =
+            plan.segments.iter().map(|s| s.timeline).collect::<BTreeSet<_>>().into_iter().collect();
         plan.other_files = self.others;
         Ok(plan)
     }
@@ -389,7 +395,8 @@ fn place(candidate: &Candidate, geometry: &Geometry) -> Result<(u64, u32), Probl
             Ok((number, page.header.timeline))
         }
         (Some(_), None, _) => {
-            let expected = format!("a name possible with segments of {} bytes", geometry.segment_bytes);
+            let expected =
+                format!("a name possible with segments of {} bytes", geometry.segment_bytes);
             Err(wrong("segment_name", expected, file_name(&candidate.path)))
         }
         (None, _, Err(reason)) => Err(wrong("not_wal", "a WAL segment".into(), reason.to_string())),

@@ -51,19 +51,27 @@ pub enum NotWal {
     #[error("page magic 0x{0:04X} is newer than PostgreSQL {1}, the newest release known")]
     TooNew(u16, &'static str),
     /// A development version.
-    #[error("page magic 0x{0:04X} is of a pre-release of PostgreSQL {1}, whose WAL may differ from the release's")]
+    #[error(
+        "page magic 0x{0:04X} is of a pre-release of PostgreSQL {1}, whose WAL may differ from the release's"
+    )]
     PreRelease(u16, &'static str),
     /// The other byte order.
-    #[error("page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server is not supported")]
+    #[error(
+        "page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server is not supported"
+    )]
     ByteSwapped(u16, &'static str),
     /// Anything else.
-    #[error("not PostgreSQL WAL: found 0x{0:04X} where a page magic (0xD087 to 0x{1:04X}) should be")]
+    #[error(
+        "not PostgreSQL WAL: found 0x{0:04X} where a page magic (0xD087 to 0x{1:04X}) should be"
+    )]
     Unknown(u16, u16),
     /// A WAL page, but not the first of a segment.
     #[error("begins in mid segment: a WAL page without the long header of a segment's first page")]
     MidSegment,
     /// Sizes that no server has.
-    #[error("the first page says {0}, which no server has (a 32-bit server's WAL is not supported)")]
+    #[error(
+        "the first page says {0}, which no server has (a 32-bit server's WAL is not supported)"
+    )]
     Sizes(LongHeader),
     /// Encrypted.
     #[error("encrypted ({0}): decrypt it and pipe the bytes in")]

@@ -98,20 +98,11 @@ fn by_prefix(head: &[u8]) -> Option<Content> {
         (b"\x28\xB5\x2F\xFD", Content::Compressed(Codec::Zstd)),
         (b"\xFD7zXZ\0", Content::Compressed(Codec::Xz)),
         (b"LZIP\x01", Content::Compressed(Codec::Lzip)),
-        (
-            b"-----BEGIN PGP ",
-            Content::Encrypted(Encryption::OpenPgpArmoured),
-        ),
+        (b"-----BEGIN PGP ", Content::Encrypted(Encryption::OpenPgpArmoured)),
         (b"Salted__", Content::Encrypted(Encryption::Salted)),
         (b"U2FsdGVkX1", Content::Encrypted(Encryption::SaltedBase64)),
-        (
-            b"age-encryption.org/v1",
-            Content::Encrypted(Encryption::Age),
-        ),
-        (
-            b"-----BEGIN AGE ENCRYPTED FILE-----",
-            Content::Encrypted(Encryption::AgeArmoured),
-        ),
+        (b"age-encryption.org/v1", Content::Encrypted(Encryption::Age)),
+        (b"-----BEGIN AGE ENCRYPTED FILE-----", Content::Encrypted(Encryption::AgeArmoured)),
         (b"\x89LZO\0\r\n\x1A\n", Content::Unsupported("lzop")),
         (b"PK\x03\x04", Content::Unsupported("zip")),
         (b"7z\xBC\xAF\x27\x1C", Content::Unsupported("7-Zip")),
@@ -127,9 +118,7 @@ fn by_prefix(head: &[u8]) -> Option<Content> {
     if is_bzip2(head) {
         return Some(Content::Compressed(Codec::Bzip2));
     }
-    PREFIXES
-        .iter()
-        .find_map(|(prefix, content)| head.starts_with(prefix).then_some(*content))
+    PREFIXES.iter().find_map(|(prefix, content)| head.starts_with(prefix).then_some(*content))
 }
 
 /// RFC 1952: the method must be deflate, the upper three flags unset.
@@ -215,7 +204,5 @@ fn octal(field: &[u8]) -> Option<u64> {
 }
 
 fn is_brotli_name(name: &str) -> bool {
-    name.strip_suffix(".partial")
-        .unwrap_or(name)
-        .ends_with(".br")
+    name.strip_suffix(".partial").unwrap_or(name).ends_with(".br")
 }

@@ -41,10 +41,7 @@ pub fn for_each_member(
 ) -> io::Result<()> {
     let watch = Watch::default();
     watch.allowed.set(HEADERS_MAX);
-    let mut archive = tar::Archive::new(Watched {
-        reader,
-        watch: &watch,
-    });
+    let mut archive = tar::Archive::new(Watched { reader, watch: &watch });
     let mut entries = archive.entries().map_err(|error| watch.judge(error))?;
     loop {
         let Some(entry) = entries.next() else {
@@ -53,10 +50,7 @@ pub fn for_each_member(
         let mut entry = entry.map_err(|error| watch.judge(error))?;
         let kind = entry.header().entry_type();
         let stored = if kind.is_gnu_sparse() {
-            entry
-                .header()
-                .entry_size()
-                .map_err(|error| watch.judge(error))?
+            entry.header().entry_size().map_err(|error| watch.judge(error))?
         } else {
             entry.size()
         };
@@ -64,21 +58,11 @@ pub fn for_each_member(
             (watch.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
         let is_file = kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse();
         if is_file && !entry.path_bytes().ends_with(b"/") {
-            let path = entry
-                .path()
-                .map_err(|error| watch.judge(error))?
-                .into_owned();
+            let path = entry.path().map_err(|error| watch.judge(error))?.into_owned();
             let size = entry.size();
             watch.allowed.set(u64::MAX);
-            let mut bytes = Bytes {
-                entry: &mut entry,
-                left: size,
-            };
-            let member = Member {
-                path,
-                size,
-                bytes: &mut bytes,
-            };
+            let mut bytes = Bytes { entry: &mut entry, left: size };
+            let member = Member { path, size, bytes: &mut bytes };
             if visit(member)?.is_break() {
                 return Ok(());
             }
@@ -113,11 +97,7 @@ impl Watch {
     /// Two blocks of zeros end a tar. The crate takes one for enough, and none
     /// too.
     fn check_end_mark(&self) -> io::Result<()> {
-        if self.ended.get() {
-            Err(cut_off())
-        } else {
-            Ok(())
-        }
+        if self.ended.get() { Err(cut_off()) } else { Ok(()) }
     }
 }
 
@@ -135,9 +115,7 @@ impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let watch = self.watch;
         if watch.allowed.get() == 0 {
-            return Err(io::Error::other(
-                "headers of more than 1 MiB before a member",
-            ));
+            return Err(io::Error::other("headers of more than 1 MiB before a member"));
         }
         let most = usize::try_from(watch.allowed.get()).unwrap_or(usize::MAX);
         let len = out.len().min(most);
@@ -205,10 +183,7 @@ mod tests {
 
     #[test]
     fn plain_files_are_shown_with_their_long_names() {
-        let mut expected = vec![
-            (SEGMENT.into(), text()),
-            ("pg_wal/empty".into(), Vec::new()),
-        ];
+        let mut expected = vec![(SEGMENT.into(), text()), ("pg_wal/empty".into(), Vec::new())];
         for name in ["v7.tar", "ustar.tar"] {
             let (members, result) = walk(sample(name).as_slice());
             result.expect(name);
@@ -249,9 +224,8 @@ mod tests {
         .expect("stopped");
         assert_eq!(count, 1);
 
-        let own = for_each_member(sample("gnu.tar").as_slice(), |_| {
-            Err(ErrorKind::AddrInUse.into())
-        });
+        let own =
+            for_each_member(sample("gnu.tar").as_slice(), |_| Err(ErrorKind::AddrInUse.into()));
         assert_eq!(own.expect_err("the visitor's").kind(), ErrorKind::AddrInUse);
     }
 
@@ -265,11 +239,7 @@ mod tests {
             for len in 0..end_mark + BLOCK as usize {
                 let (members, result) = walk(&whole[..len]);
                 let error = result.expect_err("cut off");
-                assert_eq!(
-                    error.kind(),
-                    ErrorKind::UnexpectedEof,
-                    "{name} at {len}: {error}"
-                );
+                assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{name} at {len}: {error}");
                 let complete = members.len().saturating_sub(1);
                 assert!(all.starts_with(&members[..complete]), "{name} at {len}");
             }

@@ -68,9 +68,8 @@ mod tests {
 
     #[test]
     fn the_newest_timeline_with_a_history_is_followed() {
-        let newest = |present: &[u32]| {
-            newest_complete(&present.iter().copied().collect(), &histories())
-        };
+        let newest =
+            |present: &[u32]| newest_complete(&present.iter().copied().collect(), &histories());
         assert_eq!(newest(&[1, 2, 3]), Some(3));
         assert_eq!(newest(&[1, 2, 4]), Some(2));
         assert_eq!(newest(&[5]), Some(5));

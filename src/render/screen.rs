@@ -104,7 +104,10 @@ fn why(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         table.add_row([label, style.bytes(cause.bytes), fraction(cause.share), bar]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
-    let commit = report.ratios.bytes_per_commit.map(|bytes| format!("{} a commit; ", human_bytes(bytes as u64)));
+    let commit = report
+        .ratios
+        .bytes_per_commit
+        .map(|bytes| format!("{} a commit; ", human_bytes(bytes as u64)));
     let images = fraction(report.ratios.fpi_ratio);
     writeln!(
         out,

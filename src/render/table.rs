@@ -54,12 +54,13 @@ pub fn record_table(
     records: &[crate::report::model::RecordRow],
     style: &Style,
 ) -> Table {
-    let rows = records.iter().map(|line| {
-        (format!("{}/{}", line.rmgr, line.record), &line.row, &line.shares)
-    });
-    let more = report.more.as_ref().map(|more| {
-        (format!("{} more types", more.rows), &more.row, &more.shares)
-    });
+    let rows = records
+        .iter()
+        .map(|line| (format!("{}/{}", line.rmgr, line.record), &line.row, &line.shares));
+    let more = report
+        .more
+        .as_ref()
+        .map(|more| (format!("{} more types", more.rows), &more.row, &more.shares));
     statistics("Type", rows.chain(more), report, style)
 }
 
@@ -69,7 +70,8 @@ fn statistics<'r>(
     report: &Report,
     style: &Style,
 ) -> Table {
-    let mut headings = vec![first, "N", "%", "Record size", "%", "FPI size", "%", "Combined size", "%"];
+    let mut headings =
+        vec![first, "N", "%", "Record size", "%", "FPI size", "%", "Combined size", "%"];
     if style.main_data {
         headings.push("Main data");
     }

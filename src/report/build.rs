@@ -282,7 +282,8 @@ fn official<O>(
         let bytes = first.0 - start.0;
         let unit = if bytes == 1 && tool.singular_byte { "byte" } else { "bytes" };
         let (start, first) = (text(start), text(first));
-        let line = format!("first record is after {start}, at {first}, skipping over {bytes} {unit}");
+        let line =
+            format!("first record is after {start}, at {first}, skipping over {bytes} {unit}");
         let prefix = if tool.skip_on_stderr { "pg_waldump: " } else { "" };
         Some((format!("{prefix}{line}"), tool.skip_on_stderr))
     };

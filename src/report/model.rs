@@ -359,7 +359,12 @@ pub mod sample {
             why: None,
             rmgrs: None,
             records: None,
-            ending: Ending { kind: "zeroed", lsn: "0/0".into(), segment: "".into(), text: "".into() },
+            ending: Ending {
+                kind: "zeroed",
+                lsn: "0/0".into(),
+                segment: "".into(),
+                text: "".into(),
+            },
             problems: vec![],
             findings: None,
             notes: vec![],

@@ -95,7 +95,7 @@ pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
         Some(header) if is_shutdown(&header) => EndingKind::Shutdown,
         _ => kind,
     };
-    match &run.tail {
+    match &run.gap {
         None if run.ends_overwritten => Ending { kind: EndingKind::Overwritten, lsn: next },
         None => Ending { kind: behind(EndingKind::Complete), lsn: next },
         Some(gap) => {
@@ -140,9 +140,7 @@ fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
     let segment = u64::from(geometry.segment_bytes);
     match *fault {
         PageFault::Zero => true,
-        PageFault::Address { found } => {
-            found < lsn && (lsn.0 - found.0).is_multiple_of(segment)
-        }
+        PageFault::Address { found } => found < lsn && (lsn.0 - found.0).is_multiple_of(segment),
         PageFault::Timeline { found, least, .. } => found < least,
         _ => false,
     }

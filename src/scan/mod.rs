@@ -5,6 +5,8 @@ pub mod damage;
 pub mod ending;
 pub mod outcome;
 pub mod parallel;
+pub mod pending;
 pub mod reader;
 pub mod record;
 pub mod run;
+pub mod scope;

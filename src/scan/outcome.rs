@@ -66,38 +66,37 @@ impl<O: Observe> Outcome<O> {
     /// `last`: the WAL ends in this one.
     fn take(&mut self, plan: &Plan, mut run: Run<O>, closed: bool, last: bool) {
         let version = plan.version();
+        run.end_of_input();
         if last {
             self.ending = ending::name(&run, &plan.geometry);
         }
         if let Some(gap) = run.lead_gap.take() {
-            // Without a record behind it, it is only what lies behind the end.
-            if run.first.is_some() && gap.counts.total() > 0 {
-                run.problems.push(gap.problem(version));
-                run.books.add(Heading::Damaged, gap.counts.total());
-            } else {
-                run.books.merge(&gap.counts);
+            run.gap_is_damage(&gap, version);
+        }
+        if let Some(gap) = run.gap.take() {
+            let cut_by_missing = gap.cause == Cause::Cut && gap.seen_at == run.end;
+            match () {
+                // The missing segment is the problem, not the record that runs into it.
+                () if closed && cut_by_missing => {
+                    run.books.add(Heading::Damaged, gap.counts.total());
+                }
+                () if closed || self.ends_in_damage(last) => run.gap_is_damage(&gap, version),
+                () => run.books.merge(&gap.counts),
             }
         }
-        let cut_by_missing = run.tail.as_ref().is_some_and(|gap| {
-            gap.cause == Cause::Cut && gap.seen_at == run.end
-        });
-        if closed && cut_by_missing {
-            // The missing segment is the problem, not the record that runs into it.
-            if let Some(gap) = run.tail.take() {
-                run.books.add(Heading::Damaged, gap.counts.total());
-            }
-        } else if closed || (last && self.ending.kind == EndingKind::Damage) {
-            run.close_tail(version);
-        } else if let Some(gap) = run.tail.take() {
-            run.books.merge(&gap.counts);
-        }
-        self.books.merge(&run.lead);
+        self.books.merge(&run.lead.books);
         self.books.merge(&run.books);
         self.input_bytes += run.input_bytes;
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
         self.observer.merge(run.observer);
+    }
+}
+
+impl<O> Outcome<O> {
+    fn ends_in_damage(&self, last: bool) -> bool {
+        last && self.ending.kind == EndingKind::Damage
     }
 }
 

@@ -1,13 +1,13 @@
 //! Segments over threads: each thread reads runs of consecutive segments, and the results are
 //! joined in WAL order, so they do not depend on the number of threads.
 
-use super::reader::{Flow, Reader, Scope};
+use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::run::Run;
+use super::scope::Scope;
 use crate::input::discover::Segment;
 use crate::input::source::Bytes;
 use crate::wal::lsn::Lsn;
-use crate::wal::version::Version;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -16,8 +16,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// A window is filled at once: it fits the second-level cache and is any page size's multiple.
 const WINDOW_BYTES: usize = 512 << 10;
-/// A record that goes on beyond a run seldom goes far.
-const AHEAD_BYTES: usize = 64 << 10;
 /// A run is about that long, so that a thread is done with many of them.
 const RUN_BYTES: u64 = 64 << 20;
 
@@ -33,7 +31,7 @@ pub fn scan<S: Select, O: Observe>(
     progress: &Progress,
 ) -> Vec<Run<O>> {
     let runs = divide(segments, scope, threads.get());
-    let joiner = Joiner::new(scope.geometry.version);
+    let joiner = Joiner::new(scope);
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let work = || {
@@ -91,8 +89,8 @@ fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task
 }
 
 /// Joins runs in the order of the WAL as they come in.
-struct Joiner<O> {
-    version: &'static Version,
+struct Joiner<'s, S, O> {
+    scope: &'s Scope<S>,
     state: Mutex<Joined<O>>,
 }
 
@@ -102,10 +100,10 @@ struct Joined<O> {
     stretches: Vec<Run<O>>,
 }
 
-impl<O: Observe> Joiner<O> {
-    fn new(version: &'static Version) -> Self {
+impl<'s, S: Select, O: Observe> Joiner<'s, S, O> {
+    fn new(scope: &'s Scope<S>) -> Self {
         let state = Joined { next: 0, waiting: BTreeMap::new(), stretches: Vec::new() };
-        Joiner { version, state: Mutex::new(state) }
+        Joiner { scope, state: Mutex::new(state) }
     }
 
     fn add(&self, index: usize, begins_stretch: bool, run: Run<O>) {
@@ -116,7 +114,7 @@ impl<O: Observe> Joiner<O> {
             state.next += 1;
             let before = if begins_stretch { None } else { state.stretches.pop() };
             state.stretches.push(match before {
-                Some(before) => before.join(run, self.version),
+                Some(before) => before.join(run, self.scope),
                 None => run,
             });
         }
@@ -127,7 +125,7 @@ impl<O: Observe> Joiner<O> {
     }
 }
 
-/// Reads one run, and beyond it as far as its last record goes.
+/// Reads one run.
 fn read_run<S: Select, O: Observe>(
     segments: &[Segment],
     task: &Task,
@@ -135,22 +133,16 @@ fn read_run<S: Select, O: Observe>(
     window: &mut Vec<u8>,
     progress: &Progress,
 ) -> Run<O> {
+    let segments = segments.get(task.segments.clone()).unwrap_or_default();
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
-    let bound = |index: usize| segments.get(index).map_or(0, |s| s.number * segment_bytes);
-    let start = Lsn(bound(task.segments.start));
-    let end = Lsn(bound(task.segments.end - 1) + segment_bytes);
+    let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
+    let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
     let mut reader = Reader::new(scope, start, end);
     let mut pages = Pages { scope, window, progress };
-    let mut number = start.0 / segment_bytes;
-    for (index, segment) in segments.iter().enumerate().skip(task.segments.start) {
-        let ahead = index >= task.segments.end;
-        if segment.number != number || (ahead && !reader.is_in_record()) {
+    for segment in segments {
+        if pages.push_segment(segment, &mut reader) == Flow::Done {
             break;
         }
-        if pages.push_segment(segment, &mut reader, ahead) == Flow::Done {
-            break;
-        }
-        number += 1;
     }
     reader.finish()
 }
@@ -168,7 +160,6 @@ impl<S: Select> Pages<'_, S> {
         &mut self,
         segment: &Segment,
         reader: &mut Reader<'_, S, O>,
-        ahead: bool,
     ) -> Flow {
         let geometry = &self.scope.geometry;
         let page_bytes = u64::from(geometry.page_bytes);
@@ -182,7 +173,7 @@ impl<S: Select> Pages<'_, S> {
                 return Flow::Next;
             }
         };
-        self.window.resize(if ahead { AHEAD_BYTES } else { WINDOW_BYTES }, 0);
+        self.window.resize(WINDOW_BYTES, 0);
         let mut offset = from;
         while offset < u64::from(geometry.segment_bytes) {
             let lsn = Lsn(first + offset);
@@ -193,7 +184,7 @@ impl<S: Select> Pages<'_, S> {
                     return Flow::Next;
                 }
             };
-            match self.push_window(lsn, filled, reader, ahead) {
+            match self.push_window(lsn, filled, reader) {
                 Flow::Next => {}
                 Flow::SkipSegment => {
                     let pages = (offset + filled as u64, u64::from(geometry.segment_bytes));
@@ -228,14 +219,12 @@ impl<S: Select> Pages<'_, S> {
         lsn: Lsn,
         filled: usize,
         reader: &mut Reader<'_, S, O>,
-        ahead: bool,
     ) -> Flow {
         let page_bytes = self.scope.geometry.page_bytes as usize;
         let window = self.window.get(..filled).unwrap_or_default();
         let mut flow = Flow::Next;
         for (index, page) in window.chunks(page_bytes).enumerate() {
             match reader.push(Lsn(lsn.0 + (index * page_bytes) as u64), page) {
-                Flow::Next if ahead && !reader.is_in_record() => return Flow::Done,
                 Flow::Next => {}
                 // The rest of the window is at hand: let it be booked.
                 Flow::SkipSegment => flow = Flow::SkipSegment,

@@ -1,13 +1,15 @@
 //! What reading a run of consecutive segments gives, and how two neighbours become one.
 //!
-//! A record belongs to the run where it starts. So a run leaves two ends open: its lead (bytes
-//! before its first record, which the run before may claim) and its tail (a gap that may turn
-//! out to be damage or the end). Joining closes them; it is associative, so any division of
-//! the input gives the same result.
+//! A record belongs to the run where it starts. So a run leaves ends open: its lead (the rest
+//! of a record that began before), a record that goes on behind it, and a gap that may turn
+//! out to be damage or the end. Joining closes them; it is associative, so any division of the
+//! input gives the same result.
 
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
-use super::record::Observe;
+use super::pending::{Lead, Pending};
+use super::record::{Observe, Record, Select};
+use super::scope::Scope;
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
 use crate::wal::record::{HeaderFault, RecordHeader};
@@ -33,15 +35,6 @@ pub struct Last {
     pub header: RecordHeader,
 }
 
-/// Bytes beyond the run that its last record claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owed {
-    /// How many bytes of content, page headers and alignment not counted.
-    pub bytes: u64,
-    /// Their heading; `None`: the statistics have them.
-    pub heading: Option<Heading>,
-}
-
 /// The result of reading a run of consecutive segments.
 #[derive(Debug)]
 pub struct Run<O> {
@@ -49,18 +42,20 @@ pub struct Run<O> {
     pub start: Lsn,
     /// Behind the last byte.
     pub end: Lsn,
-    /// Bytes before the first record, as the page headers explain them.
-    pub lead: Books,
-    /// A gap before the first record; if there is a first record, the gap ends there.
+    /// The rest of a record that began before.
+    pub lead: Lead,
+    /// A gap between the lead and the first record.
     pub lead_gap: Option<Gap>,
     /// The first valid record.
     pub first: Option<First>,
     /// The last valid record.
     pub last: Option<Last>,
-    /// What the last record claims beyond the run.
-    pub owed: Option<Owed>,
-    /// A gap behind the last record.
-    pub tail: Option<Gap>,
+    /// The record before the next one, where their link can be checked.
+    pub previous: Option<Lsn>,
+    /// A record that goes on behind the run.
+    pub open: Option<Pending>,
+    /// A gap that is still open.
+    pub gap: Option<Gap>,
     /// Everything else that is not in a counted record.
     pub books: Books,
     /// Damage between first and last record.
@@ -69,9 +64,11 @@ pub struct Run<O> {
     pub first_in_range: Option<Lsn>,
     /// Behind the last counted record: rounded up, or the segment's end after a switch.
     pub counted_end: Option<Lsn>,
+    /// How many records were counted.
+    pub counted: u64,
     /// Whether the last thing in the run is a torn record that recovery replaced.
     pub ends_overwritten: bool,
-    /// Whether the end of the range, or the limit, was reached: where.
+    /// Where the end of the range, or the limit, was reached.
     pub range_end: Option<Lsn>,
     /// Bytes read.
     pub input_bytes: u64,
@@ -80,70 +77,255 @@ pub struct Run<O> {
 }
 
 impl<O: Observe> Run<O> {
-    /// Joins the run that lies directly behind this one.
-    pub fn join(mut self, mut next: Run<O>, version: &'static Version) -> Run<O> {
-        self.claim(&mut next);
-        let found = next.first;
-        let open = if self.first.is_some() { &mut self.tail } else { &mut self.lead_gap };
-        if let Some(gap) = open {
-            gap.counts.merge(&next.lead);
-            if let Some(later) = next.lead_gap.take() {
-                gap.counts.merge(&later.counts);
+    /// A run of which nothing was read yet.
+    pub fn new(start: Lsn, end: Lsn) -> Run<O> {
+        Run {
+            start,
+            end,
+            lead: Lead::default(),
+            lead_gap: None,
+            first: None,
+            last: None,
+            previous: None,
+            open: None,
+            gap: None,
+            books: Books::default(),
+            problems: Vec::new(),
+            first_in_range: None,
+            counted_end: None,
+            counted: 0,
+            ends_overwritten: false,
+            range_end: None,
+            input_bytes: 0,
+            observer: O::default(),
+        }
+    }
+
+    /// Where bytes that are not in a record are booked at the moment.
+    pub fn target(&mut self) -> &mut Books {
+        match &mut self.gap {
+            Some(gap) => &mut gap.counts,
+            None if self.first.is_none() => &mut self.lead.books,
+            None => &mut self.books,
+        }
+    }
+
+    /// Takes a valid record: closes the gap before it, counts it if it is in the range.
+    /// `inside`: its bytes in the range.
+    pub fn accept<S: Select>(&mut self, scope: &Scope<S>, record: &Record<'_>, inside: u64) {
+        let (lsn, header) = (record.lsn, record.header);
+        self.close_gap(scope.geometry.version);
+        self.first.get_or_insert(First { lsn, previous: header.previous });
+        self.previous = Some(lsn);
+        self.ends_overwritten = false;
+        let mut next = record.end.aligned();
+        if header.is_switch() {
+            let segment = u64::from(scope.geometry.segment_bytes);
+            next = Lsn(record.end.0.next_multiple_of(segment));
+        }
+        self.last = Some(Last { lsn, next, header });
+        if lsn < scope.start {
+            self.books.add(Heading::Continuation, inside);
+            return;
+        }
+        self.first_in_range.get_or_insert(lsn);
+        if !scope.select.accepts(record) {
+            self.books.add(Heading::Filtered, u64::from(header.total_bytes));
+            return;
+        }
+        self.observer.observe(record);
+        self.counted_end = Some(next);
+        self.counted += 1;
+        if scope.limit.is_some_and(|limit| self.counted >= limit) {
+            self.range_end = Some(record.end);
+        }
+    }
+
+    /// Judges a record of which all bytes were seen, and books them: counted, or in the gap
+    /// that is opened if it is none.
+    pub fn complete<S: Select>(&mut self, scope: &Scope<S>, pending: &mut Pending, end: Lsn) {
+        match scope.decode((pending.lsn, end), pending.head(), self.previous) {
+            Err(cause) => self.fail_record(pending, pending.lsn, cause),
+            Ok(_) if end > scope.end => {
+                self.drop_record(pending, Heading::Incomplete);
+                self.range_end = Some(scope.end);
             }
-            if found.is_some() && self.first.is_some() {
-                self.close_tail(version);
+            Ok(record) => {
+                let mut between = pending.counts;
+                let bytes = between.take(Heading::Incomplete, u64::MAX);
+                self.accept(scope, &record, bytes);
+                self.target().merge(&between);
             }
+        }
+    }
+
+    /// Whether the last record is a switch that starts at `lsn`.
+    pub fn switched_at(&self, lsn: Lsn) -> bool {
+        self.last.is_some_and(|last| last.lsn == lsn && last.header.is_switch())
+    }
+
+    /// Books what there is of a record that is not counted, under `heading`.
+    pub fn drop_record(&mut self, pending: &mut Pending, heading: Heading) {
+        let bytes = pending.counts.take(Heading::Incomplete, u64::MAX);
+        pending.counts.add(heading, bytes);
+        self.target().merge(&pending.counts);
+        self.ends_overwritten |= heading == Heading::Overwritten;
+    }
+
+    /// A record that was followed turns out to be none: it becomes part of a gap.
+    pub fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
+        self.fail(pending.lsn, seen_at, cause, Some(pending.total_bytes));
+        self.target().merge(&pending.counts);
+    }
+
+    /// There is no valid record at `start`: opens a gap unless one is open.
+    pub fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
+        self.previous = None;
+        let gap = || Gap {
+            start,
+            seen_at,
+            cause,
+            record_bytes,
+            counts: Books::default(),
+            stale_follows: false,
+        };
+        self.gap.get_or_insert_with(gap);
+    }
+
+    /// A valid record follows: the gap was damage, or it belongs to the lead.
+    pub fn close_gap(&mut self, version: &Version) {
+        let Some(gap) = self.gap.take() else { return };
+        if self.first.is_none() {
+            self.lead_gap = Some(gap);
         } else {
-            let lead = if self.first.is_some() { &mut self.books } else { &mut self.lead };
-            lead.merge(&next.lead);
-            *open = next.lead_gap.take();
-            if let (Some(last), Some(first)) = (self.last, found) {
-                self.close_tail(version);
-                self.check_link(last, first, version);
-            }
-        }
-        self.append(next)
-    }
-
-    /// Gives the bytes that our last record claims out of the lead of the next run.
-    fn claim(&mut self, next: &mut Run<O>) {
-        let Some(owed) = self.owed.take() else { return };
-        let claimed = next.lead.take(Heading::Continuation, owed.bytes);
-        if let Some(heading) = owed.heading {
-            next.lead.add(heading, claimed);
-        }
-        let left = owed.bytes - claimed;
-        if left > 0 && next.first.is_none() && next.lead_gap.is_none() {
-            self.owed = Some(Owed { bytes: left, ..owed });
+            self.gap_is_damage(&gap, version);
         }
     }
 
-    /// A valid record follows the gap at the end: it was damage.
-    pub fn close_tail(&mut self, version: &'static Version) {
-        if let Some(gap) = self.tail.take() {
+    /// Books a gap as damage.
+    pub fn gap_is_damage(&mut self, gap: &Gap, version: &Version) {
+        if gap.counts.total() > 0 {
             self.problems.push(gap.problem(version));
             self.books.add(Heading::Damaged, gap.counts.total());
         }
     }
 
-    fn check_link(&mut self, last: Last, first: First, version: &'static Version) {
-        let gone_on = self.problems.last().is_some_and(|p| p.lsn >= Some(last.next));
-        if first.previous == last.lsn || gone_on {
-            return;
+    /// Joins the run that lies directly behind this one.
+    pub fn join<S: Select>(mut self, mut next: Run<O>, scope: &Scope<S>) -> Run<O> {
+        if self.range_end.is_some() {
+            return self;
         }
-        let cause = Cause::Header(HeaderFault::Previous {
-            found: first.previous,
-            expected: Some(last.lsn),
-        });
-        let gap = Gap {
-            start: first.lsn,
-            seen_at: first.lsn,
-            cause,
-            record_bytes: None,
-            counts: Books::default(),
-            stale_follows: false,
-        };
-        self.problems.push(gap.problem(version));
+        if let Some(open) = self.open.take() {
+            self.go_on(open, &mut next, scope);
+        }
+        if self.first.is_none() && self.gap.is_none() && next.lead_goes_on(&self.lead) {
+            let lead = std::mem::take(&mut next.lead);
+            self.lead.append(scope, &lead);
+        } else {
+            self.check_lead(&next);
+            self.take_lead(&mut next.lead.books);
+        }
+        self.take_gap(&mut next, scope.geometry.version);
+        self.append(next)
+    }
+
+    /// Whether the lead of this run continues `lead`, which fills the run before.
+    fn lead_goes_on(&self, lead: &Lead) -> bool {
+        lead.left() > 0 && self.lead.announced == Some(lead.left())
+    }
+
+    /// What the next run begins with must be what this one announced: the rest of our own
+    /// lead, or nothing.
+    fn check_lead(&mut self, next: &Run<O>) {
+        let expected = Some(self.lead.left()).filter(|&left| left > 0 && self.first.is_none());
+        let replaced = self.first.is_none() && next.lead.overwritten;
+        let found = next.lead.announced;
+        if found != expected && !replaced && next.gap_at_start().is_none() {
+            self.fail(next.start, next.start, Cause::Continuation { found, expected }, None);
+        }
+    }
+
+    /// Takes over the lead of the next run. In a gap it is what remains of a record.
+    fn take_lead(&mut self, books: &mut Books) {
+        if self.gap.is_some() {
+            let bytes = books.take(Heading::Continuation, u64::MAX);
+            books.add(Heading::Incomplete, bytes);
+        }
+        self.target().merge(books);
+    }
+
+    /// The gap that this run begins with, before any record.
+    fn gap_at_start(&self) -> Option<&Gap> {
+        let gap = if self.first.is_some() { &self.lead_gap } else { &self.gap };
+        gap.as_ref()
+    }
+
+    /// Follows the record that goes on behind this run through the lead of the next.
+    fn go_on<S: Select>(&mut self, mut open: Pending, next: &mut Run<O>, scope: &Scope<S>) {
+        let expected = open.left();
+        if next.lead.announced == Some(expected) {
+            let lead = std::mem::take(&mut next.lead);
+            open.append(scope, &lead);
+            if open.left() == 0 {
+                self.complete(scope, &mut open, lead.end);
+                if self.switched_at(open.lsn) {
+                    self.take_switch(next, lead.end, scope);
+                }
+                return;
+            }
+            next.lead.overwritten = lead.overwritten;
+        }
+        let gap = next.gap_at_start();
+        if next.lead.overwritten {
+            self.drop_record(&mut open, Heading::Overwritten);
+        } else if next.range_end.is_some() && next.first.is_none() && gap.is_none() {
+            self.drop_record(&mut open, Heading::Incomplete);
+        } else if let Some(gap) = gap {
+            self.fail_record(&mut open, gap.seen_at, gap.cause.clone());
+        } else if next.first.is_none() && open.left() < expected {
+            self.open = Some(open);
+        } else {
+            let cause =
+                Cause::Continuation { found: next.lead.announced, expected: Some(expected) };
+            self.fail_record(&mut open, next.start, cause);
+        }
+    }
+
+    /// A switch that ends in the next run, at `from`: the rest of that segment is no gap.
+    fn take_switch<S>(&mut self, next: &mut Run<O>, from: Lsn, scope: &Scope<S>) {
+        let segment = u64::from(scope.geometry.segment_bytes);
+        let end = Lsn(from.0.next_multiple_of(segment));
+        let gap = if next.first.is_some() { &mut next.lead_gap } else { &mut next.gap };
+        let Some(found) = gap else { return };
+        let bytes = scope.clip(from.aligned(), end);
+        self.books.add(Heading::Switch, bytes);
+        let mut left = bytes;
+        for heading in [Heading::Zero, Heading::Stale, Heading::PageHeader] {
+            left -= found.counts.take(heading, left);
+        }
+        found.start = end;
+        if next.first.is_some() || found.counts.total() == 0 {
+            self.books.merge(&found.counts);
+            *gap = None;
+        }
+    }
+
+    /// Takes over the gap before the first record of the next run, or all of it.
+    fn take_gap(&mut self, next: &mut Run<O>, version: &'static Version) {
+        let gap = if next.first.is_some() { next.lead_gap.take() } else { next.gap.take() };
+        match (&mut self.gap, gap) {
+            (Some(ours), Some(theirs)) => ours.counts.merge(&theirs.counts),
+            (ours @ None, theirs) => *ours = theirs,
+            (Some(_), None) => {}
+        }
+        let Some(first) = next.first else { return };
+        let whole = self.gap.is_none();
+        self.close_gap(version);
+        if let (true, Some(last)) = (whole, self.last)
+            && first.previous != last.lsn
+        {
+            self.problems.push(broken_link(first, last, version));
+        }
     }
 
     fn append(mut self, next: Run<O>) -> Run<O> {
@@ -152,16 +334,41 @@ impl<O: Observe> Run<O> {
         self.problems.extend(next.problems);
         self.first_in_range = self.first_in_range.or(next.first_in_range);
         self.counted_end = next.counted_end.or(self.counted_end);
+        self.counted += next.counted;
         self.input_bytes += next.input_bytes;
         self.range_end = self.range_end.or(next.range_end);
+        self.open = self.open.or(next.open);
+        self.ends_overwritten |= next.ends_overwritten;
         if next.first.is_some() {
             self.first = self.first.or(next.first);
             self.last = next.last;
-            self.tail = next.tail;
-            self.owed = next.owed;
+            self.previous = next.previous;
+            self.gap = next.gap;
             self.ends_overwritten = next.ends_overwritten;
         }
         self.observer.merge(next.observer);
         self
     }
+
+    /// Nothing follows: a record that goes on is cut, where the input ends.
+    pub fn end_of_input(&mut self) {
+        if let Some(mut open) = self.open.take() {
+            self.fail_record(&mut open, self.end, Cause::Cut);
+        }
+    }
+}
+
+/// Two runs whose records do not link, with nothing wrong between them.
+fn broken_link(first: First, last: Last, version: &Version) -> Problem {
+    let cause =
+        Cause::Header(HeaderFault::Previous { found: first.previous, expected: Some(last.lsn) });
+    let gap = Gap {
+        start: first.lsn,
+        seen_at: first.lsn,
+        cause,
+        record_bytes: None,
+        counts: Books::default(),
+        stale_follows: false,
+    };
+    gap.problem(version)
 }

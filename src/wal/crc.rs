@@ -80,13 +80,9 @@ impl Crc32c {
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("vpclmulqdq");
-        [
-            (true, Kind::Portable),
-            (sse42, Kind::Sse42),
-            (avx512, Kind::Avx512),
-        ]
-        .into_iter()
-        .filter_map(|(available, kind)| available.then_some(kind))
+        [(true, Kind::Portable), (sse42, Kind::Sse42), (avx512, Kind::Avx512)]
+            .into_iter()
+            .filter_map(|(available, kind)| available.then_some(kind))
     }
 
     /// Every kind this processor can run, the fastest last.
@@ -122,6 +118,22 @@ impl Crc32c {
     #[must_use]
     pub fn finish(state: u32) -> u32 {
         !state
+    }
+
+    /// The state behind `bytes` zero bytes more: `update(s, b)` is
+    /// `shift(s, b.len()) ^ update(0, b)`, so that pieces whose checksums were computed apart
+    /// can be put together. Multiplies by x^(8 × bytes) modulo the polynomial.
+    pub fn shift(state: u32, bytes: u64) -> u32 {
+        const ONE: u32 = 1 << 31;
+        let (mut factor, mut square, mut left) = (ONE, ONE >> 8, bytes);
+        while left > 0 {
+            if left & 1 == 1 {
+                factor = multiply(factor, square);
+            }
+            square = multiply(square, square);
+            left >>= 1;
+        }
+        multiply(factor, state)
     }
 
     /// The checksum of one contiguous record, to compare with its `xl_crc` (little-endian at bytes
@@ -168,6 +180,19 @@ fn record_with(record: &[u8], update: impl Fn(u32, &[u8]) -> u32) -> u32 {
     };
     let (covered, _) = header.split_at(XL_CRC);
     Crc32c::finish(update(update(Crc32c::START, data), covered))
+}
+
+/// The product of two polynomials modulo that of CRC-32C; bit 31 is x^0.
+fn multiply(a: u32, mut b: u32) -> u32 {
+    const POLYNOMIAL: u32 = 0x82F6_3B78;
+    let mut product = 0;
+    for bit in (0..32).rev() {
+        if a >> bit & 1 == 1 {
+            product ^= b;
+        }
+        b = if b & 1 == 1 { b >> 1 ^ POLYNOMIAL } else { b >> 1 };
+    }
+    product
 }
 
 /// The walk of [`Crc32c::verified`]. Inlined, so that `checksum` is compiled for the features of
@@ -274,9 +299,9 @@ mod x86 {
     #[target_feature(enable = "sse4.2")]
     fn chain(state: u32, bytes: &[u8]) -> u32 {
         let (words, mut tail) = bytes.as_chunks::<8>();
-        let state = words.iter().fold(u64::from(state), |state, word| {
-            _mm_crc32_u64(state, u64::from_le_bytes(*word))
-        });
+        let state = words
+            .iter()
+            .fold(u64::from(state), |state, word| _mm_crc32_u64(state, u64::from_le_bytes(*word)));
         let mut state = state as u32;
         if let Some((word, rest)) = tail.split_first_chunk::<4>() {
             state = _mm_crc32_u32(state, u32::from_le_bytes(*word));
@@ -286,8 +311,7 @@ mod x86 {
             state = _mm_crc32_u16(state, u16::from_le_bytes(*word));
             tail = rest;
         }
-        tail.iter()
-            .fold(state, |state, byte| _mm_crc32_u8(state, *byte))
+        tail.iter().fold(state, |state, byte| _mm_crc32_u8(state, *byte))
     }
 
     /// The state after the 16 bytes `value`, given the one before them.
@@ -367,12 +391,7 @@ mod x86 {
 
     /// The factors that move the four 128-bit parts of a vector up to `bits` behind its end.
     const fn to_end(bits: usize) -> [[i64; 2]; 4] {
-        [
-            factors(384 + bits),
-            factors(256 + bits),
-            factors(128 + bits),
-            factors(bits),
-        ]
+        [factors(384 + bits), factors(256 + bits), factors(128 + bits), factors(bits)]
     }
 
     #[inline]
@@ -395,14 +414,9 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn sum_parts(value: __m512i) -> __m128i {
-        let half = _mm256_xor_si256(
-            _mm512_castsi512_si256(value),
-            _mm512_extracti64x4_epi64::<1>(value),
-        );
-        _mm_xor_si128(
-            _mm256_castsi256_si128(half),
-            _mm256_extracti128_si256::<1>(half),
-        )
+        let half =
+            _mm256_xor_si256(_mm512_castsi512_si256(value), _mm512_extracti64x4_epi64::<1>(value));
+        _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
     }
 
     #[inline]
@@ -440,9 +454,7 @@ mod x86 {
         let even = fold(a, ahead::<1024>(), c);
         let odd = fold(b, ahead::<1024>(), d);
         let one = fold(even, ahead::<512>(), odd);
-        let one = rest
-            .iter()
-            .fold(one, |one, block| fold(one, ahead::<512>(), load(block)));
+        let one = rest.iter().fold(one, |one, block| fold(one, ahead::<512>(), load(block)));
         let last = _mm512_maskz_mov_epi64(0b1100_0000, one);
         let state = reduce(0, sum_parts(fold(one, load_factors(&LAST), last)));
         chain(state, tail)
@@ -475,14 +487,10 @@ mod x86 {
         let (header, data) = record.split_first_chunk::<SIZE_OF_XLOG_RECORD>()?;
         let start_term = START_TERMS.get(data.len())?;
         let (head, blocks) = data.as_rchunks::<64>();
-        let value = blocks.iter().fold(load_right(head), |value, block| {
-            fold(value, ahead::<512>(), load(block))
-        });
-        let value = sum_parts(fold(
-            value,
-            load_factors(&OVER_HEADER),
-            _mm512_setzero_si512(),
-        ));
+        let value = blocks
+            .iter()
+            .fold(load_right(head), |value, block| fold(value, ahead::<512>(), load(block)));
+        let value = sum_parts(fold(value, load_factors(&OVER_HEADER), _mm512_setzero_si512()));
         let (first, header) = header.split_first_chunk::<4>()?;
         let state = _mm_crc32_u32(0, u32::from_le_bytes(*first));
         let value = _mm_xor_si128(value, load_128(header.first_chunk()?));
@@ -537,11 +545,7 @@ mod tests {
     fn naive_update(state: u32, bytes: &[u8]) -> u32 {
         bytes.iter().fold(state, |state, byte| {
             (0..8).fold(state ^ u32::from(*byte), |state, _| {
-                if state & 1 == 1 {
-                    (state >> 1) ^ 0x82F6_3B78
-                } else {
-                    state >> 1
-                }
+                if state & 1 == 1 { (state >> 1) ^ 0x82F6_3B78 } else { state >> 1 }
             })
         })
     }
@@ -574,6 +578,18 @@ mod tests {
             page.append(&mut record);
         }
         page
+    }
+
+    #[test]
+    fn checksums_of_pieces_can_be_put_together() {
+        let bytes: Vec<u8> = (0..3000u32).map(|i| (i * 7 + i / 13) as u8).collect();
+        let crc = Crc32c::detect();
+        for cut in [0, 1, 7, 24, 1000, 2999, 3000] {
+            let (a, b) = bytes.split_at(cut);
+            let state = crc.update(Crc32c::START, a);
+            let joined = Crc32c::shift(state, b.len() as u64) ^ crc.update(0, b);
+            assert_eq!(joined, crc.update(Crc32c::START, &bytes), "cut at {cut}");
+        }
     }
 
     #[test]
@@ -619,11 +635,7 @@ mod tests {
         for length in (24..1200).chain([8000, 8192]) {
             for crc in all() {
                 let record = &bytes[..length];
-                assert_eq!(
-                    crc.record(record),
-                    naive_record(record),
-                    "{crc:?}, {length} bytes"
-                );
+                assert_eq!(crc.record(record), naive_record(record), "{crc:?}, {length} bytes");
             }
         }
     }
@@ -634,11 +646,7 @@ mod tests {
         for length in 0..24 {
             for crc in all() {
                 let expected = !naive_update(!0, &bytes[..length]);
-                assert_eq!(
-                    crc.record(&bytes[..length]),
-                    expected,
-                    "{crc:?}, {length} bytes"
-                );
+                assert_eq!(crc.record(&bytes[..length]), expected, "{crc:?}, {length} bytes");
             }
         }
     }
@@ -651,17 +659,9 @@ mod tests {
             for crc in all() {
                 assert_eq!(crc.verified(&page), page.len(), "{crc:?}, {length} bytes");
                 let unpadded = &page[..padded + 24 + length];
-                assert_eq!(
-                    crc.verified(unpadded),
-                    unpadded.len(),
-                    "{crc:?}, {length} bytes"
-                );
+                assert_eq!(crc.verified(unpadded), unpadded.len(), "{crc:?}, {length} bytes");
                 let cut = &unpadded[..unpadded.len() - 1];
-                assert_eq!(
-                    crc.verified(cut),
-                    padded + 24,
-                    "{crc:?}, {length} bytes, cut"
-                );
+                assert_eq!(crc.verified(cut), padded + 24, "{crc:?}, {length} bytes, cut");
             }
         }
     }
@@ -674,11 +674,7 @@ mod tests {
                 let mut page = page.clone();
                 page[at] ^= 1 << (at % 8);
                 for crc in all() {
-                    assert_eq!(
-                        crc.verified(&page),
-                        32,
-                        "{crc:?}, {length} bytes, bit at {at}"
-                    );
+                    assert_eq!(crc.verified(&page), 32, "{crc:?}, {length} bytes, bit at {at}");
                 }
             }
         }
@@ -691,11 +687,7 @@ mod tests {
             page[32..36].copy_from_slice(&length.to_le_bytes());
             for crc in all() {
                 assert_eq!(crc.verified(&page), 32, "{crc:?}, length {length}");
-                assert_eq!(
-                    crc.verified(&page[..32 + 23]),
-                    32,
-                    "{crc:?}, no whole header"
-                );
+                assert_eq!(crc.verified(&page[..32 + 23]), 32, "{crc:?}, no whole header");
                 assert_eq!(crc.verified(&[]), 0, "{crc:?}, no bytes");
             }
         }

@@ -55,12 +55,9 @@ impl FromStr for Lsn {
     fn from_str(text: &str) -> Result<Lsn, LsnError> {
         let (high, low) = text.split_once('/').ok_or(LsnError)?;
         let half = |digits: &str| {
-            let plain = (1..=8).contains(&digits.len())
-                && digits.bytes().all(|b| b.is_ascii_hexdigit());
-            plain
-                .then(|| u64::from_str_radix(digits, 16).ok())
-                .flatten()
-                .ok_or(LsnError)
+            let plain =
+                (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+            plain.then(|| u64::from_str_radix(digits, 16).ok()).flatten().ok_or(LsnError)
         };
         Ok(Lsn(half(high)? << 32 | half(low)?))
     }

@@ -37,17 +37,13 @@ impl SegmentName {
     /// The name of segment `number` (LSN divided by the segment size).
     pub fn new(timeline: u32, number: u64, segment_bytes: u32) -> SegmentName {
         let per_id = (1u64 << 32) / u64::from(segment_bytes);
-        SegmentName {
-            timeline,
-            log: (number / per_id) as u32,
-            seg: (number % per_id) as u32,
-        }
+        SegmentName { timeline, log: (number / per_id) as u32, seg: (number % per_id) as u32 }
     }
 
     /// Reads exactly 24 upper-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<SegmentName> {
-        let plain = text.len() == 24
-            && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+        let plain =
+            text.len() == 24 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
         let field = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
         plain.then_some(())?;
         Some(SegmentName { timeline: field(0)?, log: field(8)?, seg: field(16)? })
@@ -56,8 +52,7 @@ impl SegmentName {
     /// The segment number, or `None` if the name is impossible with this segment size.
     pub fn number(self, segment_bytes: u32) -> Option<u64> {
         let per_id = (1u64 << 32) / u64::from(segment_bytes);
-        (u64::from(self.seg) < per_id)
-            .then(|| u64::from(self.log) * per_id + u64::from(self.seg))
+        (u64::from(self.seg) < per_id).then(|| u64::from(self.log) * per_id + u64::from(self.seg))
     }
 
     /// The LSN of the first byte of the file.
@@ -97,8 +92,13 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        for text in ["", "00000001000000000000000", "00000001000000000000000g",
-            "0000000100000000000000a1", "0000000100000000000000010"] {
+        for text in [
+            "",
+            "00000001000000000000000",
+            "00000001000000000000000g",
+            "0000000100000000000000a1",
+            "0000000100000000000000010",
+        ] {
             assert_eq!(SegmentName::parse(text), None, "{text:?}");
         }
     }

@@ -39,11 +39,7 @@ impl<'a> Cluster<'a> {
         let home = tempfile::Builder::new().prefix("walstat-live-").tempdir();
         let home = home.expect("temporary folder");
         give_to_server_user(home.path());
-        let mut cluster = Self {
-            server,
-            home,
-            running: false,
-        };
+        let mut cluster = Self { server, home, running: false };
         let mut initdb = server.command("initdb");
         initdb.args(["-N", "--no-locale", "-E", "UTF8", "-A", "trust"]);
         initdb.args(["-U", "postgres", "-D"]);
@@ -169,8 +165,7 @@ impl Drop for Cluster<'_> {
     fn drop(&mut self) {
         if self.running {
             let mut stop = self.server.command("pg_ctl");
-            stop.args(["stop", "-m", "immediate", "-D"])
-                .arg(self.data());
+            stop.args(["stop", "-m", "immediate", "-D"]).arg(self.data());
             // The test has failed already; its own message counts.
             let _ = stop.output();
         }

@@ -38,11 +38,7 @@ fn check_books(report: &Value) {
 
 /// The sums of an object of the report that has them.
 pub fn sums(row: &Value) -> Sums {
-    let number = |key: &str| {
-        row[key]
-            .as_u64()
-            .unwrap_or_else(|| panic!("{key} of {row}"))
-    };
+    let number = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("{key} of {row}"));
     let (record, fpi) = (number("record_bytes"), number("fpi_bytes"));
     assert_eq!(number("total_bytes"), record + fpi, "{row}");
     (number("count"), record, fpi)

@@ -94,6 +94,15 @@ impl Sample {
         self.golden.join("stats.txt").is_file()
     }
 
+    /// The name of the segment in which the range ends, for segments of 1 MB below LSN 1/0.
+    pub fn last_written(&self) -> String {
+        let low = self.end.rsplit('/').next().unwrap_or_default();
+        let low = u32::from_str_radix(low, 16)
+            .unwrap_or_else(|_| panic!("{}: {} is no LSN", self.name, self.end));
+        let timeline: u32 = self.timeline.parse().expect("a timeline");
+        format!("{timeline:08X}{:08X}{:08X}", 0, low >> 20)
+    }
+
     /// The path of a file of the sample's WAL, compressed or not.
     pub fn segment(&self, name: &str) -> PathBuf {
         let plain = self.wal.join(name);
@@ -115,7 +124,8 @@ impl Sample {
 
 /// `key = value` lines; quotes around a text are taken off.
 fn facts(path: &Path) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once(" = "));
     pairs.map(|(key, value)| (key.to_owned(), value.trim_matches('"').to_owned())).collect()
@@ -134,7 +144,9 @@ fn unpacked(archive: &str) -> PathBuf {
     fs::create_dir_all(&root).expect("a folder for the unpacked fixtures");
     let half = tempfile::tempdir_in(&root).expect("a folder for one archive");
     let decoder = zstd::Decoder::new(bytes.as_slice()).expect("a zstd decoder");
-    tar::Archive::new(decoder).unpack(half.path()).unwrap_or_else(|error| panic!("{archive}: {error}"));
+    tar::Archive::new(decoder)
+        .unpack(half.path())
+        .unwrap_or_else(|error| panic!("{archive}: {error}"));
     let half = half.keep();
     if let Err(error) = fs::rename(&half, &target) {
         // Another test was faster: its folder holds the same.

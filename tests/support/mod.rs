@@ -42,10 +42,14 @@ pub fn walstat<A: AsRef<OsStr>>(arguments: &[A]) -> Ran {
 
 /// Runs `command` to its end. A panic fails the test at once, whatever it is about.
 pub fn finish(command: &mut Command) -> Ran {
-    let call = format!("{command:?}").replace(&format!("{WALSTAT:?}"), "walstat");
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let call = words.join(" ").replace(WALSTAT, "walstat");
     let output = command.output().unwrap_or_else(|error| panic!("{call} does not start: {error}"));
     let Output { status, stdout, stderr } = output;
-    let text = |bytes| String::from_utf8(bytes).unwrap_or_else(|_| panic!("{call}: the output is not UTF-8"));
+    let text = |bytes| {
+        String::from_utf8(bytes).unwrap_or_else(|_| panic!("{call}: the output is not UTF-8"))
+    };
     let ran = Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr), call };
     assert!(!ran.stderr.contains("panicked"), "{} panicked:\n{}", ran.call, ran.stderr);
     ran
@@ -95,7 +99,11 @@ pub fn first_difference(got: &str, want: &str) -> String {
             (None, None) => return "only the line ends differ".to_owned(),
             (a, b) if a == b => {}
             (a, b) => {
-                return format!("line {number}\n  got:  {}\n  want: {}", a.unwrap_or(none), b.unwrap_or(none));
+                return format!(
+                    "line {number}\n  got:  {}\n  want: {}",
+                    a.unwrap_or(none),
+                    b.unwrap_or(none)
+                );
             }
         }
     }

@@ -24,9 +24,7 @@ impl Engine for Gzip {
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let before = (self.0.total_in(), self.0.total_out());
-        let result = self
-            .0
-            .decompress(input, output, flate2::FlushDecompress::None);
+        let result = self.0.decompress(input, output, flate2::FlushDecompress::None);
         let state = match result {
             Ok(flate2::Status::StreamEnd) => Ok(Progress::Ended),
             Ok(_) => Ok(Progress::Going),
@@ -164,11 +162,7 @@ impl Engine for Lzip {
 }
 
 fn lzma_step(stream: &mut Stream, name: &str, input: &[u8], output: &mut [u8]) -> Step {
-    let action = if input.is_empty() {
-        Action::Finish
-    } else {
-        Action::Run
-    };
+    let action = if input.is_empty() { Action::Finish } else { Action::Run };
     let before = (stream.total_in(), stream.total_out());
     let state = match stream.process(input, output, action) {
         Ok(LzmaStatus::StreamEnd) => Ok(Progress::Ended),
@@ -224,19 +218,11 @@ impl Engine for Brotli {
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => Ok(Progress::Going),
             BrotliResult::ResultFailure => Err(Failure::bad("brotli: damaged stream")),
         };
-        Step {
-            consumed,
-            produced,
-            state,
-        }
+        Step { consumed, produced, state }
     }
 }
 
 /// A step as the difference of a codec's running totals of input and output.
 fn step(before: (u64, u64), after: (u64, u64), state: Result<Progress, Failure>) -> Step {
-    Step {
-        consumed: (after.0 - before.0) as usize,
-        produced: (after.1 - before.1) as usize,
-        state,
-    }
+    Step { consumed: (after.0 - before.0) as usize, produced: (after.1 - before.1) as usize, state }
 }

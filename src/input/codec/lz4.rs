@@ -155,9 +155,7 @@ impl<R: Read> Lz4<R> {
             6 => 1 << 20,
             7 => 4 << 20,
             _ => {
-                return Err(Failure::bad(
-                    "lz4: frame descriptor with an unknown block size",
-                ));
+                return Err(Failure::bad("lz4: frame descriptor with an unknown block size"));
             }
         };
         Ok(Frame {
@@ -209,9 +207,7 @@ impl<R: Read> Lz4<R> {
         }
         let len = size as usize;
         if len > lz4_flex::block::get_maximum_output_size(LEGACY_BLOCK) {
-            return Err(Failure::bad(
-                "lz4: a legacy block longer than the format allows",
-            ));
+            return Err(Failure::bad("lz4: a legacy block longer than the format allows"));
         }
         self.read_packed(len)?;
         self.unpack(&frame, false)?;

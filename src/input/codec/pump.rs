@@ -15,10 +15,7 @@ pub(super) type Outcome<T> = Result<T, Failure>;
 impl Failure {
     /// The stream breaks the rules of its codec.
     pub(super) fn bad(text: &str) -> Self {
-        Failure {
-            kind: ErrorKind::InvalidData,
-            text: text.to_owned(),
-        }
+        Failure { kind: ErrorKind::InvalidData, text: text.to_owned() }
     }
 
     /// The input ends before the stream does.
@@ -36,10 +33,7 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Failure {
-            kind: error.kind(),
-            text: error.to_string(),
-        }
+        Failure { kind: error.kind(), text: error.to_string() }
     }
 }
 
@@ -97,11 +91,7 @@ pub(super) struct Pump<R, E> {
 
 impl<R: BufRead, E: Engine> Pump<R, E> {
     pub(super) fn new(inner: R, engine: E) -> Self {
-        Pump {
-            inner,
-            engine,
-            phase: Phase::Inside,
-        }
+        Pump { inner, engine, phase: Phase::Inside }
     }
 
     /// Looks at what follows a complete stream; `false` if nothing does.

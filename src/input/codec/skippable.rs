@@ -69,11 +69,7 @@ fn decide(mut input: Input<'_>) -> Outcome<Box<dyn Read + Send + '_>> {
             skip(&mut input, name)?;
             continue;
         }
-        let codec = if magic == ZSTD_MAGIC {
-            Codec::Zstd
-        } else {
-            Codec::Lz4
-        };
+        let codec = if magic == ZSTD_MAGIC { Codec::Zstd } else { Codec::Lz4 };
         let whole = Cursor::new(magic.to_le_bytes()).chain(input);
         return Ok(decode(codec, Box::new(whole))?);
     }

@@ -30,12 +30,7 @@ impl Zstd {
         context
             .set_parameter(DParameter::WindowLogMax(WINDOW_LOG_LIMIT))
             .map_err(|code| io::Error::other(get_error_name(code)))?;
-        Ok(Zstd {
-            context,
-            wanted: FRAME_START,
-            header: [0; HEADER_MAX],
-            header_len: 0,
-        })
+        Ok(Zstd { context, wanted: FRAME_START, header: [0; HEADER_MAX], header_len: 0 })
     }
 
     fn keep_header(&mut self, input: &[u8]) {
@@ -71,11 +66,7 @@ impl Engine for Zstd {
             }
             Err(code) => Err(self.failure(code)),
         };
-        Step {
-            consumed: source.pos(),
-            produced: target.pos(),
-            state,
-        }
+        Step { consumed: source.pos(), produced: target.pos(), state }
     }
 
     /// Frames follow each other, skippable ones among them; the library tells

@@ -47,22 +47,16 @@ fn packet(bytes: &[u8]) -> Option<Packet<'_>> {
         return None;
     }
     let new_format = first & 0x40 != 0;
-    let tag = if new_format {
-        first & 0x3F
-    } else {
-        first >> 2 & 0x0F
-    };
+    let tag = if new_format { first & 0x3F } else { first >> 2 & 0x0F };
     let (len, rest) = match (new_format, first & 3, rest) {
         (true, _, [len @ 0..192, rest @ ..]) => (Some(usize::from(*len)), rest),
-        (true, _, [high @ 192..224, low, rest @ ..]) => (
-            Some((usize::from(*high) - 192) * 256 + usize::from(*low) + 192),
-            rest,
-        ),
+        (true, _, [high @ 192..224, low, rest @ ..]) => {
+            (Some((usize::from(*high) - 192) * 256 + usize::from(*low) + 192), rest)
+        }
         (true, _, [224..=254, rest @ ..]) | (false, 3, rest) => (None, rest),
-        (true, _, [255, a, b, c, d, rest @ ..]) | (false, 2, [a, b, c, d, rest @ ..]) => (
-            usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).ok(),
-            rest,
-        ),
+        (true, _, [255, a, b, c, d, rest @ ..]) | (false, 2, [a, b, c, d, rest @ ..]) => {
+            (usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).ok(), rest)
+        }
         (false, 0, [len, rest @ ..]) => (Some(usize::from(*len)), rest),
         (false, 1, [a, b, rest @ ..]) => (Some(usize::from(u16::from_be_bytes([*a, *b]))), rest),
         _ => return None,

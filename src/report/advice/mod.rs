@@ -21,7 +21,8 @@ pub struct Rule {
 }
 
 /// All rules, in the order in which their findings are told.
-pub const RULES: &[Rule] = &[rules::fpi_ratio::RULE, rules::hot_ratio::RULE, rules::write_amplification::RULE];
+pub const RULES: &[Rule] =
+    &[rules::fpi_ratio::RULE, rules::hot_ratio::RULE, rules::write_amplification::RULE];
 
 /// What all rules find in `report`, worst first.
 pub fn findings(report: &Report) -> Vec<Finding> {

@@ -51,20 +51,15 @@ mod tests {
 
     #[test]
     fn fields_are_found_in_each_layout() {
-        for (layout, size) in [
-            (CheckpointLayout::V9_5, 80),
-            (CheckpointLayout::V12, 88),
-            (CheckpointLayout::V19, 96),
-        ] {
+        for (layout, size) in
+            [(CheckpointLayout::V9_5, 80), (CheckpointLayout::V12, 88), (CheckpointLayout::V19, 96)]
+        {
             let mut data = vec![0xEEu8; size];
             data[0..8].copy_from_slice(&0x1234u64.to_le_bytes());
             data[8..12].copy_from_slice(&7u32.to_le_bytes());
             data[layout.time..layout.time + 8].copy_from_slice(&1_500_000_000i64.to_le_bytes());
-            let want = Checkpoint {
-                redo: Lsn(0x1234),
-                timeline: 7,
-                time: Time(1_500_000_000_000_000),
-            };
+            let want =
+                Checkpoint { redo: Lsn(0x1234), timeline: 7, time: Time(1_500_000_000_000_000) };
             assert_eq!(Checkpoint::parse(&data, layout), Some(want));
             assert_eq!(Checkpoint::parse(&data[..layout.time + 7], layout), None);
         }

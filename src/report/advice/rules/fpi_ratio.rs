@@ -34,7 +34,8 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let mut advice = vec![
-        "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often".into(),
+        "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often"
+            .into(),
         "max_wal_size: raise it, so that checkpoints come by time and not by volume".into(),
     ];
     let mut side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];

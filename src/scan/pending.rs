@@ -1,0 +1,132 @@
+//! Bytes of a record whose pieces lie on several pages: a record that is being followed, or
+//! the rest of one that began before the run.
+//!
+//! Only the first bytes and the state of the checksum are kept, however long the record is.
+
+use super::books::{Books, Heading};
+use super::scope::{Head, Scope};
+use crate::wal::block::HEAD_BYTES_MAX;
+use crate::wal::crc::Crc32c;
+use crate::wal::lsn::Lsn;
+use crate::wal::record::RECORD_HEADER_BYTES;
+
+/// A record that goes on beyond a page.
+#[derive(Debug, Default)]
+pub struct Pending {
+    /// Where it starts.
+    pub lsn: Lsn,
+    /// Its length.
+    pub total_bytes: u32,
+    /// How much of it was seen.
+    pub got: u32,
+    /// Its bytes so far (as [`Heading::Incomplete`]) and the page headers between them.
+    pub counts: Books,
+    crc: u32,
+    head: Vec<u8>,
+}
+
+impl Pending {
+    /// Begins anew, with the allocation that there is.
+    pub fn begin(&mut self, lsn: Lsn, total_bytes: u32) {
+        self.lsn = lsn;
+        self.total_bytes = total_bytes;
+        self.got = 0;
+        self.crc = Crc32c::START;
+        self.head.clear();
+        self.counts = Books::default();
+    }
+
+    /// Bytes still to come.
+    pub fn left(&self) -> u32 {
+        self.total_bytes - self.got
+    }
+
+    /// What is known of the record when all its bytes were seen.
+    pub fn head(&self) -> Head<'_> {
+        Head { bytes: &self.head, crc: self.crc }
+    }
+
+    /// Adds the piece that lies at `lsn`.
+    pub fn extend<S>(&mut self, scope: &Scope<S>, lsn: Lsn, piece: &[u8]) {
+        if let Some(crc) = scope.crc {
+            let header_left = RECORD_HEADER_BYTES.saturating_sub(self.got as usize);
+            let body = piece.get(header_left..).unwrap_or_default();
+            self.crc = crc.update(self.crc, body);
+        }
+        keep(&mut self.head, piece);
+        self.got += piece.len() as u32;
+        let clipped = scope.clip(lsn, Lsn(lsn.0 + piece.len() as u64));
+        self.counts.add(Heading::Incomplete, clipped);
+    }
+
+    /// Adds the bytes that another run has seen of this record.
+    pub fn append<S>(&mut self, scope: &Scope<S>, lead: &Lead) {
+        let header_left = RECORD_HEADER_BYTES.saturating_sub(self.got as usize);
+        let header = lead.head.get(..header_left.min(lead.head.len())).unwrap_or_default();
+        if let Some(crc) = scope.crc {
+            // The part of the header is not covered here: take it out of the lead's checksum.
+            let body_bytes = u64::from(lead.got) - header.len() as u64;
+            let body = lead.crc ^ Crc32c::shift(crc.update(0, header), body_bytes);
+            self.crc = Crc32c::shift(self.crc, body_bytes) ^ body;
+        }
+        keep(&mut self.head, &lead.head);
+        self.got += lead.got;
+        self.counts.merge(&lead.books);
+        let bytes = self.counts.take(Heading::Continuation, u64::MAX);
+        self.counts.add(Heading::Incomplete, bytes);
+    }
+}
+
+/// Keeps the first bytes of a record, everything before the payload included.
+fn keep(head: &mut Vec<u8>, piece: &[u8]) {
+    let wanted = HEAD_BYTES_MAX.saturating_sub(head.len()).min(piece.len());
+    head.extend_from_slice(piece.get(..wanted).unwrap_or_default());
+}
+
+/// The bytes before the first record of a run, as the page headers explain them: the rest of a
+/// record that began before it.
+#[derive(Debug, Default)]
+pub struct Lead {
+    /// What the bytes are.
+    pub books: Books,
+    /// Bytes of that record that the first page announces; `None`: it announces none.
+    pub announced: Option<u32>,
+    /// How many of them were seen.
+    pub got: u32,
+    /// Behind the last of them.
+    pub end: Lsn,
+    /// A page says that recovery replaced the record.
+    pub overwritten: bool,
+    crc: u32,
+    head: Vec<u8>,
+}
+
+impl Lead {
+    /// Bytes that should still come.
+    pub fn left(&self) -> u32 {
+        self.announced.unwrap_or(0) - self.got
+    }
+
+    /// Adds the piece that lies at `lsn`.
+    pub fn extend<S>(&mut self, scope: &Scope<S>, lsn: Lsn, piece: &[u8]) {
+        if let Some(crc) = scope.crc {
+            self.crc = crc.update(self.crc, piece);
+        }
+        keep(&mut self.head, piece);
+        self.got += piece.len() as u32;
+        self.end = Lsn(lsn.0 + piece.len() as u64);
+        self.books.add(Heading::Continuation, scope.clip(lsn, self.end));
+    }
+
+    /// Adds the lead of the run behind a run that is all lead.
+    pub fn append<S>(&mut self, scope: &Scope<S>, next: &Lead) {
+        if scope.crc.is_some() {
+            self.crc = Crc32c::shift(self.crc, u64::from(next.got)) ^ next.crc;
+        }
+        keep(&mut self.head, &next.head);
+        self.books.merge(&next.books);
+        self.got += next.got;
+        self.end = self.end.max(next.end);
+        self.overwritten |= next.overwritten;
+    }
+}

@@ -1,0 +1,90 @@
+//! What all runs of one scan have in common, and what makes bytes a record.
+
+use super::damage::Cause;
+use super::record::Record;
+use crate::wal::block::walk;
+use crate::wal::crc::Crc32c;
+use crate::wal::lsn::Lsn;
+use crate::wal::page::Geometry;
+use crate::wal::record::{CRC_OFFSET, HeaderFault, RECORD_HEADER_BYTES, RecordHeader};
+
+/// What all runs of one scan have in common.
+#[derive(Debug)]
+pub struct Scope<S> {
+    /// Release, cluster and sizes.
+    pub geometry: Geometry,
+    /// How checksums are computed; `None`: they are not verified.
+    pub crc: Option<Crc32c>,
+    /// Records that start before are not counted.
+    pub start: Lsn,
+    /// Records that end behind are not counted.
+    pub end: Lsn,
+    /// Stop after that many counted records; such a scan is one run.
+    pub limit: Option<u64>,
+    /// The filters.
+    pub select: S,
+}
+
+/// The first bytes of a record, with the state of its checksum.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'r> {
+    /// All bytes, or at least everything before the payload.
+    pub bytes: &'r [u8],
+    /// The state of the checksum behind the last byte; only the header is to be added.
+    pub crc: u32,
+}
+
+impl<S> Scope<S> {
+    /// Bytes of `[from, to)` that are in the range.
+    pub fn clip(&self, from: Lsn, to: Lsn) -> u64 {
+        to.min(self.end).0.saturating_sub(from.max(self.start).0)
+    }
+
+    /// The state of a checksum over the body of `record`, which is whole.
+    pub fn body_crc(&self, record: &[u8]) -> u32 {
+        let body = record.get(RECORD_HEADER_BYTES..).unwrap_or_default();
+        self.crc.map_or(Crc32c::START, |crc| crc.update(Crc32c::START, body))
+    }
+
+    /// Checks as much of a record header as `bytes` hold: at a page's end it may be only the
+    /// length, which is what `bytes` must have.
+    pub fn check_header(
+        &self,
+        lsn: Lsn,
+        bytes: &[u8],
+        total_bytes: u32,
+        previous: Option<Lsn>,
+    ) -> Result<(), Cause> {
+        if let Some(head) = bytes.first_chunk::<RECORD_HEADER_BYTES>() {
+            let header = RecordHeader::parse(head);
+            let version = self.geometry.version;
+            return header.check(version, lsn, previous).map_err(Cause::Header);
+        }
+        if (total_bytes as usize) < RECORD_HEADER_BYTES {
+            return Err(Cause::Header(HeaderFault::Length { found: total_bytes }));
+        }
+        Ok(())
+    }
+
+    /// Makes a record of bytes that are all there, if it is valid.
+    pub fn decode<'r>(
+        &self,
+        (lsn, end): (Lsn, Lsn),
+        head: Head<'r>,
+        previous: Option<Lsn>,
+    ) -> Result<Record<'r>, Cause> {
+        let version = self.geometry.version;
+        let bytes = head.bytes.first_chunk::<RECORD_HEADER_BYTES>().ok_or(Cause::Cut)?;
+        let header = RecordHeader::parse(bytes);
+        header.check(version, lsn, previous).map_err(Cause::Header)?;
+        if let Some(crc) = self.crc {
+            let found = Crc32c::finish(crc.update(head.crc, &bytes[..CRC_OFFSET]));
+            if found != header.crc {
+                return Err(Cause::Checksum { found, expected: header.crc });
+            }
+        }
+        let head = head.bytes;
+        let parts = walk(head, header.total_bytes, version, |_| ()).map_err(Cause::Body)?;
+        Ok(Record { lsn, end, header, parts, version, head })
+    }
+}

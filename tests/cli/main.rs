@@ -1,0 +1,13 @@
+//! The promises of the command line: what it takes, what it says, how it exits. The numbers themselves are held
+//! by `oracle.rs` and `books.rs`.
+#![cfg(feature = "cli")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod filters;
+mod formats;
+mod help;
+mod output;
+mod usage;

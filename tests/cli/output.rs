@@ -1,0 +1,160 @@
+//! Where results go: a file written whole or not at all, a pipe whose reader may leave, a terminal or not.
+
+use super::bad_input::one_line;
+use crate::support::fixtures::sample;
+use crate::support::wal::file;
+use crate::support::{command, finish, walstat};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const CSV: [&str; 3] = ["--stats=record", "--format", "csv"];
+
+fn wal() -> String {
+    sample("pg15-mixed").wal.to_str().expect("UTF-8").to_owned()
+}
+
+fn entries(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("the test's directory");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_gets_what_standard_output_would_have_got() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (target, wal) = (directory.path().join("result.csv"), wal());
+    fs::write(&target, "an older result, longer or shorter").expect("the file can be written");
+    let told = walstat(&[&CSV[..], &[&wal]].concat()).exits(0).stdout;
+    let name = target.to_str().expect("UTF-8");
+    let ran = walstat(&[&CSV[..], &["--output", name, &wal]].concat()).exits(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    assert_eq!(fs::read_to_string(&target).expect("the result"), told);
+    assert_eq!(entries(directory.path()), ["result.csv"], "a temporary file was left");
+}
+
+#[test]
+fn a_file_in_the_current_directory_needs_no_path() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let wal = wal();
+    let arguments = [&CSV[..], &["-o", "result.csv", &wal]].concat();
+    finish(command(&arguments).current_dir(directory.path())).exits(0);
+    assert_eq!(entries(directory.path()), ["result.csv"]);
+}
+
+#[test]
+fn a_failure_leaves_the_file_as_it_was() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let letter = file(directory.path(), "letter.txt", b"Dear reader, this is no write-ahead log.");
+    let target = file(directory.path(), "result.txt", b"the last good result");
+    for form in [&["--stats"][..], &CSV, &[]] {
+        let mut arguments: Vec<_> = form.iter().map(std::ffi::OsStr::new).collect();
+        arguments.extend(["-o".as_ref(), target.as_os_str(), letter.as_os_str()]);
+        one_line(&walstat(&arguments).exits(3), &["letter.txt"]);
+        assert_eq!(fs::read(&target).expect("the file"), b"the last good result");
+    }
+    assert_eq!(entries(directory.path()), ["letter.txt", "result.txt"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_in_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let wal = wal();
+    let missing = directory.path().join("no-such-directory/result.csv");
+    let missing = missing.to_str().expect("UTF-8");
+    let ran = walstat(&[&CSV[..], &["-o", missing, &wal]].concat()).exits(3);
+    one_line(&ran, &[missing, "No such file or directory"]);
+    assert!(!ran.stderr.contains(".tmp"), "names a file that nobody asked for: {}", ran.stderr);
+
+    let directory_itself = directory.path().to_str().expect("UTF-8");
+    let ran = walstat(&[&CSV[..], &["-o", directory_itself, &wal]].concat()).exits(3);
+    one_line(&ran, &[directory_itself]);
+    assert_eq!(entries(directory.path()), Vec::<String>::new(), "a temporary file was left");
+}
+
+/// `-o /dev/null` as root must not put a file in the place of the device. A FIFO stands for all that is no file.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    let fifo = directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
+    // Open for both, so that neither side waits for the other; the result fits the pipe.
+    let mut reader =
+        fs::File::options().read(true).write(true).open(&fifo).expect("the fifo opens");
+    let wal = wal();
+    let name = fifo.to_str().expect("UTF-8");
+    walstat(&["--stats", "-f", "csv", "-o", name, &wal]).exits(0);
+    let kind = fs::symlink_metadata(&fifo).expect("the fifo is still there").file_type();
+    assert!(kind.is_fifo(), "a file took the place of the fifo");
+    let mut head = [0; 8];
+    reader.read_exact(&mut head).expect("the result lies in the pipe");
+    assert_eq!(&head, b"rmgr,id,");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let wal = wal();
+    for form in
+        [&["--stats=all", "-f", "json"][..], &CSV, &["--stats"], &[], &["rules"], &["--help"]]
+    {
+        let arguments = [form, &[wal.as_str()][..usize::from(form != ["rules"])]].concat();
+        let mut child = command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("walstat starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("walstat ends");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let wal = wal();
+    let full = fs::File::options().write(true).open("/dev/full").expect("/dev/full opens");
+    let ran = finish_into(&mut command(&["--stats=all", "-f", "json", &wal]), full);
+    assert_eq!(ran.status.code(), Some(3));
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(told.starts_with("walstat: ") && told.contains("No space left"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[cfg(target_os = "linux")]
+fn finish_into(command: &mut Command, stdout: fs::File) -> std::process::Output {
+    let child = command.stdout(stdout).stderr(Stdio::piped()).spawn().expect("walstat starts");
+    child.wait_with_output().expect("walstat ends")
+}
+
+#[test]
+fn quiet_prints_nothing_and_still_exits_by_what_was_found() {
+    let wal = wal();
+    let ran = walstat(&["--quiet", "--stats", &wal]).exits(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    walstat(&["--quiet", "--stats", "no-such-file"]).exits(3);
+}
+
+#[test]
+fn no_escape_sequence_goes_into_a_pipe_or_a_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let wal = wal();
+    for form in [&["--stats"][..], &[], &["--color", "never"], &["--stats=all", "-f", "json"], &CSV]
+    {
+        let ran = walstat(&[form, &[&wal]].concat()).exits(0);
+        assert!(!ran.stdout.contains('\x1b'), "{}", ran.call);
+        let target = directory.path().join("result");
+        let name = target.to_str().expect("UTF-8");
+        walstat(&[form, &["-o", name, &wal]].concat()).exits(0);
+        assert!(!fs::read_to_string(&target).expect("the result").contains('\x1b'), "{}", ran.call);
+    }
+    let ran = finish(command(&[wal.as_str()]).env("NO_COLOR", "1")).exits(0);
+    assert!(!ran.stdout.contains('\x1b'));
+}

@@ -1,0 +1,140 @@
+//! What the tests of reading share: WAL made on purpose, a naive twin of the reader, and the
+//! library called as the command line calls it.
+#![allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
+
+pub mod builder;
+pub mod disk;
+pub mod naive;
+pub mod record;
+pub mod xorshift;
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use walstat::analyse::clock::Clock;
+use walstat::analyse::totals::RecordTable;
+use walstat::input::discover::discover;
+use walstat::report::build::{Request, build};
+use walstat::report::model::{Books, RecordRow, Report};
+use walstat::scan::outcome::conclude;
+use walstat::scan::parallel::{Progress, scan};
+use walstat::scan::reader::Scope;
+use walstat::scan::record::Everything;
+use walstat::wal::crc::Crc32c;
+use walstat::wal::lsn::Lsn;
+
+/// What to read, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// `--start`.
+    pub start: Option<Lsn>,
+    /// `--end`.
+    pub end: Option<Lsn>,
+    /// `--limit`.
+    pub limit: Option<u64>,
+    /// `--threads`.
+    pub threads: usize,
+    /// `--timeline`.
+    pub timeline: Option<u32>,
+}
+
+/// Everything, on one thread.
+pub const ALL: Ask = Ask { start: None, end: None, limit: None, threads: 1, timeline: None };
+
+impl Ask {
+    /// The same on so many threads.
+    pub fn threads(self, threads: usize) -> Ask {
+        Ask { threads, ..self }
+    }
+
+    /// The same over `[start, end)`.
+    pub fn range(self, start: Lsn, end: Lsn) -> Ask {
+        Ask { start: Some(start), end: Some(end), ..self }
+    }
+}
+
+/// Reads a directory as `walstat --stats=all` does. `Err`: the one line that it ends with.
+pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
+    let paths = [directory.to_owned()];
+    let mut plan = discover(&paths, ask.timeline).map_err(|error| error.to_string())?;
+    let (start, end) = (ask.start.unwrap_or_default(), ask.end.unwrap_or(Lsn::MAX));
+    plan.clip(start, end).map_err(|error| error.to_string())?;
+    let scope = Scope {
+        geometry: plan.geometry,
+        crc: Some(Crc32c::detect()),
+        start,
+        end,
+        limit: ask.limit,
+        select: Everything,
+    };
+    let threads = NonZeroUsize::new(ask.threads).expect("at least one thread");
+    let stretches = scan(&plan.segments, &scope, threads, &Progress::default());
+    let outcome =
+        conclude::<(RecordTable, Clock)>(&plan, stretches).ok_or("no WAL record found")?;
+    let request = Request {
+        command: "stats",
+        rmgrs: true,
+        records: true,
+        advice: false,
+        checksums_verified: true,
+        start: ask.start,
+    };
+    Ok(build(Vec::new(), &plan, &outcome, &request))
+}
+
+/// Reads a directory and holds the books against the files.
+#[track_caller]
+pub fn read(directory: &Path, ask: &Ask) -> Report {
+    let report = stats(directory, ask).unwrap_or_else(|error| panic!("{error}"));
+    assert_closed(&report.books);
+    report
+}
+
+/// Every byte stands under one heading.
+#[track_caller]
+pub fn assert_closed(books: &Books) {
+    assert_eq!(books.unaccounted_bytes, 0, "{books:?}");
+    assert_eq!(sum(books), books.input_bytes, "{books:?}");
+}
+
+/// The bytes under all headings.
+pub fn sum(books: &Books) -> u64 {
+    let Books {
+        input_bytes: _,
+        record_bytes,
+        fpi_bytes,
+        filtered_bytes,
+        padding_bytes,
+        page_header_bytes,
+        continuation_bytes,
+        switch_bytes,
+        overwritten_bytes,
+        incomplete_bytes,
+        stale_bytes,
+        zero_bytes,
+        duplicate_bytes,
+        damaged_bytes,
+        unaccounted_bytes: _,
+    } = *books;
+    let counted = record_bytes + fpi_bytes + filtered_bytes;
+    let around = padding_bytes + page_header_bytes + continuation_bytes + switch_bytes;
+    let rest = overwritten_bytes + incomplete_bytes + stale_bytes + zero_bytes;
+    counted + around + rest + duplicate_bytes + damaged_bytes
+}
+
+/// The row of one record type.
+#[track_caller]
+pub fn row<'r>(report: &'r Report, rmgr: &str, record: &str) -> &'r RecordRow {
+    let rows = report.records.as_ref().expect("rows by record");
+    let found = rows.iter().find(|row| row.rmgr == rmgr && row.record == record);
+    found.unwrap_or_else(|| panic!("no {rmgr}/{record} in {rows:?}"))
+}
+
+/// The kinds of all problems.
+pub fn kinds(report: &Report) -> Vec<&'static str> {
+    report.problems.iter().map(|problem| problem.kind).collect()
+}
+
+/// Everything that a program sees of a report.
+pub fn json(report: &Report) -> serde_json::Value {
+    serde_json::to_value(report).expect("a report is JSON")
+}

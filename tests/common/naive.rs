@@ -1,0 +1,500 @@
+//! The reader's twin: slow, and plain enough to be seen to be right. One loop over records, one
+//! label for every byte of the input, a bitwise checksum, a hash map of sums. It shares no code
+//! with the library but the record's names and the shape of the books. It reads one stretch of
+//! segments and stops at the first thing that is not a record: damage is not its business.
+
+use super::disk::Disk;
+use std::collections::HashMap;
+use walstat::report::model::Books;
+use walstat::wal::lsn::Lsn;
+
+/// What a byte is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Label {
+    Unknown,
+    Record,
+    Image,
+    Padding,
+    PageHeader,
+    Continuation,
+    Switch,
+    Overwritten,
+    Incomplete,
+    Stale,
+    Zero,
+}
+
+/// Sums over the records of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sums {
+    /// Records.
+    pub count: u64,
+    /// Bytes without images.
+    pub record_bytes: u64,
+    /// Stored images.
+    pub fpi_bytes: u64,
+    /// Main data.
+    pub main_data_bytes: u64,
+    /// Block data.
+    pub block_data_bytes: u64,
+    /// Images.
+    pub fpi_count: u64,
+    /// Records with an image.
+    pub fpi_records: u64,
+    /// Images for checking.
+    pub fpi_check_count: u64,
+    /// Compressed images.
+    pub compressed_count: u64,
+    /// Bytes of the others.
+    pub raw_bytes: u64,
+    /// Holes of the compressed ones.
+    pub hole_bytes: u64,
+}
+
+/// What the twin makes of the input.
+#[derive(Debug)]
+pub struct Naive {
+    /// Sums by resource manager and type, the type as it stands in `xl_info`.
+    pub rows: HashMap<(u8, u8), Sums>,
+    /// Every byte under one heading.
+    pub books: Books,
+    /// How it ends.
+    pub kind: &'static str,
+    /// Where it ends.
+    pub end: Lsn,
+    /// Start and end of every record seen, counted or not.
+    pub records: Vec<(Lsn, Lsn)>,
+    /// Size of data pages, as the images tell it.
+    pub data_page: u64,
+}
+
+/// Why there is no record.
+enum Stop {
+    /// Only zeros, where a page or a record should be.
+    Zeros,
+    /// The page is another one.
+    OtherPage,
+    /// A record that is none, or not linked.
+    OtherRecord,
+    /// The file ends.
+    FileEnds,
+    /// Recovery replaced the record: where it goes on.
+    Overwritten(u64),
+    /// The page does not go on with the record.
+    NotContinued,
+}
+
+struct Twin<'d> {
+    disk: &'d Disk,
+    lo: u64,
+    hi: u64,
+    labels: Vec<Label>,
+    out: Naive,
+}
+
+/// A byte of content and where it lies.
+type Content = Vec<(u64, u8)>;
+
+/// Reads `disk` from `start` to `end`, or to the record with number `limit`. `None` if there is
+/// no record at all.
+pub fn read(
+    disk: &Disk,
+    start: Option<Lsn>,
+    end: Option<Lsn>,
+    limit: Option<u64>,
+) -> Option<Naive> {
+    let (&last, file) = disk.files.last_key_value()?;
+    let last_byte = last * disk.form.segment + file.len() as u64;
+    let lo = start.map_or(0, |lsn| lsn.0).max(disk.start().0);
+    let hi = end.map_or(u64::MAX, |lsn| lsn.0).min(last_byte);
+    let out = Naive {
+        rows: HashMap::new(),
+        books: Books::default(),
+        kind: "complete",
+        end: Lsn(0),
+        records: Vec::new(),
+        data_page: 0,
+    };
+    let labels = vec![Label::Unknown; (hi - lo) as usize];
+    let mut twin = Twin { disk, lo, hi, labels, out };
+    let range_end = end.map_or(u64::MAX, |lsn| lsn.0);
+    twin.walk(range_end, limit.unwrap_or(u64::MAX));
+    twin.close();
+    (!twin.out.records.is_empty()).then_some(twin.out)
+}
+
+/// CRC-32C, a bit at a time.
+fn crc(bytes: impl Iterator<Item = u8>) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
+fn up(value: u64, unit: u64) -> u64 {
+    value.div_ceil(unit) * unit
+}
+
+impl Twin<'_> {
+    fn byte(&self, lsn: u64) -> Option<u8> {
+        let file = self.disk.files.get(&(lsn / self.disk.form.segment))?;
+        file.get((lsn % self.disk.form.segment) as usize).copied()
+    }
+
+    fn bytes(&self, lsn: u64, count: u64) -> Option<Vec<u8>> {
+        (lsn..lsn + count).map(|at| self.byte(at)).collect()
+    }
+
+    fn label(&mut self, from: u64, to: u64, label: Label) {
+        for lsn in from.max(self.lo)..to.min(self.hi) {
+            self.labels[(lsn - self.lo) as usize] = label;
+        }
+    }
+
+    /// Flags and `xlp_rem_len` of the page at `lsn`, if it is the page that should be there.
+    fn page(&self, lsn: u64) -> Result<(u64, u64), Stop> {
+        let form = &self.disk.form;
+        let header = self.bytes(lsn, form.header(lsn)).ok_or(Stop::FileEnds)?;
+        if header[..24].iter().all(|&byte| byte == 0) {
+            return Err(Stop::Zeros);
+        }
+        let magic_and_address = (number(&header[..2]), number(&header[8..16]));
+        if magic_and_address != (form.version.magic.into(), lsn) {
+            return Err(Stop::OtherPage);
+        }
+        Ok((number(&header[2..4]), number(&header[16..20])))
+    }
+
+    /// The content of `count` bytes from `lsn` on, which the page headers must go on with.
+    fn content(&mut self, lsn: u64, count: u64) -> (Content, Result<(), Stop>) {
+        let mut content = Content::new();
+        let mut at = lsn;
+        while (content.len() as u64) < count {
+            if at.is_multiple_of(self.disk.form.page) {
+                match self.page(at) {
+                    Ok((flags, left)) if flags & 1 == 1 && left == count - content.len() as u64 => {
+                    }
+                    Ok((flags, _)) if flags & 1 == 0 && flags & self.overwrite_flag() != 0 => {
+                        return (content, Err(Stop::Overwritten(at)));
+                    }
+                    Ok(_) => return (content, Err(Stop::NotContinued)),
+                    Err(stop) => return (content, Err(stop)),
+                }
+                let header = self.disk.form.header(at);
+                self.label(at, at + header, Label::PageHeader);
+                at += header;
+            }
+            match self.byte(at) {
+                Some(byte) => content.push((at, byte)),
+                None => return (content, Err(Stop::FileEnds)),
+            }
+            at += 1;
+        }
+        (content, Ok(()))
+    }
+
+    fn overwrite_flag(&self) -> u64 {
+        if self.disk.form.version.name == "19" { 4 } else { 8 }
+    }
+
+    /// Skips what goes on at the head of the first page.
+    fn first_record(&mut self) -> Result<u64, Stop> {
+        let form = self.disk.form;
+        let mut at = self.lo / form.page * form.page;
+        loop {
+            let (flags, left) = self.page(at)?;
+            let content = at + form.header(at);
+            let page_end = at + form.page;
+            self.label(at, content, Label::PageHeader);
+            if flags & 1 == 0 {
+                return Ok(content);
+            }
+            let end = (content + left).min(page_end);
+            self.label(content, end, Label::Continuation);
+            self.label(end, up(end, 8), Label::Padding);
+            if up(content + left, 8) < page_end {
+                return Ok(up(end, 8));
+            }
+            at = page_end;
+            if content + left <= page_end {
+                return Ok(at);
+            }
+        }
+    }
+
+    fn walk(&mut self, range_end: u64, limit: u64) {
+        let (mut at, mut previous, mut counted) = match self.first_record() {
+            Ok(at) => (at, None, 0),
+            Err(stop) => {
+                return self.stop(self.lo / self.disk.form.page * self.disk.form.page, stop, None);
+            }
+        };
+        let mut last = None;
+        loop {
+            if at >= range_end {
+                return self.ends("complete", range_end);
+            }
+            let lsn = match self.begin(at) {
+                Ok(lsn) => lsn,
+                Err(stop) => return self.stop(at, stop, last),
+            };
+            if lsn >= range_end {
+                return self.ends("complete", range_end);
+            }
+            let (content, result) = self.record(lsn, previous);
+            match result {
+                Ok(()) => {}
+                Err(Stop::Overwritten(page)) => {
+                    self.label_all(&content, Label::Overwritten);
+                    at = page;
+                    continue;
+                }
+                Err(stop) => {
+                    self.label_all(&content, Label::Incomplete);
+                    return self.stop(lsn, stop, last);
+                }
+            }
+            let end = content.last().map_or(lsn, |(lsn, _)| lsn + 1);
+            if end > range_end {
+                self.label_all(&content, Label::Incomplete);
+                return self.ends("complete", range_end);
+            }
+            let bytes: Vec<u8> = content.iter().map(|(_, byte)| *byte).collect();
+            self.out.records.push((Lsn(lsn), Lsn(end)));
+            if lsn < self.lo {
+                self.label_all(&content, Label::Continuation);
+            } else {
+                self.label_all(&content, Label::Record);
+                self.count(&bytes, &content);
+                counted += 1;
+            }
+            if counted == limit {
+                self.hi = end;
+                return self.ends("complete", end);
+            }
+            previous = Some(lsn);
+            at = up(end, 8);
+            self.label(end, at, Label::Padding);
+            let kind = (bytes.len() == 24, bytes[17], bytes[16] & 0xF0);
+            last = Some(kind);
+            if kind == (true, 0, 0x40) {
+                let segment_end = up(end, self.disk.form.segment);
+                self.label(end, segment_end, Label::Switch);
+                at = segment_end;
+            }
+        }
+    }
+
+    /// Where the record at `at` starts: behind the page header, if there is one.
+    fn begin(&mut self, at: u64) -> Result<u64, Stop> {
+        if !at.is_multiple_of(self.disk.form.page) {
+            return Ok(at);
+        }
+        let (flags, _) = self.page(at)?;
+        if flags & 1 == 1 {
+            return Err(Stop::NotContinued);
+        }
+        let content = at + self.disk.form.header(at);
+        self.label(at, content, Label::PageHeader);
+        Ok(content)
+    }
+
+    /// The bytes of the record at `lsn`, or as many as there are.
+    fn record(&mut self, lsn: u64, previous: Option<u64>) -> (Content, Result<(), Stop>) {
+        let none = |stop| (Content::new(), Err(stop));
+        let Some(length) = self.bytes(lsn, 4) else { return none(Stop::FileEnds) };
+        let length = number(&length);
+        if length == 0 {
+            return none(Stop::Zeros);
+        }
+        if length < 24 {
+            return none(Stop::OtherRecord);
+        }
+        let (content, result) = self.content(lsn, length);
+        if result.is_err() {
+            return (content, result);
+        }
+        let bytes: Vec<u8> = content.iter().map(|(_, byte)| *byte).collect();
+        let link = number(&bytes[8..16]);
+        let linked = previous.map_or(link < lsn, |previous| link == previous);
+        let sum = crc(bytes[24..].iter().chain(&bytes[..20]).copied());
+        if !linked || u64::from(sum) != number(&bytes[20..24]) {
+            return none(Stop::OtherRecord);
+        }
+        (content, Ok(()))
+    }
+
+    fn label_all(&mut self, content: &Content, label: Label) {
+        content.iter().for_each(|&(lsn, _)| self.label(lsn, lsn + 1, label));
+    }
+
+    /// There is no record at `at`: names the end and labels what lies behind it.
+    fn stop(&mut self, at: u64, stop: Stop, last: Option<(bool, u8, u8)>) {
+        let in_record = self.labels.contains(&Label::Incomplete);
+        let file_end = self.hi;
+        let rest_of_segment = at..up(at + 1, self.disk.form.segment).min(file_end);
+        let stale = rest_of_segment.into_iter().any(|lsn| self.byte(lsn) != Some(0));
+        let kind = match stop {
+            Stop::FileEnds if file_end.is_multiple_of(self.disk.form.segment) && !in_record => {
+                "complete"
+            }
+            Stop::FileEnds if in_record && file_end.is_multiple_of(self.disk.form.page) => {
+                "incomplete_record"
+            }
+            Stop::FileEnds => "partial_page",
+            _ if in_record => "incomplete_record",
+            Stop::Zeros if at.is_multiple_of(self.disk.form.page) => "zeroed",
+            Stop::Zeros if stale => "recycled",
+            Stop::Zeros => "zeroed",
+            _ => "recycled",
+        };
+        let kind = match last {
+            _ if kind == "incomplete_record" || (kind == "partial_page" && in_record) => kind,
+            Some((true, 0, 0x40)) => "switch",
+            Some((false, 0, 0x00)) => "shutdown",
+            _ => kind,
+        };
+        self.ends(kind, at);
+        self.label_rest(at);
+    }
+
+    fn ends(&mut self, kind: &'static str, lsn: u64) {
+        (self.out.kind, self.out.end) = (kind, Lsn(lsn));
+    }
+
+    /// In each page behind the end: zeros, and what follows them.
+    fn label_rest(&mut self, at: u64) {
+        let mut zero = true;
+        for lsn in at.max(self.lo)..self.hi {
+            if lsn.is_multiple_of(self.disk.form.page) {
+                zero = true;
+            }
+            let index = (lsn - self.lo) as usize;
+            if self.labels[index] == Label::Unknown {
+                zero &= self.byte(lsn) == Some(0);
+                self.labels[index] = if zero { Label::Zero } else { Label::Stale };
+            }
+        }
+    }
+
+    /// Counts a record: takes it apart by position.
+    fn count(&mut self, record: &[u8], content: &Content) {
+        let version = self.disk.form.version;
+        let (compressed_bits, apply_bit) = match version.name {
+            "9.5" | "9.6" => (0x02, 0x00),
+            "10" | "11" | "12" | "13" | "14" => (0x02, 0x04),
+            _ => (0x1C, 0x02),
+        };
+        let info = match (record[17], version.name) {
+            (1, "9.5") => record[16] & 0xF0,
+            (1, _) => record[16] & 0x70,
+            _ => record[16] & 0xF0,
+        };
+        let mut sums = Sums { count: 1, ..Sums::default() };
+        let (mut position, mut payload, mut images) = (24, 0, Vec::new());
+        while position + payload < record.len() {
+            match record[position] {
+                255 => {
+                    sums.main_data_bytes = record[position + 1].into();
+                    position += 2;
+                    break;
+                }
+                254 => {
+                    sums.main_data_bytes = number(&record[position + 1..position + 5]);
+                    position += 5;
+                    break;
+                }
+                253 => position += 3,
+                252 => position += 5,
+                _ => {
+                    let flags = record[position + 1];
+                    let data = number(&record[position + 2..position + 4]);
+                    sums.block_data_bytes += data;
+                    position += 4;
+                    if flags & 0x10 != 0 {
+                        let length = number(&record[position..position + 2]);
+                        let bits = record[position + 4];
+                        position += 5;
+                        images.push((payload, length));
+                        sums.fpi_count += 1;
+                        sums.fpi_check_count += u64::from(bits & apply_bit != apply_bit);
+                        payload += length as usize;
+                        if bits & compressed_bits != 0 {
+                            sums.compressed_count += 1;
+                            if bits & 1 != 0 {
+                                sums.hole_bytes += number(&record[position..position + 2]);
+                                position += 2;
+                            }
+                        } else {
+                            sums.raw_bytes += length;
+                            if bits & 1 == 0 {
+                                self.out.data_page = self.out.data_page.max(length);
+                            }
+                        }
+                    }
+                    payload += data as usize;
+                    position += if flags & 0x80 == 0 { 16 } else { 4 };
+                }
+            }
+        }
+        sums.fpi_bytes = images.iter().map(|(_, length)| length).sum();
+        sums.fpi_records = u64::from(!images.is_empty());
+        sums.record_bytes = record.len() as u64 - sums.fpi_bytes;
+        for (offset, length) in images {
+            let from = position + offset;
+            for &(lsn, _) in &content[from..from + length as usize] {
+                self.label(lsn, lsn + 1, Label::Image);
+            }
+        }
+        self.out.rows.entry((record[17], info)).or_default().add(&sums);
+    }
+
+    /// Adds up the labels.
+    fn close(&mut self) {
+        let mut counts: HashMap<Label, u64> = HashMap::new();
+        let hi = (self.hi - self.lo) as usize;
+        for label in &self.labels[..hi] {
+            *counts.entry(*label).or_default() += 1;
+        }
+        let get = |label| counts.get(&label).copied().unwrap_or(0);
+        self.out.books = Books {
+            input_bytes: hi as u64,
+            record_bytes: get(Label::Record),
+            fpi_bytes: get(Label::Image),
+            padding_bytes: get(Label::Padding),
+            page_header_bytes: get(Label::PageHeader),
+            continuation_bytes: get(Label::Continuation),
+            switch_bytes: get(Label::Switch),
+            overwritten_bytes: get(Label::Overwritten),
+            incomplete_bytes: get(Label::Incomplete),
+            stale_bytes: get(Label::Stale),
+            zero_bytes: get(Label::Zero),
+            unaccounted_bytes: get(Label::Unknown) as i64,
+            ..Books::default()
+        };
+    }
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.count += other.count;
+        self.record_bytes += other.record_bytes;
+        self.fpi_bytes += other.fpi_bytes;
+        self.main_data_bytes += other.main_data_bytes;
+        self.block_data_bytes += other.block_data_bytes;
+        self.fpi_count += other.fpi_count;
+        self.fpi_records += other.fpi_records;
+        self.fpi_check_count += other.fpi_check_count;
+        self.compressed_count += other.compressed_count;
+        self.raw_bytes += other.raw_bytes;
+        self.hole_bytes += other.hole_bytes;
+    }
+}
