@@ -1,14 +1,15 @@
-//! The promise: every byte of the input stands under exactly one heading, for every sample and however it is
-//! read, and all sums agree with each other.
+//! The promise: every byte of the input stands under exactly one heading, for every sample and
+//! however it is read, and all sums agree with each other.
 #![cfg(feature = "cli")]
 
 mod support;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use support::fixtures::{Sample, samples};
-use support::{json_of, number};
+use support::{Ran, json_of, number, walstat};
 
 /// The keys of `books`, exactly these.
 const HEADINGS: [&str; 15] = [
@@ -47,28 +48,28 @@ const SUMS: [&str; 12] = [
 
 #[test]
 fn the_books_close_over_whole_directories() {
-    each(|sample| closed(sample, &[], &sample.wal));
+    each(|sample| closed(&[], &sample.wal));
 }
 
 #[test]
 fn the_books_close_over_a_range() {
-    each(|sample| closed(sample, &sample.range(), &sample.wal));
+    each(|sample| closed(&sample.range(), &sample.wal));
 }
 
 #[test]
 fn the_books_close_over_the_records_of_one_resource_manager() {
-    each(|sample| closed(sample, &["-r", "Heap", "-r", "Btree"], &sample.wal));
+    each(|sample| closed(&["-r", "Heap", "-r", "Btree"], &sample.wal));
 }
 
 #[test]
 fn the_books_close_over_records_with_images() {
-    each(|sample| closed(sample, &["--fullpage", "--start", &sample.start], &sample.wal));
+    each(|sample| closed(&["--fullpage", "--start", &sample.start], &sample.wal));
 }
 
 #[test]
 fn the_books_close_over_a_filter_that_nothing_passes() {
     each(|sample| {
-        let json = closed(sample, &["--xid", "4294967295"], &sample.wal);
+        let json = closed(&["--xid", "4294967295"], &sample.wal);
         assert_eq!(number(&json, "totals.count"), 0, "{}", sample.name);
         assert!(number(&json, "books.filtered_bytes") > 0, "{}: nothing left out", sample.name);
     });
@@ -77,19 +78,24 @@ fn the_books_close_over_a_filter_that_nothing_passes() {
 #[test]
 fn the_books_close_over_one_segment_alone() {
     each(|sample| {
-        for name in sample.segments() {
-            // A segment made ready ahead holds no record, and there is nothing to report of it.
-            if !(sample.name == "livedir" && name > sample.last_written()) {
-                closed(sample, &[], &sample.segment(&name));
+        let segments = sample.segments();
+        let read = segments.iter().filter(|name| {
+            let ran = run(&[], &sample.segment(name));
+            // No record begins in a segment made ready ahead, or in the middle of a long record.
+            let none = ran.code == Some(3) && ran.stderr.contains("no WAL record found");
+            if !none {
+                sound(&ran.exits(0));
             }
-        }
+            !none
+        });
+        assert!(read.count() > segments.len() / 2, "{}: most segments have records", sample.name);
     });
 }
 
 #[test]
 fn the_books_close_when_the_first_hundred_records_are_enough() {
     each(|sample| {
-        let json = closed(sample, &["--limit", "100"], &sample.wal);
+        let json = closed(&["--limit", "100"], &sample.wal);
         assert_eq!(number(&json, "totals.count"), 100, "{}", sample.name);
     });
 }
@@ -101,10 +107,9 @@ fn the_order_of_the_paths_does_not_matter() {
     let mut paths: Vec<PathBuf> =
         sample.segments().iter().map(|name| sample.segment(name)).collect();
     paths.reverse();
-    let mut call: Vec<&std::ffi::OsStr> =
-        vec!["--stats=all".as_ref(), "-f".as_ref(), "json".as_ref()];
+    let mut call: Vec<&OsStr> = vec!["--stats=all".as_ref(), "-f".as_ref(), "json".as_ref()];
     call.extend(paths.iter().map(|path| path.as_os_str()));
-    let mut shuffled = support::walstat(&call).exits(0).json();
+    let mut shuffled = walstat(&call).exits(0).json();
     let mut whole = json_of(&["--stats=all"], &sample.wal);
     for json in [&mut shuffled, &mut whole] {
         json["input"]["paths"].take();
@@ -129,7 +134,7 @@ fn a_second_copy_of_a_segment_is_counted_as_a_second_copy() {
         segment.as_os_str(),
         copy.as_os_str(),
     ];
-    let twice = support::walstat(&paths).exits(0).json();
+    let twice = walstat(&paths).exits(0).json();
     assert_eq!(twice["totals"], once["totals"]);
     let bytes = number(&once, "books.input_bytes");
     assert_eq!(number(&twice, "books.duplicate_bytes"), bytes);
@@ -145,14 +150,23 @@ fn each<R>(check: impl Fn(&Sample) -> R) {
 }
 
 /// Reads `path` with `arguments` and requires all that holds for every report.
-fn closed(sample: &Sample, arguments: &[&str], path: &Path) -> Value {
-    let mut call = vec!["--stats=all"];
-    call.extend(arguments);
-    let json = json_of(&call, path);
-    let place = format!("{} {call:?} {}", sample.name, path.display());
-    headings_add_up(&json, &place);
-    rows_add_up(&json, &place);
-    ratios_are_those_of_the_sums(&json, &place);
+fn closed(arguments: &[&str], path: &Path) -> Value {
+    sound(&run(arguments, path).exits(0))
+}
+
+fn run(arguments: &[&str], path: &Path) -> Ran {
+    let mut call: Vec<&OsStr> = vec!["--stats=all".as_ref(), "--format".as_ref(), "json".as_ref()];
+    call.extend(arguments.iter().map(OsStr::new));
+    call.push(path.as_os_str());
+    walstat(&call)
+}
+
+/// Requires all that holds for every report.
+fn sound(ran: &Ran) -> Value {
+    let json = ran.json();
+    headings_add_up(&json, &ran.call);
+    rows_add_up(&json, &ran.call);
+    ratios_are_those_of_the_sums(&json, &ran.call);
     json
 }
 

@@ -1,8 +1,10 @@
-//! The promise: the tables of the article from which the 70 % rules come, fed through the statistics, the ratios,
-//! the rules and the rendering, give the article's own figures and its text, line for line.
+//! The promise: the tables of the article from which the 70 % rules come, fed through the
+//! statistics, the ratios, the rules and the rendering, give the article's own figures and its
+//! text, line for line.
 //!
-//! The servers wrote 9.6's WAL; their tool kept commits with and without extra information apart, so the counts go
-//! into two slots of the same name. No WAL of theirs exists, so nothing is parsed here.
+//! The servers wrote 9.6's WAL; their tool kept commits with and without extra information apart,
+//! so the counts go into two slots of the same name. No WAL of theirs exists, so nothing is parsed
+//! here.
 #![cfg(feature = "cli")]
 
 use std::collections::BTreeMap;
@@ -76,7 +78,8 @@ fn types_called(label: &str) -> impl Iterator<Item = RecordType> {
     slots.filter(move |slot| slot.name(version()) == record)
 }
 
-/// The counts of a table in the form in which a scan leaves them. `main_data`: of each label, where it is known.
+/// The counts of a table in the form in which a scan leaves them. `main_data`: of each label, where
+/// it is known.
 fn counted(lines: &[Line], main_data: impl Fn(&Line) -> u64) -> RecordTable {
     let mut table = RecordTable::default();
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
@@ -227,7 +230,8 @@ fn the_articles_comparison_of_its_runs_comes_out() {
     assert_eq!(compared, 3, "44, 81 and 78 % of the updates were HOT");
 }
 
-/// Untuned, 20 bytes and more are written for each byte of change; with all measures together, fewer than 3.
+/// Untuned, 20 bytes and more are written for each byte of change; with all measures together,
+/// fewer than 3.
 #[test]
 fn write_amplification_goes_from_above_20_to_below_3() {
     let reports = reports();
@@ -250,8 +254,8 @@ fn the_rules_say_of_the_articles_runs_what_the_article_says() {
     assert_eq!(found("fillfactor-90-wal-compression"), Vec::<&str>::new());
 }
 
-/// BUG #14687: up to 9.5.7 and 9.6.3 the tool counted main data and the record header alone. The two tables are of
-/// the same WAL, so one record table has to give both.
+/// BUG #14687: up to 9.5.7 and 9.6.3 the tool counted main data and the record header alone. The
+/// two tables are of the same WAL, so one record table has to give both.
 #[test]
 fn the_table_of_bug_14687_differs_in_the_record_size_alone() {
     let tables = tables();

@@ -1,4 +1,5 @@
-//! The promise: every ending has a name, and all but damage are normal: exit 0, no problem, no message.
+//! The promise: every ending has a name, and all but damage are normal: exit 0, no problem, no
+//! message.
 #![cfg(feature = "cli")]
 
 mod support;
@@ -112,8 +113,8 @@ fn a_file_that_was_cut_ends_partial() {
     assert!(number(&json, "books.incomplete_bytes") > 0, "the cut went through a record");
 }
 
-/// What was torn is what lies between the place that the server names in its record and the page that carries the
-/// flag, less the page headers on the way.
+/// What was torn is what lies between the place that the server names in its record and the page
+/// that carries the flag, less the page headers on the way.
 #[test]
 fn a_torn_record_is_overwritten_and_the_wal_goes_on() {
     let sample = sample("overwrite");

@@ -1,4 +1,5 @@
-//! The promise: walstat says what PostgreSQL's own tool says, byte for byte, for real WAL of every release.
+//! The promise: walstat says what PostgreSQL's own tool says, byte for byte, for real WAL of every
+//! release.
 //!
 //! Judges are the stored answers in `tests/fixtures`; none of them was written by walstat.
 #![cfg(feature = "cli")]
@@ -138,8 +139,8 @@ fn row(line: &str) -> (String, Vec<i128>) {
     (name, fields.map(|field| field.parse().expect("a number")).collect())
 }
 
-/// The oracle's first line of a range that begins inside a record tells what was skipped, to where each release's
-/// own tool tells it.
+/// The oracle's first line of a range that begins inside a record tells what was skipped, to where
+/// each release's own tool tells it.
 #[test]
 fn a_start_inside_a_record_is_told_as_the_releases_tool_tells_it() {
     for (name, start, padded, on_stderr) in [

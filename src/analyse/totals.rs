@@ -104,17 +104,20 @@ const FIRST_CUSTOM: usize = 128;
 /// Totals by record type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordTable {
-    built_in: Box<[Totals; BUILT_IN * SLOTS]>,
+    /// Rows of the built-in resource managers; empty while the table is shrunk.
+    built_in: Vec<Totals>,
     /// Rows of extensions' resource managers, made when the first such record comes.
     custom: Vec<Totals>,
+    /// The rows of a table that was shrunk, by index.
+    shrunk: Vec<(usize, Totals)>,
     /// The size of data pages, as an image without hole and compression tells it; else 0.
     page_bytes: u32,
 }
 
 impl Default for RecordTable {
     fn default() -> RecordTable {
-        let built_in = Box::new([Totals::default(); BUILT_IN * SLOTS]);
-        RecordTable { built_in, custom: Vec::new(), page_bytes: 0 }
+        let built_in = vec![Totals::default(); BUILT_IN * SLOTS];
+        RecordTable { built_in, custom: Vec::new(), shrunk: Vec::new(), page_bytes: 0 }
     }
 }
 
@@ -126,12 +129,17 @@ impl RecordTable {
 
     /// All types with at least one record, by resource manager and slot.
     pub fn rows(&self) -> impl Iterator<Item = (RecordType, &Totals)> {
-        let built_in = self.built_in.iter().enumerate();
-        let custom = self.custom.iter().enumerate().map(|(i, row)| (i + FIRST_CUSTOM * SLOTS, row));
-        built_in.chain(custom).filter(|(_, row)| row.count > 0).map(|(index, row)| {
+        self.indexed().map(|(index, row)| {
             let record = RecordType { rmgr: (index / SLOTS) as u8, slot: (index % SLOTS) as u8 };
             (record, row)
         })
+    }
+
+    fn indexed(&self) -> impl Iterator<Item = (usize, &Totals)> {
+        let built_in = self.built_in.iter().enumerate();
+        let custom = self.custom.iter().enumerate().map(|(i, row)| (i + FIRST_CUSTOM * SLOTS, row));
+        let shrunk = self.shrunk.iter().map(|(index, row)| (*index, row));
+        built_in.chain(custom).chain(shrunk).filter(|(_, row)| row.count > 0)
     }
 
     /// The sums over all types for which `wanted` holds.
@@ -149,22 +157,31 @@ impl RecordTable {
     #[inline(always)]
     fn row(&mut self, record: RecordType) -> &mut Totals {
         let index = usize::from(record.rmgr) * SLOTS + usize::from(record.slot & 15);
-        match self.built_in.get_mut(index) {
-            Some(row) => row,
-            None => custom_row(&mut self.custom, index),
+        if index >= self.built_in.len() {
+            return self.unusual_row(index);
         }
+        &mut self.built_in[index]
     }
-}
 
-/// The row of an extension's type. Ids between the built-in ones and 128 do not exist: the
-/// reader refuses them.
-#[cold]
-fn custom_row(custom: &mut Vec<Totals>, index: usize) -> &mut Totals {
-    if custom.is_empty() {
-        custom.resize((256 - FIRST_CUSTOM) * SLOTS, Totals::default());
+    /// The row of an extension's type, or of any type after the table was shrunk. Ids between
+    /// the built-in ones and 128 do not exist: the reader refuses them.
+    #[cold]
+    fn unusual_row(&mut self, index: usize) -> &mut Totals {
+        if self.built_in.is_empty() {
+            self.built_in.resize(BUILT_IN * SLOTS, Totals::default());
+            for (index, totals) in std::mem::take(&mut self.shrunk) {
+                self.unusual_row(index).add(&totals);
+            }
+        }
+        if index < BUILT_IN * SLOTS {
+            return &mut self.built_in[index];
+        }
+        if self.custom.is_empty() {
+            self.custom.resize((256 - FIRST_CUSTOM) * SLOTS, Totals::default());
+        }
+        let last = self.custom.len() - 1;
+        &mut self.custom[index.saturating_sub(FIRST_CUSTOM * SLOTS).min(last)]
     }
-    let index = index.saturating_sub(FIRST_CUSTOM * SLOTS);
-    &mut custom[index.min((256 - FIRST_CUSTOM) * SLOTS - 1)]
 }
 
 impl Observe for RecordTable {
@@ -179,5 +196,11 @@ impl Observe for RecordTable {
         for (record, totals) in later.rows() {
             self.add(record, totals);
         }
+    }
+
+    fn shrink(&mut self) {
+        self.shrunk = self.indexed().map(|(index, row)| (index, *row)).collect();
+        self.built_in = Vec::new();
+        self.custom = Vec::new();
     }
 }

@@ -7,7 +7,7 @@ pub mod read;
 pub mod rules;
 pub mod stats;
 
-use crate::input::discover::InputError;
+use crate::input::plan::InputError;
 use std::process::ExitCode;
 
 /// How a command ended, by the contract's exit codes.

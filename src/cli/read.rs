@@ -5,11 +5,13 @@ use super::args::SourceArgs;
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
-use crate::input::discover::{InputError, Plan, discover};
-use crate::scan::outcome::{Outcome as Scanned, conclude};
-use crate::scan::parallel::{Progress, scan};
+use crate::input::discover::discover;
+use crate::input::plan::{Plan, plan};
+use crate::scan;
+use crate::scan::outcome::Outcome as Scanned;
+use crate::scan::pages::Progress;
 use crate::scan::record::{Everything, Observe, Select};
-use crate::scan::scope::Scope;
+use crate::scan::streamed::Wanted;
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use std::num::NonZeroUsize;
@@ -31,13 +33,11 @@ pub struct Read {
 
 /// Reads the WAL; without filters the loop is compiled for that.
 pub fn read(source: &SourceArgs, filters: &Filters) -> Result<Read, Failure> {
-    let (start, end) = range(source)?;
+    let range = range(source)?;
     let paths = paths(source)?;
-    let mut plan = discover(&paths, source.range.timeline)?;
-    plan.clip(start, end)?;
-    let scanned = match filters.is_empty() {
-        true => count(source, &plan, (start, end), Everything),
-        false => count(source, &plan, (start, end), filters.clone()),
+    let (plan, scanned) = match filters.is_empty() {
+        true => count(source, &paths, range, Everything),
+        false => count(source, &paths, range, filters.clone()),
     }?;
     let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
@@ -58,7 +58,7 @@ fn paths(source: &SourceArgs) -> Result<Vec<PathBuf>, Failure> {
         return Ok(source.paths.clone());
     }
     let here = PathBuf::from(".");
-    match discover(std::slice::from_ref(&here), None) {
+    match discover(std::slice::from_ref(&here)).and_then(|found| plan(found, None)) {
         Ok(_) => Ok(vec![here]),
         Err(_) => Err(Failure::Usage(
             "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
@@ -66,26 +66,20 @@ fn paths(source: &SourceArgs) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn count<S: Select, O: Observe>(
+fn count<S: Select + Clone, O: Observe>(
     source: &SourceArgs,
-    plan: &Plan,
-    (start, end): (Lsn, Lsn),
+    paths: &[PathBuf],
+    range: (Lsn, Lsn),
     select: S,
-) -> Result<Scanned<O>, Failure> {
-    let scope = Scope {
-        geometry: plan.geometry,
+) -> Result<(Plan, Scanned<O>), Failure> {
+    let wanted = Wanted {
         crc: (!source.no_verify_checksums).then(Crc32c::detect),
-        start,
-        end,
+        range,
         limit: source.range.limit.filter(|&limit| limit > 0),
+        timeline: source.range.timeline,
         select,
     };
     let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    let stretches = scan(&plan.segments, &scope, threads, &Progress::default());
-    conclude(plan, stretches).ok_or_else(|| {
-        let (first, last) = plan.bounds();
-        let path = plan.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
-        Failure::Input(InputError::NoRecord { path, first, last })
-    })
+    Ok(scan::read::read(paths, wanted, threads, &Progress::default())?)
 }

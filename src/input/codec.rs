@@ -78,17 +78,14 @@ impl Codec {
     /// When the codec's library can't be set up, for want of memory. What the
     /// stream itself holds is judged as it is read; the kinds are in the
     /// [module's text](self).
-    pub fn decoder<'a>(
-        self,
-        inner: impl Read + Send + 'a,
-    ) -> io::Result<Box<dyn Read + Send + 'a>> {
+    pub fn decoder<'a>(self, inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         decode(self, Box::new(BufReader::with_capacity(INPUT_BUFFER, inner)))
     }
 }
 
-type Input<'a> = Box<dyn BufRead + Send + 'a>;
+type Input<'a> = Box<dyn BufRead + 'a>;
 
-fn decode(codec: Codec, input: Input<'_>) -> io::Result<Box<dyn Read + Send + '_>> {
+fn decode(codec: Codec, input: Input<'_>) -> io::Result<Box<dyn Read + '_>> {
     Ok(match codec {
         Codec::Gzip => Box::new(Pump::new(input, engines::Gzip::new())),
         Codec::Lz4 => Box::new(lz4::Lz4::new(input)),

@@ -3,10 +3,14 @@
 
 pub mod codec;
 pub mod discover;
+pub mod duplicate;
 pub mod history;
+pub mod names;
+pub mod plan;
 pub mod probe;
 pub mod problem;
 pub mod recognise;
 pub mod source;
+pub mod stream;
 pub mod tar;
 pub mod timeline;

@@ -73,8 +73,11 @@ pub enum NotWal {
         "the first page says {0}, which no server has (a 32-bit server's WAL is not supported)"
     )]
     Sizes(LongHeader),
+    /// An archive of files; read as a stream.
+    #[error("a tar archive")]
+    Tar,
     /// Encrypted.
-    #[error("encrypted ({0}): decrypt it and pipe the bytes in")]
+    #[error("encrypted ({0}); decrypt it and pipe it in: DECRYPT FILE | walstat -")]
     Encrypted(&'static str),
     /// A format that is not read.
     #[error("{0} is not supported")]
@@ -99,7 +102,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
         Content::Compressed(codec) => probe_compressed(path, codec),
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption.name()))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format))),
-        Content::Tar => raw(Err(NotWal::Unsupported("tar"))),
+        Content::Tar => raw(Err(NotWal::Tar)),
         Content::Plain => raw(first_page(&head)),
     })
 }
@@ -109,6 +112,7 @@ fn probe_compressed(path: &Path, codec: Codec) -> Probe {
         .and_then(|file| codec.decoder(file))
         .and_then(|mut decoder| read_head(&mut decoder));
     let first_page = match head {
+        Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
         Ok(head) => first_page(&head),
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
@@ -116,10 +120,54 @@ fn probe_compressed(path: &Path, codec: Codec) -> Probe {
     Probe { source, raw_bytes: None, first_page }
 }
 
-fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+/// The text of a small file, which may be compressed.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    const TEXT_BYTES_MAX: u64 = 1 << 20;
+    let mut file = File::open(path)?;
+    let head = read_head(&mut file)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = File::open(path)?;
+    let reader: Box<dyn Read> = match recognise(&head, &name) {
+        Content::Compressed(codec) => codec.decoder(file)?,
+        _ => Box::new(file),
+    };
+    let mut bytes = Vec::new();
+    reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     reader.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+impl Probe {
+    /// Whether the file is as long as several segments, one behind the other.
+    pub fn holds_several(&self, page: &FirstPage) -> bool {
+        self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))
+    }
+}
+
+impl NotWal {
+    /// Whether no record can be in the file. What is only damaged at its first page may hold
+    /// some behind it, and what was never written is normal.
+    pub fn is_final(&self) -> bool {
+        !matches!(
+            self,
+            NotWal::Zeros
+                | NotWal::Unknown(..)
+                | NotWal::MidSegment
+                | NotWal::Sizes(_)
+                | NotWal::Short(_)
+                | NotWal::Empty
+                | NotWal::TooOld(_)
+                | NotWal::TooNew(..)
+                | NotWal::PreRelease(..)
+                | NotWal::ByteSwapped(..)
+                | NotWal::Io(_)
+        )
+    }
 }
 
 /// Judges the first bytes of a segment.

@@ -19,3 +19,10 @@ pub struct Problem {
     /// Bytes that were left out for it.
     pub skipped_bytes: u64,
 }
+
+impl Problem {
+    /// A problem of a whole file.
+    pub fn of_file(kind: &'static str, file: &str, expected: String, found: String) -> Problem {
+        Problem { kind, segment: file.to_owned(), lsn: None, expected, found, skipped_bytes: 0 }
+    }
+}

@@ -1,8 +1,9 @@
 //! The seam: the bytes of one segment, in order, into a window of the caller's.
 //!
-//! A worker sees pages in its window and does not know whether they were read or
-//! decompressed. Reading into a reused window was faster than mapping the file when measured,
-//! cannot fault when a live file shrinks, and keeps memory flat (`benches/README.md`).
+//! A worker sees pages in its window and does not know whether they were read, decompressed or
+//! came through a pipe. Reading into a reused window was faster than mapping the file when
+//! measured, cannot fault when a live file shrinks, and keeps memory flat
+//! (`benches/README.md`).
 
 use super::codec::Codec;
 use std::fs::File;
@@ -16,26 +17,28 @@ pub enum Source {
     Raw(PathBuf),
     /// A compressed file.
     Compressed(PathBuf, Codec),
+    /// They came through a stream and are gone; its name and the member's.
+    Streamed(PathBuf),
 }
 
 /// The bytes of a segment, being read.
-pub enum Bytes {
+pub enum Bytes<'a> {
     /// A file as the server wrote it.
     Raw(File),
-    /// A decoder over a compressed file.
-    Decoded(Box<dyn Read + Send>),
+    /// A decoder, or a part of a stream.
+    Read(Box<dyn Read + 'a>),
 }
 
 impl Source {
     /// The file.
     pub fn path(&self) -> &PathBuf {
         match self {
-            Source::Raw(path) | Source::Compressed(path, _) => path,
+            Source::Raw(path) | Source::Compressed(path, _) | Source::Streamed(path) => path,
         }
     }
 
     /// Opens the segment and goes to byte `from` of it.
-    pub fn open(&self, from: u64) -> io::Result<Bytes> {
+    pub fn open(&self, from: u64) -> io::Result<Bytes<'static>> {
         let mut file = File::open(self.path())?;
         match self {
             Source::Raw(_) => {
@@ -45,23 +48,25 @@ impl Source {
                 Ok(Bytes::Raw(file))
             }
             Source::Compressed(_, codec) => {
-                let mut decoder = codec.decoder(file)?;
-                io::copy(&mut decoder.by_ref().take(from), &mut io::sink())?;
-                Ok(Bytes::Decoded(decoder))
+                let mut bytes = Bytes::Read(codec.decoder(file)?);
+                bytes.skip(from)?;
+                Ok(bytes)
             }
+            Source::Streamed(_) => Err(io::Error::other("a stream cannot be read again")),
         }
     }
 }
 
-impl Bytes {
+impl Bytes<'_> {
     /// Fills `window` from where the last call ended; fewer bytes only at the end. The bytes
     /// before an error are delivered, the error with the next call.
     pub fn fill(&mut self, window: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < window.len() {
+            let rest = &mut window[filled..];
             let read = match self {
-                Bytes::Raw(file) => file.read(&mut window[filled..]),
-                Bytes::Decoded(decoder) => decoder.read(&mut window[filled..]),
+                Bytes::Raw(file) => file.read(rest),
+                Bytes::Read(reader) => reader.read(rest),
             };
             match read {
                 Ok(0) => break,
@@ -72,5 +77,18 @@ impl Bytes {
             }
         }
         Ok(filled)
+    }
+
+    /// Reads over up to `bytes`, and says how many there were.
+    pub fn skip(&mut self, bytes: u64) -> io::Result<u64> {
+        match self {
+            Bytes::Raw(file) => io::copy(&mut file.take(bytes), &mut io::sink()),
+            Bytes::Read(reader) => io::copy(&mut reader.take(bytes), &mut io::sink()),
+        }
+    }
+
+    /// Whether the rest of the segment need not be read to know how long it is.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Bytes::Raw(_))
     }
 }

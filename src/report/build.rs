@@ -6,7 +6,7 @@ use crate::analyse::clock::Clock;
 use crate::analyse::ratios::{self, Ratios, ratio};
 use crate::analyse::totals::{RecordTable, Totals};
 use crate::analyse::why;
-use crate::input::discover::Plan;
+use crate::input::plan::Plan;
 use crate::input::problem::Problem;
 use crate::scan::books::Heading;
 use crate::scan::outcome::Outcome;

@@ -5,7 +5,7 @@ use super::damage::Cause;
 use super::ending::{self, Ending, EndingKind};
 use super::record::Observe;
 use super::run::Run;
-use crate::input::discover::Plan;
+use crate::input::plan::Plan;
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
 
@@ -28,9 +28,9 @@ pub struct Outcome<O> {
     pub observer: O,
 }
 
-/// Puts the stretches of a scan together. `None` if there is no record in any of them.
+/// Puts the stretches of a scan together. `None` if there is no WAL in any of them.
 pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outcome<O>> {
-    let live = stretches.iter().rposition(|run| run.first.is_some())?;
+    let live = stretches.iter().rposition(Run::has_wal)?;
     let mut outcome = Outcome {
         books: Books::default(),
         input_bytes: plan.duplicate_bytes,

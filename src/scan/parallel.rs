@@ -1,26 +1,21 @@
 //! Segments over threads: each thread reads runs of consecutive segments, and the results are
 //! joined in WAL order, so they do not depend on the number of threads.
 
+use super::pages::{Pages, Progress};
 use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::Scope;
-use crate::input::discover::Segment;
-use crate::input::source::Bytes;
+use crate::input::plan::Segment;
 use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A window is filled at once: it fits the second-level cache and is any page size's multiple.
-const WINDOW_BYTES: usize = 512 << 10;
 /// A run is about that long, so that a thread is done with many of them.
 const RUN_BYTES: u64 = 64 << 20;
-
-/// Bytes read so far, for whoever shows progress.
-pub type Progress = AtomicU64;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads. One result per
 /// stretch of segments without a missing one between.
@@ -35,11 +30,11 @@ pub fn scan<S: Select, O: Observe>(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let work = || {
-        let mut window = Vec::new();
+        let mut pages = Pages::new(scope, progress);
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = runs.get(index) else { break };
-            let run = read_run(segments, task, scope, &mut window, progress);
+            let run = read_run(segments, task, scope, &mut pages);
             if scope.limit.is_some() && run.range_end.is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -130,119 +125,17 @@ fn read_run<S: Select, O: Observe>(
     segments: &[Segment],
     task: &Task,
     scope: &Scope<S>,
-    window: &mut Vec<u8>,
-    progress: &Progress,
+    pages: &mut Pages<'_, S>,
 ) -> Run<O> {
     let segments = segments.get(task.segments.clone()).unwrap_or_default();
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
     let mut reader = Reader::new(scope, start, end);
-    let mut pages = Pages { scope, window, progress };
     for segment in segments {
         if pages.push_segment(segment, &mut reader) == Flow::Done {
             break;
         }
     }
     reader.finish()
-}
-
-/// Brings the pages of segments to a reader.
-struct Pages<'a, S> {
-    scope: &'a Scope<S>,
-    window: &'a mut Vec<u8>,
-    progress: &'a Progress,
-}
-
-impl<S: Select> Pages<'_, S> {
-    /// Pushes the pages of one segment, from the range's start on.
-    fn push_segment<O: Observe>(
-        &mut self,
-        segment: &Segment,
-        reader: &mut Reader<'_, S, O>,
-    ) -> Flow {
-        let geometry = &self.scope.geometry;
-        let page_bytes = u64::from(geometry.page_bytes);
-        let first = segment.number * u64::from(geometry.segment_bytes);
-        let from = self.scope.start.0.saturating_sub(first) / page_bytes * page_bytes;
-        reader.begin_segment(segment.timeline);
-        let mut bytes = match segment.source.open(from) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                reader.unreadable(Lsn(first + from), error.to_string());
-                return Flow::Next;
-            }
-        };
-        self.window.resize(WINDOW_BYTES, 0);
-        let mut offset = from;
-        while offset < u64::from(geometry.segment_bytes) {
-            let lsn = Lsn(first + offset);
-            let filled = match self.fill(&mut bytes, offset) {
-                Ok(filled) => filled,
-                Err(error) => {
-                    reader.unreadable(lsn, error.to_string());
-                    return Flow::Next;
-                }
-            };
-            match self.push_window(lsn, filled, reader) {
-                Flow::Next => {}
-                Flow::SkipSegment => {
-                    let pages = (offset + filled as u64, u64::from(geometry.segment_bytes));
-                    self.skip_rest(segment, first, pages, reader);
-                    return Flow::Next;
-                }
-                Flow::Done => return Flow::Done,
-            }
-            offset += filled as u64;
-            if filled < self.window.len() {
-                break;
-            }
-        }
-        if offset < u64::from(geometry.segment_bytes) {
-            reader.cut(Lsn(first + offset));
-        }
-        Flow::Next
-    }
-
-    /// Fills the window, but not beyond the segment.
-    fn fill(&mut self, bytes: &mut Bytes, offset: u64) -> std::io::Result<usize> {
-        let left = u64::from(self.scope.geometry.segment_bytes) - offset;
-        let wanted = self.window.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.window.truncate(wanted);
-        let filled = bytes.fill(self.window)?;
-        self.progress.fetch_add(filled as u64, Ordering::Relaxed);
-        Ok(filled)
-    }
-
-    fn push_window<O: Observe>(
-        &mut self,
-        lsn: Lsn,
-        filled: usize,
-        reader: &mut Reader<'_, S, O>,
-    ) -> Flow {
-        let page_bytes = self.scope.geometry.page_bytes as usize;
-        let window = self.window.get(..filled).unwrap_or_default();
-        let mut flow = Flow::Next;
-        for (index, page) in window.chunks(page_bytes).enumerate() {
-            match reader.push(Lsn(lsn.0 + (index * page_bytes) as u64), page) {
-                Flow::Next => {}
-                // The rest of the window is at hand: let it be booked.
-                Flow::SkipSegment => flow = Flow::SkipSegment,
-                Flow::Done => return Flow::Done,
-            }
-        }
-        flow
-    }
-
-    /// The rest of the segment behind a switch: only how long the file is matters.
-    fn skip_rest<O: Observe>(
-        &mut self,
-        segment: &Segment,
-        first: u64,
-        (offset, segment_bytes): (u64, u64),
-        reader: &mut Reader<'_, S, O>,
-    ) {
-        let length = segment.raw_bytes.unwrap_or(segment_bytes).min(segment_bytes);
-        reader.skip(Lsn(first + offset), length.saturating_sub(offset));
-    }
 }

@@ -16,6 +16,7 @@ use super::pending::Pending;
 use super::record::{Observe, Record, Select};
 use super::run::{Last, Run};
 use super::scope::{Head, Scope};
+use crate::input::problem::Problem;
 use crate::wal::block::walk;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{PageFault, PageHeader};
@@ -102,6 +103,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// The bytes from `lsn` on could not be had.
     pub fn unreadable(&mut self, lsn: Lsn, text: String) {
         self.fail(lsn, lsn, Cause::Unreadable(text), None);
+    }
+
+    /// Something is wrong with the file itself.
+    pub fn note(&mut self, problem: Problem) {
+        self.run.problems.push(problem);
     }
 
     /// The end of the run; a record that goes on is left open.

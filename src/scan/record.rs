@@ -59,6 +59,8 @@ pub trait Observe: Send + Default {
     fn observe(&mut self, record: &Record<'_>);
     /// Adds what the run behind this one has seen.
     fn merge(&mut self, later: Self);
+    /// Takes as little memory as it can until it is merged: many may be waiting.
+    fn shrink(&mut self) {}
 }
 
 /// Two dimensions are one: the set asked for is a type, known before the scan.
@@ -72,6 +74,11 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
     fn merge(&mut self, later: Self) {
         self.0.merge(later.0);
         self.1.merge(later.1);
+    }
+
+    fn shrink(&mut self) {
+        self.0.shrink();
+        self.1.shrink();
     }
 }
 

@@ -101,6 +101,11 @@ impl<O: Observe> Run<O> {
         }
     }
 
+    /// Whether there is WAL in it: a record, or at least a piece of one.
+    pub fn has_wal(&self) -> bool {
+        self.first.is_some() || self.open.is_some() || self.lead.got > 0
+    }
+
     /// Where bytes that are not in a record are booked at the moment.
     pub fn target(&mut self) -> &mut Books {
         match &mut self.gap {

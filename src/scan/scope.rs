@@ -9,7 +9,7 @@ use crate::wal::page::Geometry;
 use crate::wal::record::{CRC_OFFSET, HeaderFault, RECORD_HEADER_BYTES, RecordHeader};
 
 /// What all runs of one scan have in common.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scope<S> {
     /// Release, cluster and sizes.
     pub geometry: Geometry,

@@ -1,4 +1,5 @@
-//! What cannot be read as WAL: one clear line, the contract's exit code, nothing on standard output, no panic.
+//! What cannot be read as WAL: one clear line, the contract's exit code, nothing on standard
+//! output, no panic.
 
 use crate::support::fixtures::sample;
 use crate::support::wal::{REAL_NAME, file, noise, plain, real_segment, with_magic};
@@ -17,7 +18,8 @@ const FORMS: [&[&str]; 5] = [
     &["--stats", "--format", "pg_waldump"],
 ];
 
-/// Requires the refusal of `path` in every form: exit code 3 and one line that names the path and holds `words`.
+/// Requires the refusal of `path` in every form: exit code 3 and one line that names the path and
+/// holds `words`.
 #[track_caller]
 fn refused(path: &Path, words: &[&str]) {
     for form in FORMS {
@@ -30,7 +32,8 @@ fn refused(path: &Path, words: &[&str]) {
     }
 }
 
-/// Requires one line on standard error, beginning with the program's name, and nothing on standard output.
+/// Requires one line on standard error, beginning with the program's name, and nothing on standard
+/// output.
 #[track_caller]
 pub fn one_line(ran: &Ran, words: &[&str]) {
     let Ran { call, stdout, stderr, .. } = ran;
@@ -177,7 +180,8 @@ fn a_range_outside_the_input_is_refused() {
     }
 }
 
-/// Behind the last record, but inside the last segment: there are records in the segment, and none in the range.
+/// Behind the last record, but inside the last segment: there are records in the segment, and none
+/// in the range.
 #[test]
 fn a_range_behind_the_last_record_is_refused_as_a_range() {
     let sample = sample("pg15-mixed");

@@ -1,5 +1,5 @@
-//! The filters: each leaves exactly the records that a naive reading of the same segment says, and what is left out
-//! is told as left out.
+//! The filters: each leaves exactly the records that a naive reading of the same segment says, and
+//! what is left out is told as left out.
 
 #[path = "naive.rs"]
 mod naive;
@@ -11,7 +11,7 @@ use naive::{Block, Record, records, some_of};
 use std::path::PathBuf;
 
 /// A segment of the PostgreSQL 15 sample with many transactions, relations and forks.
-const SEGMENT: &str = "000000010000000000000007";
+const SEGMENT: &str = "000000010000000000000015";
 
 struct Read {
     path: PathBuf,

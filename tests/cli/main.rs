@@ -1,5 +1,5 @@
-//! The promises of the command line: what it takes, what it says, how it exits. The numbers themselves are held
-//! by `oracle.rs` and `books.rs`.
+//! The promises of the command line: what it takes, what it says, how it exits. The numbers
+//! themselves are held by `oracle.rs` and `books.rs`.
 #![cfg(feature = "cli")]
 
 #[path = "../support/mod.rs"]
@@ -9,5 +9,6 @@ mod bad_input;
 mod filters;
 mod formats;
 mod help;
+mod inputs;
 mod output;
 mod usage;

@@ -1,5 +1,5 @@
-//! A slow and simple reading of one segment of PostgreSQL 15, written from `xlogrecord.h` and nothing else: what
-//! filters are held against. Checks no checksum and knows no other release.
+//! A slow and simple reading of one segment of PostgreSQL 15, written from `xlogrecord.h` and
+//! nothing else: what filters are held against. Checks no checksum and knows no other release.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,8 @@ fn record(bytes: &[u8]) -> Record {
     record
 }
 
-/// Takes one block reference in; `data` grows by what belongs to it. Returns the length of its header.
+/// Takes one block reference in; `data` grows by what belongs to it. Returns the length of its
+/// header.
 fn block(header: &[u8], record: &mut Record, data: &mut usize) -> usize {
     let flags = header[1];
     *data += u16_at(header, 2) as usize;

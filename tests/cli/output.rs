@@ -1,4 +1,5 @@
-//! Where results go: a file written whole or not at all, a pipe whose reader may leave, a terminal or not.
+//! Where results go: a file written whole or not at all, a pipe whose reader may leave, a terminal
+//! or not.
 
 use super::bad_input::one_line;
 use crate::support::fixtures::sample;
@@ -11,8 +12,10 @@ use std::process::{Command, Stdio};
 
 const CSV: [&str; 3] = ["--stats=record", "--format", "csv"];
 
+/// One segment: enough for every format.
 fn wal() -> String {
-    sample("pg15-mixed").wal.to_str().expect("UTF-8").to_owned()
+    let path = sample("pg15-mixed").segment("000000010000000000000015");
+    path.to_str().expect("UTF-8").to_owned()
 }
 
 fn entries(directory: &Path) -> Vec<String> {
@@ -76,7 +79,8 @@ fn a_place_that_cannot_be_written_is_told_in_one_line() {
     assert_eq!(entries(directory.path()), Vec::<String>::new(), "a temporary file was left");
 }
 
-/// `-o /dev/null` as root must not put a file in the place of the device. A FIFO stands for all that is no file.
+/// `-o /dev/null` as root must not put a file in the place of the device. A FIFO stands for all
+/// that is no file.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_written_to_and_not_replaced() {

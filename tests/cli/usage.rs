@@ -1,4 +1,5 @@
-//! Nonsense on the command line: exit code 2, nothing on standard output, the nearest valid spelling.
+//! Nonsense on the command line: exit code 2, nothing on standard output, the nearest valid
+//! spelling.
 
 use super::bad_input::one_line;
 use crate::support::fixtures::sample;

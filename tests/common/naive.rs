@@ -5,6 +5,7 @@
 
 use super::disk::Disk;
 use std::collections::HashMap;
+use std::ops::Range;
 use walstat::report::model::Books;
 use walstat::wal::lsn::Lsn;
 
@@ -13,7 +14,6 @@ use walstat::wal::lsn::Lsn;
 enum Label {
     Unknown,
     Record,
-    Image,
     Padding,
     PageHeader,
     Continuation,
@@ -82,18 +82,25 @@ enum Stop {
     Overwritten(u64),
     /// The page does not go on with the record.
     NotContinued,
+    /// The page lies behind the range.
+    RangeEnds,
 }
 
 struct Twin<'d> {
     disk: &'d Disk,
     lo: u64,
     hi: u64,
+    range_end: u64,
     labels: Vec<Label>,
     out: Naive,
 }
 
-/// A byte of content and where it lies.
-type Content = Vec<(u64, u8)>;
+/// Bytes of a record, page headers left out, and the places where they lie.
+#[derive(Default)]
+struct Content {
+    bytes: Vec<u8>,
+    places: Vec<Range<u64>>,
+}
 
 /// Reads `disk` from `start` to `end`, or to the record with number `limit`. `None` if there is
 /// no record at all.
@@ -116,9 +123,9 @@ pub fn read(
         data_page: 0,
     };
     let labels = vec![Label::Unknown; (hi - lo) as usize];
-    let mut twin = Twin { disk, lo, hi, labels, out };
     let range_end = end.map_or(u64::MAX, |lsn| lsn.0);
-    twin.walk(range_end, limit.unwrap_or(u64::MAX));
+    let mut twin = Twin { disk, lo, hi, range_end, labels, out };
+    twin.walk(limit.unwrap_or(u64::MAX));
     twin.close();
     (!twin.out.records.is_empty()).then_some(twin.out)
 }
@@ -144,18 +151,22 @@ fn up(value: u64, unit: u64) -> u64 {
 }
 
 impl Twin<'_> {
-    fn byte(&self, lsn: u64) -> Option<u8> {
-        let file = self.disk.files.get(&(lsn / self.disk.form.segment))?;
-        file.get((lsn % self.disk.form.segment) as usize).copied()
+    /// What there is of `count` bytes at `lsn`, all of them in one page.
+    fn some(&self, lsn: u64, count: u64) -> &[u8] {
+        let offset = (lsn % self.disk.form.segment) as usize;
+        let file = self.disk.files.get(&(lsn / self.disk.form.segment));
+        let rest = file.and_then(|file| file.get(offset..)).unwrap_or_default();
+        &rest[..rest.len().min(count as usize)]
     }
 
-    fn bytes(&self, lsn: u64, count: u64) -> Option<Vec<u8>> {
-        (lsn..lsn + count).map(|at| self.byte(at)).collect()
+    fn bytes(&self, lsn: u64, count: u64) -> Option<&[u8]> {
+        Some(self.some(lsn, count)).filter(|bytes| bytes.len() as u64 == count)
     }
 
     fn label(&mut self, from: u64, to: u64, label: Label) {
-        for lsn in from.max(self.lo)..to.min(self.hi) {
-            self.labels[(lsn - self.lo) as usize] = label;
+        let (from, to) = (from.max(self.lo), to.min(self.hi));
+        if from < to {
+            self.labels[(from - self.lo) as usize..(to - self.lo) as usize].fill(label);
         }
     }
 
@@ -175,13 +186,14 @@ impl Twin<'_> {
 
     /// The content of `count` bytes from `lsn` on, which the page headers must go on with.
     fn content(&mut self, lsn: u64, count: u64) -> (Content, Result<(), Stop>) {
-        let mut content = Content::new();
+        let mut content = Content::default();
         let mut at = lsn;
-        while (content.len() as u64) < count {
+        while (content.bytes.len() as u64) < count {
+            let missing = count - content.bytes.len() as u64;
             if at.is_multiple_of(self.disk.form.page) {
                 match self.page(at) {
-                    Ok((flags, left)) if flags & 1 == 1 && left == count - content.len() as u64 => {
-                    }
+                    _ if at >= self.range_end => return (content, Err(Stop::RangeEnds)),
+                    Ok((flags, left)) if flags & 1 == 1 && left == missing => {}
                     Ok((flags, _)) if flags & 1 == 0 && flags & self.overwrite_flag() != 0 => {
                         return (content, Err(Stop::Overwritten(at)));
                     }
@@ -192,11 +204,15 @@ impl Twin<'_> {
                 self.label(at, at + header, Label::PageHeader);
                 at += header;
             }
-            match self.byte(at) {
-                Some(byte) => content.push((at, byte)),
-                None => return (content, Err(Stop::FileEnds)),
+            let page_end = up(at + 1, self.disk.form.page);
+            let wanted = missing.min(page_end - at);
+            let piece = self.some(at, wanted);
+            content.bytes.extend(piece);
+            content.places.push(at..at + piece.len() as u64);
+            if (piece.len() as u64) < wanted {
+                return (content, Err(Stop::FileEnds));
             }
-            at += 1;
+            at = page_end;
         }
         (content, Ok(()))
     }
@@ -230,7 +246,8 @@ impl Twin<'_> {
         }
     }
 
-    fn walk(&mut self, range_end: u64, limit: u64) {
+    fn walk(&mut self, limit: u64) {
+        let range_end = self.range_end;
         let (mut at, mut previous, mut counted) = match self.first_record() {
             Ok(at) => (at, None, 0),
             Err(stop) => {
@@ -257,23 +274,27 @@ impl Twin<'_> {
                     at = page;
                     continue;
                 }
+                Err(Stop::RangeEnds) => {
+                    self.label_all(&content, Label::Incomplete);
+                    return self.ends("complete", range_end);
+                }
                 Err(stop) => {
                     self.label_all(&content, Label::Incomplete);
                     return self.stop(lsn, stop, last);
                 }
             }
-            let end = content.last().map_or(lsn, |(lsn, _)| lsn + 1);
+            let end = content.places.last().map_or(lsn, |place| place.end);
             if end > range_end {
                 self.label_all(&content, Label::Incomplete);
                 return self.ends("complete", range_end);
             }
-            let bytes: Vec<u8> = content.iter().map(|(_, byte)| *byte).collect();
+            let bytes = &content.bytes;
             self.out.records.push((Lsn(lsn), Lsn(end)));
             if lsn < self.lo {
                 self.label_all(&content, Label::Continuation);
             } else {
                 self.label_all(&content, Label::Record);
-                self.count(&bytes, &content);
+                self.count(bytes);
                 counted += 1;
             }
             if counted == limit {
@@ -309,9 +330,9 @@ impl Twin<'_> {
 
     /// The bytes of the record at `lsn`, or as many as there are.
     fn record(&mut self, lsn: u64, previous: Option<u64>) -> (Content, Result<(), Stop>) {
-        let none = |stop| (Content::new(), Err(stop));
+        let none = |stop| (Content::default(), Err(stop));
         let Some(length) = self.bytes(lsn, 4) else { return none(Stop::FileEnds) };
-        let length = number(&length);
+        let length = number(length);
         if length == 0 {
             return none(Stop::Zeros);
         }
@@ -322,7 +343,7 @@ impl Twin<'_> {
         if result.is_err() {
             return (content, result);
         }
-        let bytes: Vec<u8> = content.iter().map(|(_, byte)| *byte).collect();
+        let bytes = &content.bytes;
         let link = number(&bytes[8..16]);
         let linked = previous.map_or(link < lsn, |previous| link == previous);
         let sum = crc(bytes[24..].iter().chain(&bytes[..20]).copied());
@@ -333,15 +354,15 @@ impl Twin<'_> {
     }
 
     fn label_all(&mut self, content: &Content, label: Label) {
-        content.iter().for_each(|&(lsn, _)| self.label(lsn, lsn + 1, label));
+        content.places.iter().for_each(|place| self.label(place.start, place.end, label));
     }
 
     /// There is no record at `at`: names the end and labels what lies behind it.
     fn stop(&mut self, at: u64, stop: Stop, last: Option<(bool, u8, u8)>) {
         let in_record = self.labels.contains(&Label::Incomplete);
         let file_end = self.hi;
-        let rest_of_segment = at..up(at + 1, self.disk.form.segment).min(file_end);
-        let stale = rest_of_segment.into_iter().any(|lsn| self.byte(lsn) != Some(0));
+        let segment_end = up(at + 1, self.disk.form.segment);
+        let stale = self.some(at, segment_end - at).iter().any(|&byte| byte != 0);
         let kind = match stop {
             Stop::FileEnds if file_end.is_multiple_of(self.disk.form.segment) && !in_record => {
                 "complete"
@@ -372,21 +393,23 @@ impl Twin<'_> {
 
     /// In each page behind the end: zeros, and what follows them.
     fn label_rest(&mut self, at: u64) {
-        let mut zero = true;
-        for lsn in at.max(self.lo)..self.hi {
-            if lsn.is_multiple_of(self.disk.form.page) {
-                zero = true;
+        let mut from = at.max(self.lo);
+        while from < self.hi {
+            let page_end = up(from + 1, self.disk.form.page);
+            let bytes = self.some(from, page_end - from).to_vec();
+            let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+            let labels = &mut self.labels[(from - self.lo) as usize..];
+            for (index, label) in labels.iter_mut().take(bytes.len()).enumerate() {
+                if *label == Label::Unknown {
+                    *label = if index < zeros { Label::Zero } else { Label::Stale };
+                }
             }
-            let index = (lsn - self.lo) as usize;
-            if self.labels[index] == Label::Unknown {
-                zero &= self.byte(lsn) == Some(0);
-                self.labels[index] = if zero { Label::Zero } else { Label::Stale };
-            }
+            from = page_end;
         }
     }
 
     /// Counts a record: takes it apart by position.
-    fn count(&mut self, record: &[u8], content: &Content) {
+    fn count(&mut self, record: &[u8]) {
         let version = self.disk.form.version;
         let (compressed_bits, apply_bit) = match version.name {
             "9.5" | "9.6" => (0x02, 0x00),
@@ -404,12 +427,10 @@ impl Twin<'_> {
             match record[position] {
                 255 => {
                     sums.main_data_bytes = record[position + 1].into();
-                    position += 2;
                     break;
                 }
                 254 => {
                     sums.main_data_bytes = number(&record[position + 1..position + 5]);
-                    position += 5;
                     break;
                 }
                 253 => position += 3,
@@ -423,7 +444,7 @@ impl Twin<'_> {
                         let length = number(&record[position..position + 2]);
                         let bits = record[position + 4];
                         position += 5;
-                        images.push((payload, length));
+                        images.push(length);
                         sums.fpi_count += 1;
                         sums.fpi_check_count += u64::from(bits & apply_bit != apply_bit);
                         payload += length as usize;
@@ -445,15 +466,9 @@ impl Twin<'_> {
                 }
             }
         }
-        sums.fpi_bytes = images.iter().map(|(_, length)| length).sum();
+        sums.fpi_bytes = images.iter().sum();
         sums.fpi_records = u64::from(!images.is_empty());
         sums.record_bytes = record.len() as u64 - sums.fpi_bytes;
-        for (offset, length) in images {
-            let from = position + offset;
-            for &(lsn, _) in &content[from..from + length as usize] {
-                self.label(lsn, lsn + 1, Label::Image);
-            }
-        }
         self.out.rows.entry((record[17], info)).or_default().add(&sums);
     }
 
@@ -464,11 +479,12 @@ impl Twin<'_> {
         for label in &self.labels[..hi] {
             *counts.entry(*label).or_default() += 1;
         }
+        let fpi_bytes = self.out.rows.values().map(|sums| sums.fpi_bytes).sum();
         let get = |label| counts.get(&label).copied().unwrap_or(0);
         self.out.books = Books {
             input_bytes: hi as u64,
-            record_bytes: get(Label::Record),
-            fpi_bytes: get(Label::Image),
+            record_bytes: get(Label::Record) - fpi_bytes,
+            fpi_bytes,
             padding_bytes: get(Label::Padding),
             page_header_bytes: get(Label::PageHeader),
             continuation_bytes: get(Label::Continuation),

@@ -1,5 +1,5 @@
-//! The samples under `tests/fixtures`: what `sample.toml` says, and their WAL, unpacked once for all test
-//! programs. See `tests/fixtures/README.md`.
+//! The samples under `tests/fixtures`: what `sample.toml` says, and their WAL, unpacked once for
+//! all test programs. See `tests/fixtures/README.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,15 +94,6 @@ impl Sample {
         self.golden.join("stats.txt").is_file()
     }
 
-    /// The name of the segment in which the range ends, for segments of 1 MB below LSN 1/0.
-    pub fn last_written(&self) -> String {
-        let low = self.end.rsplit('/').next().unwrap_or_default();
-        let low = u32::from_str_radix(low, 16)
-            .unwrap_or_else(|_| panic!("{}: {} is no LSN", self.name, self.end));
-        let timeline: u32 = self.timeline.parse().expect("a timeline");
-        format!("{timeline:08X}{:08X}{:08X}", 0, low >> 20)
-    }
-
     /// The path of a file of the sample's WAL, compressed or not.
     pub fn segment(&self, name: &str) -> PathBuf {
         let plain = self.wal.join(name);
@@ -131,8 +122,9 @@ fn facts(path: &Path) -> BTreeMap<String, String> {
     pairs.map(|(key, value)| (key.to_owned(), value.trim_matches('"').to_owned())).collect()
 }
 
-/// The folder of an unpacked archive. Its name holds a checksum of the archive, so that a changed one is unpacked
-/// anew; it appears by one rename, so that test programs that run at once do not see half of it.
+/// The folder of an unpacked archive. Its name holds a checksum of the archive, so that a changed
+/// one is unpacked anew; it appears by one rename, so that test programs that run at once do not
+/// see half of it.
 fn unpacked(archive: &str) -> PathBuf {
     let path = fixtures().join(archive);
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,5 +1,5 @@
-//! What the tests of the command share: the fixtures, unpacked once, and a way to run the real program.
-//! Judges nothing itself.
+//! What the tests of the command share: the fixtures, unpacked once, and a way to run the real
+//! program. Judges nothing itself.
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
 
 pub mod fixtures;

@@ -47,7 +47,7 @@ pub(super) fn fill(inner: &mut impl Read, bytes: &mut [u8], codec: &str) -> Outc
 /// A decoder that learns its codec from the first frame that is not skippable.
 pub(super) enum Undecided<'a> {
     Skipping(Input<'a>),
-    Decided(Box<dyn Read + Send + 'a>),
+    Decided(Box<dyn Read + 'a>),
     Failed(Failure),
 }
 
@@ -59,7 +59,7 @@ impl<'a> Undecided<'a> {
 
 /// Skips until a frame tells the codec; an input of skippable frames alone
 /// holds nothing.
-fn decide(mut input: Input<'_>) -> Outcome<Box<dyn Read + Send + '_>> {
+fn decide(mut input: Input<'_>) -> Outcome<Box<dyn Read + '_>> {
     let name = Codec::Lz4OrZstd.name();
     loop {
         let Some(magic) = magic_or_end(&mut input, name)? else {

@@ -1,0 +1,283 @@
+//! Segments that come through a stream, in any order: each is a run of its own as it passes
+//! by, and which runs belong together is decided when all have passed.
+
+use super::pages::{Pages, Progress};
+use super::reader::{Flow, Reader};
+use super::record::{Observe, Select};
+use super::run::Run;
+use super::scope::Scope;
+use crate::input::discover::Found;
+use crate::input::plan::{InputError, Plan, Segment, belongs};
+use crate::input::probe::{FirstPage, NotWal};
+use crate::input::problem::Problem;
+use crate::input::source::{Bytes, Source};
+use crate::input::stream::{Item, StreamSegment, for_each_item};
+use crate::wal::crc::Crc32c;
+use crate::wal::lsn::Lsn;
+use crate::wal::page::Geometry;
+use crate::wal::version::Magic;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// What is asked of a scan before it is known what it will meet.
+#[derive(Debug, Clone)]
+pub struct Wanted<S> {
+    /// How checksums are computed; `None`: they are not verified.
+    pub crc: Option<Crc32c>,
+    /// Range of LSNs.
+    pub range: (Lsn, Lsn),
+    /// Stop after that many counted records.
+    pub limit: Option<u64>,
+    /// Timeline to follow.
+    pub timeline: Option<u32>,
+    /// The filters.
+    pub select: S,
+}
+
+impl<S> Wanted<S> {
+    /// The scope of a scan of WAL of this geometry.
+    pub fn scope(self, geometry: Geometry) -> Scope<S> {
+        let (start, end) = self.range;
+        Scope { geometry, crc: self.crc, start, end, limit: self.limit, select: self.select }
+    }
+}
+
+/// A run that passed by. Segments without names that follow each other are one run.
+struct Passed<O> {
+    segments: Vec<Segment>,
+    run: Run<O>,
+}
+
+/// What passes by.
+struct Collector<'a, S, O> {
+    scope: Option<Scope<S>>,
+    wanted: Wanted<S>,
+    progress: &'a Progress,
+    /// By number of the first segment and timeline.
+    passed: BTreeMap<(u64, u32), Passed<O>>,
+    problems: Vec<Problem>,
+    duplicate_bytes: u64,
+    not_wal: Option<(PathBuf, NotWal)>,
+}
+
+/// Reads everything that `found` holds, files and streams. Gives the plan as it turned out,
+/// and the runs by stretches.
+pub fn scan<S: Select + Clone, O: Observe>(
+    mut found: Found,
+    wanted: Wanted<S>,
+    progress: &Progress,
+) -> Result<(Plan, Vec<Run<O>>), InputError> {
+    let timeline = wanted.timeline;
+    let mut collector = Collector {
+        scope: None,
+        wanted,
+        progress,
+        passed: BTreeMap::new(),
+        problems: Vec::new(),
+        duplicate_bytes: 0,
+        not_wal: None,
+    };
+    collector.take_files(&mut found)?;
+    let first = found.streams.first().cloned().unwrap_or_default();
+    for stream in std::mem::take(&mut found.streams) {
+        for_each_item(&stream, &mut |item| collector.take(item, &mut found))?;
+    }
+    collector.conclude(&found, timeline, first)
+}
+
+impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
+    /// Files beside the streams are read as if they came through one.
+    fn take_files(&mut self, found: &mut Found) -> Result<(), InputError> {
+        for candidate in std::mem::take(&mut found.candidates) {
+            let io = |source| InputError::Io { path: candidate.path.clone(), source };
+            let mut bytes = candidate.probe.source.open(0).map_err(io)?;
+            let mut reader: Box<dyn std::io::Read> = match &mut bytes {
+                Bytes::Raw(file) => Box::new(file),
+                Bytes::Read(reader) => Box::new(reader),
+            };
+            let segment = StreamSegment {
+                file: crate::input::discover::file_name(&candidate.path),
+                name: candidate.name,
+                first_page: candidate.probe.first_page,
+                bytes: &mut reader,
+            };
+            let _ = self.take_segment(segment);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, item: Item<'_>, found: &mut Found) -> ControlFlow<()> {
+        match item {
+            Item::Segment(segment) => self.take_segment(segment),
+            Item::History(timeline, text, file) => {
+                found.add_history(timeline, text, file);
+                ControlFlow::Continue(())
+            }
+            Item::NotWal(file, reason) => {
+                self.refuse(&file, reason);
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn refuse(&mut self, file: &str, reason: NotWal) {
+        let found = reason.to_string();
+        self.problems.push(Problem::of_file("not_wal", file, "a WAL segment".into(), found));
+        self.not_wal.get_or_insert((PathBuf::from(file), reason));
+    }
+
+    fn take_segment(&mut self, item: StreamSegment<'_>) -> ControlFlow<()> {
+        let Some(scope) = self.scope_for(&item) else {
+            let reason = item.first_page.err().unwrap_or(NotWal::Empty);
+            self.refuse(&item.file, reason);
+            return ControlFlow::Continue(());
+        };
+        if let Ok(page) = &item.first_page
+            && let Err(problem) = belongs(page, &scope.geometry, &item.file)
+        {
+            self.problems.push(problem);
+            return ControlFlow::Continue(());
+        }
+        match segment_of(&item, &scope.geometry) {
+            Some(segment) => self.read(segment, item, scope),
+            None => {
+                let reason = item.first_page.err().unwrap_or(NotWal::MidSegment);
+                self.refuse(&item.file, reason);
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    /// The scope of the scan, which the first good page of all decides.
+    fn scope_for(&mut self, item: &StreamSegment<'_>) -> Option<Scope<S>> {
+        if self.scope.is_none()
+            && let Ok(page) = &item.first_page
+            && let Magic::Known(version) = Magic::of(page.header.magic)
+        {
+            let FirstPage { long, .. } = page;
+            self.scope = Some(self.wanted.clone().scope(Geometry {
+                version,
+                system_identifier: long.system_identifier,
+                segment_bytes: long.segment_bytes,
+                page_bytes: long.page_bytes,
+            }));
+        }
+        self.scope.clone()
+    }
+
+    fn read(
+        &mut self,
+        segment: Segment,
+        item: StreamSegment<'_>,
+        scope: Scope<S>,
+    ) -> ControlFlow<()> {
+        let bytes = u64::from(scope.geometry.segment_bytes);
+        let (start, end) = (segment.number * bytes, (segment.number + 1) * bytes);
+        if start >= scope.end.0 || end <= scope.start.0 {
+            return ControlFlow::Continue(());
+        }
+        let follows = |passed: &Passed<O>| passed.run.end.0 == start && item.name.is_none();
+        let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
+        let mut reader: Reader<_, O> = Reader::new(&scope, Lsn(start), Lsn(end));
+        let mut pages = Pages::new(&scope, self.progress);
+        let from = pages.first_page_in_range(&segment);
+        let mut bytes = Bytes::Read(Box::new(item.bytes));
+        let flow = match bytes.skip(from) {
+            Ok(_) => pages.push_bytes(&segment, from, &mut bytes, &mut reader),
+            Err(_) => Flow::Next,
+        };
+        let mut run = reader.finish();
+        run.observer.shrink();
+        let done = flow == Flow::Done && scope.limit.is_some();
+        match before.and_then(|key| self.passed.remove_entry(&key)) {
+            Some((key, mut passed)) => {
+                passed.segments.push(segment);
+                passed.run = passed.run.join(run, &scope);
+                self.passed.insert(key, passed);
+            }
+            None => self.keep(segment, run),
+        }
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Keeps a run; of two copies of a segment the one that reaches further.
+    fn keep(&mut self, segment: Segment, run: Run<O>) {
+        let key = (segment.number, segment.timeline);
+        let mut passed = Passed { segments: vec![segment], run };
+        let reach = |passed: &Passed<O>| passed.run.last.map(|last| last.next);
+        if let Some(other) = self.passed.remove(&key) {
+            let (kept, dropped) =
+                if reach(&passed) > reach(&other) { (passed, other) } else { (other, passed) };
+            self.duplicate_bytes += dropped.run.input_bytes;
+            passed = kept;
+        }
+        self.passed.insert(key, passed);
+    }
+
+    fn conclude(
+        self,
+        found: &Found,
+        timeline: Option<u32>,
+        path: PathBuf,
+    ) -> Result<(Plan, Vec<Run<O>>), InputError> {
+        let Some(scope) = self.scope else {
+            let (file, reason) = self.not_wal.unwrap_or((path.clone(), NotWal::Empty));
+            let path = if path == PathBuf::from(&file) { path } else { path.join(file) };
+            return Err(InputError::NotWal { path, reason });
+        };
+        let mut plan = Plan::new(scope.geometry);
+        let present = self.passed.keys().map(|(_, timeline)| *timeline).collect();
+        let lineage = plan.follow(timeline, present, found)?;
+        plan.problems = self.problems;
+        plan.duplicate_bytes = self.duplicate_bytes;
+        plan.other_files = found.others.clone();
+        let mut by_number: BTreeMap<u64, BTreeMap<u32, Passed<O>>> = BTreeMap::new();
+        for ((number, timeline), passed) in self.passed {
+            by_number.entry(number).or_default().insert(timeline, passed);
+        }
+        let mut stretches: Vec<Run<O>> = Vec::new();
+        for mut files in by_number.into_values() {
+            let start = files.values().next().map_or(Lsn(0), |passed| passed.run.start);
+            let best = lineage.files_for(start).find(|wanted| files.contains_key(wanted));
+            let best = best.and_then(|timeline| files.remove(&timeline));
+            plan.other_files.extend(
+                files
+                    .into_values()
+                    .flat_map(|p| p.segments)
+                    .map(|s| crate::input::discover::file_name(s.source.path())),
+            );
+            let Some(Passed { segments, run }) = best else { continue };
+            plan.segments.extend(segments);
+            match stretches.pop_if(|before| before.end == run.start) {
+                Some(before) => stretches.push(before.join(run, &scope)),
+                None => stretches.push(run),
+            }
+        }
+        plan.timelines = plan.timelines_read();
+        if plan.segments.is_empty() {
+            return Err(InputError::NoSegments { path });
+        }
+        Ok((plan, stretches))
+    }
+}
+
+/// What the name says of a segment in a stream, or else its first page.
+fn segment_of(item: &StreamSegment<'_>, geometry: &Geometry) -> Option<Segment> {
+    let page = item.first_page.as_ref().ok();
+    let (number, timeline) = match (&item.name, page) {
+        (Some(file), _) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
+        (None, page) => {
+            let header = page?.header;
+            (header.address.0 / u64::from(geometry.segment_bytes), header.timeline)
+        }
+    };
+    Some(Segment {
+        number,
+        timeline,
+        raw_bytes: None,
+        sha1: item.name.as_ref().and_then(|file| file.sha1.clone()),
+        partial: item.name.as_ref().is_some_and(|file| file.partial),
+        source: Source::Streamed(PathBuf::from(&item.file)),
+    })
+}
