@@ -50,7 +50,7 @@ pub struct SourceArgs {
     #[command(flatten)]
     pub range: RangeArgs,
     /// Threads; results do not depend on it [default: all cores]
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
     /// Do not verify the records' checksums (the report says so)
     #[arg(long)]
@@ -270,6 +270,10 @@ fn parse_timeline(text: &str) -> Result<u32, String> {
     number.ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1 on".to_owned())
 }
 
+fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number from 1 on".to_owned())
+}
+
 fn parse_rmgr(text: &str) -> Result<u8, String> {
     rmgr::by_name(text).ok_or_else(|| {
         let near = nearest(text, rmgr::built_in().iter().copied());
@@ -308,5 +312,16 @@ fn parse_relation(text: &str) -> Result<RelFileLocator, String> {
             Ok(RelFileLocator { tablespace, database, relfilenode })
         }
         _ => Err(expected()),
+    }
+}
+
+/// The only long option of `command` that begins with what was typed.
+pub fn nearest_option(typed: &str, command: &clap::Command) -> Option<String> {
+    let typed = typed.split('=').next()?.strip_prefix("--")?;
+    let names = command.get_arguments().filter_map(clap::Arg::get_long);
+    let mut begun = names.filter(|name| !typed.is_empty() && name.starts_with(typed));
+    match (begun.next(), begun.next()) {
+        (Some(only), None) => Some(format!("--{only}")),
+        _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::args::When;
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -36,25 +37,43 @@ pub fn write_to(
     }
 }
 
+/// A regular file is replaced when the new one is complete. A device or a pipe is written to.
 fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let existing = target.metadata().ok();
+    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+        let mut out = io::BufWriter::new(OpenOptions::new().write(true).open(&target)?);
+        write(&mut out)?;
+        return out.flush();
+    }
+    let directory = target.parent().filter(|p| !p.as_os_str().is_empty());
+    let mut file = new_file(directory.unwrap_or(Path::new("."))).map_err(cause)?;
     let mut out = io::BufWriter::new(file.as_file_mut());
     write(&mut out)?;
     out.flush()?;
     drop(out);
-    readable_by_others(file.path())?;
-    file.persist(path).map(|_| ()).map_err(|error| error.error)
+    if let Some(metadata) = existing {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.persist(&target).map(|_| ()).map_err(|error| error.error)
 }
 
-/// A temporary file is its owner's alone; a result is as readable as any new file.
-#[cfg(unix)]
-fn readable_by_others(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
+/// A temporary file that may become a result: as readable as any new file.
+fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
 }
 
-#[cfg(not(unix))]
-fn readable_by_others(_: &Path) -> io::Result<()> {
-    Ok(())
+/// The error itself, without the name of a temporary file that means nothing to anybody.
+fn cause(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    match inner.and_then(|source| source.downcast_ref::<io::Error>()) {
+        Some(source) => source.raw_os_error().map_or(error, io::Error::from_raw_os_error),
+        None => error,
+    }
 }

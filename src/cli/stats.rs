@@ -6,7 +6,7 @@ use super::read::read;
 use super::{Failure, Outcome};
 use crate::render;
 use crate::render::table::Style;
-use crate::report::arrange::arrange;
+use crate::report::arrange::{Top, arrange};
 use crate::report::build::{Request, build};
 use crate::report::model::Report;
 use std::io::Write;
@@ -65,9 +65,13 @@ fn show(report: &mut Report, args: &StatsArgs) -> Result<(), Failure> {
     match (show.format, show.top) {
         (Format::Table, top) => {
             let default = if args.stats.is_empty() { TOP_IN_REPORT } else { TOP_DEFAULT };
-            arrange(report, show.sort.into(), top.unwrap_or(default));
+            // There are few resource managers: all are shown unless fewer are asked for.
+            let top = Top { rmgrs: top.unwrap_or(0), records: top.unwrap_or(default) };
+            arrange(report, show.sort.into(), top);
         }
-        (Format::Json | Format::Csv, Some(top)) => arrange(report, show.sort.into(), top),
+        (Format::Json | Format::Csv, Some(top)) => {
+            arrange(report, show.sort.into(), Top { rmgrs: top, records: top });
+        }
         _ => {}
     }
     if show.format == Format::PgWaldump
@@ -75,7 +79,7 @@ fn show(report: &mut Report, args: &StatsArgs) -> Result<(), Failure> {
     {
         eprintln!("{line}");
     }
-    if show.quiet {
+    if show.quiet && show.output.is_none() {
         return Ok(());
     }
     write_to(show.output.as_deref(), |out| write_format(report, args, &style, out))

@@ -107,14 +107,12 @@ pub enum InputError {
         last: Lsn,
     },
     /// No record starts in the range.
-    #[error("{}: nothing in range: no record starts at {start} or later; the WAL ends at {end}", path.display())]
+    #[error("{}: nothing in range: no WAL record starts at {start} or behind it", path.display())]
     NothingInRange {
         /// The first file.
         path: PathBuf,
         /// Start of the range.
         start: Lsn,
-        /// End of the WAL.
-        end: Lsn,
     },
     /// Nothing but zeros and old content.
     #[error("{}: no WAL record found in {} to {}", path.display(), first, last)]

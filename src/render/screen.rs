@@ -13,18 +13,18 @@ const BAR_CELLS: f64 = 16.0;
 
 /// Writes the report.
 pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    header(report, out)?;
+    header(report, style, out)?;
     problems(report, style, out)?;
     why(report, style, out)?;
     if let Some(records) = &report.records {
         writeln!(out, "WHAT")?;
-        writeln!(out, "{}\n", record_table(report, records, style))?;
+        writeln!(out, "{}\n", record_table(report, records, style).trim_fmt())?;
     }
     findings(report, out)?;
     closing(report, style, out)
 }
 
-fn header(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn header(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let input = &report.input;
     let plural = |count: usize, word: &str| match count {
         1 => format!("1 {word}"),
@@ -42,7 +42,11 @@ fn header(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )?;
     let range = &report.range;
     let commits = plural(report.ratios.commits as usize, "commit");
-    write!(out, "{} to {}: {}", range.start, range.end, human_bytes(report.totals.total_bytes))?;
+    let bytes = match style.human {
+        true => human_bytes(report.totals.total_bytes),
+        false => format!("{} bytes", report.totals.total_bytes),
+    };
+    write!(out, "{} to {}: {bytes}", range.start, range.end)?;
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
         write!(out, ", {}", span(first, last))?;
     }
@@ -104,10 +108,10 @@ fn why(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         table.add_row([label, style.bytes(cause.bytes), fraction(cause.share), bar]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
-    let commit = report
-        .ratios
-        .bytes_per_commit
-        .map(|bytes| format!("{} a commit; ", human_bytes(bytes as u64)));
+    let commit = report.ratios.bytes_per_commit.map(|bytes| match style.human {
+        true => format!("{} a commit; ", human_bytes(bytes as u64)),
+        false => format!("{bytes:.0} bytes a commit; "),
+    });
     let images = fraction(report.ratios.fpi_ratio);
     writeln!(
         out,
@@ -182,7 +186,7 @@ fn books(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(
         out,
-        "BOOKS  {} bytes read, {} unaccounted; {} records, {checksums}; {problems}. {:.2} s",
+        "BOOKS  {} bytes read, {} unaccounted; {} records,\n       {checksums}; {problems}. {:.2} s",
         grouped(books.input_bytes),
         books.unaccounted_bytes,
         grouped(report.totals.count),

@@ -30,12 +30,16 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     if let Some(rmgrs) = &report.rmgrs {
         let rows = rmgrs.iter().filter(|line| line.row.count > 0);
         let rows = rows.map(|line| (line.rmgr.clone(), &line.row, &line.shares));
-        let table = statistics("Resource manager", rows, report, style);
-        writeln!(out, "{table}\n")?;
+        let more = report
+            .more_rmgrs
+            .as_ref()
+            .map(|more| (format!("{} more", more.rows), &more.row, &more.shares));
+        let table = statistics("Resource manager", rows.chain(more), report, style);
+        writeln!(out, "{}\n", table.trim_fmt())?;
     }
     if let Some(records) = &report.records {
         let table = record_table(report, records, style);
-        writeln!(out, "{table}\n")?;
+        writeln!(out, "{}\n", table.trim_fmt())?;
     }
     if style.main_data {
         writeln!(
@@ -58,7 +62,7 @@ pub fn record_table(
         .iter()
         .map(|line| (format!("{}/{}", line.rmgr, line.record), &line.row, &line.shares));
     let more = report
-        .more
+        .more_records
         .as_ref()
         .map(|more| (format!("{} more types", more.rows), &more.row, &more.shares));
     statistics("Type", rows.chain(more), report, style)
@@ -70,8 +74,12 @@ fn statistics<'r>(
     report: &Report,
     style: &Style,
 ) -> Table {
-    let mut headings =
-        vec![first, "N", "%", "Record size", "%", "FPI size", "%", "Combined size", "%"];
+    let mut headings = vec![first, "N", "%"];
+    // In units the columns are narrower than their headings.
+    headings.extend(match style.human {
+        true => ["Record\nsize", "%", "FPI\nsize", "%", "Combined\nsize", "%"],
+        false => ["Record size", "%", "FPI size", "%", "Combined size", "%"],
+    });
     if style.main_data {
         headings.push("Main data");
     }

@@ -40,16 +40,25 @@ impl Named for RecordRow {
     }
 }
 
-/// Orders the rows of all tables and keeps the first `top` of the last one asked for; 0 keeps
-/// all.
-pub fn arrange(report: &mut Report, sort: Sort, top: usize) {
+/// How many rows of each table are kept; 0 keeps all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Top {
+    /// Of resource managers.
+    pub rmgrs: usize,
+    /// Of record types.
+    pub records: usize,
+}
+
+/// Orders the rows of all tables and keeps the first ones.
+pub fn arrange(report: &mut Report, sort: Sort, top: Top) {
     let all = report.totals;
     if let Some(rows) = &mut report.rmgrs {
         rows.sort_by(|a, b| compare(a, b, sort));
+        report.more_rmgrs = cut(rows, top.rmgrs, &all);
     }
     if let Some(rows) = &mut report.records {
         rows.sort_by(|a, b| compare(a, b, sort));
-        report.more = cut(rows, top, &all);
+        report.more_records = cut(rows, top.records, &all);
     }
 }
 

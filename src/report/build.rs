@@ -68,7 +68,8 @@ pub fn build(
         problems: outcome.problems.iter().map(|p| problem(plan, p)).collect(),
         findings: None,
         notes: notes(table, &totals, request),
-        more: None,
+        more_rmgrs: None,
+        more_records: None,
         official: official(version, request, plan, outcome),
         elapsed_seconds: 0.0,
     };

@@ -44,9 +44,12 @@ pub struct Report {
     pub findings: Option<Vec<Finding>>,
     /// What a reader of the numbers should know.
     pub notes: Vec<String>,
-    /// Rows that `--top` left out: how many, and their sums.
+    /// Resource managers that `--top` left out.
     #[serde(skip)]
-    pub more: Option<More>,
+    pub more_rmgrs: Option<More>,
+    /// Record types that `--top` left out.
+    #[serde(skip)]
+    pub more_records: Option<More>,
     /// What the official tool would print around its table; not part of the contract.
     #[serde(skip)]
     pub official: Official,
@@ -368,7 +371,8 @@ pub mod sample {
             problems: vec![],
             findings: None,
             notes: vec![],
-            more: None,
+            more_rmgrs: None,
+            more_records: None,
             official: Official::default(),
             elapsed_seconds: 0.0,
         }

@@ -86,7 +86,7 @@ const SECTOR_BYTES: u64 = 512;
 /// Names the ending of the last run that has records.
 pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
     let next = run.last.map_or(run.start, |last| last.next);
-    if let Some(end) = run.range_end {
+    if let (Some(end), None) = (run.range_end, &run.gap) {
         return Ending { kind: EndingKind::Complete, lsn: end.min(run.end) };
     }
     let last = run.last.map(|last| last.header);

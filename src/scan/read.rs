@@ -32,12 +32,11 @@ pub fn read<S: Select + Clone, O: Observe>(
         read_files(plan, wanted, threads, progress)?
     } else {
         let (plan, stretches) = streamed::scan(found, wanted, progress)?;
-        let outcome = conclude(&plan, stretches).ok_or_else(|| no_record(&plan))?;
+        let outcome = conclude(&plan, stretches).ok_or_else(|| no_record(&plan, start))?;
         (plan, outcome)
     };
     if start > Lsn(0) && outcome.first.is_none() {
-        let path = first_path(&plan);
-        return Err(InputError::NothingInRange { path, start, end: outcome.ending.lsn });
+        return Err(no_record(&plan, start));
     }
     Ok((plan, outcome))
 }
@@ -68,9 +67,10 @@ fn read_once<S: Select, O: Observe>(
     threads: NonZeroUsize,
     progress: &Progress,
 ) -> Result<Outcome<O>, InputError> {
+    let (start, _) = wanted.range;
     let scope = wanted.scope(plan.geometry);
     let stretches = parallel::scan(&plan.segments, &scope, threads, progress);
-    conclude(plan, stretches).ok_or_else(|| no_record(plan))
+    conclude(plan, stretches).ok_or_else(|| no_record(plan, start))
 }
 
 /// The first problem in a file that was written to since just before the reading began.
@@ -89,11 +89,12 @@ fn overtaken<O>(plan: &Plan, outcome: &Outcome<O>, begun: SystemTime) -> Option<
     near.map(|segment| segment.source.path()).any(|path| written(path)).then_some(first)
 }
 
-fn first_path(plan: &Plan) -> PathBuf {
-    plan.segments.first().map(|segment| segment.source.path().clone()).unwrap_or_default()
-}
-
-fn no_record(plan: &Plan) -> InputError {
+fn no_record(plan: &Plan, start: Lsn) -> InputError {
+    let path = plan.segments.first().map(|segment| segment.source.path().clone());
+    let path = path.unwrap_or_default();
     let (first, last) = plan.bounds();
-    InputError::NoRecord { path: first_path(plan), first, last }
+    match start > Lsn(0) {
+        true => InputError::NothingInRange { path, start },
+        false => InputError::NoRecord { path, first, last },
+    }
 }

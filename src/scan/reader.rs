@@ -71,7 +71,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     /// Takes the page at `lsn`: a whole one, or what there is of it at the end of a file.
     pub fn push(&mut self, lsn: Lsn, page: &[u8]) -> Flow {
-        if self.run.range_end.is_some() || lsn >= self.scope.end {
+        if self.run.range_end.is_some() || self.is_behind(lsn) {
             self.reach_end();
             return Flow::Done;
         }
@@ -330,7 +330,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// the offset of the next record if one may follow in this page.
     fn step(&mut self, page_lsn: Lsn, page: &[u8], offset: usize) -> Option<usize> {
         let lsn = Lsn(page_lsn.0 + offset as u64);
-        if lsn >= self.scope.end {
+        if self.is_behind(lsn) {
             self.reach_end();
             return None;
         }
@@ -371,6 +371,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             }
         };
         if end > self.scope.end {
+            self.run.close_gap(self.scope.geometry.version);
             self.book(Heading::Incomplete, lsn, bytes.len());
             self.reach_end();
             return None;
@@ -400,6 +401,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             }
             None => self.run.fail(start, seen_at, cause, record_bytes),
         }
+    }
+
+    /// Whether nothing at `lsn` or behind it is of interest. What lies behind the range still
+    /// tells of an open gap whether it is damage or the end.
+    fn is_behind(&self, lsn: Lsn) -> bool {
+        lsn >= self.scope.end && self.run.gap.is_none()
     }
 
     /// Nothing further is in the range.

@@ -152,6 +152,7 @@ impl<O: Observe> Run<O> {
         match scope.decode((pending.lsn, end), pending.head(), self.previous) {
             Err(cause) => self.fail_record(pending, pending.lsn, cause),
             Ok(_) if end > scope.end => {
+                self.close_gap(scope.geometry.version);
                 self.drop_record(pending, Heading::Incomplete);
                 self.range_end = Some(scope.end);
             }

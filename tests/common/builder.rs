@@ -139,13 +139,11 @@ impl Wal {
 
     fn leave_before(&mut self, unit: u64, room: u64) {
         assert!(room.is_multiple_of(8), "records start at multiples of 8");
-        loop {
+        let is_there = |at: u64| (at + room).is_multiple_of(unit);
+        while self.bytes.is_empty() || !is_there(self.at()) && !is_there(self.next().0) {
             let next = self.next().0;
             let target = (next + 1).next_multiple_of(unit) - room;
             let page_end = (next + 1).next_multiple_of(self.form.page);
-            if self.at() == target || next == target {
-                return;
-            }
             let fits = target.saturating_sub(next).min(page_end - next);
             match fits {
                 ..32 => self.add(&Rec::sized(40)),

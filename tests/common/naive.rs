@@ -310,6 +310,9 @@ impl Twin<'_> {
                 let segment_end = up(end, self.disk.form.segment);
                 self.label(end, segment_end, Label::Switch);
                 at = segment_end;
+                if at >= range_end {
+                    return self.ends("switch", at);
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What is written beside the code: papers, releases named in them, advice rules, fixtures.
 
 use crate::none;
-use crate::source::{files, lines_of, place_of, read, root};
+use crate::source::{files, lines_below, lines_of, place_of, read, root};
 use std::fs;
 use walstat::report::advice::RULES;
 use walstat::wal::version::VERSIONS;
@@ -115,4 +115,31 @@ fn the_fixtures_stay_small() {
         bytes < FIXTURE_BYTES,
         "tests/fixtures has {bytes} bytes, {FIXTURE_BYTES} at most: use smaller samples"
     );
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let text = read(&root().join("Cargo.toml"));
+    let mut section = "";
+    let mut complaints = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let users: &[&str] = match section {
+            "[dependencies]" => &["src"],
+            "[dev-dependencies]" => &["tests", "benches", "src"],
+            _ => continue,
+        };
+        let Some((name, _)) = line.split_once(" = ").filter(|(name, _)| !name.starts_with('#'))
+        else {
+            continue;
+        };
+        let path = format!("{}::", name.replace('-', "_"));
+        let used = lines_below(users, &[".rs"]).iter().any(|(_, line)| line.contains(&path));
+        if !used {
+            complaints.push(format!("Cargo.toml: {name} is not used below {}: drop it", users[0]));
+        }
+    }
+    none(complaints);
 }

@@ -1,0 +1,240 @@
+//! The crc32 instruction and carry-less multiplication.
+//!
+//! In the reflected order of this CRC, the carry-less product of two 64-bit values comes out one
+//! bit ahead; so the factor that moves a value ahead by n bits is x^(n - 1), in the upper half of
+//! its word. Source: Intel's paper "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+//! Instruction".
+
+use std::arch::x86_64::*;
+
+use super::{Crc32c, SIZE_OF_XLOG_RECORD, XL_CRC, after_zero_bits, record_with, verified_with};
+
+/// The most data `record_short` and `record_vectors` serve, in bytes.
+const SHORT_DATA: usize = 256;
+/// The longest record they serve, in bytes.
+pub(super) const SHORT_RECORD: usize = SIZE_OF_XLOG_RECORD + SHORT_DATA;
+/// The polynomial 1, reflected.
+const ONE: u32 = 1 << 31;
+
+/// One chain of the instruction: three cycles for 8 bytes, nothing to set up.
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn chain(state: u32, bytes: &[u8]) -> u32 {
+    let (words, mut tail) = bytes.as_chunks::<8>();
+    let state = words
+        .iter()
+        .fold(u64::from(state), |state, word| _mm_crc32_u64(state, u64::from_le_bytes(*word)));
+    let mut state = state as u32;
+    if let Some((word, rest)) = tail.split_first_chunk::<4>() {
+        state = _mm_crc32_u32(state, u32::from_le_bytes(*word));
+        tail = rest;
+    }
+    if let Some((word, rest)) = tail.split_first_chunk::<2>() {
+        state = _mm_crc32_u16(state, u16::from_le_bytes(*word));
+        tail = rest;
+    }
+    tail.iter().fold(state, |state, byte| _mm_crc32_u8(state, *byte))
+}
+
+/// The state after the 16 bytes `value`, given the one before them.
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn reduce(state: u32, value: __m128i) -> u32 {
+    let state = _mm_crc32_u64(u64::from(state), _mm_cvtsi128_si64(value) as u64);
+    _mm_crc32_u64(state, _mm_extract_epi64::<1>(value) as u64) as u32
+}
+
+/// Three chains side by side, of `WORDS` words each, as often as they fit; also returns the
+/// bytes left over.
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn three_chains<const WORDS: usize>(mut state: u32, bytes: &[u8]) -> (u32, &[u8]) {
+    // Taking the product as 8 bytes moves it ahead by 32 bits, and the product itself by one.
+    let over_one = _mm_cvtsi64_si128(const { after_zero_bits(ONE, 64 * WORDS - 33) as i64 });
+    let over_two = _mm_cvtsi64_si128(const { after_zero_bits(ONE, 128 * WORDS - 33) as i64 });
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut blocks = words.chunks_exact(3 * WORDS);
+    for block in &mut blocks {
+        let (first, rest) = block.split_at(WORDS);
+        let (second, third) = rest.split_at(WORDS);
+        let (mut a, mut b, mut c) = (u64::from(state), 0, 0);
+        for ((first, second), third) in first.iter().zip(second).zip(third) {
+            a = _mm_crc32_u64(a, u64::from_le_bytes(*first));
+            b = _mm_crc32_u64(b, u64::from_le_bytes(*second));
+            c = _mm_crc32_u64(c, u64::from_le_bytes(*third));
+        }
+        let a = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(a as i64), over_two);
+        let b = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(b as i64), over_one);
+        let ahead = _mm_cvtsi128_si64(_mm_xor_si128(a, b)) as u64;
+        state = (_mm_crc32_u64(0, ahead) ^ c) as u32;
+    }
+    let used = words.len() - blocks.remainder().len();
+    (state, bytes.get(8 * used..).unwrap_or_default())
+}
+
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+pub(super) fn update_sse42(state: u32, bytes: &[u8]) -> u32 {
+    let (state, bytes) = three_chains::<42>(state, bytes);
+    let (state, bytes) = three_chains::<16>(state, bytes);
+    chain(state, bytes)
+}
+
+/// The checksum of a record by one chain.
+#[target_feature(enable = "sse4.2")]
+pub(super) fn record_short(record: &[u8]) -> u32 {
+    record_with(record, |state, bytes| chain(state, bytes))
+}
+
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+pub(super) fn verified_sse42(page: &[u8]) -> usize {
+    verified_with(page, |record| {
+        if record.len() <= SHORT_RECORD {
+            record_with(record, |state, bytes| chain(state, bytes))
+        } else {
+            record_with(record, |state, bytes| update_sse42(state, bytes))
+        }
+    })
+}
+
+/// The factors that move the two halves of 128 bits ahead by `bits`.
+const fn factors(bits: usize) -> [i64; 2] {
+    let low = after_zero_bits(ONE, bits + 63) as i64;
+    let high = after_zero_bits(ONE, bits - 1) as i64;
+    [low << 32, high << 32]
+}
+
+/// The same factors for each 128 bits of a vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn ahead<const BITS: usize>() -> __m512i {
+    let [low, high] = const { factors(BITS) };
+    _mm512_broadcast_i32x4(_mm_set_epi64x(high, low))
+}
+
+/// The factors that move the four 128-bit parts of a vector up to `bits` behind its end.
+const fn to_end(bits: usize) -> [[i64; 2]; 4] {
+    [factors(384 + bits), factors(256 + bits), factors(128 + bits), factors(bits)]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(block: &[u8; 64]) -> __m512i {
+    // SAFETY: a reference to 64 bytes can be read as 64 bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}
+
+/// `value` moved ahead by `factors`, plus `onto`.
+#[inline]
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn fold(value: __m512i, factors: __m512i, onto: __m512i) -> __m512i {
+    let low = _mm512_clmulepi64_epi128::<0x00>(value, factors);
+    let high = _mm512_clmulepi64_epi128::<0x11>(value, factors);
+    _mm512_ternarylogic_epi64::<0x96>(low, high, onto)
+}
+
+/// The sum of the four 128-bit parts of a vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sum_parts(value: __m512i) -> __m128i {
+    let half =
+        _mm256_xor_si256(_mm512_castsi512_si256(value), _mm512_extracti64x4_epi64::<1>(value));
+    _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
+}
+
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn load_128(block: &[u8; 16]) -> __m128i {
+    // SAFETY: a reference to 16 bytes can be read as 16 bytes; the load needs no alignment.
+    unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_factors(factors: &'static [[i64; 2]; 4]) -> __m512i {
+    // SAFETY: four pairs of `i64` are 64 readable bytes; the load needs no alignment.
+    unsafe { _mm512_loadu_si512(factors.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "sse4.2,pclmulqdq,bmi2,avx512f,avx512bw,vpclmulqdq")]
+pub(super) fn update_avx512(state: u32, bytes: &[u8]) -> u32 {
+    // The last part stays where it is: its factors are zero, it is added as it was.
+    static LAST: [[i64; 2]; 4] = [factors(384), factors(256), factors(128), [0, 0]];
+    let (blocks, tail) = bytes.as_chunks::<64>();
+    let (steps, rest) = blocks.as_chunks::<4>();
+    let Some(([a, b, c, d], steps)) = steps.split_first() else {
+        return chain(state, bytes);
+    };
+    let state = _mm512_zextsi128_si512(_mm_cvtsi32_si128(state as i32));
+    let (mut a, mut b, mut c, mut d) =
+        (_mm512_xor_si512(load(a), state), load(b), load(c), load(d));
+    for [next_a, next_b, next_c, next_d] in steps {
+        a = fold(a, ahead::<2048>(), load(next_a));
+        b = fold(b, ahead::<2048>(), load(next_b));
+        c = fold(c, ahead::<2048>(), load(next_c));
+        d = fold(d, ahead::<2048>(), load(next_d));
+    }
+    let even = fold(a, ahead::<1024>(), c);
+    let odd = fold(b, ahead::<1024>(), d);
+    let one = fold(even, ahead::<512>(), odd);
+    let one = rest.iter().fold(one, |one, block| fold(one, ahead::<512>(), load(block)));
+    let last = _mm512_maskz_mov_epi64(0b1100_0000, one);
+    let state = reduce(0, sum_parts(fold(one, load_factors(&LAST), last)));
+    chain(state, tail)
+}
+
+/// What the start state contributes to the finished checksum, by the length of the data.
+static START_TERMS: [u32; SHORT_DATA + 1] = start_terms();
+
+const fn start_terms() -> [u32; SHORT_DATA + 1] {
+    let mut terms = [0; SHORT_DATA + 1];
+    let mut state = after_zero_bits(Crc32c::START, 8 * XL_CRC);
+    let mut length = 0;
+    while length <= SHORT_DATA {
+        terms[length] = !state;
+        state = after_zero_bits(state, 8);
+        length += 1;
+    }
+    terms
+}
+
+/// The checksum of a record of at most [`SHORT_RECORD`] bytes; `None` if it is longer or has no
+/// header. The data are folded from state zero; what the start state contributes depends on the
+/// length alone and is added at the end.
+#[inline]
+#[target_feature(enable = "sse4.2,bmi2,avx512f,avx512bw,vpclmulqdq")]
+fn record_vectors(record: &[u8]) -> Option<u32> {
+    // The data move over the 20 bytes of header; the 16 bytes left of them are added to the
+    // last 16 of these 20.
+    static OVER_HEADER: [[i64; 2]; 4] = to_end(8 * XL_CRC);
+    let (header, data) = record.split_first_chunk::<SIZE_OF_XLOG_RECORD>()?;
+    let start_term = START_TERMS.get(data.len())?;
+    let (head, blocks) = data.as_rchunks::<64>();
+    let value = blocks
+        .iter()
+        .fold(load_right(head), |value, block| fold(value, ahead::<512>(), load(block)));
+    let value = sum_parts(fold(value, load_factors(&OVER_HEADER), _mm512_setzero_si512()));
+    let (first, header) = header.split_first_chunk::<4>()?;
+    let state = _mm_crc32_u32(0, u32::from_le_bytes(*first));
+    let value = _mm_xor_si128(value, load_128(header.first_chunk()?));
+    Some(reduce(state, value) ^ start_term)
+}
+
+/// Fewer than 64 bytes at the right end of a vector, zeros before them; no branch on length.
+#[inline]
+#[target_feature(enable = "bmi2,avx512f,avx512bw")]
+fn load_right(head: &[u8]) -> __m512i {
+    debug_assert!(head.len() < 64, "as_rchunks leaves less than a block");
+    let mask = !_bzhi_u64(!0, 64 - head.len() as u32);
+    let start = head.as_ptr_range().end.wrapping_sub(64);
+    // SAFETY: of the 64 bytes that end with `head`, the mask selects the last `head.len()`,
+    // which are `head`; a masked load reads no other byte and does not fault on them.
+    unsafe { _mm512_maskz_loadu_epi8(mask, start.cast()) }
+}
+
+#[target_feature(enable = "sse4.2,pclmulqdq,bmi2,avx512f,avx512bw,vpclmulqdq")]
+pub(super) fn verified_avx512(page: &[u8]) -> usize {
+    verified_with(page, |record| match record_vectors(record) {
+        Some(checksum) => checksum,
+        None => record_with(record, |state, bytes| update_avx512(state, bytes)),
+    })
+}
