@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::args::When;
+use anstream::{AutoStream, ColorChoice, StripStream};
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -15,15 +16,21 @@ pub fn wanted(when: When, to_file: bool) -> bool {
     }
 }
 
-/// Runs `write` on the file, or on standard output. A reader that went away is no failure.
+/// Runs `write` on the file, or on standard output; `color`: whether styles are kept. A reader
+/// that went away is no failure.
 pub fn write_to(
     file: Option<&Path>,
+    color: When,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let result = match file {
-        Some(path) => write_file(path, write),
+        Some(path) => {
+            let mut text = StripStream::new(Vec::new());
+            write(&mut text).and_then(|()| write_file(path, &text.into_inner()))
+        }
         None => {
-            let mut out = io::BufWriter::new(io::stdout().lock());
+            let stdout = AutoStream::new(io::stdout().lock(), color.into());
+            let mut out = io::BufWriter::new(stdout);
             write(&mut out).and_then(|()| out.flush())
         }
     };
@@ -37,21 +44,26 @@ pub fn write_to(
     }
 }
 
+impl From<When> for ColorChoice {
+    fn from(when: When) -> ColorChoice {
+        match when {
+            When::Auto => ColorChoice::Auto,
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        }
+    }
+}
+
 /// A regular file is replaced when the new one is complete. A device or a pipe is written to.
-fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let existing = target.metadata().ok();
     if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        let mut out = io::BufWriter::new(OpenOptions::new().write(true).open(&target)?);
-        write(&mut out)?;
-        return out.flush();
+        return OpenOptions::new().write(true).open(&target)?.write_all(text);
     }
     let directory = target.parent().filter(|p| !p.as_os_str().is_empty());
     let mut file = new_file(directory.unwrap_or(Path::new("."))).map_err(cause)?;
-    let mut out = io::BufWriter::new(file.as_file_mut());
-    write(&mut out)?;
-    out.flush()?;
-    drop(out);
+    file.write_all(text)?;
     if let Some(metadata) = existing {
         file.as_file().set_permissions(metadata.permissions())?;
     }

@@ -1,6 +1,6 @@
 //! `walstat rules`: the advice rules, with thresholds and sources.
 
-use super::args::nearest;
+use super::args::{When, nearest};
 use super::output::write_to;
 use super::{Failure, Outcome};
 use crate::report::advice::{RULES, Rule};
@@ -8,7 +8,7 @@ use crate::report::advice::{RULES, Rule};
 /// Lists the rules, or explains one.
 pub fn run(id: Option<&str>) -> Result<Outcome, Failure> {
     let Some(id) = id else {
-        write_to(None, |out| {
+        write_to(None, When::Auto, |out| {
             RULES.iter().try_for_each(|rule| writeln!(out, "{:<22}{}", rule.id, rule.summary))
         })?;
         return Ok(Outcome::Done);
@@ -17,7 +17,7 @@ pub fn run(id: Option<&str>) -> Result<Outcome, Failure> {
         let near = nearest(id, RULES.iter().map(|rule| rule.id));
         Failure::Usage(format!("no rule is called \"{id}\"{near}"))
     })?;
-    write_to(None, |out| writeln!(out, "{}\n\n{}", rule.id, explanation(rule)))?;
+    write_to(None, When::Auto, |out| writeln!(out, "{}\n\n{}", rule.id, explanation(rule)))?;
     Ok(Outcome::Done)
 }
 

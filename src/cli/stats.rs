@@ -5,7 +5,7 @@ use super::output::{wanted, write_to};
 use super::read::read;
 use super::{Failure, Outcome};
 use crate::render;
-use crate::render::table::Style;
+use crate::render::table::Show;
 use crate::report::arrange::{Top, arrange};
 use crate::report::build::{Request, build};
 use crate::report::model::Report;
@@ -82,13 +82,13 @@ fn show(report: &mut Report, args: &StatsArgs) -> Result<(), Failure> {
     if show.quiet && show.output.is_none() {
         return Ok(());
     }
-    write_to(show.output.as_deref(), |out| write_format(report, args, &style, out))
+    write_to(show.output.as_deref(), show.color, |out| write_format(report, args, &style, out))
 }
 
 fn write_format(
     report: &Report,
     args: &StatsArgs,
-    style: &Style,
+    style: &Show,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     match args.show.format {
@@ -100,9 +100,9 @@ fn write_format(
     }
 }
 
-fn style(show: &ShowArgs) -> Style {
+fn style(show: &ShowArgs) -> Show {
     let terminal = wanted(super::args::When::Auto, show.output.is_some());
-    Style {
+    Show {
         human: show.bytes.map_or(terminal, |form| form == BytesForm::Human),
         bars: wanted(show.color, show.output.is_some()),
         main_data: show.show_main_data,

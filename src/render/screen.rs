@@ -2,17 +2,22 @@
 //! the numbers be trusted.
 
 use super::number::{fraction, grouped, human_bytes, whole_bytes};
-use super::table::{Style, plain, record_table};
-use crate::report::model::{Finding, Problem, Report};
+use super::table::{Show, plain, record_table};
+use crate::report::model::{Finding, Problem, Report, Severity};
+use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
 
+/// Something is wrong.
+const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+/// A threshold is crossed.
+const LOOK: Style = AnsiColor::Yellow.on_default();
 /// Problems told one by one; the rest is counted. `-v` tells all.
 const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
 
 /// Writes the report.
-pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     header(report, style, out)?;
     problems(report, style, out)?;
     why(report, style, out)?;
@@ -24,7 +29,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
     closing(report, style, out)
 }
 
-fn header(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let input = &report.input;
     let plural = |count: usize, word: &str| match count {
         1 => format!("1 {word}"),
@@ -68,13 +73,13 @@ fn span(first: &str, last: &str) -> String {
 }
 
 /// Problems come before the numbers, in one line each.
-fn problems(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+fn problems(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     if report.problems.is_empty() {
         return Ok(());
     }
     let shown = if style.verbose { report.problems.len() } else { PROBLEMS_SHOWN };
     for problem in report.problems.iter().take(shown) {
-        writeln!(out, "{}", problem_line(problem))?;
+        writeln!(out, "{BAD}{}{BAD:#}", problem_line(problem))?;
     }
     match report.problems.len().saturating_sub(shown) {
         0 => writeln!(out),
@@ -96,7 +101,7 @@ pub fn problem_line(problem: &Problem) -> String {
     format!("PROBLEM {place}: {kind}: found {found}, expected {expected}{skipped}")
 }
 
-fn why(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+fn why(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let Some(causes) = &report.why else { return Ok(()) };
     let mut table = plain(&["WHY", "bytes", "share", ""]);
     if let Some(column) = table.column_mut(3) {
@@ -140,7 +145,8 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "  {number} {}", finding.title)?;
+    let style = if finding.severity > Severity::Info { LOOK } else { Style::new() };
+    writeln!(out, "  {number} {style}{}{style:#}", finding.title)?;
     for advice in &finding.advice {
         writeln!(out, "      {advice}")?;
     }
@@ -151,7 +157,7 @@ fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// Ratios and books: what every answer for people ends with.
-pub fn closing(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn closing(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     if report.why.is_none() {
         problems(report, style, out)?;
         let ratios = &report.ratios;

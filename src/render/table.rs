@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// How to show a report to people.
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
+pub struct Show {
     /// Bytes as `3.42 MB` rather than as digits.
     pub human: bool,
     /// Bars may be drawn.
@@ -18,7 +18,7 @@ pub struct Style {
     pub verbose: bool,
 }
 
-impl Style {
+impl Show {
     /// Bytes in the form asked for.
     pub fn bytes(&self, bytes: u64) -> String {
         if self.human { human_bytes(bytes) } else { bytes.to_string() }
@@ -26,7 +26,7 @@ impl Style {
 }
 
 /// Writes the tables that were asked for, and what has to be said about them.
-pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     if let Some(rmgrs) = &report.rmgrs {
         let rows = rmgrs.iter().filter(|line| line.row.count > 0);
         let rows = rows.map(|line| (line.rmgr.clone(), &line.row, &line.shares));
@@ -56,7 +56,7 @@ pub fn render(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result
 pub fn record_table(
     report: &Report,
     records: &[crate::report::model::RecordRow],
-    style: &Style,
+    style: &Show,
 ) -> Table {
     let rows = records
         .iter()
@@ -72,7 +72,7 @@ fn statistics<'r>(
     first: &str,
     rows: impl Iterator<Item = (String, &'r Row, &'r Shares)>,
     report: &Report,
-    style: &Style,
+    style: &Show,
 ) -> Table {
     let mut headings = vec![first, "N", "%"];
     // In units the columns are narrower than their headings.
@@ -92,7 +92,7 @@ fn statistics<'r>(
     table
 }
 
-fn cells(label: String, row: &Row, shares: &Shares, style: &Style) -> Vec<String> {
+fn cells(label: String, row: &Row, shares: &Shares, style: &Show) -> Vec<String> {
     let percent = |share: f64| format!("{share:.2}");
     let mut cells = vec![
         label,

@@ -87,7 +87,9 @@ const SECTOR_BYTES: u64 = 512;
 pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
     let next = run.last.map_or(run.start, |last| last.next);
     if let (Some(end), None) = (run.range_end, &run.gap) {
-        return Ending { kind: EndingKind::Complete, lsn: end.min(run.end) };
+        // A limit ends behind a record's last byte, the next one starts behind its alignment.
+        let lsn = if end.aligned() == next { next } else { end };
+        return Ending { kind: EndingKind::Complete, lsn: lsn.min(run.end) };
     }
     let last = run.last.map(|last| last.header);
     let behind = |kind| match last {

@@ -91,6 +91,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let clipped = self.scope.clip(from, Lsn(from.0 + bytes));
         self.run.input_bytes += clipped;
         self.run.target().add(Heading::Switch, clipped);
+        if from.0 + bytes >= self.scope.end.0 {
+            self.reach_end();
+        }
     }
 
     /// The file ends at `lsn`, before the segment does.
@@ -337,7 +340,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let rest = page.get(offset..).filter(|rest| !rest.is_empty())?;
         let Some(length) = rest.first_chunk::<4>() else {
             self.fail(lsn, lsn, Cause::Cut, None);
-            self.book_rest(lsn, rest);
+            let zero = rest.iter().all(|&b| b == 0);
+            let heading = if zero { Heading::Zero } else { Heading::Incomplete };
+            self.book(heading, lsn, rest.len());
             return None;
         };
         let total_bytes = u32::from_le_bytes(*length);
