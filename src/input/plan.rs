@@ -14,6 +14,7 @@ use crate::wal::version::{Magic, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// One segment to be read.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct Segment {
     pub timeline: u32,
     /// Length of the file if it is not compressed, bytes.
     pub raw_bytes: Option<u64>,
+    /// When the file was last written to, before the reading began.
+    pub modified: Option<SystemTime>,
     /// SHA-1 of the uncompressed segment, if its name says it.
     pub sha1: Option<String>,
     /// Not yet whole when it was stored.
@@ -291,8 +294,16 @@ impl Plan {
         if let (Some(timeline), Some(candidate)) = (best, ours.into_iter().next()) {
             let partial = candidate.is_partial();
             let sha1 = candidate.name.and_then(|file| file.sha1);
-            let Probe { source, raw_bytes, .. } = candidate.probe;
-            self.segments.push(Segment { number, timeline, raw_bytes, sha1, partial, source });
+            let Probe { source, raw_bytes, modified, .. } = candidate.probe;
+            self.segments.push(Segment {
+                number,
+                timeline,
+                raw_bytes,
+                modified,
+                sha1,
+                partial,
+                source,
+            });
         }
     }
 

@@ -8,6 +8,7 @@ use crate::wal::version::{Magic, Version};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Bytes that are enough to recognise anything.
 const HEAD_BYTES: usize = 512;
@@ -28,6 +29,8 @@ pub struct Probe {
     pub source: Source,
     /// Its length, if it is not compressed.
     pub raw_bytes: Option<u64>,
+    /// When it was last written to, before it was looked at.
+    pub modified: Option<SystemTime>,
     /// Its first page, or why it is none.
     pub first_page: Result<FirstPage, NotWal>,
 }
@@ -90,16 +93,18 @@ pub enum NotWal {
 /// Looks at a file.
 pub fn probe(path: &Path) -> io::Result<Probe> {
     let mut file = File::open(path)?;
-    let raw_bytes = file.metadata()?.len();
+    let metadata = file.metadata()?;
+    let (raw_bytes, modified) = (metadata.len(), metadata.modified().ok());
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
         source: Source::Raw(path.to_owned()),
         raw_bytes: Some(raw_bytes),
+        modified,
         first_page,
     };
     Ok(match recognise(&head, &name) {
-        Content::Compressed(codec) => probe_compressed(path, codec),
+        Content::Compressed(codec) => probe_compressed(path, codec, modified),
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption.name()))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format))),
         Content::Tar => raw(Err(NotWal::Tar)),
@@ -107,7 +112,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     })
 }
 
-fn probe_compressed(path: &Path, codec: Codec) -> Probe {
+fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> Probe {
     let head = File::open(path)
         .and_then(|file| codec.decoder(file))
         .and_then(|mut decoder| read_head(&mut decoder));
@@ -117,7 +122,7 @@ fn probe_compressed(path: &Path, codec: Codec) -> Probe {
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Probe { source, raw_bytes: None, first_page }
+    Probe { source, raw_bytes: None, modified, first_page }
 }
 
 /// The text of a small file, which may be compressed.

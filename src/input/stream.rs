@@ -20,6 +20,8 @@ pub enum Item<'a> {
     History(u32, String, String),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
+    /// Something that ends before it should.
+    Cut(String, String),
 }
 
 /// A segment in a stream.
@@ -41,8 +43,7 @@ pub type Visit<'v> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'v;
 const DEPTH_MAX: usize = 4;
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
-/// Shows everything in the stream at `path` to `visit`. An end that comes too early is no
-/// error here: the segment it comes in knows.
+/// Shows everything in the stream at `path` to `visit`.
 pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) -> Result<(), InputError> {
     let result = match path == Path::new(STANDARD_INPUT) {
         true => walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, visit),
@@ -50,7 +51,10 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) -> Result<(), InputErro
     };
     match result {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let _ = visit(Item::Cut(path.display().to_string(), error.to_string()));
+            Ok(())
+        }
         Err(source) => Err(InputError::Io { path: path.to_owned(), source }),
     }
 }
@@ -105,15 +109,22 @@ fn take_member(
     match FileName::parse(&file) {
         FileName::Other => Ok(ControlFlow::Continue(())),
         FileName::History(timeline) => {
-            let mut text = Vec::new();
-            let mut reader = decoded(member.bytes, &file, depth)?;
-            reader.by_ref().take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
-            let text = String::from_utf8_lossy(&text).into_owned();
-            Ok(visit(Item::History(timeline, text, file.clone())))
+            let text = decoded(member.bytes, &file, depth).and_then(text_of);
+            Ok(match text {
+                Ok(text) => visit(Item::History(timeline, text, file)),
+                Err(error) => visit(broken(file, &error)),
+            })
         }
         FileName::Segment(name) => {
-            let mut reader = decoded(member.bytes, &file, depth)?;
-            let head = read_head(&mut reader)?;
+            // What is wrong with a member is its own affair: the others stand.
+            let opened = decoded(member.bytes, &file, depth).and_then(|mut reader| {
+                let head = read_head(&mut reader)?;
+                Ok((head, reader))
+            });
+            let (head, reader) = match opened {
+                Ok(opened) => opened,
+                Err(error) => return Ok(visit(broken(file, &error))),
+            };
             let first_page = match recognise(&head, "") {
                 Content::Plain => first_page(&head),
                 other => Err(not_wal(other)),
@@ -122,6 +133,19 @@ fn take_member(
             let name = Some(name);
             Ok(visit(Item::Segment(StreamSegment { file, name, first_page, bytes: &mut bytes })))
         }
+    }
+}
+
+fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
+    let mut text = Vec::new();
+    reader.take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn broken(file: String, error: &io::Error) -> Item<'static> {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Item::Cut(file, error.to_string()),
+        _ => Item::NotWal(file, NotWal::Io(error.to_string())),
     }
 }
 
@@ -141,23 +165,25 @@ fn decoded<'m>(
     }
 }
 
-/// Segments one behind the other; each begins with a page that says how long it is.
+/// Segments one behind the other; the first one says how long each is.
 fn segments(
     mut reader: impl Read,
     name: &str,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
+    let mut length = None;
     loop {
         let head = read_head(&mut reader)?;
-        if head.is_empty() {
+        if head.is_empty() && length.is_some() {
             return Ok(ControlFlow::Continue(()));
         }
         let first_page = first_page(&head);
-        let Ok(page) = first_page else {
+        let said = first_page.as_ref().ok().map(|page| u64::from(page.long.segment_bytes));
+        length = length.or(said);
+        let Some(length) = length else {
             let reason = first_page.err().unwrap_or(NotWal::Empty);
             return Ok(visit(Item::NotWal(name.to_owned(), reason)));
         };
-        let length = u64::from(page.long.segment_bytes);
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
         let file = name.to_owned();
         let segment = StreamSegment { file, name: None, first_page, bytes: &mut bytes };

@@ -18,6 +18,8 @@ pub struct Outcome<O> {
     pub input_bytes: u64,
     /// What is wrong.
     pub problems: Vec<Problem>,
+    /// Where reading first met damage.
+    pub first_damage: Option<Lsn>,
     /// How the WAL ends.
     pub ending: Ending,
     /// The first valid record in the range, before any filter.
@@ -35,6 +37,7 @@ pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outco
         books: Books::default(),
         input_bytes: plan.duplicate_bytes,
         problems: plan.problems.clone(),
+        first_damage: None,
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(0) },
         first: None,
         counted_end: None,
@@ -87,6 +90,8 @@ impl<O: Observe> Outcome<O> {
         self.books.merge(&run.lead.books);
         self.books.merge(&run.books);
         self.input_bytes += run.input_bytes;
+        let damage = run.problems.iter().filter_map(|problem| problem.lsn).min();
+        self.first_damage = self.first_damage.or(damage);
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);

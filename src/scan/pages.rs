@@ -100,7 +100,8 @@ impl<'a, S: Select> Pages<'a, S> {
             if switched && bytes.is_file() && place.sha1.is_none() {
                 let end = segment.raw_bytes.unwrap_or(length).min(length);
                 reader.skip(Lsn(place.first + offset), end.saturating_sub(offset));
-                return Flow::Next;
+                offset = end.max(offset);
+                break;
             }
             if filled < self.window.len() {
                 break;
@@ -109,7 +110,9 @@ impl<'a, S: Select> Pages<'a, S> {
         if offset < length {
             reader.cut(Lsn(place.first + offset));
         }
-        check_end(&place, offset, bytes, reader);
+        if !switched || !bytes.is_file() {
+            check_end(&place, offset, bytes, reader);
+        }
         Flow::Next
     }
 

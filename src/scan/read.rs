@@ -3,14 +3,14 @@
 use super::ending::EndingKind;
 use super::outcome::{Outcome, conclude};
 use super::pages::Progress;
+use super::parallel;
 use super::record::{Observe, Select};
 use super::streamed::{self, Wanted};
-use super::{ending, parallel};
 use crate::input::discover::discover;
-use crate::input::plan::{InputError, Plan, plan};
+use crate::input::plan::{InputError, Plan, Segment, plan};
 use crate::wal::lsn::Lsn;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// Reads the WAL at `paths` on up to `threads` threads and counts it in the dimension `O`.
@@ -49,16 +49,55 @@ fn read_files<S: Select + Clone, O: Observe>(
     threads: NonZeroUsize,
     progress: &Progress,
 ) -> Result<(Plan, Outcome<O>), InputError> {
-    let begun = SystemTime::now();
     let (start, end) = wanted.range;
     plan.clip(start, end)?;
-    let outcome = read_once(&plan, wanted.clone(), threads, progress)?;
-    let Some(overtaken) = overtaken(&plan, &outcome, begun) else { return Ok((plan, outcome)) };
-    wanted.range = (start, overtaken);
-    plan.clip(start, overtaken)?;
+    let mut outcome = read_once(&plan, wanted.clone(), threads, progress)?;
+    let Some(mut damage) = outcome.first_damage else { return Ok((plan, outcome)) };
+    if !is_being_written(&plan, damage) {
+        if !was_just_written(&plan, damage) {
+            return Ok((plan, outcome));
+        }
+        // A write within the last tick of the file system's clock leaves no trace: look again.
+        std::thread::sleep(CLOCK_TICK);
+        outcome = read_once(&plan, wanted.clone(), threads, progress)?;
+        match outcome.first_damage {
+            Some(again) if again == damage && !is_being_written(&plan, damage) => {
+                return Ok((plan, outcome));
+            }
+            Some(again) => damage = again,
+            None => return Ok((plan, outcome)),
+        }
+    }
+    wanted.range = (start, damage);
+    plan.clip(start, damage)?;
     let mut outcome = read_once(&plan, wanted, threads, progress)?;
-    outcome.ending = ending::Ending { kind: EndingKind::IncompleteRecord, lsn: outcome.ending.lsn };
+    outcome.ending.kind = EndingKind::IncompleteRecord;
     Ok((plan, outcome))
+}
+
+/// More than a tick of the clock that file systems take their times from.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// The files in which a record at `lsn` can lie: its own segment's and the next one's.
+fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {
+    let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
+    plan.segments.iter().filter(move |s| (number..=number + 1).contains(&s.number))
+}
+
+/// Whether a file at `lsn` was written to since the plan was made.
+fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
+    files_at(plan, lsn).any(|segment| modified(segment) != segment.modified)
+}
+
+/// Whether a file at `lsn` was written to so shortly before the plan was made that a later
+/// write may bear the same time.
+fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
+    let age = |time: SystemTime| time.elapsed().unwrap_or_default();
+    files_at(plan, lsn).any(|s| s.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK))
+}
+
+fn modified(segment: &Segment) -> Option<SystemTime> {
+    std::fs::metadata(segment.source.path()).and_then(|metadata| metadata.modified()).ok()
 }
 
 fn read_once<S: Select, O: Observe>(
@@ -71,22 +110,6 @@ fn read_once<S: Select, O: Observe>(
     let scope = wanted.scope(plan.geometry);
     let stretches = parallel::scan(&plan.segments, &scope, threads, progress);
     conclude(plan, stretches).ok_or_else(|| no_record(plan, start))
-}
-
-/// The first problem in a file that was written to since just before the reading began.
-fn overtaken<O>(plan: &Plan, outcome: &Outcome<O>, begun: SystemTime) -> Option<Lsn> {
-    const CLOCKS_DIFFER_BY: Duration = Duration::from_millis(100);
-    let since = begun.checked_sub(CLOCKS_DIFFER_BY)?;
-    let segment_bytes = u64::from(plan.geometry.segment_bytes);
-    let first = outcome.problems.iter().filter_map(|problem| problem.lsn).min()?;
-    let written = |path: &Path| {
-        let metadata = std::fs::metadata(path);
-        metadata.and_then(|m| m.modified()).is_ok_and(|modified| modified >= since)
-    };
-    // A record that was torn begins in the segment before the one being written, at most.
-    let number = first.0 / segment_bytes;
-    let near = plan.segments.iter().filter(|s| (number..=number + 1).contains(&s.number));
-    near.map(|segment| segment.source.path()).any(|path| written(path)).then_some(first)
 }
 
 fn no_record(plan: &Plan, start: Lsn) -> InputError {

@@ -98,9 +98,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     /// The file ends at `lsn`, before the segment does.
     pub fn cut(&mut self, lsn: Lsn) {
-        if !self.switched {
-            self.fail(lsn, lsn, Cause::Cut, None);
-        }
+        self.fail(lsn, lsn, Cause::Cut, None);
     }
 
     /// The bytes from `lsn` on could not be had.

@@ -210,7 +210,8 @@ impl<O: Observe> Run<O> {
 
     /// Books a gap as damage.
     pub fn gap_is_damage(&mut self, gap: &Gap, version: &Version) {
-        if gap.counts.total() > 0 {
+        // A file that ends early is wrong even if nothing was lost.
+        if gap.counts.total() > 0 || gap.cause == Cause::Cut {
             self.problems.push(gap.problem(version));
             self.books.add(Heading::Damaged, gap.counts.total());
         }

@@ -59,6 +59,10 @@ struct Collector<'a, S, O> {
     problems: Vec<Problem>,
     duplicate_bytes: u64,
     not_wal: Option<(PathBuf, NotWal)>,
+    /// Files passed over before it was known what they are part of.
+    unread: Vec<String>,
+    /// The segment that passed by last: one without name and first page follows it.
+    last: Option<(u64, u32)>,
 }
 
 /// Reads everything that `found` holds, files and streams. Gives the plan as it turned out,
@@ -77,6 +81,8 @@ pub fn scan<S: Select + Clone, O: Observe>(
         problems: Vec::new(),
         duplicate_bytes: 0,
         not_wal: None,
+        unread: Vec::new(),
+        last: None,
     };
     collector.take_files(&mut found)?;
     let first = found.streams.first().cloned().unwrap_or_default();
@@ -84,6 +90,32 @@ pub fn scan<S: Select + Clone, O: Observe>(
         for_each_item(&stream, &mut |item| collector.take(item, &mut found))?;
     }
     collector.conclude(&found, timeline, first)
+}
+
+impl<O> Passed<O> {
+    /// How far valid records go.
+    fn reach(&self) -> Option<Lsn> {
+        self.run.last.map(|last| last.next)
+    }
+
+    /// The problem if a second copy has other records, or damage.
+    fn contradiction(&self, other: &Passed<O>) -> Option<Problem> {
+        let same = self.run.last == other.run.last && self.run.counted == other.run.counted;
+        let shorter = other.reach() < self.reach() && other.run.problems.is_empty();
+        if same || shorter {
+            return None;
+        }
+        let file = other.segments.first()?.source.path().display().to_string();
+        Some(Problem {
+            lsn: Some(other.run.start),
+            ..Problem::of_file(
+                "duplicate_differs",
+                &file,
+                "the records of the other copy".into(),
+                "other records".into(),
+            )
+        })
+    }
 }
 
 impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
@@ -114,38 +146,46 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
                 found.add_history(timeline, text, file);
                 ControlFlow::Continue(())
             }
-            Item::NotWal(file, reason) => {
-                self.refuse(&file, reason);
+            Item::NotWal(file, reason) => self.refuse(&file, reason),
+            Item::Cut(file, found) => {
+                let expected = "the rest of the stream".to_owned();
+                self.problems.push(Problem::of_file("truncated", &file, expected, found));
                 ControlFlow::Continue(())
             }
         }
     }
 
-    fn refuse(&mut self, file: &str, reason: NotWal) {
+    fn refuse(&mut self, file: &str, reason: NotWal) -> ControlFlow<()> {
         let found = reason.to_string();
         self.problems.push(Problem::of_file("not_wal", file, "a WAL segment".into(), found));
         self.not_wal.get_or_insert((PathBuf::from(file), reason));
+        ControlFlow::Continue(())
     }
 
     fn take_segment(&mut self, item: StreamSegment<'_>) -> ControlFlow<()> {
         let Some(scope) = self.scope_for(&item) else {
-            let reason = item.first_page.err().unwrap_or(NotWal::Empty);
-            self.refuse(&item.file, reason);
-            return ControlFlow::Continue(());
+            return match item.first_page {
+                // Never written: normal, but how long it is nobody has said yet.
+                Err(NotWal::Zeros) if item.name.is_some() => {
+                    self.unread.push(item.file);
+                    ControlFlow::Continue(())
+                }
+                first_page => self.refuse(&item.file, first_page.err().unwrap_or(NotWal::Empty)),
+            };
         };
-        if let Ok(page) = &item.first_page
-            && let Err(problem) = belongs(page, &scope.geometry, &item.file)
-        {
-            self.problems.push(problem);
-            return ControlFlow::Continue(());
-        }
-        match segment_of(&item, &scope.geometry) {
-            Some(segment) => self.read(segment, item, scope),
-            None => {
-                let reason = item.first_page.err().unwrap_or(NotWal::MidSegment);
-                self.refuse(&item.file, reason);
-                ControlFlow::Continue(())
+        match &item.first_page {
+            Err(reason) if reason.is_final() => return self.refuse(&item.file, reason.clone()),
+            Ok(page) => {
+                if let Err(problem) = belongs(page, &scope.geometry, &item.file) {
+                    self.problems.push(problem);
+                    return ControlFlow::Continue(());
+                }
             }
+            Err(_) => {}
+        }
+        match self.segment_of(&item, &scope.geometry) {
+            Some(segment) => self.read(segment, item, scope),
+            None => self.refuse(&item.file, item.first_page.err().unwrap_or(NotWal::MidSegment)),
         }
     }
 
@@ -205,14 +245,39 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
     fn keep(&mut self, segment: Segment, run: Run<O>) {
         let key = (segment.number, segment.timeline);
         let mut passed = Passed { segments: vec![segment], run };
-        let reach = |passed: &Passed<O>| passed.run.last.map(|last| last.next);
         if let Some(other) = self.passed.remove(&key) {
-            let (kept, dropped) =
-                if reach(&passed) > reach(&other) { (passed, other) } else { (other, passed) };
+            let (kept, dropped) = match passed.reach() > other.reach() {
+                true => (passed, other),
+                false => (other, passed),
+            };
             self.duplicate_bytes += dropped.run.input_bytes;
+            self.problems.extend(kept.contradiction(&dropped));
             passed = kept;
         }
         self.passed.insert(key, passed);
+    }
+
+    /// What the name says of a segment in a stream, or else its first page, or its place.
+    fn segment_of(&mut self, item: &StreamSegment<'_>, geometry: &Geometry) -> Option<Segment> {
+        let name = item.name.as_ref();
+        let (number, timeline) = match (name, &item.first_page) {
+            (Some(file), _) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
+            (None, Ok(page)) => {
+                let number = page.header.address.0 / u64::from(geometry.segment_bytes);
+                (number, page.header.timeline)
+            }
+            (None, Err(_)) => self.last.map(|(number, timeline)| (number + 1, timeline))?,
+        };
+        self.last = Some((number, timeline));
+        Some(Segment {
+            number,
+            timeline,
+            raw_bytes: None,
+            modified: None,
+            sha1: name.and_then(|file| file.sha1.clone()),
+            partial: name.is_some_and(|file| file.partial),
+            source: Source::Streamed(PathBuf::from(&item.file)),
+        })
     }
 
     fn conclude(
@@ -231,7 +296,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let lineage = plan.follow(timeline, present, found)?;
         plan.problems = self.problems;
         plan.duplicate_bytes = self.duplicate_bytes;
-        plan.other_files = found.others.clone();
+        plan.other_files = found.others.iter().cloned().chain(self.unread).collect();
         let mut by_number: BTreeMap<u64, BTreeMap<u32, Passed<O>>> = BTreeMap::new();
         for ((number, timeline), passed) in self.passed {
             by_number.entry(number).or_default().insert(timeline, passed);
@@ -260,24 +325,4 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         }
         Ok((plan, stretches))
     }
-}
-
-/// What the name says of a segment in a stream, or else its first page.
-fn segment_of(item: &StreamSegment<'_>, geometry: &Geometry) -> Option<Segment> {
-    let page = item.first_page.as_ref().ok();
-    let (number, timeline) = match (&item.name, page) {
-        (Some(file), _) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
-        (None, page) => {
-            let header = page?.header;
-            (header.address.0 / u64::from(geometry.segment_bytes), header.timeline)
-        }
-    };
-    Some(Segment {
-        number,
-        timeline,
-        raw_bytes: None,
-        sha1: item.name.as_ref().and_then(|file| file.sha1.clone()),
-        partial: item.name.as_ref().is_some_and(|file| file.partial),
-        source: Source::Streamed(PathBuf::from(&item.file)),
-    })
 }
