@@ -94,11 +94,11 @@ pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
     let last = run.last.map(|last| last.header);
     let behind = |kind| match last {
         Some(header) if header.is_switch() => EndingKind::Switch,
+        _ if run.ends_overwritten => EndingKind::Overwritten,
         Some(header) if is_shutdown(&header) => EndingKind::Shutdown,
         _ => kind,
     };
     match &run.gap {
-        None if run.ends_overwritten => Ending { kind: EndingKind::Overwritten, lsn: next },
         None => Ending { kind: behind(EndingKind::Complete), lsn: next },
         Some(gap) => {
             let kind = match judge(gap, geometry) {

@@ -104,7 +104,11 @@ impl<'a, S: Select> Pages<'a, S> {
                 break;
             }
             if filled < self.window.len() {
-                break;
+                // The end, unless the error that broke the window off comes with the next call.
+                match bytes.fill(&mut [0; 1]) {
+                    Ok(_) => break,
+                    Err(error) => return fail(&place, offset, &error, reader),
+                }
             }
         }
         if offset < length {
