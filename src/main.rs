@@ -4,21 +4,35 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command, nearest_option};
-use walstat::cli::{rules, stats};
+use walstat::cli::{Failure, Outcome, check, rules, stats};
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| with_suggestion(error).exit());
-    let result = match &cli.command {
-        Some(Command::Rules { id }) => rules::run(id.as_deref()),
-        None => stats::run(&cli.stats),
-    };
-    match result {
+    match Cli::try_parse().map_or_else(misuse, |cli| run(&cli)) {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             eprintln!("walstat: {failure}");
             failure.exit_code()
         }
     }
+}
+
+fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    match &cli.command {
+        Some(Command::Check(args)) => check::run(args),
+        Some(Command::Rules { id }) => rules::run(id.as_deref()),
+        None => stats::run(&cli.stats),
+    }
+}
+
+/// What clap has to say: help, or why the arguments make no sense. A monitoring server reads
+/// standard output alone, and knows other codes.
+fn misuse(error: clap::Error) -> Result<Outcome, Failure> {
+    if error.use_stderr() && check::is_plugin_call(std::env::args().skip(1)) {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        return check::unknown(line.trim_start_matches("error: "));
+    }
+    with_suggestion(error).exit()
 }
 
 /// Suggests the option that begins like the unknown one, where clap would suggest a similar one.

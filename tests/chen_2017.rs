@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::{RecordTable, Totals};
-use walstat::input::discover::Plan;
+use walstat::input::plan::Plan;
 use walstat::render::pg_waldump;
 use walstat::report::build::{Request, build};
 use walstat::report::model::{Report, Row, Shares, percent};
@@ -118,6 +118,7 @@ fn report(table: RecordTable) -> Report {
         other_files: Vec::new(),
         duplicate_bytes: 0,
         problems: Vec::new(),
+        first_damage: None,
     };
     let start = Lsn(16 << 20);
     let outcome = Outcome {

@@ -44,7 +44,7 @@ fn parts(directory: &Path, edges: &[Lsn]) -> Vec<Report> {
     for (index, edge) in edges.windows(2).enumerate() {
         match stats(directory, &ALL.threads(index % 3 + 1).range(edge[0], edge[1])) {
             Ok(report) => reports.push(report),
-            Err(line) => assert_eq!(line, "no WAL record found"),
+            Err(line) => assert!(line.contains("no WAL record"), "{line}"),
         }
     }
     reports.iter().for_each(|report| assert_closed(&report.books));
@@ -78,7 +78,7 @@ fn ranges_cut_between_records_add_up_to_the_whole() {
 
 #[test]
 fn ranges_cut_anywhere_lose_only_the_records_that_cross_a_cut() {
-    for name in ["pg9.6-mixed", "overwrite", "consistency"] {
+    for name in ["truncated", "overwrite", "consistency"] {
         let (_, directory, records, whole) = real(name);
         let (first, last) = (records[0].0, records[records.len() - 1].1);
         // Odd steps fall inside records, into padding and into page headers.

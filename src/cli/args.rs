@@ -1,5 +1,6 @@
 //! Arguments: what was typed, checked as far as it can be without opening a file.
 
+use super::check_args::CheckArgs;
 use crate::analyse::select::Filters;
 use crate::report::arrange::Sort;
 use crate::wal::block::RelFileLocator;
@@ -32,6 +33,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Integrity and budgets, for CI and archives
+    Check(Box<CheckArgs>),
     /// The advice rules, with thresholds and sources
     Rules {
         /// Only this rule
@@ -55,6 +58,9 @@ pub struct SourceArgs {
     /// Do not verify the records' checksums (the report says so)
     #[arg(long)]
     pub no_verify_checksums: bool,
+    /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    pub progress: When,
 }
 
 /// Arguments of the report and the statistics.

@@ -2,12 +2,17 @@
 //! its own.
 
 pub mod args;
+pub mod check;
+pub mod check_args;
+pub mod config;
 pub mod output;
+pub mod progress;
 pub mod read;
 pub mod rules;
 pub mod stats;
 
 use crate::input::plan::InputError;
+use crate::render::nagios::State;
 use std::process::ExitCode;
 
 /// How a command ended, by the contract's exit codes.
@@ -15,8 +20,12 @@ use std::process::ExitCode;
 pub enum Outcome {
     /// Everything read is accounted for.
     Done,
+    /// A limit was broken.
+    Broken,
     /// At least one problem in the WAL.
     Damage,
+    /// The code of a monitoring plugin, whose meaning is another.
+    Plugin(State),
 }
 
 /// Why a command gave no result.
@@ -28,6 +37,14 @@ pub enum Failure {
     /// The input cannot be read as WAL.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// A file beside the WAL cannot be read as what it should be.
+    #[error("{path}: {reason}")]
+    Beside {
+        /// The file.
+        path: String,
+        /// What was found, what was expected.
+        reason: String,
+    },
     /// The result cannot be written.
     #[error("{path}: {source}")]
     Output {
@@ -42,7 +59,9 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         match outcome {
             Outcome::Done => ExitCode::SUCCESS,
+            Outcome::Broken => ExitCode::from(1),
             Outcome::Damage => ExitCode::from(4),
+            Outcome::Plugin(state) => ExitCode::from(state as u8),
         }
     }
 }
@@ -52,7 +71,9 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
-            Failure::Input(_) | Failure::Output { .. } => ExitCode::from(3),
+            Failure::Input(_) | Failure::Beside { .. } | Failure::Output { .. } => {
+                ExitCode::from(3)
+            }
         }
     }
 }

@@ -62,7 +62,10 @@ fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
         return OpenOptions::new().write(true).open(&target)?.write_all(text);
     }
     let directory = target.parent().filter(|p| !p.as_os_str().is_empty());
-    let mut file = new_file(directory.unwrap_or(Path::new("."))).map_err(cause)?;
+    let directory = directory.unwrap_or(Path::new("."));
+    directory.metadata()?;
+    // The library's own text would name the temporary file, which means nothing to anybody.
+    let mut file = new_file(directory).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(text)?;
     if let Some(metadata) = existing {
         file.as_file().set_permissions(metadata.permissions())?;
@@ -79,13 +82,4 @@ fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(directory)
-}
-
-/// The error itself, without the name of a temporary file that means nothing to anybody.
-fn cause(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    match inner.and_then(|source| source.downcast_ref::<io::Error>()) {
-        Some(source) => source.raw_os_error().map_or(error, io::Error::from_raw_os_error),
-        None => error,
-    }
 }

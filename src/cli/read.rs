@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::args::SourceArgs;
+use super::progress;
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
@@ -22,17 +23,17 @@ pub type Statistics = (RecordTable, Clock);
 
 /// WAL that was read.
 #[derive(Debug)]
-pub struct Read {
+pub struct Read<O = Statistics> {
     /// The paths, as they were given.
     pub paths: Vec<String>,
     /// What there was to read.
     pub plan: Plan,
     /// What was read.
-    pub scanned: Scanned<Statistics>,
+    pub scanned: Scanned<O>,
 }
 
 /// Reads the WAL; without filters the loop is compiled for that.
-pub fn read(source: &SourceArgs, filters: &Filters) -> Result<Read, Failure> {
+pub fn read<O: Observe>(source: &SourceArgs, filters: &Filters) -> Result<Read<O>, Failure> {
     let range = range(source)?;
     let paths = paths(source)?;
     let (plan, scanned) = match filters.is_empty() {
@@ -81,5 +82,22 @@ fn count<S: Select + Clone, O: Observe>(
     };
     let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    Ok(scan::read::read(paths, wanted, threads, &Progress::default())?)
+    let read = Progress::default();
+    let total = || bytes_of(paths, source.range.timeline, range);
+    let result = progress::shown(source.progress, total, &read, || {
+        scan::read::read(paths, wanted, threads, &read)
+    });
+    Ok(result?)
+}
+
+/// Bytes that there are to read, whole segments where a file is compressed. `None` if something
+/// is a stream: looking at it would take its bytes away.
+fn bytes_of(paths: &[PathBuf], timeline: Option<u32>, (start, end): (Lsn, Lsn)) -> Option<u64> {
+    let at_rest = |path: &PathBuf| path.is_dir() || path.is_file();
+    let found = paths.iter().all(at_rest).then(|| discover(paths).ok())??;
+    let files_only = found.streams.is_empty();
+    let mut plan = files_only.then(|| plan(found, timeline).ok())??;
+    plan.clip(start, end).ok()?;
+    let whole = u64::from(plan.geometry.segment_bytes);
+    Some(plan.segments.iter().map(|s| s.raw_bytes.unwrap_or(whole).min(whole)).sum())
 }

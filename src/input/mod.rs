@@ -5,6 +5,7 @@ pub mod codec;
 pub mod discover;
 pub mod duplicate;
 pub mod history;
+pub mod label;
 pub mod names;
 pub mod plan;
 pub mod probe;

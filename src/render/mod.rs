@@ -1,8 +1,14 @@
 //! Floor 6, model → text; one file a format. Computes nothing: it formats what the model says.
 
+pub mod check_table;
 pub mod csv;
+pub mod github;
+pub mod gitlab;
 pub mod json;
+pub mod junit;
+pub mod nagios;
 pub mod number;
 pub mod pg_waldump;
+pub mod sarif;
 pub mod screen;
 pub mod table;

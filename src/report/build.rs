@@ -18,7 +18,7 @@ use crate::wal::version::Version;
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// `report` or `stats`.
+    /// `report`, `stats` or `check`.
     pub command: &'static str,
     /// Sums by resource manager.
     pub rmgrs: bool,
@@ -35,14 +35,24 @@ pub struct Request {
 /// Data pages if no image tells their size: the default of every release.
 const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
 
-/// Fills the model.
+/// Fills the model from a scan that counted just what a report needs.
 pub fn build(
     paths: Vec<String>,
     plan: &Plan,
     outcome: &Outcome<(RecordTable, Clock)>,
     request: &Request,
 ) -> Report {
-    let (table, clock) = &outcome.observer;
+    build_from(paths, plan, outcome, &outcome.observer, request)
+}
+
+/// The same from a scan that counted other things too: `(table, clock)` is the part of it.
+pub fn build_from<O>(
+    paths: Vec<String>,
+    plan: &Plan,
+    outcome: &Outcome<O>,
+    (table, clock): &(RecordTable, Clock),
+    request: &Request,
+) -> Report {
     let totals = table.sum(|_| true);
     let page_bytes = table.page_bytes().unwrap_or(DEFAULT_DATA_PAGE_BYTES);
     let books = close_books(outcome, &totals);
@@ -68,6 +78,7 @@ pub fn build(
         problems: outcome.problems.iter().map(|p| problem(plan, p)).collect(),
         findings: None,
         notes: notes(table, &totals, request),
+        checked: None,
         more_rmgrs: None,
         more_records: None,
         official: official(version, request, plan, outcome),

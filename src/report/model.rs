@@ -1,6 +1,9 @@
 //! Everything that is printed, as one typed model: its JSON form is the contract. Keys may be
 //! added within a major version of the schema, never renamed or retyped.
 
+pub mod checked;
+
+use checked::Checked;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,7 +17,7 @@ pub struct Report {
     pub walstat: &'static str,
     /// The version of this schema.
     pub schema: &'static str,
-    /// What was asked for: `report`, `stats`.
+    /// What was asked for: `report`, `stats`, `check`.
     pub command: &'static str,
     /// What was read.
     pub input: Input,
@@ -44,6 +47,9 @@ pub struct Report {
     pub findings: Option<Vec<Finding>>,
     /// What a reader of the numbers should know.
     pub notes: Vec<String>,
+    /// What was checked; `None` for commands that check nothing.
+    #[serde(flatten)]
+    pub checked: Option<Checked>,
     /// Resource managers that `--top` left out.
     #[serde(skip)]
     pub more_rmgrs: Option<More>,
@@ -371,6 +377,7 @@ pub mod sample {
             problems: vec![],
             findings: None,
             notes: vec![],
+            checked: None,
             more_rmgrs: None,
             more_records: None,
             official: Official::default(),

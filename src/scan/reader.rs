@@ -216,7 +216,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let continued = header.continues().then_some(header.remaining);
         if continued != Some(left) {
             if self.overwrites(header) {
-                self.run.drop_record(&mut pending, Heading::Overwritten);
+                self.run.drop_record(self.scope, &mut pending, Heading::Overwritten);
                 self.left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
@@ -375,6 +375,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         };
         if end > self.scope.end {
             self.run.close_gap(self.scope.geometry.version);
+            if lsn < self.scope.end {
+                self.run.first_in_range.get_or_insert(lsn);
+            }
             self.book(Heading::Incomplete, lsn, bytes.len());
             self.reach_end();
             return None;
@@ -415,7 +418,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// Nothing further is in the range.
     fn reach_end(&mut self) {
         if let Some(mut pending) = self.pending.take() {
-            self.run.drop_record(&mut pending, Heading::Incomplete);
+            self.run.drop_record(self.scope, &mut pending, Heading::Incomplete);
         }
         self.run.range_end.get_or_insert(self.scope.end);
     }

@@ -153,7 +153,7 @@ impl<O: Observe> Run<O> {
             Err(cause) => self.fail_record(pending, pending.lsn, cause),
             Ok(_) if end > scope.end => {
                 self.close_gap(scope.geometry.version);
-                self.drop_record(pending, Heading::Incomplete);
+                self.drop_record(scope, pending, Heading::Incomplete);
                 self.range_end = Some(scope.end);
             }
             Ok(record) => {
@@ -171,7 +171,10 @@ impl<O: Observe> Run<O> {
     }
 
     /// Books what there is of a record that is not counted, under `heading`.
-    pub fn drop_record(&mut self, pending: &mut Pending, heading: Heading) {
+    pub fn drop_record<S>(&mut self, scope: &Scope<S>, pending: &mut Pending, heading: Heading) {
+        if heading == Heading::Incomplete && pending.lsn >= scope.start {
+            self.first_in_range.get_or_insert(pending.lsn);
+        }
         let bytes = pending.counts.take(Heading::Incomplete, u64::MAX);
         pending.counts.add(heading, bytes);
         self.target().merge(&pending.counts);
@@ -284,9 +287,9 @@ impl<O: Observe> Run<O> {
         }
         let gap = next.gap_at_start();
         if next.lead.overwritten {
-            self.drop_record(&mut open, Heading::Overwritten);
+            self.drop_record(scope, &mut open, Heading::Overwritten);
         } else if next.range_end.is_some() && next.first.is_none() && gap.is_none() {
-            self.drop_record(&mut open, Heading::Incomplete);
+            self.drop_record(scope, &mut open, Heading::Incomplete);
         } else if let Some(gap) = gap {
             self.fail_record(&mut open, gap.seen_at, gap.cause.clone());
         } else if next.first.is_none() && open.left() < expected {

@@ -12,13 +12,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
-use walstat::input::discover::discover;
 use walstat::report::build::{Request, build};
 use walstat::report::model::{Books, RecordRow, Report};
-use walstat::scan::outcome::conclude;
-use walstat::scan::parallel::{Progress, scan};
-use walstat::scan::reader::Scope;
+use walstat::scan::pages::Progress;
+use walstat::scan::read::read as scan;
 use walstat::scan::record::Everything;
+use walstat::scan::streamed::Wanted;
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
 
@@ -52,27 +51,26 @@ impl Ask {
     }
 }
 
-/// Reads a directory as `walstat --stats=all` does. `Err`: the one line that it ends with.
+/// Reads a directory as `walstat --stats=record` does. `Err`: the one line that it ends with.
 pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
-    let paths = [directory.to_owned()];
-    let mut plan = discover(&paths, ask.timeline).map_err(|error| error.to_string())?;
-    let (start, end) = (ask.start.unwrap_or_default(), ask.end.unwrap_or(Lsn::MAX));
-    plan.clip(start, end).map_err(|error| error.to_string())?;
-    let scope = Scope {
-        geometry: plan.geometry,
+    let wanted = Wanted {
         crc: Some(Crc32c::detect()),
-        start,
-        end,
+        range: (ask.start.unwrap_or_default(), ask.end.unwrap_or(Lsn::MAX)),
         limit: ask.limit,
+        timeline: ask.timeline,
         select: Everything,
     };
     let threads = NonZeroUsize::new(ask.threads).expect("at least one thread");
-    let stretches = scan(&plan.segments, &scope, threads, &Progress::default());
-    let outcome =
-        conclude::<(RecordTable, Clock)>(&plan, stretches).ok_or("no WAL record found")?;
+    let scanned = scan::<_, (RecordTable, Clock)>(
+        &[directory.to_owned()],
+        wanted,
+        threads,
+        &Progress::default(),
+    );
+    let (plan, outcome) = scanned.map_err(|error| error.to_string())?;
     let request = Request {
         command: "stats",
-        rmgrs: true,
+        rmgrs: false,
         records: true,
         advice: false,
         checksums_verified: true,

@@ -10,7 +10,7 @@ use walstat::report::model::Books;
 use walstat::wal::lsn::Lsn;
 
 /// What a byte is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Unknown,
     Record,
@@ -299,7 +299,7 @@ impl Twin<'_> {
             }
             if counted == limit {
                 self.hi = end;
-                return self.ends("complete", end);
+                return self.ends("complete", up(end, 8));
             }
             previous = Some(lsn);
             at = up(end, 8);
@@ -477,13 +477,11 @@ impl Twin<'_> {
 
     /// Adds up the labels.
     fn close(&mut self) {
-        let mut counts: HashMap<Label, u64> = HashMap::new();
         let hi = (self.hi - self.lo) as usize;
-        for label in &self.labels[..hi] {
-            *counts.entry(*label).or_default() += 1;
-        }
+        let mut counts = [0; Label::Zero as usize + 1];
+        self.labels[..hi].iter().for_each(|&label| counts[label as usize] += 1);
         let fpi_bytes = self.out.rows.values().map(|sums| sums.fpi_bytes).sum();
-        let get = |label| counts.get(&label).copied().unwrap_or(0);
+        let get = |label: Label| counts[label as usize];
         self.out.books = Books {
             input_bytes: hi as u64,
             record_bytes: get(Label::Record) - fpi_bytes,

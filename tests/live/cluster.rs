@@ -14,7 +14,7 @@ use super::server::{Server, give_to_server_user};
 pub struct Settings<'a> {
     /// Further arguments of initdb.
     pub initdb: &'a [&'a str],
-    /// Further lines of postgresql.conf.
+    /// Further lines of postgresql.conf; they win.
     pub conf: &'a str,
 }
 
@@ -79,6 +79,45 @@ impl<'a> Cluster<'a> {
         let status = command.status().expect("pg_ctl runs");
         let text = fs::read_to_string(log).unwrap_or_default();
         assert!(status.success(), "pg_ctl {action}: {text}");
+    }
+
+    /// A standby of this cluster, which follows it.
+    pub fn standby(&self) -> Self {
+        let home = tempfile::Builder::new().prefix("walstat-live-").tempdir();
+        let home = home.expect("temporary folder");
+        give_to_server_user(home.path());
+        let mut standby = Self { server: self.server, home, running: false };
+        let mut copy = self.server.command("pg_basebackup");
+        copy.args(self.connection()).args(["-R", "-c", "fast", "-D"]).arg(standby.data());
+        let made = copy.output().expect("pg_basebackup runs");
+        assert!(made.status.success(), "pg_basebackup: {made:?}");
+        let home = standby.home.path().display().to_string();
+        standby.set(&format!("unix_socket_directories = '{home}'"));
+        standby.pg_ctl("start", &[]);
+        standby.running = true;
+        standby
+    }
+
+    /// Makes a standby a primary on a new timeline.
+    pub fn promote(&self) {
+        self.pg_ctl("promote", &[]);
+    }
+
+    /// Adds lines to postgresql.conf, which a running server takes at [`Cluster::reload`].
+    pub fn set(&self, lines: &str) {
+        let path = self.data().join("postgresql.conf");
+        let text = fs::read_to_string(&path).expect("postgresql.conf");
+        fs::write(path, format!("{text}\n{lines}\n")).expect("postgresql.conf");
+    }
+
+    /// Makes the server read postgresql.conf again.
+    pub fn reload(&self) {
+        self.sql("SELECT pg_reload_conf()");
+    }
+
+    /// The folder of all that belongs to this cluster; the servers' user may write there.
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// The data directory.

@@ -1,6 +1,7 @@
 //! PostgreSQL servers installed on this machine, and what to do where one is missing: say so
 //! loudly, or fail when `WALSTAT_REQUIRE_LIVE=1` forbids skipping.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -58,18 +59,22 @@ impl Server {
 
     /// A command that runs this program as a user that PostgreSQL accepts: it refuses root.
     pub fn command(&self, program: &str) -> Command {
-        let path = self.path(program);
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
-            command.arg(path);
-            command
-        } else {
-            Command::new(path)
-        };
-        command.current_dir("/").stdin(Stdio::null());
-        command
+        as_server_user(self.path(program))
     }
+}
+
+/// A command that runs any program as the user of the servers.
+pub fn as_server_user(program: impl AsRef<OsStr>) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
+        command.arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.current_dir("/").stdin(Stdio::null());
+    command
 }
 
 /// Makes a folder the property of the user that the servers run as.
@@ -94,7 +99,7 @@ fn runs(command: &mut Command) -> bool {
 }
 
 /// Says that a test did not run. Written past the test harness, which hides what passing tests print.
-fn skip(what: &str, reason: &str) {
+pub fn skip(what: &str, reason: &str) {
     let line = format!("SKIPPED live test with {what}: {reason}");
     assert!(
         std::env::var("WALSTAT_REQUIRE_LIVE").as_deref() != Ok("1"),

@@ -1,0 +1,169 @@
+//! Backup labels: `backup_label` in a base backup, and the `.backup` history file that an
+//! archive keeps beside the segments. Written by `build_backup_content` of
+//! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
+
+use super::codec::Codec;
+use super::recognise::{Content, HEAD, recognise};
+use crate::wal::lsn::Lsn;
+use crate::wal::segment::SegmentName;
+use nom::bytes::complete::{tag, take_while1};
+use nom::character::complete::{hex_digit1, space0};
+use nom::combinator::{map_opt, map_res, opt, recognize};
+use nom::sequence::{delimited, preceded};
+use nom::{IResult, Parser};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// No label is longer than that: the free text in it has at most 1 kB.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// What a label says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// Where replay has to begin.
+    pub start: Lsn,
+    /// The checkpoint record to begin from.
+    pub checkpoint: Lsn,
+    /// The timeline of both.
+    pub timeline: u32,
+    /// Whether a standby was backed up, which leaves no end of the backup in the WAL.
+    pub from_standby: bool,
+    /// Where the backup is consistent; only a history file knows.
+    pub stop: Option<Lsn>,
+}
+
+/// Why a file is no label.
+#[derive(Debug, thiserror::Error)]
+pub enum LabelError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Encrypted.
+    #[error("encrypted ({0}), expected a backup_label or .backup file")]
+    Encrypted(&'static str),
+    /// Something else.
+    #[error("no line '{0}: …', expected a backup_label or .backup file")]
+    NoLine(&'static str),
+}
+
+/// Reads a label, compressed or not; a directory stands for the `backup_label` in it.
+pub fn read(path: &Path) -> Result<Label, LabelError> {
+    let path = match path.is_dir() {
+        true => path.join("backup_label"),
+        false => path.to_owned(),
+    };
+    let mut bytes = Vec::new();
+    File::open(&path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    let head = bytes.get(..HEAD).unwrap_or(&bytes);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match recognise(head, &name) {
+        Content::Compressed(codec) => bytes = plain(codec, &bytes)?,
+        Content::Encrypted(encryption) => return Err(LabelError::Encrypted(encryption.name())),
+        _ => {}
+    }
+    parse(&String::from_utf8_lossy(&bytes))
+}
+
+fn plain(codec: Codec, compressed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    codec.decoder(compressed)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the text of a label.
+pub fn parse(text: &str) -> Result<Label, LabelError> {
+    let line = |key: &'static str| text.lines().find_map(|line| value(line, key));
+    let place = |key| line(key).and_then(|value| location(value).ok());
+    let (_, (start, file)) =
+        place("START WAL LOCATION").ok_or(LabelError::NoLine("START WAL LOCATION"))?;
+    let (_, (checkpoint, _)) =
+        place("CHECKPOINT LOCATION").ok_or(LabelError::NoLine("CHECKPOINT LOCATION"))?;
+    // Since 11; before, the name of the first segment tells the timeline.
+    let timeline = line("START TIMELINE").and_then(|value| value.trim().parse().ok());
+    let timeline = timeline.or(file.map(|name| name.timeline));
+    Ok(Label {
+        start,
+        checkpoint,
+        timeline: timeline.ok_or(LabelError::NoLine("START TIMELINE"))?,
+        from_standby: line("BACKUP FROM").is_some_and(|from| from.trim() == "standby"),
+        stop: place("STOP WAL LOCATION").map(|(_, (stop, _))| stop),
+    })
+}
+
+fn value<'t>(line: &'t str, key: &'static str) -> Option<&'t str> {
+    let parser = |input| -> IResult<&'t str, &'t str> {
+        preceded((tag(key), tag(":"), space0), nom::combinator::rest).parse(input)
+    };
+    parser(line).ok().map(|(_, value)| value)
+}
+
+/// `0/2000028 (file 000000010000000000000002)`, the file only where there is one.
+fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
+    let lsn = map_res(recognize((hex_digit1, tag("/"), hex_digit1)), str::parse::<Lsn>);
+    let name = map_opt(take_while1(|c: char| c.is_ascii_hexdigit()), SegmentName::parse);
+    (lsn, opt(delimited((space0, tag("(file ")), name, tag(")")))).parse(value)
+}
+
+/// The system identifier of the cluster that a label belongs to: the first 8 bytes of
+/// `global/pg_control` beside it (`ControlFileData`), if the label lies in a plain backup.
+pub fn system_identifier_beside(label: &Path) -> Option<u64> {
+    let directory: PathBuf = match label.is_dir() {
+        true => label.to_owned(),
+        false => label.parent()?.to_owned(),
+    };
+    let mut bytes = [0u8; 8];
+    File::open(directory.join("global/pg_control")).ok()?.read_exact(&mut bytes).ok()?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LABEL: &str = "START WAL LOCATION: 0/2000028 (file 000000030000000000000002)\n\
+        CHECKPOINT LOCATION: 0/2000080\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
+        START TIME: 2026-11-21 09:12:01 UTC\nLABEL: START WAL LOCATION: nonsense\n\
+        START TIMELINE: 3\n";
+
+    #[test]
+    fn a_label_says_where_replay_begins() {
+        let label = parse(LABEL).ok();
+        let want = Label {
+            start: Lsn(0x0200_0028),
+            checkpoint: Lsn(0x0200_0080),
+            timeline: 3,
+            from_standby: false,
+            stop: None,
+        };
+        assert_eq!(label, Some(want));
+    }
+
+    #[test]
+    fn a_history_file_says_where_the_backup_is_consistent() {
+        let stop = "\nSTOP WAL LOCATION: 0/2000130 (file 000000030000000000000002)\n";
+        let history = LABEL.replace("\nCHECKPOINT", &format!("{stop}CHECKPOINT"));
+        assert_eq!(parse(&history).ok().and_then(|l| l.stop), Some(Lsn(0x0200_0130)));
+    }
+
+    #[test]
+    fn before_11_the_first_segment_tells_the_timeline() {
+        let old = LABEL.replace("START TIMELINE: 3\n", "");
+        assert_eq!(parse(&old).ok().map(|l| l.timeline), Some(3));
+        let without = old.replace(" (file 000000030000000000000002)", "");
+        assert!(matches!(parse(&without), Err(LabelError::NoLine("START TIMELINE"))));
+    }
+
+    #[test]
+    fn a_standby_is_told_apart() {
+        let standby = LABEL.replace("primary", "standby");
+        assert_eq!(parse(&standby).ok().map(|l| l.from_standby), Some(true));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "1\t0/3000000\tno recovery target\n", "START WAL LOCATION: here\n"] {
+            assert!(matches!(parse(text), Err(LabelError::NoLine("START WAL LOCATION"))), "{text}");
+        }
+    }
+}

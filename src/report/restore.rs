@@ -1,0 +1,161 @@
+//! Restore readiness: can a backup be restored with this WAL, and how far?
+//!
+//! Needed are, without a gap: the WAL from the backup's start on; the checkpoint that the label
+//! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
+//! before the start does not matter.
+
+use super::model::checked::{Check, Kind, Unit, Verdict};
+use super::model::{Report, Severity};
+use crate::analyse::backup::Backups;
+use crate::input::label::Label;
+use crate::input::plan::Plan;
+use crate::input::problem::Problem;
+use crate::wal::lsn::Lsn;
+
+/// What is to be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backup {
+    /// Where replay begins.
+    pub start: Lsn,
+    /// The backup's label, if there is one: an LSN alone says less.
+    pub label: Option<Label>,
+    /// The cluster it is of, if that is known.
+    pub system_identifier: Option<u64>,
+}
+
+/// What the WAL has to offer.
+#[derive(Debug, Clone, Copy)]
+pub struct Wal<'a> {
+    /// The segments.
+    pub plan: &'a Plan,
+    /// What is wrong with them.
+    pub problems: &'a [Problem],
+    /// Checkpoints and ends of backups.
+    pub backups: &'a Backups,
+    /// Where the WAL ends.
+    pub end: Lsn,
+}
+
+/// Judges whether `backup` can be restored; `report` tells the time of the end.
+pub fn restore(backup: &Backup, wal: Wal<'_>, report: &Report) -> Check {
+    let result = cluster(backup, wal.plan)
+        .and_then(|()| begins(backup, &wal))
+        .and_then(|()| checkpoint(backup, &wal))
+        .and_then(|()| reach(backup, &wal, report));
+    let (verdict, text) = match result {
+        Ok(text) => (Verdict::Pass, text),
+        Err(text) => (Verdict::Fail, text),
+    };
+    Check {
+        check: "restore".into(),
+        kind: Kind::Restore,
+        verdict,
+        severity: Severity::Critical,
+        value: None,
+        limit: None,
+        unit: Unit::None,
+        bound: None,
+        text,
+    }
+}
+
+/// The WAL is of the backup's cluster.
+fn cluster(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let found = plan.geometry.system_identifier;
+    match backup.system_identifier.filter(|wanted| *wanted != found) {
+        Some(wanted) => Err(format!(
+            "not restorable: the backup is of cluster {wanted}, the WAL of cluster {found}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The segment of the backup's start is there, and the WAL reaches it.
+fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let start = backup.start;
+    let (first, _) = wal.plan.bounds();
+    if first > start {
+        return Err(format!(
+            "not restorable: the WAL begins at {first}, the backup needs it from {start}"
+        ));
+    }
+    if wal.end <= start {
+        let end = wal.end;
+        return Err(format!("not restorable: the WAL ends at {end}, before the backup's {start}"));
+    }
+    let number = start.0 / u64::from(wal.plan.geometry.segment_bytes);
+    match wal.plan.segments.binary_search_by_key(&number, |s| s.number) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!(
+            "not restorable: segment {} with the backup's {start} is missing",
+            wal.plan.segment_name(start)
+        )),
+    }
+}
+
+/// The label's checkpoint lies where it says, begins where it says, on its timeline.
+fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let Some(label) = backup.label else { return Ok(()) };
+    let lsn = label.checkpoint;
+    let found = wal.backups.checkpoints.iter().find(|placed| placed.lsn == lsn);
+    let Some(found) = found.map(|placed| placed.checkpoint) else {
+        return Err(format!(
+            "not restorable: no checkpoint record at {lsn}, where the backup's label has one \
+             (timeline {}; read: timeline {})",
+            label.timeline, wal.plan.timeline
+        ));
+    };
+    if found.timeline != label.timeline {
+        return Err(format!(
+            "not restorable: the backup is of timeline {}, the WAL at {lsn} of timeline {}",
+            label.timeline, found.timeline
+        ));
+    }
+    if found.redo != label.start {
+        return Err(format!(
+            "not restorable: the checkpoint at {lsn} begins at {}, the backup's label says {}",
+            found.redo, label.start
+        ));
+    }
+    Ok(())
+}
+
+/// How far replay comes: to the first fault behind the start, or to the end.
+fn reach(backup: &Backup, wal: &Wal<'_>, report: &Report) -> Result<String, String> {
+    // A damaged record may begin before the start and reach over it: it counts.
+    let fault = |problem: &&Problem| {
+        let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
+        problem.lsn >= Some(backup.start) || end > Some(backup.start)
+    };
+    let broken = wal.problems.iter().filter(fault).min_by_key(|problem| problem.lsn);
+    let stop = broken.and_then(|problem| problem.lsn).unwrap_or(wal.end);
+    let consistent = consistent(backup, wal, stop)?;
+    match (broken, &report.range.last_time) {
+        (Some(problem), _) => Err(format!(
+            "restorable to LSN {stop} only, not to the end at {}: {} in {}{consistent}",
+            wal.end, problem.kind, problem.segment
+        )),
+        (None, Some(time)) => Ok(format!("restorable to LSN {stop} (time {time}){consistent}")),
+        (None, None) => Ok(format!("restorable to LSN {stop}{consistent}")),
+    }
+}
+
+/// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
+fn consistent(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<&'static str, String> {
+    let Some(label) = backup.label else {
+        return Ok("; where the backup is consistent only its label would tell");
+    };
+    if label.from_standby && label.stop.is_none() {
+        return Ok("; taken from a standby, it is consistent where its pg_control says");
+    }
+    let in_wal = wal.backups.ends.iter().find(|end| end.start == label.start).map(|end| end.end);
+    match label.stop.or(in_wal) {
+        Some(end) if end <= stop => Ok(""),
+        Some(end) => Err(format!(
+            "not restorable: consistent from {end} on, but the WAL is good to {stop} only"
+        )),
+        None => Err(format!(
+            "not restorable: the end of the backup is not in the WAL, which is good to {stop}"
+        )),
+    }
+}

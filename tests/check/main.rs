@@ -1,0 +1,14 @@
+//! The promises of `walstat check`: integrity, budgets, restore readiness, and every output
+//! format held against its reference.
+#![cfg(feature = "cli")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod archive;
+mod budgets;
+mod docs;
+mod formats;
+mod integrity;
+mod progress;
+mod restore;
