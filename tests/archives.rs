@@ -1,5 +1,6 @@
 //! Archives as the real tools leave them, kept small under `tests/fixtures/archives`: whatever
-//! the form, the report is that of the raw segments. The tools themselves run in `live_archives.rs`.
+//! the form, the report is that of the raw segments. The tools themselves run in
+//! `live_archives.rs`.
 #![cfg(feature = "cli")]
 
 mod support;

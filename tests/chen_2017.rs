@@ -118,13 +118,13 @@ fn report(table: RecordTable) -> Report {
         other_files: Vec::new(),
         duplicate_bytes: 0,
         problems: Vec::new(),
-        first_damage: None,
     };
     let start = Lsn(16 << 20);
     let outcome = Outcome {
         books: Books::default(),
         input_bytes: bytes,
         problems: Vec::new(),
+        first_damage: None,
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(start.0 + bytes) },
         first: Some(start),
         counted_end: None,

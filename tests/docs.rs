@@ -2,8 +2,8 @@
 //! there, and links lead somewhere.
 //!
 //! A `console` block is commands behind `$ `, each followed by its output. A command of walstat on
-//! `tests/fixtures` is run and its output compared; only the elapsed time and the rate may differ, and a line
-//! `...` stands for any lines. The wording around the blocks is not judged here.
+//! `tests/fixtures` is run and its output compared; only the elapsed time and the rate may differ,
+//! and a line `...` stands for any lines. The wording around the blocks is not judged here.
 
 mod support;
 

@@ -52,8 +52,7 @@ fn body(bytes: &[u8], version: &Version) {
 }
 
 fn sum(parts: &Parts) -> u64 {
-    let sizes =
-        [parts.head_bytes, parts.main_data_bytes, parts.block_data_bytes, parts.fpi_bytes];
+    let sizes = [parts.head_bytes, parts.main_data_bytes, parts.block_data_bytes, parts.fpi_bytes];
     sizes.into_iter().map(u64::from).sum()
 }
 

@@ -6,12 +6,13 @@
 mod shape;
 
 use libfuzzer_sys::fuzz_target;
-use shape::{SEGMENTS, Shape};
+use shape::Shape;
 use std::path::PathBuf;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
 use walstat::input::plan::{Plan, Segment};
 use walstat::input::source::{Bytes, Source};
+use walstat::scan::books::Heading;
 use walstat::scan::outcome::{Outcome, conclude};
 use walstat::scan::pages::{Pages, Progress};
 use walstat::scan::reader::{Flow, Reader};
@@ -50,12 +51,20 @@ fuzz_target!(|data: &[u8]| {
     if plan.clip(start, end).is_err() {
         return;
     }
-    let whole = read(&plan, &shape, &scope, 0);
-    check(&shape, &whole);
-    if scope.limit.is_none() {
-        // A bit for each border between two segments: there a run ends.
-        for cuts in 1..1 << (SEGMENTS - 1) {
-            compare(&whole, &read(&plan, &shape, &scope, cuts));
+    let whole = read(&plan, &shape, &scope, 0, false);
+    if let Some(whole) = &whole {
+        check(&shape, whole);
+    }
+    if scope.limit.is_some() {
+        return;
+    }
+    // A bit for each border between two segments: there a run ends.
+    for (cuts, from_right) in [(1, false), (2, false), (3, false), (3, true)] {
+        let parts = read(&plan, &shape, &scope, cuts, from_right);
+        match (&whole, parts) {
+            (Some(whole), Some(parts)) => compare(whole, &parts),
+            (None, None) => {}
+            (whole, _) => panic!("WAL only {}", if whole.is_some() { "whole" } else { "divided" }),
         }
     }
 });
@@ -74,36 +83,82 @@ fn segments(shape: &Shape) -> Vec<Segment> {
     present.map(segment).collect()
 }
 
-/// Reads all segments. Runs end where one is missing and where `cuts` has a bit.
-fn read(plan: &Plan, shape: &Shape, scope: &Scope<Even>, cuts: u8) -> Option<Outcome<Statistics>> {
-    let mut stretches: Vec<Vec<Run<Statistics>>> = Vec::new();
-    let mut tasks: Vec<Vec<&Segment>> = Vec::new();
-    for segment in &plan.segments {
-        let index = segment.number - shape.first;
-        let follows = |task: &Vec<&Segment>| task.last().is_some_and(|s| s.number + 1 == segment.number);
-        let cut = index > 0 && cuts >> (index - 1) & 1 == 1;
-        match tasks.last_mut().filter(|task| follows(task)) {
-            Some(task) if !cut => task.push(segment),
-            Some(_) => tasks.push(vec![segment]),
-            None => {
-                stretches.push(Vec::new());
-                tasks.push(vec![segment]);
-            }
-        }
-        let missing_before = stretches.last().is_some_and(Vec::is_empty);
-        if missing_before {
-            // Everything before belongs to an earlier stretch.
-            let _ = missing_before;
-        }
-    }
-    drop(stretches);
-    let mut joined: Vec<Run<Statistics>> = Vec::new();
-    for task in tasks {
-        let run = read_run(&task, shape, scope);
-        match joined.pop_if(|before| before.end == run.start) {
-            Some(before) => joined.push(before.join(run, scope)),
-            None => joined.push(run),
-        }
+/// Reads all segments. Runs end where a segment is missing and where `cuts` has a bit; they are
+/// joined from the left, or those of one stretch from the right.
+fn read(
+    plan: &Plan,
+    shape: &Shape,
+    scope: &Scope<Even>,
+    cuts: u8,
+    from_right: bool,
+) -> Option<Outcome<Statistics>> {
+    let follow = |a: &Segment, b: &Segment| a.number + 1 == b.number;
+    let uncut = |_: &Segment, b: &Segment| cuts >> (b.number - shape.first - 1) & 1 == 0;
+    let mut joined = Vec::new();
+    for stretch in plan.segments.chunk_by(follow) {
+        let runs = stretch.chunk_by(uncut).map(|task| read_run(task, shape, scope));
+        let run = match from_right {
+            false => runs.reduce(|before, run| before.join(run, scope)),
+            true => runs.rev().reduce(|behind, run| run.join(behind, scope)),
+        };
+        joined.extend(run);
     }
     conclude(plan, joined)
+}
+
+fn read_run(task: &[Segment], shape: &Shape, scope: &Scope<Even>) -> Run<Statistics> {
+    let size = u64::from(shape.geometry.segment_bytes);
+    let start = task.first().map_or(0, |segment| segment.number * size);
+    let end = Lsn(start + task.len() as u64 * size);
+    let progress = Progress::default();
+    let mut pages = Pages::new(scope, &progress);
+    let mut reader = Reader::new(scope, Lsn(start), end);
+    for segment in task {
+        let content = shape.segments[(segment.number - shape.first) as usize].as_deref();
+        let from = pages.first_page_in_range(segment);
+        let rest = content.and_then(|bytes| bytes.get(from as usize..)).unwrap_or_default();
+        let mut bytes = Bytes::Read(Box::new(rest));
+        if pages.push_bytes(segment, from, &mut bytes, &mut reader) == Flow::Done {
+            break;
+        }
+    }
+    reader.finish()
+}
+
+/// Every byte that was read stands under one heading or in a counted record.
+fn check(shape: &Shape, outcome: &Outcome<Statistics>) {
+    let totals = outcome.observer.0.sum(|_| true);
+    assert_eq!(
+        outcome.books.total() + totals.total_bytes,
+        outcome.input_bytes,
+        "{:?} {totals:?} {:?}",
+        outcome.books,
+        outcome.problems
+    );
+    let there: u64 = shape.segments.iter().flatten().map(|bytes| bytes.len() as u64).sum();
+    assert!(outcome.input_bytes <= there, "more bytes counted than there are");
+    let everything = shape.range == (Lsn(0), Lsn::MAX) && shape.limit.is_none();
+    assert!(!everything || outcome.input_bytes == there, "{} of {there}", outcome.input_bytes);
+    assert!(shape.limit.is_none_or(|limit| totals.count <= limit));
+    assert!(
+        totals.fpi_bytes + totals.main_data_bytes + totals.block_data_bytes <= totals.total_bytes
+    );
+    let damaged = outcome.books.get(Heading::Damaged) > 0;
+    assert!(!damaged || !outcome.problems.is_empty(), "damage without a problem");
+    let skipped: u64 = outcome.problems.iter().map(|problem| problem.skipped_bytes).sum();
+    assert!(skipped <= outcome.books.get(Heading::Damaged), "{:?}", outcome.problems);
+}
+
+fn compare(whole: &Outcome<Statistics>, parts: &Outcome<Statistics>) {
+    assert_eq!(parts.problems, whole.problems);
+    assert_eq!(parts.ending, whole.ending);
+    assert_eq!(parts.books, whole.books);
+    assert_eq!(parts.input_bytes, whole.input_bytes);
+    assert_eq!(
+        (parts.first, parts.counted_end, parts.first_damage),
+        (whole.first, whole.counted_end, whole.first_damage)
+    );
+    let ((table, clock), (whole_table, whole_clock)) = (&parts.observer, &whole.observer);
+    assert!(table.rows().eq(whole_table.rows()), "other totals");
+    assert_eq!((table.page_bytes(), clock), (whole_table.page_bytes(), whole_clock));
 }

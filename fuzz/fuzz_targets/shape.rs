@@ -2,17 +2,16 @@
 //! is reached: a few control bytes say which release and sizes, whether page headers are made to
 //! fit, whether the content becomes records with links and checksums, and what is spoiled
 //! afterwards. Not for judging what a reader makes of them.
+#![allow(dead_code, reason = "each target is a program of its own and uses a part of this")]
 
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
-use walstat::wal::page::{
-    FIRST_IS_CONTRECORD, Geometry, LONG_HEADER, LONG_HEADER_BYTES, PageHeader, SHORT_HEADER_BYTES,
-};
+use walstat::wal::page::{FIRST_IS_CONTRECORD, Geometry, LONG_HEADER, PageHeader};
 use walstat::wal::record::{CRC_OFFSET, RECORD_HEADER_BYTES};
 use walstat::wal::version::{VERSIONS, Version};
 
-/// Segments of a shape.
-pub const SEGMENTS: usize = 3;
+/// Most segments of a shape.
+const SEGMENTS: usize = 3;
 const SYSTEM_IDENTIFIER: u64 = 7_000_000_000_000_000_001;
 
 /// Bits of the flags.
@@ -94,12 +93,8 @@ impl Shape {
         let size = u64::from(segment_bytes);
         let said = PageHeader::parse(input.0).map_or(0, |header| header.address.0 / size);
         let first = if flags & flag::PLACE_AS_SAID != 0 { said } else { place + 1 };
-        let geometry = Geometry {
-            version,
-            system_identifier: SYSTEM_IDENTIFIER,
-            segment_bytes,
-            page_bytes,
-        };
+        let geometry =
+            Geometry { version, system_identifier: SYSTEM_IDENTIFIER, segment_bytes, page_bytes };
         let mut wal = Wal { geometry, timeline: 1 + u32::from(timeline % 4), first, bytes: vec![] };
         wal.fill(&mut input, flags & flag::RECORDS != 0, flags & flag::PAGES_FIT != 0);
         spoilers.iter().for_each(|spoiler| wal.spoil(spoiler));
@@ -254,7 +249,8 @@ impl Wal {
             let length = if cut > 0 { last.len().max(cut) } else { segment_bytes };
             last.resize(length.min(segment_bytes), 0);
         }
-        let missing = segments.iter_mut().enumerate().filter(|(i, _)| mask != 0 && mask >> i & 1 == 0);
+        let missing =
+            segments.iter_mut().enumerate().filter(|(i, _)| mask != 0 && mask >> i & 1 == 0);
         missing.for_each(|(_, segment)| *segment = None);
         segments
     }
@@ -286,5 +282,3 @@ fn record(input: &mut Input<'_>, previous: u64, version: &Version) -> Vec<u8> {
     record[CRC_OFFSET..RECORD_HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     record
 }
-
-const _: () = assert!(LONG_HEADER_BYTES == SHORT_HEADER_BYTES + 16);

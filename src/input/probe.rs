@@ -60,7 +60,8 @@ pub enum NotWal {
     PreRelease(u16, &'static str),
     /// The other byte order.
     #[error(
-        "page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server is not supported"
+        "page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server \
+         is not supported"
     )]
     ByteSwapped(u16, &'static str),
     /// Anything else.

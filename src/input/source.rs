@@ -9,6 +9,7 @@ use super::codec::Codec;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// Where the bytes of a segment are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,11 @@ impl Source {
         match self {
             Source::Raw(path) | Source::Compressed(path, _) | Source::Streamed(path) => path,
         }
+    }
+
+    /// When the file was last written to, as far as that can be told.
+    pub fn modified(&self) -> Option<SystemTime> {
+        std::fs::metadata(self.path()).and_then(|metadata| metadata.modified()).ok()
     }
 
     /// Opens the segment and goes to byte `from` of it.

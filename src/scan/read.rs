@@ -86,7 +86,7 @@ fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {
 
 /// Whether a file at `lsn` was written to since the plan was made.
 fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
-    files_at(plan, lsn).any(|segment| modified(segment) != segment.modified)
+    files_at(plan, lsn).any(|segment| segment.source.modified() != segment.modified)
 }
 
 /// Whether a file at `lsn` was written to so shortly before the plan was made that a later
@@ -94,10 +94,6 @@ fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
 fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
     let age = |time: SystemTime| time.elapsed().unwrap_or_default();
     files_at(plan, lsn).any(|s| s.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK))
-}
-
-fn modified(segment: &Segment) -> Option<SystemTime> {
-    std::fs::metadata(segment.source.path()).and_then(|metadata| metadata.modified()).ok()
 }
 
 fn read_once<S: Select, O: Observe>(

@@ -288,7 +288,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
     ) -> Result<(Plan, Vec<Run<O>>), InputError> {
         let Some(scope) = self.scope else {
             let (file, reason) = self.not_wal.unwrap_or((path.clone(), NotWal::Empty));
-            let path = if path == PathBuf::from(&file) { path } else { path.join(file) };
+            let path = if path == file { path } else { path.join(file) };
             return Err(InputError::NotWal { path, reason });
         };
         let mut plan = Plan::new(scope.geometry);

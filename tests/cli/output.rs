@@ -71,7 +71,11 @@ fn a_place_that_cannot_be_written_is_told_in_one_line() {
     let missing = missing.to_str().expect("UTF-8");
     let ran = walstat(&[&CSV[..], &["-o", missing, &wal]].concat()).exits(3);
     one_line(&ran, &[missing, "No such file or directory"]);
-    assert!(!ran.stderr.contains(" at path "), "names a file that nobody asked for: {}", ran.stderr);
+    assert!(
+        !ran.stderr.contains(" at path "),
+        "names a file that nobody asked for: {}",
+        ran.stderr
+    );
 
     let directory_itself = directory.path().to_str().expect("UTF-8");
     let ran = walstat(&[&CSV[..], &["-o", directory_itself, &wal]].concat()).exits(3);

@@ -310,9 +310,6 @@ impl Twin<'_> {
                 let segment_end = up(end, self.disk.form.segment);
                 self.label(end, segment_end, Label::Switch);
                 at = segment_end;
-                if at >= range_end {
-                    return self.ends("switch", at);
-                }
             }
         }
     }
@@ -381,7 +378,7 @@ impl Twin<'_> {
             _ => "recycled",
         };
         let kind = match last {
-            _ if kind == "incomplete_record" || (kind == "partial_page" && in_record) => kind,
+            _ if kind == "incomplete_record" => kind,
             Some((true, 0, 0x40)) => "switch",
             Some((false, 0, 0x00)) => "shutdown",
             _ => kind,

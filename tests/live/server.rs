@@ -98,7 +98,8 @@ fn runs(command: &mut Command) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Says that a test did not run. Written past the test harness, which hides what passing tests print.
+/// Says that a test did not run. Written past the test harness, which hides what passing tests
+/// print.
 pub fn skip(what: &str, reason: &str) {
     let line = format!("SKIPPED live test with {what}: {reason}");
     assert!(

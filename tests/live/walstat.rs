@@ -51,7 +51,9 @@ pub struct Judged {
 /// Runs a command line of bash in `folder`, in which `walstat` is the program under test with
 /// record types as JSON, and `peak` holds its largest memory in kB afterwards.
 pub fn judge(folder: &Path, script: &str) -> Judged {
-    let own = "walstat() { /usr/bin/time -q -f %M -o \"$PEAK\" \"$WALSTAT\" --stats=record --format json \"$@\"; }";
+    let own = r#"walstat() {
+        /usr/bin/time -q -f %M -o "$PEAK" "$WALSTAT" --stats=record --format json "$@"
+    }"#;
     let mut command = Command::new("bash");
     command.args(["-c", &format!("{own}\n{script}")]).current_dir(folder).env("HOME", folder);
     command.env("WALSTAT", env!("CARGO_BIN_EXE_walstat")).env("PEAK", folder.join("peak"));

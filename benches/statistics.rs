@@ -1,0 +1,91 @@
+//! What each dimension of the statistics costs, and that one that was not asked for costs nothing.
+//!
+//! The dimensions asked for are a type, so the loop is compiled for them. [`Relations`] stands
+//! for any later one: it is added here, from outside, without touching the loop, and it looks at
+//! every block of every record. [`Absent`] stands for one that was not asked for: it has no
+//! size, and `RecordTable + absent` must take as long as `RecordTable`.
+
+mod common;
+
+use common::{Counted, Set, criterion, mixed, tiny};
+use criterion::{Criterion, Throughput};
+use std::collections::HashMap;
+use std::hint::black_box;
+use walstat::analyse::clock::Clock;
+use walstat::analyse::totals::RecordTable;
+use walstat::scan::record::{Observe, Record};
+use walstat::wal::block::RelFileLocator;
+use walstat::wal::crc::Crc32c;
+
+/// A dimension that was not asked for.
+#[derive(Default)]
+struct Absent;
+
+const _: () = assert!(size_of::<(RecordTable, Absent)>() == size_of::<RecordTable>());
+
+impl Observe for Absent {
+    #[inline(always)]
+    fn observe(&mut self, _: &Record<'_>) {}
+
+    fn merge(&mut self, _: Absent) {}
+}
+
+/// Block references by relation: as much work a record as a further dimension can be.
+#[derive(Default)]
+struct Relations(HashMap<RelFileLocator, u64>);
+
+impl Observe for Relations {
+    fn observe(&mut self, record: &Record<'_>) {
+        record.for_each_block(|block| *self.0.entry(block.relation).or_default() += 1);
+    }
+
+    fn merge(&mut self, later: Relations) {
+        later
+            .0
+            .into_iter()
+            .for_each(|(relation, count)| *self.0.entry(relation).or_default() += count);
+    }
+}
+
+/// What a table must add up to.
+trait Check {
+    fn counted(&self) -> Counted;
+}
+
+impl Check for RecordTable {
+    fn counted(&self) -> Counted {
+        let sum = self.sum(|_| true);
+        Counted { records: sum.count, bytes: sum.total_bytes }
+    }
+}
+
+impl<A: Check, B> Check for (A, B) {
+    fn counted(&self) -> Counted {
+        self.0.counted()
+    }
+}
+
+fn dimension<O: Observe + Check>(criterion: &mut Criterion, set: &Set, name: &str) {
+    let mut group = criterion.benchmark_group(format!("statistics/{}", set.name));
+    group.throughput(Throughput::Bytes(set.bytes()));
+    let crc = Some(Crc32c::detect());
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| {
+            let found: O = black_box(set).scan(crc).observer;
+            assert_eq!(found.counted(), set.expected);
+        });
+    });
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = criterion();
+    for set in [mixed(), tiny()] {
+        dimension::<RecordTable>(&mut criterion, &set, "records");
+        dimension::<(RecordTable, Absent)>(&mut criterion, &set, "records + absent");
+        dimension::<(RecordTable, Clock)>(&mut criterion, &set, "records + clock");
+        let name = "records + clock + relations";
+        dimension::<((RecordTable, Clock), Relations)>(&mut criterion, &set, name);
+    }
+    criterion.final_summary();
+}
