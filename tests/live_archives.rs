@@ -184,7 +184,10 @@ fn command_line_tools_and_pipes() {
     for tool in ["gzip -1", "lz4", "lz4 -BD", "zstd", "bzip2", "lzip -0"].into_iter().chain(xz) {
         shell(&home, &format!("{each} {tool} -c <$s >packed/${{s##*/}}; done"));
         same("walstat packed");
-        same("cat packed/* | walstat -");
+        // Everything but LZMA-alone may stand one behind the other.
+        if !tool.contains("lzma") {
+            same("cat packed/* | walstat -");
+        }
         same("tar -cf - packed | walstat -");
         same(&format!("tar -cf - segments | {tool} -c | walstat -"));
         let first = tool.split(' ').next().expect("a word");
@@ -304,6 +307,14 @@ fn pg_waldump(server: &Server, wal: &Path, range: &[&str]) -> String {
     String::from_utf8(output.expect("pg_waldump runs").stdout).expect("UTF-8")
 }
 
+fn catch_up(primary: &Cluster, standby: &Cluster) {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while standby.sql("SELECT pg_last_wal_replay_lsn()") != primary.insert_lsn() {
+        assert!(Instant::now() < patience, "the standby catches up");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_promotion_with_both_timelines_in_one_archive() {
     let Some(server) = server(&["pgbench", "pg_basebackup"]) else { return };
@@ -318,11 +329,7 @@ fn a_promotion_with_both_timelines_in_one_archive() {
     let begin = primary.insert_lsn();
     let mut standby = primary.standby();
     pgbench(&server, &primary, &["-n", "-c", "2", "-t", "300"]);
-    let patience = Instant::now() + Duration::from_secs(30);
-    while standby.sql("SELECT pg_last_wal_replay_lsn()") != primary.insert_lsn() {
-        assert!(Instant::now() < patience, "the standby catches up");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    catch_up(&primary, &standby);
     standby.promote();
     pgbench(&server, &standby, &["-n", "-c", "2", "-t", "200"]);
     pgbench(&server, &primary, &["-n", "-c", "2", "-t", "100"]);
@@ -413,29 +420,36 @@ const DAMAGES: [(&str, &str, &str); 6] = [
     ("of another release", "cp release/* $S", "other_release"),
 ];
 
+XX
+/// to the same cluster with segments of 2 MB, to PostgreSQL 14.
+fn lay_out(server: &Server, home: &Path, other: &Path) {
+    shell(home, "mkdir archive other resized release && cp data/pg_wal/0* archive");
+    shell(home, &format!("cp $(ls {}/0* | sed -n 5p) other", other.display()));
+    let resetwal = server.path("pg_resetwal").display().to_string();
+    shell(home, &format!("{resetwal} --wal-segsize=2 -D data && cp data/pg_wal/0* resized"));
+    let fixture = "tests/fixtures/mixed-9.5-14/wal.tar.zst";
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
+    let member = "pg14-mixed/00000001000000000000000A";
+    let unpack = format!("zstd -q -dc --long=27 {} | tar -xf - {member}", fixture.display());
+    judge(home, &format!("{unpack} && mv {member} release"));
+}
+
 #[test]
 fn damage_in_an_archive_of_200_segments_is_named() {
     let Some(server) = server(&["pgbench", "zstd"]) else { return };
     let mut cluster = start(&server, "");
     let mut other = start(&server, "");
     let home = cluster.home().to_owned();
-    pgbench(&server, &cluster, &["-q", "-i", "-s", "16"]);
+    pgbench(&server, &cluster, &["-q", "-i", "-s", "18"]);
     cluster.stop();
     pgbench(&server, &other, &["-q", "-i"]);
     other.stop();
-    shell(&home, "mkdir archive other resized release && cp data/pg_wal/0* archive");
-    shell(&home, &format!("cp $(ls {}/0* | sed -n 5p) other", other.wal().display()));
-    let resetwal = server.path("pg_resetwal").display().to_string();
-    shell(&home, &format!("{resetwal} --wal-segsize=2 -D data && cp data/pg_wal/0* resized"));
-    let fixture = "tests/fixtures/mixed-9.5-14/wal.tar.zst";
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
-    let member = "pg14-mixed/00000001000000000000000A";
-    let unpack = format!("zstd -q -dc --long=27 {} | tar -xf - {member}", fixture.display());
-    judge(&home, &format!("{unpack} && mv {member} release"));
-
+    let other = other.wal();
+    lay_out(&server, &home, &other);
     let whole = judge(&home, "walstat archive");
     let end = whole.report["range"]["end"].clone();
-    assert!(whole.report["input"]["segments"].as_u64() >= Some(200), "a large archive");
+    let segments = whole.report["input"]["segments"].as_u64().expect("a number");
+    assert!(segments >= 200, "{segments} segments are too few");
     whole.agrees_with(&home, "archive");
     let name = shell(&home, "ls archive | sed -n 100p");
     let number = u64::from_str_radix(&name[16..], 16).expect("a number");

@@ -1,6 +1,7 @@
 //! Counts and bytes by record type, in a dense table: no hashing, no allocation a record.
 
 use crate::scan::record::{Observe, Record};
+use crate::wal::block::{Images, Parts};
 use crate::wal::rmgr::RecordType;
 
 /// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
@@ -56,27 +57,22 @@ impl Totals {
 
     #[inline(always)]
     fn count_record(&mut self, record: &Record<'_>) {
-        let parts = &record.parts;
         self.count += 1;
         self.total_bytes += u64::from(record.header.total_bytes);
-        self.main_data_bytes += u64::from(parts.main_data_bytes);
-        self.block_data_bytes += u64::from(parts.block_data_bytes);
-        if parts.fpi_count > 0 {
-            self.count_images(record);
-        }
+        self.main_data_bytes += u64::from(record.parts.main_data_bytes);
+        self.block_data_bytes += u64::from(record.parts.block_data_bytes);
     }
 
     #[inline(always)]
-    fn count_images(&mut self, record: &Record<'_>) {
-        let parts = &record.parts;
+    fn count_images(&mut self, parts: &Parts, images: &Images) {
         self.fpi_bytes += u64::from(parts.fpi_bytes);
         self.fpi_count += u64::from(parts.fpi_count);
         self.fpi_records += 1;
-        self.fpi_check_count += u64::from(parts.fpi_check_count);
-        self.fpi_check_bytes += u64::from(parts.fpi_check_bytes);
-        self.raw_fpi_bytes += u64::from(parts.raw_fpi_bytes);
-        self.compressed_count += u64::from(parts.compressed_count);
-        self.compressed_hole_bytes += u64::from(parts.compressed_hole_bytes);
+        self.fpi_check_count += u64::from(images.check_count);
+        self.fpi_check_bytes += u64::from(images.check_bytes);
+        self.raw_fpi_bytes += u64::from(images.raw_bytes);
+        self.compressed_count += u64::from(images.compressed_count);
+        self.compressed_hole_bytes += u64::from(images.compressed_hole_bytes);
     }
 
     /// Adds `other`.
@@ -187,8 +183,13 @@ impl RecordTable {
 impl Observe for RecordTable {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        self.page_bytes = self.page_bytes.max(record.parts.page_bytes);
-        self.row(record.record_type()).count_record(record);
+        let row = self.row(record.record_type());
+        row.count_record(record);
+        if record.parts.fpi_count > 0 {
+            let images = record.images();
+            row.count_images(&record.parts, &images);
+            self.page_bytes = self.page_bytes.max(images.page_bytes);
+        }
     }
 
     fn merge(&mut self, later: RecordTable) {

@@ -1,13 +1,14 @@
 //! All runs of a scan put together: the books closed, the ending named, what is missing said.
 
 use super::books::{Books, Heading};
-use super::damage::Cause;
+use super::damage::{Cause, Gap};
 use super::ending::{self, Ending, EndingKind};
 use super::record::Observe;
 use super::run::Run;
 use crate::input::plan::Plan;
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
+use crate::wal::page::{LONG_HEADER_BYTES, PageFault};
 
 /// The result of a scan.
 #[derive(Debug)]
@@ -74,7 +75,10 @@ impl<O: Observe> Outcome<O> {
             self.ending = ending::name(&run, &plan.geometry);
         }
         if let Some(gap) = run.lead_gap.take() {
-            run.gap_is_damage(&gap, version);
+            match begins_in_switch(&run, &gap, plan) {
+                true => run.books.add(Heading::Switch, gap.counts.total()),
+                false => run.gap_is_damage(&gap, version),
+            }
         }
         if let Some(gap) = run.gap.take() {
             let cut_by_missing = gap.cause == Cause::Cut && gap.seen_at == run.end;
@@ -103,6 +107,19 @@ impl<O> Outcome<O> {
     fn ends_in_damage(&self, last: bool) -> bool {
         last && self.ending.kind == EndingKind::Damage
     }
+}
+
+/// Whether a range begins in the rest of a segment behind a switch: nothing but zero pages up
+/// to the first record of the next segment.
+fn begins_in_switch<O>(run: &Run<O>, gap: &Gap, plan: &Plan) -> bool {
+    let segment = u64::from(plan.geometry.segment_bytes);
+    let first = run.first.map_or(0, |first| first.lsn.0);
+    let zeros = gap.counts.get(Heading::Zero) + gap.counts.get(Heading::PageHeader);
+    gap.cause == Cause::Page(PageFault::Zero)
+        && !gap.start.0.is_multiple_of(segment)
+        && run.lead.books.total() == 0
+        && zeros == gap.counts.total()
+        && first % segment == LONG_HEADER_BYTES as u64
 }
 
 /// Segments that should lie between two stretches and do not.

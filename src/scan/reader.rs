@@ -265,35 +265,35 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     fn records(&mut self, page_lsn: Lsn, page: &[u8], mut offset: usize) {
         while let Some(next) = self.step(page_lsn, page, offset) {
             offset = next;
-            let known = self.run.gap.is_none() && self.run.previous.is_some();
+            let known = self.run.previous.filter(|_| self.run.gap.is_none());
             let in_range = page_lsn.0 + offset as u64 >= self.scope.start.0;
-            if known && in_range && self.scope.limit.is_none() {
-                offset = self.fast(page_lsn, page, offset);
+            if let Some(previous) = known
+                && in_range
+                && self.scope.limit.is_none()
+            {
+                offset = self.fast(page_lsn, page, offset, previous);
             }
         }
     }
 
-    /// Reads the usual records of a page from `offset` on, and says where it stopped.
-    fn fast(&mut self, page_lsn: Lsn, page: &[u8], offset: usize) -> usize {
+    /// Reads the usual records of a page from `offset` on, behind the one at `previous`, and says
+    /// where it stopped.
+    fn fast(&mut self, page_lsn: Lsn, page: &[u8], offset: usize, mut previous: Lsn) -> usize {
         let scope = self.scope;
         let version = scope.geometry.version;
         let in_range = usize::try_from(scope.end.0 - page_lsn.0).unwrap_or(usize::MAX);
         let page = page.get(..in_range).unwrap_or(page);
-        let checked = match scope.crc {
-            Some(crc) => offset + crc.verified(page.get(offset..).unwrap_or_default()),
-            None => page.len(),
-        };
-        let mut last = None;
-        let (mut position, mut padding, mut counted_end) = (offset, 0, None);
-        let mut previous = self.run.previous;
-        while position < checked {
-            let rest = page.get(position..).unwrap_or_default();
-            let Some(head) = rest.first_chunk::<RECORD_HEADER_BYTES>() else { break };
+        let records = page.get(offset..).unwrap_or_default();
+        let checked = scope.crc.map_or(records.len(), |crc| crc.verified(records));
+        let checked_end = page_lsn.0 + (offset + checked) as u64;
+        let mut rest = records.get(..checked).unwrap_or_default();
+        let (mut record_bytes, mut counted_end) = (0, Lsn(0));
+        while let Some(head) = rest.first_chunk::<RECORD_HEADER_BYTES>() {
             let header = RecordHeader::parse(head);
             let total = header.total_bytes as usize;
-            let lsn = Lsn(page_lsn.0 + position as u64);
+            let lsn = Lsn(checked_end - rest.len() as u64);
             // A record of 24 bytes is a switch.
-            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, previous).is_err() {
+            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, Some(previous)).is_err() {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };
@@ -302,29 +302,39 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             let record = Record { lsn, end, header, parts, version, head: bytes };
             if scope.select.accepts(&record) {
                 self.run.observer.observe(&record);
-                counted_end = Some(end);
+                counted_end = end;
             } else {
                 self.run.books.add(Heading::Filtered, total as u64);
             }
-            let padded = total.next_multiple_of(8);
-            padding += padded - total;
-            position += padded;
-            previous = Some(lsn);
-            last = Some((lsn, header));
+            record_bytes += total;
+            previous = lsn;
+            let Some(behind) = rest.get((total + 7) & !7..) else {
+                // The padding of the last one lies behind the range, or behind a cut file.
+                rest = &[];
+                break;
+            };
+            rest = behind;
         }
-        if let Some((lsn, header)) = last {
-            // The padding of the last one may lie behind the range, or behind a cut file.
-            let over = position.saturating_sub(page.len());
-            (position, padding) = (position - over, padding - over);
-            self.run.previous = previous;
-            self.run.first_in_range.get_or_insert(Lsn(page_lsn.0 + offset as u64));
-            let next = Lsn(page_lsn.0 + position as u64);
-            self.run.last = Some(Last { lsn, next, header });
-            self.run.ends_overwritten = false;
-            self.run.books.add(Heading::Padding, padding as u64);
-            self.run.counted_end = counted_end.map(Lsn::aligned).or(self.run.counted_end);
+        let read = checked - rest.len();
+        if read > 0 {
+            self.run.books.add(Heading::Padding, (read - record_bytes) as u64);
+            self.leave_fast(page_lsn, page, (offset, offset + read), previous);
+            if counted_end > Lsn(0) {
+                self.run.counted_end = Some(counted_end.aligned());
+            }
         }
-        position
+        offset + read
+    }
+
+    /// Takes note of where records were read, the last one at `last`.
+    fn leave_fast(&mut self, page_lsn: Lsn, page: &[u8], (from, to): (usize, usize), last: Lsn) {
+        let next = Lsn(page_lsn.0 + to as u64);
+        let at = page.get((last.0 - page_lsn.0) as usize..).unwrap_or_default();
+        let header = at.first_chunk().map(RecordHeader::parse);
+        self.run.last = header.map(|header| Last { lsn: last, next, header }).or(self.run.last);
+        self.run.previous = Some(last);
+        self.run.first_in_range.get_or_insert(Lsn(page_lsn.0 + from as u64));
+        self.run.ends_overwritten = false;
     }
 
     /// Deals with whatever is at `offset`: one record, or the reason why there is none. Gives

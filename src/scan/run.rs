@@ -309,6 +309,9 @@ impl<O: Observe> Run<O> {
         let Some(found) = gap else { return };
         let bytes = scope.clip(from.aligned(), end);
         self.books.add(Heading::Switch, bytes);
+        if end >= scope.end {
+            self.range_end = Some(scope.end);
+        }
         let mut left = bytes;
         for heading in [Heading::Zero, Heading::Stale, Heading::PageHeader] {
             left -= found.counts.take(heading, left);

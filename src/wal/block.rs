@@ -37,6 +37,18 @@ pub struct RelFileLocator {
     pub relfilenode: u32,
 }
 
+impl RelFileLocator {
+    #[inline(always)]
+    fn parse(bytes: &[u8; 12]) -> RelFileLocator {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
+        RelFileLocator {
+            tablespace: u32::from_le_bytes([a, b, c, d]),
+            database: u32::from_le_bytes([e, f, g, h]),
+            relfilenode: u32::from_le_bytes([i, j, k, l]),
+        }
+    }
+}
+
 /// A full page image as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
@@ -69,7 +81,7 @@ pub struct BlockRef {
     pub image: Option<Image>,
 }
 
-/// Sums over a record's parts, in bytes where not said otherwise.
+/// Sums over a record's parts, in bytes where not said otherwise: what every record is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Parts {
     /// Main data.
@@ -80,20 +92,59 @@ pub struct Parts {
     pub fpi_bytes: u32,
     /// How many images.
     pub fpi_count: u32,
-    /// How many of them are stored for consistency checking only.
-    pub fpi_check_count: u32,
+    /// Bytes before the payload, record header included.
+    pub head_bytes: u32,
+}
+
+/// More sums over the images of a record that has some, in bytes where not said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Images {
+    /// How many are stored for consistency checking only.
+    pub check_count: u32,
     /// Their bytes.
-    pub fpi_check_bytes: u32,
-    /// Stored bytes of the images that are not compressed.
-    pub raw_fpi_bytes: u32,
-    /// How many images are compressed.
+    pub check_bytes: u32,
+    /// Stored bytes of those that are not compressed.
+    pub raw_bytes: u32,
+    /// How many are compressed.
     pub compressed_count: u32,
-    /// Holes of the compressed images.
+    /// Holes of the compressed ones.
     pub compressed_hole_bytes: u32,
     /// The data page size, where an image tells it (neither hole nor compression); else 0.
     pub page_bytes: u32,
-    /// Bytes before the payload, record header included.
-    pub head_bytes: u32,
+}
+
+impl Images {
+    /// Walks over the block references once more, for their images. A call of its own: an image
+    /// is worth one, and the loop over all records keeps its registers.
+    #[inline(never)]
+    pub fn of(head: &[u8], total_bytes: u32, version: &Version) -> Images {
+        let mut images = Images::default();
+        // Whoever has a record has walked over it before: it cannot fail.
+        let walked = walk_any(head, total_bytes, version, |block| {
+            if let Some(image) = &block.image {
+                images.add(image, version);
+            }
+        });
+        debug_assert!(walked.is_ok());
+        images
+    }
+
+    fn add(&mut self, image: &Image, version: &Version) {
+        let bytes = u32::from(image.bytes);
+        if version.image_flags.is_compressed(image.info) {
+            self.compressed_count += 1;
+            self.compressed_hole_bytes += u32::from(image.hole_bytes);
+        } else {
+            self.raw_bytes += bytes;
+            if image.info & HAS_HOLE == 0 {
+                self.page_bytes = bytes;
+            }
+        }
+        if !version.image_flags.is_applied(image.info) {
+            self.check_count += 1;
+            self.check_bytes += bytes;
+        }
+    }
 }
 
 /// Why a record with a good checksum makes no sense.
@@ -145,51 +196,112 @@ impl<'a> Cursor<'a> {
 
 /// Walks over the parts of a record of `total_bytes`, of which `head` holds the first
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
+///
+/// Most records have one of two forms, which are looked at first, without a loop: short main
+/// data alone, or behind one block reference with a relation and without an image.
 #[inline(always)]
 pub fn walk(
     head: &[u8],
     total_bytes: u32,
     version: &Version,
+    visit: impl FnMut(&BlockRef),
+) -> Result<Parts, BodyFault> {
+    match usual(head, total_bytes) {
+        Some((parts, block)) => {
+            block.iter().for_each(visit);
+            Ok(parts)
+        }
+        None => walk_any(head, total_bytes, version, visit),
+    }
+}
+
+/// The parts of a record of a usual form, and its block reference.
+#[inline(always)]
+fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
+    let start: &[u8; RECORD_HEADER_BYTES + 2] = head.first_chunk()?;
+    let [.., id, next] = *start;
+    if id == ID_DATA_SHORT {
+        let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(next));
+        let parts = Parts { head_bytes, main_data_bytes, ..Parts::default() };
+        return (total_bytes == head_bytes + main_data_bytes).then_some((parts, None));
+    }
+    let start: &[u8; RECORD_HEADER_BYTES + 22] = head.first_chunk()?;
+    let (_, start_of_body) = start.split_at(RECORD_HEADER_BYTES);
+    let &[id, flags, low, high, ref relation @ .., a, b, c, d, ID_DATA_SHORT, length] =
+        start_of_body
+    else {
+        return None;
+    };
+    let data_bytes = u16::from_le_bytes([low, high]);
+    let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(length));
+    let is_sound = id <= MAX_BLOCK_ID
+        && flags & (HAS_IMAGE | SAME_REL) == 0
+        && (flags & HAS_DATA != 0) == (data_bytes > 0)
+        && total_bytes == head_bytes + u32::from(data_bytes) + main_data_bytes;
+    if !is_sound {
+        return None;
+    }
+    let block_data_bytes = u32::from(data_bytes);
+    let parts = Parts { head_bytes, main_data_bytes, block_data_bytes, ..Parts::default() };
+    let block = BlockRef {
+        id,
+        fork: flags & FORK_MASK,
+        will_init: flags & WILL_INIT != 0,
+        relation: RelFileLocator::parse(relation.first_chunk()?),
+        block: u32::from_le_bytes([a, b, c, d]),
+        data_bytes,
+        image: None,
+    };
+    Some((parts, Some(block)))
+}
+
+/// Walks over the parts of a record of any form. A call of its own, so that the loop over the
+/// usual records keeps its registers.
+#[inline(never)]
+fn walk_any(
+    head: &[u8],
+    total_bytes: u32,
+    version: &Version,
     mut visit: impl FnMut(&BlockRef),
 ) -> Result<Parts, BodyFault> {
-    let mut parts = Parts::default();
     let mut cursor = Cursor { rest: head.get(RECORD_HEADER_BYTES..).ok_or(BodyFault::Length)? };
     // What is left of the record: the rest of `head`, and what `head` does not hold.
     let beyond = (total_bytes as usize).checked_sub(head.len()).ok_or(BodyFault::Length)?;
-    let mut payload = 0usize;
+    let mut parts = Parts::default();
     let mut next_id = 0u8;
     let mut relation = None;
-    while cursor.rest.len() + beyond > payload {
+    while cursor.rest.len() + beyond > (parts.block_data_bytes + parts.fpi_bytes) as usize {
         let id = cursor.u8()?;
-        match id {
-            0..=MAX_BLOCK_ID => {
-                if id < next_id {
-                    return Err(BodyFault::Order(id));
-                }
-                next_id = id + 1;
-                let block = block_ref(&mut cursor, id, &mut relation, version, &mut parts)?;
-                payload += usize::from(block.data_bytes);
-                payload += block.image.map_or(0, |image| usize::from(image.bytes));
-                visit(&block);
+        if id <= MAX_BLOCK_ID {
+            if id < next_id {
+                return Err(BodyFault::Order(id));
             }
-            ID_DATA_SHORT => parts.main_data_bytes = u32::from(cursor.u8()?),
-            ID_DATA_LONG => parts.main_data_bytes = cursor.u32()?,
-            ID_ORIGIN => {
-                cursor.take::<2>()?;
+            next_id = id + 1;
+            let block = block_ref(&mut cursor, id, &mut relation, version)?;
+            parts.block_data_bytes += u32::from(block.data_bytes);
+            if let Some(image) = &block.image {
+                parts.fpi_count += 1;
+                parts.fpi_bytes += u32::from(image.bytes);
             }
-            ID_TOPLEVEL_XID if version.toplevel_xid => {
-                cursor.take::<4>()?;
-            }
-            _ => return Err(BodyFault::Id(id)),
-        }
-        if id >= ID_DATA_LONG {
+            visit(&block);
+        } else if id == ID_DATA_SHORT {
             // The main data header is the last one.
-            payload += parts.main_data_bytes as usize;
+            parts.main_data_bytes = u32::from(cursor.u8()?);
             break;
+        } else if id == ID_DATA_LONG {
+            parts.main_data_bytes = cursor.u32()?;
+            break;
+        } else if id == ID_ORIGIN {
+            cursor.take::<2>()?;
+        } else if id == ID_TOPLEVEL_XID && version.toplevel_xid {
+            cursor.take::<4>()?;
+        } else {
+            return Err(BodyFault::Id(id));
         }
     }
     let left = cursor.rest.len() + beyond;
-    if left != payload {
+    let blocks_payload = (parts.block_data_bytes + parts.fpi_bytes) as usize;
+    if left != blocks_payload + parts.main_data_bytes as usize {
         return Err(BodyFault::Length);
     }
     parts.head_bytes = total_bytes - left as u32;
@@ -202,26 +314,18 @@ fn block_ref(
     id: u8,
     relation: &mut Option<RelFileLocator>,
     version: &Version,
-    parts: &mut Parts,
 ) -> Result<BlockRef, BodyFault> {
     let &[flags, low, high] = cursor.take()?;
     let data_bytes = u16::from_le_bytes([low, high]);
     if (flags & HAS_DATA != 0) != (data_bytes > 0) {
         return Err(BodyFault::Data(id));
     }
-    parts.block_data_bytes += u32::from(data_bytes);
     let image = match flags & HAS_IMAGE {
         0 => None,
-        _ => Some(image_header(cursor, id, version, parts)?),
+        _ => Some(image_header(cursor, id, version)?),
     };
     if flags & SAME_REL == 0 {
-        let fields: &[u8; 12] = cursor.take()?;
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = *fields;
-        *relation = Some(RelFileLocator {
-            tablespace: u32::from_le_bytes([a, b, c, d]),
-            database: u32::from_le_bytes([e, f, g, h]),
-            relfilenode: u32::from_le_bytes([i, j, k, l]),
-        });
+        *relation = Some(RelFileLocator::parse(cursor.take()?));
     }
     Ok(BlockRef {
         id,
@@ -235,31 +339,15 @@ fn block_ref(
 }
 
 #[inline(always)]
-fn image_header(
-    cursor: &mut Cursor<'_>,
-    id: u8,
-    version: &Version,
-    parts: &mut Parts,
-) -> Result<Image, BodyFault> {
+fn image_header(cursor: &mut Cursor<'_>, id: u8, version: &Version) -> Result<Image, BodyFault> {
     let &[a, b, c, d, info] = cursor.take()?;
     let bytes = u16::from_le_bytes([a, b]);
     let hole_offset = u16::from_le_bytes([c, d]);
     let has_hole = info & HAS_HOLE != 0;
     let compressed = version.image_flags.is_compressed(info);
     let mut hole_bytes = 0;
-    parts.fpi_count += 1;
-    parts.fpi_bytes += u32::from(bytes);
-    if compressed {
-        if has_hole {
-            hole_bytes = u16::from_le_bytes(*cursor.take()?);
-        }
-        parts.compressed_count += 1;
-        parts.compressed_hole_bytes += u32::from(hole_bytes);
-    } else {
-        parts.raw_fpi_bytes += u32::from(bytes);
-        if !has_hole {
-            parts.page_bytes = u32::from(bytes);
-        }
+    if compressed && has_hole {
+        hole_bytes = u16::from_le_bytes(*cursor.take()?);
     }
     let hole_is_sound = if has_hole {
         hole_offset != 0 && (hole_bytes != 0 || !compressed)
@@ -269,10 +357,6 @@ fn image_header(
     if !hole_is_sound {
         return Err(BodyFault::Image(id));
     }
-    if !version.image_flags.is_applied(info) {
-        parts.fpi_check_count += 1;
-        parts.fpi_check_bytes += u32::from(bytes);
-    }
     Ok(Image { bytes, hole_offset, hole_bytes, info })
 }
 
@@ -280,17 +364,27 @@ fn image_header(
 mod tests {
     use super::*;
     use crate::wal::version::VERSIONS;
+    use proptest::prelude::*;
 
     const V15: &Version = &VERSIONS[7];
 
     /// A record: 24 bytes of header, then `head`, then `payload` bytes.
     fn walk_over(head: &[u8], payload: usize) -> Result<(Parts, Vec<BlockRef>), BodyFault> {
+        let (parts, _, blocks) = walk_with_images(head, payload)?;
+        Ok((parts, blocks))
+    }
+
+    fn walk_with_images(
+        head: &[u8],
+        payload: usize,
+    ) -> Result<(Parts, Images, Vec<BlockRef>), BodyFault> {
         let mut record = vec![0u8; RECORD_HEADER_BYTES];
         record.extend_from_slice(head);
         record.resize(record.len() + payload, 0xEE);
         let mut blocks = Vec::new();
         let parts = walk(&record, record.len() as u32, V15, |b| blocks.push(*b))?;
-        Ok((parts, blocks))
+        let images = Images::of(&record, record.len() as u32, V15);
+        Ok((parts, images, blocks))
     }
 
     const REL: [u8; 12] = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
@@ -315,11 +409,11 @@ mod tests {
         let mut head = block(0, 0x20, 7, &[], &REL);
         head.extend(block(2, 0x80 | 0x10 | 0x02, 0, &[100, 0, 50, 0, 0x03], &[]));
         head.extend([253, 1, 0, 252, 5, 0, 0, 0, 255, 4]);
-        let (parts, blocks) = walk_over(&head, 7 + 100 + 4).expect("well formed");
+        let (parts, images, blocks) = walk_with_images(&head, 7 + 100 + 4).expect("well formed");
         assert_eq!(parts.block_data_bytes, 7);
         assert_eq!(parts.main_data_bytes, 4);
-        assert_eq!((parts.fpi_bytes, parts.fpi_count, parts.fpi_check_count), (100, 1, 0));
-        assert_eq!(parts.raw_fpi_bytes, 100);
+        assert_eq!((parts.fpi_bytes, parts.fpi_count, images.check_count), (100, 1, 0));
+        assert_eq!(images.raw_bytes, 100);
         assert_eq!(parts.head_bytes as usize, 24 + head.len());
         assert_eq!((blocks[1].id, blocks[1].fork, blocks[1].block), (2, 2, 9));
         assert_eq!(blocks[1].relation, blocks[0].relation);
@@ -329,9 +423,10 @@ mod tests {
     #[test]
     fn a_compressed_image_carries_its_hole() {
         let image = [60, 0, 50, 0, 0x01 | 0x08, 0x40, 0x1F];
-        let (parts, blocks) = walk_over(&block(0, 0x10, 0, &image, &REL), 60).expect("lz4");
-        assert_eq!((parts.compressed_count, parts.compressed_hole_bytes), (1, 8000));
-        assert_eq!((parts.fpi_check_count, parts.fpi_check_bytes), (1, 60));
+        let head = block(0, 0x10, 0, &image, &REL);
+        let (_, images, blocks) = walk_with_images(&head, 60).expect("lz4");
+        assert_eq!((images.compressed_count, images.compressed_hole_bytes), (1, 8000));
+        assert_eq!((images.check_count, images.check_bytes), (1, 60));
         assert_eq!(blocks[0].image.map(|i| i.hole_bytes), Some(8000));
     }
 
@@ -354,5 +449,32 @@ mod tests {
         }
         let twice = [block(1, 0, 0, &[], &REL), block(1, 0, 0, &[], &REL)].concat();
         assert_eq!(walk_over(&twice, 0).map(|_| ()), Err(BodyFault::Order(1)));
+    }
+
+    proptest! {
+        /// Bytes like those of a usual record, right or wrong in any place.
+        #[test]
+        fn usual_forms_are_walked_over_as_any(
+            id in prop_oneof![9 => Just(0u8), 1 => any::<u8>()],
+            flags in prop_oneof![9 => Just(HAS_DATA), 1 => any::<u8>()],
+            data in 0u16..4,
+            last in prop_oneof![9 => Just(ID_DATA_SHORT), 1 => any::<u8>()],
+            main in 0u8..4,
+            with_block in any::<bool>(),
+            payload in 0usize..8,
+        ) {
+            let mut record = vec![0u8; RECORD_HEADER_BYTES];
+            if with_block {
+                record.extend(block(id, flags, data, &[], &REL));
+            }
+            record.extend([last, main]);
+            record.resize(record.len() + payload, 1);
+            let (mut seen, mut expected) = (Vec::new(), Vec::new());
+            let total = record.len() as u32;
+            let parts = walk(&record, total, V15, |block| seen.push(*block));
+            let slow = walk_any(&record, total, V15, |block| expected.push(*block));
+            prop_assert_eq!(parts, slow);
+            prop_assert_eq!(seen, expected);
+        }
     }
 }

@@ -33,8 +33,8 @@ impl RecordType {
     /// most releases leave it out of the type.
     #[inline(always)]
     pub fn of(rmgr: u8, info: u8, version: &Version) -> RecordType {
-        let folded = rmgr == TRANSACTION && version.folds_transactions;
-        RecordType { rmgr, slot: (info >> 4) & if folded { 7 } else { 15 } }
+        let folded = (rmgr == TRANSACTION) & version.folds_transactions;
+        RecordType { rmgr, slot: (info >> 4) & !(u8::from(folded) << 3) }
     }
 
     /// The slot as it stands in `xl_info`.

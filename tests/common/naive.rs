@@ -383,7 +383,7 @@ impl Twin<'_> {
             Some((false, 0, 0x00)) => "shutdown",
             _ => kind,
         };
-        self.ends(kind, at);
+        self.ends(kind, at.min(self.hi));
         self.label_rest(at);
     }
 
