@@ -37,7 +37,7 @@ fn pgbench(server: &Server, cluster: &Cluster, arguments: &[&str]) {
 }
 
 /// A load that goes on until it is dropped.
-fn load<'c>(cluster: &'c Cluster, seconds: u32) -> Background {
+fn load(cluster: &Cluster, seconds: u32) -> Background {
     let connection = cluster.connection().join(" ");
     background(cluster.home(), &format!("pgbench {connection} -n -c 2 -T {seconds} postgres"))
 }
@@ -199,7 +199,7 @@ fn command_line_tools_and_pipes() {
     // Brotli has no magic number: by its suffix alone.
     shell(&home, &format!("{each} brotli -1 -c $s >packed/${{s##*/}}.br; done"));
     same("walstat packed");
-    same("brotli -dc packed/*.br | walstat -");
+    same("for s in packed/*; do brotli -dc $s; done | walstat -");
     same("cat segments/* | walstat -");
     same("cat $(ls segments/* | shuf) | walstat -");
     same("tar -C segments -cf - $(ls segments | shuf) | walstat -");
@@ -420,8 +420,8 @@ const DAMAGES: [(&str, &str, &str); 6] = [
     ("of another release", "cp release/* $S", "other_release"),
 ];
 
-XX
-/// to the same cluster with segments of 2 MB, to PostgreSQL 14.
+/// The archive, and one segment each that belongs elsewhere: to the cluster whose WAL is in
+/// `other`, to the same cluster with segments of 2 MB, to PostgreSQL 14.
 fn lay_out(server: &Server, home: &Path, other: &Path) {
     shell(home, "mkdir archive other resized release && cp data/pg_wal/0* archive");
     shell(home, &format!("cp $(ls {}/0* | sed -n 5p) other", other.display()));
@@ -461,7 +461,7 @@ fn damage_in_an_archive_of_200_segments_is_named() {
         let ran = judge(&home, "walstat archive").exits(4);
         ran.has_problem(kind, &name);
         assert_eq!(ran.report["range"]["end"], end, "{what}: the rest is read");
-        let again = judge(&home, &format!("walstat -s {behind} archive")).exits(0).report;
+        let again = judge(&home, &format!("walstat -s {behind} archive")).report;
         assert_eq!(again["totals"], range["totals"], "{what}: a range behind it");
         shell(&home, &format!("rm -f archive/{name} && cp good archive/{name}"));
     }

@@ -268,7 +268,14 @@ fn record(input: &mut Input<'_>, previous: u64, version: &Version) -> Vec<u8> {
     let body = match kind >> 5 {
         // An XLOG_SWITCH.
         0 if info & 0xF0 == 0x40 => Vec::new(),
-        0 | 1 => content.to_vec(),
+        0 => content.to_vec(),
+        // Longer than the input: over pages, and over segments.
+        1 => {
+            let bytes = length * 64;
+            let mut body = [&[254][..], &(bytes as u32).to_le_bytes(), content].concat();
+            body.resize(5 + bytes, 0);
+            body
+        }
         2..=4 if content.len() < 256 => [&[255, content.len() as u8], content].concat(),
         _ => [&[254][..], &(content.len() as u32).to_le_bytes(), content].concat(),
     };

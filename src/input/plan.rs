@@ -9,7 +9,7 @@ use super::source::Source;
 use super::timeline::{Lineage, newest_complete};
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{Geometry, LongHeader};
-use crate::wal::segment::SegmentName;
+use crate::wal::segment::{SegmentName, number_of};
 use crate::wal::version::{Magic, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -203,10 +203,13 @@ fn place(candidate: &Candidate, geometry: &Geometry) -> Result<(u64, u32), Probl
                 Err(Problem::of_file("segment_name", &file, expected, file.clone()))
             }
         },
-        (None, Ok(page)) => {
-            let number = page.header.address.0 / u64::from(geometry.segment_bytes);
-            Ok((number, page.header.timeline))
-        }
+        (None, Ok(page)) => match number_of(page.header.address, geometry.segment_bytes) {
+            Some(number) => Ok((number, page.header.timeline)),
+            None => {
+                let found = format!("page address {}", page.header.address);
+                Err(Problem::of_file("page_address", &file, "an address with an end".into(), found))
+            }
+        },
         (None, Err(reason)) => {
             Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
         }
@@ -319,6 +322,11 @@ impl Plan {
         let (first, last) = self.bounds();
         let path = self.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
         self.segments.retain(|s| s.number * bytes < end.0 && (s.number + 1) * bytes > start.0);
+        self.problems.retain(|problem| {
+            let name = problem.segment.get(..24).and_then(SegmentName::parse);
+            let place = name.and_then(|name| name.start(self.geometry.segment_bytes));
+            place.is_none_or(|lsn| lsn < end && lsn.0 + bytes > start.0)
+        });
         if self.segments.is_empty() {
             return Err(InputError::Range { path, first, last });
         }

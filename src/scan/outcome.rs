@@ -47,7 +47,7 @@ pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outco
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
     let mut before: Option<Lsn> = None;
     for (index, run) in stretches.into_iter().enumerate() {
-        if let Some(end) = before.filter(|_| index <= live) {
+        if let Some(end) = before.filter(|&end| index <= live && end < run.start) {
             outcome.problems.push(missing(plan, end, run.start));
         }
         before = Some(run.end);

@@ -81,7 +81,7 @@ impl<'a, S: Select> Pages<'a, S> {
         let mut place = Place { segment, first: self.first_byte(segment), length, sha1 };
         reader.begin_segment(segment.timeline);
         let mut offset = from;
-        let mut switched = false;
+        let (mut switched, mut skipped) = (false, false);
         while offset < length {
             let filled = match self.fill(bytes, length - offset) {
                 Ok(filled) => filled,
@@ -101,6 +101,7 @@ impl<'a, S: Select> Pages<'a, S> {
                 let end = segment.raw_bytes.unwrap_or(length).min(length);
                 reader.skip(Lsn(place.first + offset), end.saturating_sub(offset));
                 offset = end.max(offset);
+                skipped = true;
                 break;
             }
             if filled < self.window.len() {
@@ -114,8 +115,10 @@ impl<'a, S: Select> Pages<'a, S> {
         if offset < length {
             reader.cut(Lsn(place.first + offset));
         }
-        if !switched || !bytes.is_file() {
+        if !skipped {
             check_end(&place, offset, bytes, reader);
+        } else if segment.raw_bytes.is_some_and(|bytes| bytes > length) {
+            reader.note(trailing_bytes(&place));
         }
         Flow::Next
     }
@@ -176,12 +179,7 @@ fn check_end<S: Select, O: Observe>(
     if offset == place.length {
         match bytes.fill(&mut [0; 1]) {
             Ok(0) => {}
-            Ok(_) => reader.note(Problem::of_file(
-                "trailing_bytes",
-                &file,
-                format!("{} bytes", place.length),
-                "more bytes than the segment's own header says".into(),
-            )),
+            Ok(_) => reader.note(trailing_bytes(place)),
             // A pg_receivewal file that is still being written has no end mark.
             Err(error) if place.segment.partial && is_cut(&error) => {}
             Err(error) => reader.note(Problem::of_file(
@@ -201,6 +199,13 @@ fn check_end<S: Select, O: Observe>(
             reader.note(Problem::of_file("archive_checksum", &file, expected, found));
         }
     }
+}
+
+fn trailing_bytes(place: &Place<'_>) -> Problem {
+    let file = crate::input::discover::file_name(place.segment.source.path());
+    let expected = format!("{} bytes", place.length);
+    let found = "more bytes than the segment's own header says".to_owned();
+    Problem::of_file("trailing_bytes", &file, expected, found)
 }
 
 fn is_cut(error: &io::Error) -> bool {

@@ -26,14 +26,22 @@ pub fn read<S: Select + Clone, O: Observe>(
     progress: &Progress,
 ) -> Result<(Plan, Outcome<O>), InputError> {
     let (start, _) = wanted.range;
-    let found = discover(paths)?;
-    let (plan, outcome) = if found.streams.is_empty() {
-        let plan = plan(found, wanted.timeline)?;
-        read_files(plan, wanted, threads, progress)?
-    } else {
-        let (plan, stretches) = streamed::scan(found, wanted, progress)?;
-        let outcome = conclude(&plan, stretches).ok_or_else(|| no_record(&plan, start))?;
-        (plan, outcome)
+    let mut tries = 0;
+    let (plan, outcome) = loop {
+        let found = discover(paths)?;
+        if !found.streams.is_empty() {
+            let (plan, stretches) = streamed::scan(found, wanted, progress)?;
+            let outcome = conclude(&plan, stretches).ok_or_else(|| no_record(&plan, start))?;
+            break (plan, outcome);
+        }
+        let mut plan = plan(found, wanted.timeline)?;
+        let result = read_files(&mut plan, wanted.clone(), threads, progress);
+        tries += 1;
+        // A server removes and renames segments while they are read: look again what there is.
+        let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
+        if sound || tries == TRIES_MAX || !has_lost_files(&plan) {
+            break (plan, result?);
+        }
     };
     if start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, start));
@@ -41,38 +49,49 @@ pub fn read<S: Select + Clone, O: Observe>(
     Ok((plan, outcome))
 }
 
+/// How often a directory is looked at whose files go away.
+const TRIES_MAX: u32 = 10;
+
+/// Whether a file of the plan is not there any more.
+fn has_lost_files(plan: &Plan) -> bool {
+    plan.segments.iter().any(|segment| segment.source.modified().is_none())
+}
+
 /// Reads files. If a server was writing there meanwhile, the place where it overtook the
 /// reading is the end.
 fn read_files<S: Select + Clone, O: Observe>(
-    mut plan: Plan,
+    plan: &mut Plan,
     mut wanted: Wanted<S>,
     threads: NonZeroUsize,
     progress: &Progress,
-) -> Result<(Plan, Outcome<O>), InputError> {
+) -> Result<Outcome<O>, InputError> {
     let (start, end) = wanted.range;
     plan.clip(start, end)?;
-    let mut outcome = read_once(&plan, wanted.clone(), threads, progress)?;
-    let Some(mut damage) = outcome.first_damage else { return Ok((plan, outcome)) };
-    if !is_being_written(&plan, damage) {
-        if !was_just_written(&plan, damage) {
-            return Ok((plan, outcome));
+    let mut outcome = read_once(plan, wanted.clone(), threads, progress)?;
+    let Some(mut damage) = outcome.first_damage else { return Ok(outcome) };
+    if has_lost_files(plan) {
+        return Ok(outcome);
+    }
+    if !is_being_written(plan, damage) {
+        if !was_just_written(plan, damage) {
+            return Ok(outcome);
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
-        outcome = read_once(&plan, wanted.clone(), threads, progress)?;
+        outcome = read_once(plan, wanted.clone(), threads, progress)?;
         match outcome.first_damage {
-            Some(again) if again == damage && !is_being_written(&plan, damage) => {
-                return Ok((plan, outcome));
+            Some(again) if again == damage && !is_being_written(plan, damage) => {
+                return Ok(outcome);
             }
             Some(again) => damage = again,
-            None => return Ok((plan, outcome)),
+            None => return Ok(outcome),
         }
     }
     wanted.range = (start, damage);
     plan.clip(start, damage)?;
-    let mut outcome = read_once(&plan, wanted, threads, progress)?;
+    let mut outcome = read_once(plan, wanted, threads, progress)?;
     outcome.ending.kind = EndingKind::IncompleteRecord;
-    Ok((plan, outcome))
+    Ok(outcome)
 }
 
 /// More than a tick of the clock that file systems take their times from.

@@ -15,6 +15,7 @@ use crate::input::stream::{Item, StreamSegment, for_each_item};
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::Geometry;
+use crate::wal::segment::number_of;
 use crate::wal::version::Magic;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -63,6 +64,8 @@ struct Collector<'a, S, O> {
     unread: Vec<String>,
     /// The segment that passed by last: one without name and first page follows it.
     last: Option<(u64, u32)>,
+    /// It had neither name nor first page: two of those in a row are no WAL any more.
+    last_was_bare: bool,
 }
 
 /// Reads everything that `found` holds, files and streams. Gives the plan as it turned out,
@@ -83,6 +86,7 @@ pub fn scan<S: Select + Clone, O: Observe>(
         not_wal: None,
         unread: Vec::new(),
         last: None,
+        last_was_bare: false,
     };
     collector.take_files(&mut found)?;
     let first = found.streams.first().cloned().unwrap_or_default();
@@ -183,6 +187,17 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
             }
             Err(_) => {}
         }
+        if item.name.is_none() && item.first_page.is_err() {
+            if self.last_was_bare {
+                let found = "more segments without a first page".to_owned();
+                let expected = "the end of the stream".to_owned();
+                self.problems.push(Problem::of_file("trailing_bytes", &item.file, expected, found));
+                return ControlFlow::Break(());
+            }
+            self.last_was_bare = true;
+        } else {
+            self.last_was_bare = false;
+        }
         match self.segment_of(&item, &scope.geometry) {
             Some(segment) => self.read(segment, item, scope),
             None => self.refuse(&item.file, item.first_page.err().unwrap_or(NotWal::MidSegment)),
@@ -217,7 +232,8 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         if start >= scope.end.0 || end <= scope.start.0 {
             return ControlFlow::Continue(());
         }
-        let follows = |passed: &Passed<O>| passed.run.end.0 == start && item.name.is_none();
+        let in_line = item.name.is_none() && item.first_page.is_ok();
+        let follows = |passed: &Passed<O>| passed.run.end.0 == start && in_line;
         let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
         let mut reader: Reader<_, O> = Reader::new(&scope, Lsn(start), Lsn(end));
         let mut pages = Pages::new(&scope, self.progress);
@@ -232,6 +248,10 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let done = flow == Flow::Done && scope.limit.is_some();
         match before.and_then(|key| self.passed.remove_entry(&key)) {
             Some((key, mut passed)) => {
+                // What was taken for this segment, having no first page of its own, was not it.
+                if let Some(other) = self.passed.remove(&(segment.number, segment.timeline)) {
+                    self.duplicate_bytes += other.run.input_bytes;
+                }
                 passed.segments.push(segment);
                 passed.run = passed.run.join(run, &scope);
                 self.passed.insert(key, passed);
@@ -263,7 +283,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let (number, timeline) = match (name, &item.first_page) {
             (Some(file), _) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
             (None, Ok(page)) => {
-                let number = page.header.address.0 / u64::from(geometry.segment_bytes);
+                let number = number_of(page.header.address, geometry.segment_bytes)?;
                 (number, page.header.timeline)
             }
             (None, Err(_)) => self.last.map(|(number, timeline)| (number + 1, timeline))?,

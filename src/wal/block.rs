@@ -305,6 +305,10 @@ fn walk_any(
         return Err(BodyFault::Length);
     }
     parts.head_bytes = total_bytes - left as u32;
+    // Ids 252 and 253 could repeat without end; no server writes that.
+    if parts.head_bytes as usize > HEAD_BYTES_MAX {
+        return Err(BodyFault::Length);
+    }
     Ok(parts)
 }
 

@@ -22,6 +22,14 @@ pub fn is_page_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && PAGE_BYTES.contains(&bytes)
 }
 
+/// The number of the segment in which `lsn` lies; `None` for the last one that 64 bits could
+/// address, so that the end of every segment has an LSN.
+pub fn number_of(lsn: Lsn, segment_bytes: u32) -> Option<u64> {
+    let bytes = u64::from(segment_bytes);
+    let number = lsn.0 / bytes;
+    (number + 1).checked_mul(bytes).map(|_| number)
+}
+
 /// The name of a segment file: timeline and the two halves of the segment number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SegmentName {
@@ -52,7 +60,9 @@ impl SegmentName {
     /// The segment number, or `None` if the name is impossible with this segment size.
     pub fn number(self, segment_bytes: u32) -> Option<u64> {
         let per_id = (1u64 << 32) / u64::from(segment_bytes);
-        (u64::from(self.seg) < per_id).then(|| u64::from(self.log) * per_id + u64::from(self.seg))
+        let number = u64::from(self.log) * per_id + u64::from(self.seg);
+        let start = number.checked_mul(u64::from(segment_bytes))?;
+        (u64::from(self.seg) < per_id).then(|| number_of(Lsn(start), segment_bytes)).flatten()
     }
 
     /// The LSN of the first byte of the file.
