@@ -13,6 +13,9 @@ const LENGTHS: [usize; 6] = [59, 128, 256, 1024, 4096, 8168];
 /// Bytes of all pieces together: they stay in the second-level cache.
 const TOTAL: usize = 512 << 10;
 
+/// The state behind all bytes.
+type Way<'a> = &'a dyn Fn(&[u8]) -> u32;
+
 /// The state is carried from piece to piece, as over the pieces of one long record.
 fn pieces(criterion: &mut Criterion) {
     let bytes: Vec<u8> = (0..TOTAL).map(|i| (i * 31 + i / 251) as u8).collect();
@@ -23,19 +26,20 @@ fn pieces(criterion: &mut Criterion) {
         let walstat = |bytes: &[u8]| {
             bytes.chunks_exact(length).fold(Crc32c::START, |state, piece| crc.update(state, piece))
         };
-        let crate_crc32c = |bytes: &[u8]| {
-            !bytes.chunks_exact(length).fold(0, |sum, piece| crc32c::crc32c_append(sum, piece))
-        };
+        let crate_crc32c =
+            |bytes: &[u8]| !bytes.chunks_exact(length).fold(0, crc32c::crc32c_append);
         let crate_crc_fast = |bytes: &[u8]| {
             let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
-            bytes.chunks_exact(length).for_each(|piece| digest.update(piece));
+            for piece in bytes.chunks_exact(length) {
+                digest.update(piece);
+            }
             !(digest.finalize() as u32)
         };
         let portable = |bytes: &[u8]| {
             let pieces = bytes.chunks_exact(length);
             pieces.fold(Crc32c::START, |state, piece| Crc32c::portable().update(state, piece))
         };
-        let ways: [(&str, &dyn Fn(&[u8]) -> u32); 4] = [
+        let ways: [(&str, Way<'_>); 4] = [
             ("walstat", &walstat),
             ("walstat portable", &portable),
             ("crc32c", &crate_crc32c),

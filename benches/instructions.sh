@@ -65,10 +65,13 @@ make_wal() {
     ln "$work"/mixed-more/00000001000000000000000[67] "$work/mixed-less"
 }
 
-# count DIRECTORY OPTION...: records in it.
+# count DIRECTORY: records in it.
 count() {
     "$walstat" "$1" --stats=record --format csv --threads 1 |
-        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "count") column = i } NR > 1 { sum += $column } END { print sum + 0 }'
+        awk -F, '
+            NR == 1 { for (i = 1; i <= NF; i++) if ($i == "count") column = i }
+            NR > 1 { sum += $column }
+            END { print sum + 0 }'
 }
 
 # collect DIRECTORY OPTION...: instructions of a whole run.
@@ -108,22 +111,23 @@ judge() {
 }
 
 make_wal
-tiny=$(measure tiny)
-tiny_unverified=$(measure tiny --no-verify-checksums)
-mixed=$(measure mixed)
-mixed_unverified=$(measure mixed --no-verify-checksums)
 names=(tiny tiny_unverified mixed mixed_unverified)
+declare -A found
+for kind in tiny mixed; do
+    found[$kind]=$(measure "$kind")
+    found[${kind}_unverified]=$(measure "$kind" --no-verify-checksums)
+done
 
 if $update; then
     {
         sed -n '/^#/p' "$figures"
-        for name in "${names[@]}"; do echo "$name = ${!name}"; done
+        for name in "${names[@]}"; do echo "$name = ${found[$name]}"; done
     } >"$work/figures"
     cp "$work/figures" "$figures"
 fi
 printf '%-18s %8s %8s\n' 'a record' found figure
 status=0
 for name in "${names[@]}"; do
-    judge "$name" "${!name}" || status=1
+    judge "$name" "${found[$name]}" || status=1
 done
 exit $status

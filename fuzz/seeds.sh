@@ -28,7 +28,7 @@ place() {
 
 # name, flags of shape.rs in octal, pages: control bytes, then pages as they are.
 shaped() {
-    printf "\\$(place "$1")\\003\\037\\$2\\000\\000\\377\\377\\000\\000\\000\\001\\144\\000\\000\\000"
+    printf "\\$(place "$1")\\003\\034\\$2\\000\\000\\377\\377\\000\\000\\000\\001\\144\\000\\000\\000"
     head -c $(($3 * 8192)) "$4"
 }
 
@@ -40,8 +40,8 @@ for sample in "$scratch"/*/; do
         number=$((number + 1))
         [ $number -le 3 ] || continue
         # 041: long headers made to fit, the place as the first page says.
-        shaped "$name" 041 6 "$file" > "inputs/segment/$name-$number"
-        shaped "$name" 041 6 "$file" > "inputs/program/$name-$number"
+        shaped "$name" 041 5 "$file" > "inputs/segment/$name-$number"
+        shaped "$name" 041 5 "$file" > "inputs/program/$name-$number"
         # 043: the bytes taken for the content of records.
         shaped "$name" 043 2 "$file" > "inputs/segment/$name-$number-records"
         shaped "$name" 043 2 "$file" > "inputs/program/$name-$number-records"

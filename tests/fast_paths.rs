@@ -175,8 +175,18 @@ fn releases() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["9.6", "13", "15", "19"])
 }
 
+/// Few cases: each is read many times over.
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 24,
+        max_shrink_iters: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn any_sound_wal_is_read_alike_on_every_way(

@@ -277,7 +277,12 @@ fn compare(disk: &Disk, directory: &Path, ask: &Ask) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 16,
+        max_shrink_iters: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_wal_is_read_as_the_twin_reads_it(case in case()) {

@@ -14,8 +14,8 @@ pub struct Verdict {
     pub best: usize,
     /// Bytes of all others, uncompressed.
     pub duplicate_bytes: u64,
-    /// Two copies contradict each other.
-    pub problem: Option<Problem>,
+    /// Copies that contradict each other, or are longer than a segment.
+    pub problems: Vec<Problem>,
 }
 
 /// How two copies relate.
@@ -30,19 +30,23 @@ enum Relation {
 
 /// Compares each copy with the best one before it. `start`: where the segment begins.
 pub fn compare(copies: &[Candidate], start: Lsn, geometry: &Geometry) -> Verdict {
-    let mut verdict = Verdict { best: 0, duplicate_bytes: 0, problem: None };
+    let mut verdict = Verdict { best: 0, duplicate_bytes: 0, problems: Vec::new() };
     let mut lengths = vec![0; copies.len()];
     for (index, copy) in copies.iter().enumerate().skip(1) {
         let Some(best) = copies.get(verdict.best) else { continue };
-        let (relation, ours, theirs) = relate(best, copy, start, geometry);
-        lengths[verdict.best] = ours;
-        lengths[index] = theirs;
+        let (relation, [ours, theirs]) = relate(best, copy, start, geometry);
+        lengths[verdict.best] = ours.length;
+        lengths[index] = theirs.length;
+        if theirs.goes_on {
+            let bytes = u64::from(geometry.segment_bytes);
+            verdict.problems.push(Problem::trailing_bytes(&file_name(&copy.path), bytes));
+        }
         match relation {
             Relation::Agree { better: true } => verdict.best = index,
             Relation::Agree { better: false } => {}
             Relation::Differ { offset } => {
                 let (expected, found) = (file_name(&best.path), file_name(&copy.path));
-                verdict.problem = Some(Problem {
+                verdict.problems.push(Problem {
                     lsn: Some(Lsn(start.0 + offset)),
                     ..Problem::of_file(
                         "duplicate_differs",
@@ -59,10 +63,24 @@ pub fn compare(copies: &[Candidate], start: Lsn, geometry: &Geometry) -> Verdict
     verdict
 }
 
-/// Reads two copies side by side. Gives how they relate and how long each is.
-fn relate(a: &Candidate, b: &Candidate, start: Lsn, geometry: &Geometry) -> (Relation, u64, u64) {
+/// What was read of a copy.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// Uncompressed bytes, not more than a segment has.
+    length: u64,
+    /// More bytes follow.
+    goes_on: bool,
+}
+
+/// Reads two copies side by side. Gives how they relate, and what there is of each.
+fn relate(
+    a: &Candidate,
+    b: &Candidate,
+    start: Lsn,
+    geometry: &Geometry,
+) -> (Relation, [Extent; 2]) {
     let page_bytes = geometry.page_bytes as usize;
-    let mut copies = [a, b].map(|copy| Copy::open(copy, page_bytes));
+    let mut copies = [a, b].map(|copy| Duplicate::open(copy, page_bytes));
     let mut relation = None;
     let mut offset = 0;
     while offset < u64::from(geometry.segment_bytes) {
@@ -74,10 +92,10 @@ fn relate(a: &Candidate, b: &Candidate, start: Lsn, geometry: &Geometry) -> (Rel
         if relation.is_none() && a.page() != b.page() {
             relation = Some(judge(a.page(), b.page(), Lsn(start.0 + offset), geometry));
         }
-        offset += geometry.page_bytes as u64;
+        offset += page_bytes as u64;
     }
-    let [a, b] = copies;
-    (relation.unwrap_or(Relation::Agree { better: false }), a.length, b.length)
+    let extents = copies.map(|mut copy| Extent { length: copy.length, goes_on: copy.next_page() });
+    (relation.unwrap_or(Relation::Agree { better: false }), extents)
 }
 
 /// Two pages of the same place that are not the same.
@@ -105,17 +123,17 @@ fn judge(a: &[u8], b: &[u8], lsn: Lsn, geometry: &Geometry) -> Relation {
 }
 
 /// A copy being read page by page; what cannot be read is its end.
-struct Copy {
+struct Duplicate {
     bytes: Option<Bytes<'static>>,
     buffer: Vec<u8>,
     filled: usize,
     length: u64,
 }
 
-impl Copy {
-    fn open(candidate: &Candidate, page_bytes: usize) -> Copy {
+impl Duplicate {
+    fn open(candidate: &Candidate, page_bytes: usize) -> Duplicate {
         let bytes = candidate.probe.source.open(0).ok();
-        Copy { bytes, buffer: vec![0; page_bytes], filled: 0, length: 0 }
+        Duplicate { bytes, buffer: vec![0; page_bytes], filled: 0, length: 0 }
     }
 
     fn next_page(&mut self) -> bool {

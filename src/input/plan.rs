@@ -291,7 +291,7 @@ impl Plan {
         if ours.len() > 1 {
             let verdict = duplicate::compare(&ours, start, &self.geometry);
             self.duplicate_bytes += verdict.duplicate_bytes;
-            self.problems.extend(verdict.problem);
+            self.problems.extend(verdict.problems);
             ours.swap(0, verdict.best);
         }
         if let (Some(timeline), Some(candidate)) = (best, ours.into_iter().next()) {
@@ -308,6 +308,13 @@ impl Plan {
                 source,
             });
         }
+    }
+
+    /// Whether this segment is read from a file of this timeline.
+    pub fn reads(&self, number: u64, timeline: u32) -> bool {
+        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
+        let segment = index.ok().and_then(|index| self.segments.get(index));
+        segment.is_some_and(|segment| segment.timeline == timeline)
     }
 
     /// The timelines of the segments, each once.

@@ -25,4 +25,10 @@ impl Problem {
     pub fn of_file(kind: &'static str, file: &str, expected: String, found: String) -> Problem {
         Problem { kind, segment: file.to_owned(), lsn: None, expected, found, skipped_bytes: 0 }
     }
+
+    /// More bytes in a file than the segment's own header says.
+    pub fn trailing_bytes(file: &str, segment_bytes: u64) -> Problem {
+        let found = "more bytes than the segment's own header says".to_owned();
+        Problem::of_file("trailing_bytes", file, format!("{segment_bytes} bytes"), found)
+    }
 }

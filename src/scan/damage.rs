@@ -77,6 +77,18 @@ impl Gap {
 }
 
 impl Cause {
+    /// Whether WAL that was stored too early ends like that: with the file, with zeros, with old
+    /// content, inside a record.
+    pub fn is_end(&self) -> bool {
+        matches!(
+            self,
+            Cause::Cut
+                | Cause::Continuation { .. }
+                | Cause::Page(PageFault::Zero | PageFault::Address { .. })
+                | Cause::Header(HeaderFault::Length { found: 0 })
+        )
+    }
+
     /// The kind of problem, as the contract names it.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use super::scope::Scope;
 use crate::input::plan::Segment;
 use crate::input::problem::Problem;
 use crate::input::source::Bytes;
+use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use sha1::{Digest, Sha1};
 use std::io;
@@ -22,6 +23,8 @@ pub struct Pages<'a, S> {
     scope: &'a Scope<S>,
     progress: &'a Progress,
     window: Vec<u8>,
+    /// CRC-32C of the bytes pushed, where they are to be compared with those of a copy.
+    content: Option<u32>,
 }
 
 /// A segment while it is read.
@@ -36,7 +39,17 @@ struct Place<'s> {
 impl<'a, S: Select> Pages<'a, S> {
     /// Brings pages of what `scope` describes.
     pub fn new(scope: &'a Scope<S>, progress: &'a Progress) -> Self {
-        Pages { scope, progress, window: Vec::new() }
+        Pages { scope, progress, window: Vec::new(), content: None }
+    }
+
+    /// Has the checksum of all bytes computed that are pushed from now on.
+    pub fn watch_content(&mut self) {
+        self.content = Some(Crc32c::START);
+    }
+
+    /// The checksum of all bytes pushed since [`Pages::watch_content`].
+    pub fn content(&self) -> Option<u32> {
+        self.content
     }
 
     /// Opens a segment and pushes its pages, from the range's start on.
@@ -91,6 +104,9 @@ impl<'a, S: Select> Pages<'a, S> {
             if let Some(sha1) = &mut place.sha1 {
                 sha1.update(window);
             }
+            if let Some(content) = &mut self.content {
+                *content = Crc32c::detect().update(*content, window);
+            }
             match push_window(window, Lsn(place.first + offset), self.scope, reader) {
                 Flow::Next => {}
                 Flow::SkipSegment => switched = true,
@@ -118,7 +134,8 @@ impl<'a, S: Select> Pages<'a, S> {
         if !skipped {
             check_end(&place, offset, bytes, reader);
         } else if segment.raw_bytes.is_some_and(|bytes| bytes > length) {
-            reader.note(trailing_bytes(&place));
+            let file = crate::input::discover::file_name(segment.source.path());
+            reader.note(Problem::trailing_bytes(&file, length));
         }
         Flow::Next
     }
@@ -179,7 +196,7 @@ fn check_end<S: Select, O: Observe>(
     if offset == place.length {
         match bytes.fill(&mut [0; 1]) {
             Ok(0) => {}
-            Ok(_) => reader.note(trailing_bytes(place)),
+            Ok(_) => reader.note(Problem::trailing_bytes(&file, place.length)),
             // A pg_receivewal file that is still being written has no end mark.
             Err(error) if place.segment.partial && is_cut(&error) => {}
             Err(error) => reader.note(Problem::of_file(
@@ -199,13 +216,6 @@ fn check_end<S: Select, O: Observe>(
             reader.note(Problem::of_file("archive_checksum", &file, expected, found));
         }
     }
-}
-
-fn trailing_bytes(place: &Place<'_>) -> Problem {
-    let file = crate::input::discover::file_name(place.segment.source.path());
-    let expected = format!("{} bytes", place.length);
-    let found = "more bytes than the segment's own header says".to_owned();
-    Problem::of_file("trailing_bytes", &file, expected, found)
 }
 
 fn is_cut(error: &io::Error) -> bool {

@@ -6,7 +6,7 @@ use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::Scope;
-use crate::input::discover::Found;
+use crate::input::discover::{Found, file_name};
 use crate::input::plan::{InputError, Plan, Segment, belongs};
 use crate::input::probe::{FirstPage, NotWal};
 use crate::input::problem::Problem;
@@ -48,6 +48,8 @@ impl<S> Wanted<S> {
 struct Passed<O> {
     segments: Vec<Segment>,
     run: Run<O>,
+    /// Checksum of all its bytes.
+    content: Option<u32>,
 }
 
 /// What passes by.
@@ -58,7 +60,8 @@ struct Collector<'a, S, O> {
     /// By number of the first segment and timeline.
     passed: BTreeMap<(u64, u32), Passed<O>>,
     problems: Vec<Problem>,
-    duplicate_bytes: u64,
+    /// Second copies of segments.
+    copies: Vec<Passed<O>>,
     not_wal: Option<(PathBuf, NotWal)>,
     /// Files passed over before it was known what they are part of.
     unread: Vec<String>,
@@ -82,7 +85,7 @@ pub fn scan<S: Select + Clone, O: Observe>(
         progress,
         passed: BTreeMap::new(),
         problems: Vec::new(),
-        duplicate_bytes: 0,
+        copies: Vec::new(),
         not_wal: None,
         unread: Vec::new(),
         last: None,
@@ -102,10 +105,20 @@ impl<O> Passed<O> {
         self.run.last.map(|last| last.next)
     }
 
+    /// The names of its segments' files.
+    fn files(&self) -> Vec<String> {
+        let paths = self.segments.iter().map(|segment| segment.source.path());
+        paths.map(|path| file_name(path)).collect()
+    }
+
     /// The problem if a second copy has other records, or damage.
     fn contradiction(&self, other: &Passed<O>) -> Option<Problem> {
-        let same = self.run.last == other.run.last && self.run.counted == other.run.counted;
-        let shorter = other.reach() < self.reach() && other.run.problems.is_empty();
+        let alike = self.run.last == other.run.last && self.run.counted == other.run.counted;
+        // Behind the end of the WAL, where a gap is open, copies may differ.
+        let open = self.run.gap.is_some() || other.run.gap.is_some();
+        let same = alike && (self.content == other.content || open);
+        let broken = other.run.gap.as_ref().is_some_and(|gap| !gap.cause.is_end());
+        let shorter = other.reach() < self.reach() && other.run.problems.is_empty() && !broken;
         if same || shorter {
             return None;
         }
@@ -133,7 +146,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
                 Bytes::Read(reader) => Box::new(reader),
             };
             let segment = StreamSegment {
-                file: crate::input::discover::file_name(&candidate.path),
+                file: file_name(&candidate.path),
                 name: candidate.name,
                 first_page: candidate.probe.first_page,
                 bytes: &mut reader,
@@ -237,6 +250,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
         let mut reader: Reader<_, O> = Reader::new(&scope, Lsn(start), Lsn(end));
         let mut pages = Pages::new(&scope, self.progress);
+        pages.watch_content();
         let from = pages.first_page_in_range(&segment);
         let mut bytes = Bytes::Read(Box::new(item.bytes));
         let flow = match bytes.skip(from) {
@@ -249,32 +263,33 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         match before.and_then(|key| self.passed.remove_entry(&key)) {
             Some((key, mut passed)) => {
                 // What was taken for this segment, having no first page of its own, was not it.
-                if let Some(other) = self.passed.remove(&(segment.number, segment.timeline)) {
-                    self.duplicate_bytes += other.run.input_bytes;
-                }
+                self.copies.extend(self.passed.remove(&(segment.number, segment.timeline)));
                 passed.segments.push(segment);
                 passed.run = passed.run.join(run, &scope);
                 self.passed.insert(key, passed);
             }
-            None => self.keep(segment, run),
+            None => self.keep(Passed { segments: vec![segment], run, content: pages.content() }),
         }
         if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Keeps a run; of two copies of a segment the one that reaches further.
-    fn keep(&mut self, segment: Segment, run: Run<O>) {
-        let key = (segment.number, segment.timeline);
-        let mut passed = Passed { segments: vec![segment], run };
-        if let Some(other) = self.passed.remove(&key) {
-            let (kept, dropped) = match passed.reach() > other.reach() {
-                true => (passed, other),
-                false => (other, passed),
-            };
-            self.duplicate_bytes += dropped.run.input_bytes;
-            self.problems.extend(kept.contradiction(&dropped));
-            passed = kept;
-        }
-        self.passed.insert(key, passed);
+    fn keep(&mut self, passed: Passed<O>) {
+        let Some(first) = passed.segments.first() else { return };
+        let key = (first.number, first.timeline);
+        let kept = match self.passed.remove(&key) {
+            None => passed,
+            Some(other) => {
+                let (kept, dropped) = match passed.reach() > other.reach() {
+                    true => (passed, other),
+                    false => (other, passed),
+                };
+                self.problems.extend(kept.contradiction(&dropped));
+                self.copies.push(dropped);
+                kept
+            }
+        };
+        self.passed.insert(key, kept);
     }
 
     /// What the name says of a segment in a stream, or else its first page, or its place.
@@ -315,7 +330,6 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let present = self.passed.keys().map(|(_, timeline)| *timeline).collect();
         let lineage = plan.follow(timeline, present, found)?;
         plan.problems = self.problems;
-        plan.duplicate_bytes = self.duplicate_bytes;
         plan.other_files = found.others.iter().cloned().chain(self.unread).collect();
         let mut by_number: BTreeMap<u64, BTreeMap<u32, Passed<O>>> = BTreeMap::new();
         for ((number, timeline), passed) in self.passed {
@@ -326,17 +340,19 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
             let start = files.values().next().map_or(Lsn(0), |passed| passed.run.start);
             let best = lineage.files_for(start).find(|wanted| files.contains_key(wanted));
             let best = best.and_then(|timeline| files.remove(&timeline));
-            plan.other_files.extend(
-                files
-                    .into_values()
-                    .flat_map(|p| p.segments)
-                    .map(|s| crate::input::discover::file_name(s.source.path())),
-            );
-            let Some(Passed { segments, run }) = best else { continue };
+            plan.other_files.extend(files.into_values().flat_map(|passed| passed.files()));
+            let Some(Passed { segments, run, .. }) = best else { continue };
             plan.segments.extend(segments);
             match stretches.pop_if(|before| before.end == run.start) {
                 Some(before) => stretches.push(before.join(run, &scope)),
                 None => stretches.push(run),
+            }
+        }
+        for copy in self.copies {
+            let read = copy.segments.iter().any(|s| plan.reads(s.number, s.timeline));
+            match read {
+                true => plan.duplicate_bytes += copy.run.input_bytes,
+                false => plan.other_files.extend(copy.files()),
             }
         }
         plan.timelines = plan.timelines_read();

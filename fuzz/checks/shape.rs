@@ -2,7 +2,6 @@
 //! is reached: a few control bytes say which release and sizes, whether page headers are made to
 //! fit, whether the content becomes records with links and checksums, and what is spoiled
 //! afterwards. Not for judging what a reader makes of them.
-#![allow(dead_code, reason = "each target is a program of its own and uses a part of this")]
 
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
