@@ -2,7 +2,7 @@
 //! run gives. Segments have a few pages only, so that a short input crosses many borders. Not for
 //! files, names and archives: those are the targets `program` and `archive`.
 
-use super::shape::Shape;
+use super::shape::{SEGMENTS, Shape};
 use std::path::PathBuf;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
@@ -33,6 +33,11 @@ impl Select for Even {
 /// Fails if the bytes show something wrong.
 pub fn run(data: &[u8]) {
     let shape = Shape::of(data, None);
+    let size = u64::from(shape.geometry.segment_bytes);
+    if shape.first.checked_add(SEGMENTS as u64).and_then(|end| end.checked_mul(size)).is_none() {
+        // No plan has segments there.
+        return;
+    }
     let (start, end) = shape.range;
     let scope = Scope {
         geometry: shape.geometry,

@@ -10,7 +10,7 @@ use walstat::wal::record::{CRC_OFFSET, RECORD_HEADER_BYTES};
 use walstat::wal::version::{VERSIONS, Version};
 
 /// Most segments of a shape.
-const SEGMENTS: usize = 3;
+pub const SEGMENTS: usize = 3;
 const SYSTEM_IDENTIFIER: u64 = 7_000_000_000_000_000_001;
 
 /// Bits of the flags.

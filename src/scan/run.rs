@@ -226,7 +226,13 @@ impl<O: Observe> Run<O> {
             return self;
         }
         if let Some(open) = self.open.take() {
+            let lead = next.lead.books.total();
             self.go_on(open, &mut next, scope);
+            if scope.limit.is_some() && self.range_end.is_some() {
+                // The record was the last one wanted: of the next run only its rest was read.
+                self.input_bytes += lead;
+                return self;
+            }
         }
         if self.first.is_none() && self.gap.is_none() && next.lead_goes_on(&self.lead) {
             let lead = std::mem::take(&mut next.lead);
@@ -264,16 +270,22 @@ impl<O: Observe> Run<O> {
         self.target().merge(books);
     }
 
-    /// The gap that this run begins with, before any record.
-    fn gap_at_start(&self) -> Option<&Gap> {
+    /// The gap before any record.
+    fn gap_before_first(&self) -> Option<&Gap> {
         let gap = if self.first.is_some() { &self.lead_gap } else { &self.gap };
         gap.as_ref()
+    }
+
+    /// The gap that this run begins with: its first page is none.
+    fn gap_at_start(&self) -> Option<&Gap> {
+        self.gap_before_first().filter(|gap| gap.start == self.start)
     }
 
     /// Follows the record that goes on behind this run through the lead of the next.
     fn go_on<S: Select>(&mut self, mut open: Pending, next: &mut Run<O>, scope: &Scope<S>) {
         let expected = open.left();
-        if next.lead.announced == Some(expected) {
+        let followed = next.lead.announced == Some(expected);
+        if followed {
             let lead = std::mem::take(&mut next.lead);
             open.append(scope, &lead);
             if open.left() == 0 {
@@ -285,10 +297,11 @@ impl<O: Observe> Run<O> {
             }
             next.lead.overwritten = lead.overwritten;
         }
-        let gap = next.gap_at_start();
+        // A gap behind a page that continues something else has no part in this.
+        let gap = if followed { next.gap_before_first() } else { next.gap_at_start() };
         if next.lead.overwritten {
             self.drop_record(scope, &mut open, Heading::Overwritten);
-        } else if next.range_end.is_some() && next.first.is_none() && gap.is_none() {
+        } else if followed && next.range_end.is_some() && next.first.is_none() && gap.is_none() {
             self.drop_record(scope, &mut open, Heading::Incomplete);
         } else if let Some(gap) = gap {
             self.fail_record(&mut open, gap.seen_at, gap.cause.clone());
@@ -330,6 +343,10 @@ impl<O: Observe> Run<O> {
             (Some(ours), Some(theirs)) => ours.counts.merge(&theirs.counts),
             (ours @ None, theirs) => *ours = theirs,
             (Some(_), None) => {}
+        }
+        if self.gap.is_some() {
+            // As in one run: what follows a gap need not link to what lies before it.
+            self.previous = None;
         }
         let Some(first) = next.first else { return };
         let whole = self.gap.is_none();

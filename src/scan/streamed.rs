@@ -2,7 +2,7 @@
 //! by, and which runs belong together is decided when all have passed.
 
 use super::pages::{Pages, Progress};
-use super::reader::{Flow, Reader};
+use super::reader::Reader;
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::Scope;
@@ -248,29 +248,41 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let in_line = item.name.is_none() && item.first_page.is_ok();
         let follows = |passed: &Passed<O>| passed.run.end.0 == start && in_line;
         let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
-        let mut reader: Reader<_, O> = Reader::new(&scope, Lsn(start), Lsn(end));
-        let mut pages = Pages::new(&scope, self.progress);
+        let part = Scope { limit: self.limit_left(&scope), ..scope.clone() };
+        let mut reader: Reader<_, O> = Reader::new(&part, Lsn(start), Lsn(end));
+        let mut pages = Pages::new(&part, self.progress);
         pages.watch_content();
         let from = pages.first_page_in_range(&segment);
         let mut bytes = Bytes::Read(Box::new(item.bytes));
-        let flow = match bytes.skip(from) {
-            Ok(_) => pages.push_bytes(&segment, from, &mut bytes, &mut reader),
-            Err(_) => Flow::Next,
-        };
+        if bytes.skip(from).is_ok() {
+            pages.push_bytes(&segment, from, &mut bytes, &mut reader);
+        }
         let mut run = reader.finish();
         run.observer.shrink();
-        let done = flow == Flow::Done && scope.limit.is_some();
+        let mut done = run.range_end.is_some();
         match before.and_then(|key| self.passed.remove_entry(&key)) {
             Some((key, mut passed)) => {
                 // What was taken for this segment, having no first page of its own, was not it.
                 self.copies.extend(self.passed.remove(&(segment.number, segment.timeline)));
                 passed.segments.push(segment);
                 passed.run = passed.run.join(run, &scope);
+                done = passed.run.range_end.is_some();
                 self.passed.insert(key, passed);
             }
             None => self.keep(Passed { segments: vec![segment], run, content: pages.content() }),
         }
-        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        match done && scope.limit.is_some() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// How many records the next segment may still count: what all before it have left, a
+    /// record that goes on into it included.
+    fn limit_left(&self, scope: &Scope<S>) -> Option<u64> {
+        let runs = || self.passed.values().map(|passed| &passed.run);
+        let counted: u64 = runs().map(|run| run.counted + u64::from(run.open.is_some())).sum();
+        scope.limit.map(|limit| limit.saturating_sub(counted).max(1))
     }
 
     /// Keeps a run; of two copies of a segment the one that reaches further.
