@@ -12,6 +12,7 @@ use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
 use walstat::input::discover::Found;
 use walstat::input::plan::Plan;
+use walstat::input::probe::first_page;
 use walstat::render::table::Show;
 use walstat::render::{csv, json, pg_waldump, screen, table};
 use walstat::report::arrange::{Sort, Top, arrange};
@@ -47,16 +48,35 @@ pub fn run(data: &[u8]) {
         for (plan, outcome) in from_files.iter().chain(&from_stream) {
             report(plan, outcome, &shape);
         }
-        // A stream has no names: what it holds is told by its first pages alone.
-        let whole = shape.segments.iter().all(Option::is_some);
         if let (true, Some((_, files)), Some((_, stream))) =
-            (whole && shape.files, &from_files, &from_stream)
+            (!is_raw(data) && is_told_by_pages(&shape), &from_files, &from_stream)
         {
             let sum = |outcome: &Outcome<(RecordTable, Clock)>| outcome.observer.0.sum(|_| true);
             assert_eq!(sum(files), sum(stream), "{:?} {:?}", files.problems, stream.problems);
         }
         files.iter().chain([&stream]).for_each(|path| fs::remove_file(path).expect("removed"));
     });
+}
+
+/// Whether the bytes are also taken as they are.
+fn is_raw(data: &[u8]) -> bool {
+    data.first() == Some(&u8::MAX)
+}
+
+/// Whether a stream, which has no names, says as much as files do: no segment is missing and each
+/// begins with the page that belongs there.
+fn is_told_by_pages(shape: &Shape) -> bool {
+    let size = u64::from(SEGMENT_BYTES);
+    let own = |(number, bytes): (u64, &Option<Vec<u8>>)| {
+        let page = bytes.as_deref().and_then(|bytes| first_page(bytes).ok());
+        page.is_some_and(|page| {
+            Some(page.header.address.0) == number.checked_mul(size)
+                && page.header.timeline == shape.timeline
+                && page.header.magic == shape.geometry.version.magic
+                && page.long == shape.geometry.long_header()
+        })
+    };
+    (shape.first..).zip(&shape.segments).all(own)
 }
 
 /// Writes the segments as files, and the same as a stream; bytes that are no shape at all too.
@@ -70,7 +90,7 @@ fn write(directory: &Path, data: &[u8], shape: &Shape) -> Vec<PathBuf> {
         files.push(write_file(&directory.join(name), bytes));
         stream.extend_from_slice(bytes);
     }
-    if data.first() == Some(&u8::MAX) {
+    if is_raw(data) {
         let name = SegmentName::new(shape.timeline, shape.first ^ 1, SEGMENT_BYTES).to_string();
         files.push(write_file(&directory.join(name), data));
         stream = data.to_vec();

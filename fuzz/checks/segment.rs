@@ -9,6 +9,7 @@ use walstat::analyse::totals::RecordTable;
 use walstat::input::plan::{Plan, Segment};
 use walstat::input::source::{Bytes, Source};
 use walstat::scan::books::Heading;
+use walstat::scan::ending::EndingKind;
 use walstat::scan::outcome::{Outcome, conclude};
 use walstat::scan::pages::{Pages, Progress};
 use walstat::scan::reader::{Flow, Reader};
@@ -57,7 +58,9 @@ pub fn run(data: &[u8]) {
     if let Some(whole) = &whole {
         check(&shape, whole);
     }
-    if scope.limit.is_some() {
+    if scope.limit.is_some() || (end < Lsn::MAX && !whole.as_ref().is_some_and(is_sound)) {
+        // A limit makes one run of it. And one run reads on behind the end of the range while a
+        // gap is open, to tell damage from the end; a run that begins in the gap cannot know.
         return;
     }
     // A bit for each border between two segments: there a run ends.
@@ -125,6 +128,10 @@ fn read_run(task: &[Segment], shape: &Shape, scope: &Scope<Even>) -> Run<Statist
         }
     }
     reader.finish()
+}
+
+fn is_sound(outcome: &Outcome<Statistics>) -> bool {
+    outcome.problems.is_empty() && outcome.ending.kind == EndingKind::Complete
 }
 
 /// Every byte that was read stands under one heading or in a counted record.

@@ -22,7 +22,6 @@ mod flag {
     pub const FILTER: u8 = 0x10;
     pub const PLACE_AS_SAID: u8 = 0x20;
     pub const LIMIT: u8 = 0x40;
-    pub const FILES: u8 = 0x80;
 }
 
 /// Reads forward through the fuzzer's bytes; behind their end there are zeros.
@@ -69,8 +68,6 @@ pub struct Shape {
     pub filter: bool,
     /// Stop after that many records.
     pub limit: Option<u64>,
-    /// To be read as files, where that makes a difference.
-    pub files: bool,
 }
 
 impl Shape {
@@ -111,7 +108,6 @@ impl Shape {
             range,
             filter: flags & flag::FILTER != 0,
             limit: (flags & flag::LIMIT != 0).then_some(u64::from(limit) + 1),
-            files: flags & flag::FILES != 0,
         }
     }
 }
