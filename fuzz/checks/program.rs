@@ -147,6 +147,7 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
         };
         let mut report = build(vec!["stream".into()], plan, outcome, &request);
         check(&report);
+        assert!(shape.limit.is_none_or(|limit| report.totals.count <= limit), "over the limit");
         let text = written(|out| json::render(&report, out));
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value["books"]["unaccounted_bytes"], 0, "{}", value["books"]);
