@@ -11,7 +11,7 @@ use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// A run is about that long, so that a thread is done with many of them.
@@ -19,25 +19,24 @@ const RUN_BYTES: u64 = 64 << 20;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads. One result per
 /// stretch of segments without a missing one between.
-pub fn scan<S: Select, O: Observe>(
+pub fn scan<S: Select + Clone, O: Observe>(
     segments: &[Segment],
     scope: &Scope<S>,
     threads: NonZeroUsize,
     progress: &Progress,
 ) -> Vec<Run<O>> {
     let runs = divide(segments, scope, threads.get());
+    if let Some(limit) = scope.limit {
+        return scan_limited(segments, &runs, scope, limit, progress);
+    }
     let joiner = Joiner::new(scope);
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
     let work = || {
         let mut pages = Pages::new(scope, progress);
-        while !stop.load(Ordering::Relaxed) {
+        loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = runs.get(index) else { break };
             let run = read_run(segments, task, scope, &mut pages);
-            if scope.limit.is_some() && run.range_end.is_some() {
-                stop.store(true, Ordering::Relaxed);
-            }
             joiner.add(index, task.begins_stretch, run);
         }
     };
@@ -49,6 +48,28 @@ pub fn scan<S: Select, O: Observe>(
         work();
     });
     joiner.into_stretches()
+}
+
+/// Reads stretch after stretch, each as one run, until `limit` records were counted.
+fn scan_limited<S: Select + Clone, O: Observe>(
+    segments: &[Segment],
+    stretches: &[Task],
+    scope: &Scope<S>,
+    limit: u64,
+    progress: &Progress,
+) -> Vec<Run<O>> {
+    let mut runs: Vec<Run<O>> = Vec::new();
+    let mut left = limit;
+    for task in stretches {
+        let part = Scope { limit: Some(left), ..scope.clone() };
+        let run = read_run(segments, task, &part, &mut Pages::new(&part, progress));
+        left = left.saturating_sub(run.counted);
+        runs.push(run);
+        if left == 0 {
+            break;
+        }
+    }
+    runs
 }
 
 /// A run of segments, as indexes.

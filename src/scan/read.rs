@@ -115,7 +115,7 @@ fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
     files_at(plan, lsn).any(|s| s.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK))
 }
 
-fn read_once<S: Select, O: Observe>(
+fn read_once<S: Select + Clone, O: Observe>(
     plan: &Plan,
     wanted: Wanted<S>,
     threads: NonZeroUsize,

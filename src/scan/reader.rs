@@ -46,6 +46,8 @@ pub struct Reader<'s, S, O> {
     timeline: u32,
     timeline_most: u32,
     switched: bool,
+    /// No record was begun in the segment yet.
+    begins: bool,
 }
 
 impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
@@ -60,6 +62,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             timeline: 0,
             timeline_most: u32::MAX,
             switched: false,
+            begins: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     pub fn begin_segment(&mut self, timeline_most: u32) {
         self.timeline_most = timeline_most;
         self.switched = false;
+        self.begins = true;
     }
 
     /// Takes the page at `lsn`: a whole one, or what there is of it at the end of a file.
@@ -354,6 +358,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return None;
         };
         let total_bytes = u32::from_le_bytes(*length);
+        if std::mem::take(&mut self.begins) {
+            self.run.begin_segment();
+        }
         if let Err(cause) = self.scope.check_header(lsn, rest, total_bytes, self.run.previous) {
             self.fail(lsn, lsn, cause, None);
             self.book_rest(lsn, rest);

@@ -52,6 +52,8 @@ pub struct Run<O> {
     pub last: Option<Last>,
     /// The record before the next one, where their link can be checked.
     pub previous: Option<Lsn>,
+    /// The record that the first one of a segment should link to.
+    pub link: Option<Last>,
     /// A record that goes on behind the run.
     pub open: Option<Pending>,
     /// A gap that is still open.
@@ -87,6 +89,7 @@ impl<O: Observe> Run<O> {
             first: None,
             last: None,
             previous: None,
+            link: None,
             open: None,
             gap: None,
             books: Books::default(),
@@ -119,8 +122,14 @@ impl<O: Observe> Run<O> {
     /// `inside`: its bytes in the range.
     pub fn accept<S: Select>(&mut self, scope: &Scope<S>, record: &Record<'_>, inside: u64) {
         let (lsn, header) = (record.lsn, record.header);
+        let first = First { lsn, previous: header.previous };
+        if let Some(last) = self.link.take()
+            && last.lsn != first.previous
+        {
+            self.problems.push(broken_link(first, last, scope.geometry.version));
+        }
         self.close_gap(scope.geometry.version);
-        self.first.get_or_insert(First { lsn, previous: header.previous });
+        self.first.get_or_insert(first);
         self.previous = Some(lsn);
         self.ends_overwritten = false;
         let mut next = record.end.aligned();
@@ -165,6 +174,13 @@ impl<O: Observe> Run<O> {
         }
     }
 
+    /// A segment begins: as a run that begins there would, takes its first record without
+    /// looking at its link, which is held against the last record afterwards.
+    pub fn begin_segment(&mut self) {
+        self.link = self.last.filter(|_| self.gap.is_none());
+        self.previous = None;
+    }
+
     /// Whether the last record is a switch that starts at `lsn`.
     pub fn switched_at(&self, lsn: Lsn) -> bool {
         self.last.is_some_and(|last| last.lsn == lsn && last.header.is_switch())
@@ -190,6 +206,7 @@ impl<O: Observe> Run<O> {
     /// There is no valid record at `start`: opens a gap unless one is open.
     pub fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
         self.previous = None;
+        self.link = None;
         let gap = || Gap {
             start,
             seen_at,
@@ -286,10 +303,13 @@ impl<O: Observe> Run<O> {
         let expected = open.left();
         let followed = next.lead.announced == Some(expected);
         if followed {
-            let lead = std::mem::take(&mut next.lead);
+            let mut lead = std::mem::take(&mut next.lead);
+            // What the next run has dropped behind the lead is no part of this record.
+            let dropped = lead.books.take(Heading::Incomplete, u64::MAX);
             open.append(scope, &lead);
             if open.left() == 0 {
                 self.complete(scope, &mut open, lead.end);
+                self.target().add(Heading::Incomplete, dropped);
                 if self.switched_at(open.lsn) {
                     self.take_switch(next, lead.end, scope);
                 }
