@@ -122,7 +122,10 @@ fn pg_receivewal_and_pg_basebackup() {
     for round in 0..10 {
         std::thread::sleep(Duration::from_millis(200));
         for method in methods {
-            let copy = format!("rm -rf copy && cp -r receive-{method} copy; ls copy");
+            // A file may be renamed while it is copied: then once more.
+            let copy = format!(
+                "for try in 1 2 3 4 5; do rm -rf copy; cp -r receive-{method} copy && break; done; ls copy"
+            );
             let names = shell(&home, &copy);
             let script = format!("walstat copy # {method}, round {round}");
             judge(&home, &script).agrees_with(&home, "data");
