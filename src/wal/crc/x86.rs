@@ -155,31 +155,135 @@ fn load_factors(factors: &'static [[i64; 2]; 4]) -> __m512i {
     unsafe { _mm512_loadu_si512(factors.as_ptr().cast()) }
 }
 
+/// What the state before a piece becomes behind it, by the piece's length: `x^(8 × length)` is
+/// `HIGH[length / 128] × LOW[length % 128]`. Both products, and taking each as 8 bytes, move
+/// ahead by 33 bits, which `HIGH` takes back; so it has no power for fewer than 128 bytes.
+static LOW: [u32; 128] = powers(0, 8);
+static HIGH: [u32; LONGEST_PIECE / 128] = powers(1024 - 66, 1024);
+/// The longest piece that the tables serve, in bytes.
+const LONGEST_PIECE: usize = 16 << 10;
+
+/// x to the power of `first`, `first + step`, `first + 2 × step` …
+const fn powers<const N: usize>(first: usize, step: usize) -> [u32; N] {
+    let mut powers = [0; N];
+    let mut power = after_zero_bits(ONE, first);
+    let mut index = 0;
+    while index < N {
+        powers[index] = power;
+        power = after_zero_bits(power, step);
+        index += 1;
+    }
+    powers
+}
+
 #[target_feature(enable = "sse4.2,pclmulqdq,bmi2,avx512f,avx512bw,vpclmulqdq")]
 pub(super) fn update_avx512(state: u32, bytes: &[u8]) -> u32 {
+    bytes.chunks(LONGEST_PIECE).fold(state, |state, piece| {
+        let (high, low) = (piece.len() / LOW.len(), piece.len() % LOW.len());
+        match (high.checked_sub(1).and_then(|high| HIGH.get(high)), LOW.get(low)) {
+            (Some(high), Some(low)) => {
+                vectors_and_chains(piece) ^ product(state, product(*low, *high))
+            }
+            _ => chain(state, piece),
+        }
+    })
+}
+
+/// `a` × `b` × x^33.
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn product(a: u32, b: u32) -> u32 {
+    _mm_crc32_u64(0, _mm_cvtsi128_si64(multiply(a, b)) as u64) as u32
+}
+
+/// x^(bits - 33) for the bits in one, two and three of the stretches that the chains take, by
+/// their length in steps, from one step on.
+static BEHIND: [[u32; LONGEST_PIECE / STEP]; 3] = [
+    powers(8 * CHAIN_STEP - 33, 8 * CHAIN_STEP),
+    powers(16 * CHAIN_STEP - 33, 16 * CHAIN_STEP),
+    powers(24 * CHAIN_STEP - 33, 24 * CHAIN_STEP),
+];
+/// What one step takes, in bytes: by vectors, by each of three chains, in all. Multiplying two
+/// vectors takes as long as four words by the instruction.
+const VECTOR_STEP: usize = 256;
+const CHAIN_STEP: usize = 40;
+const STEP: usize = VECTOR_STEP + 3 * CHAIN_STEP;
+
+/// The state after `bytes`, given 0 before them. Four vectors and three chains of the instruction
+/// a step, each over a part of its own: the processor does both at once. The vectors' part ends
+/// where a step ends, so their first step is masked: a piece of a record has any length, and every
+/// branch on what is left over would be mispredicted.
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq,bmi2,avx512f,avx512bw,vpclmulqdq")]
+fn vectors_and_chains(bytes: &[u8]) -> u32 {
     // The last part stays where it is: its factors are zero, it is added as it was.
     static LAST: [[i64; 2]; 4] = [factors(384), factors(256), factors(128), [0, 0]];
-    let (blocks, tail) = bytes.as_chunks::<64>();
-    let (steps, rest) = blocks.as_chunks::<4>();
-    let Some(([a, b, c, d], steps)) = steps.split_first() else {
-        return chain(state, bytes);
-    };
-    let state = _mm512_zextsi128_si512(_mm_cvtsi32_si128(state as i32));
-    let (mut a, mut b, mut c, mut d) =
-        (_mm512_xor_si512(load(a), state), load(b), load(c), load(d));
-    for [next_a, next_b, next_c, next_d] in steps {
-        a = fold(a, ahead::<2048>(), load(next_a));
-        b = fold(b, ahead::<2048>(), load(next_b));
-        c = fold(c, ahead::<2048>(), load(next_c));
-        d = fold(d, ahead::<2048>(), load(next_d));
+    let steps = bytes.len() / STEP;
+    let (by_vectors, by_chains) = bytes.split_at(bytes.len() - steps * 3 * CHAIN_STEP);
+    let (chains, _) = by_chains.as_chunks::<CHAIN_STEP>();
+    let (first, rest) = chains.split_at(steps);
+    let (second, third) = rest.split_at(steps);
+    // Six vectors hold what is left over of a step, and more; two of them move to their places.
+    let (head, blocks) = by_vectors.split_at(by_vectors.len() - steps * VECTOR_STEP);
+    let (blocks, _) = blocks.as_chunks::<VECTOR_STEP>();
+    let [before_c, before_d, a, b, c, d] =
+        [320, 256, 192, 128, 64, 0].map(|behind| load_right(head, behind));
+    let c = fold(before_c, ahead::<2048>(), c);
+    let d = fold(before_d, ahead::<2048>(), d);
+    let mut vectors = [a, b, c, d];
+    let (mut s1, mut s2, mut s3) = (0, 0, 0);
+    for (((block, w1), w2), w3) in blocks.iter().zip(first).zip(second).zip(third) {
+        vectors = fold_block(vectors, block);
+        s1 = words(s1, w1);
+        s2 = words(s2, w2);
+        s3 = words(s3, w3);
     }
+    let [a, b, c, d] = vectors;
     let even = fold(a, ahead::<1024>(), c);
     let odd = fold(b, ahead::<1024>(), d);
     let one = fold(even, ahead::<512>(), odd);
-    let one = rest.iter().fold(one, |one, block| fold(one, ahead::<512>(), load(block)));
     let last = _mm512_maskz_mov_epi64(0b1100_0000, one);
     let state = reduce(0, sum_parts(fold(one, load_factors(&LAST), last)));
-    chain(state, tail)
+    let behind = |powers: &'static [u32]| powers.get(steps.wrapping_sub(1));
+    let [Some(one), Some(two), Some(three)] = BEHIND.each_ref().map(|powers| behind(powers)) else {
+        return state;
+    };
+    let sum = _mm_xor_si128(
+        multiply(state, *three),
+        _mm_xor_si128(multiply(s1 as u32, *two), multiply(s2 as u32, *one)),
+    );
+    s3 as u32 ^ _mm_crc32_u64(0, _mm_cvtsi128_si64(sum) as u64) as u32
+}
+
+/// Four vectors, moved over the next four and added to them.
+#[inline]
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn fold_block([a, b, c, d]: [__m512i; 4], block: &[u8; VECTOR_STEP]) -> [__m512i; 4] {
+    let ([next_a, next_b, next_c, next_d], _) = block.as_chunks::<64>() else {
+        return [a, b, c, d];
+    };
+    [
+        fold(a, ahead::<2048>(), load(next_a)),
+        fold(b, ahead::<2048>(), load(next_b)),
+        fold(c, ahead::<2048>(), load(next_c)),
+        fold(d, ahead::<2048>(), load(next_d)),
+    ]
+}
+
+/// The state after the words of one step.
+#[inline]
+#[target_feature(enable = "sse4.2")]
+fn words(state: u64, bytes: &[u8; CHAIN_STEP]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().fold(state, |state, word| _mm_crc32_u64(state, u64::from_le_bytes(*word)))
+}
+
+/// `a` × `b` × x.
+#[inline]
+#[target_feature(enable = "sse4.2,pclmulqdq")]
+fn multiply(a: u32, b: u32) -> __m128i {
+    let (a, b) = (_mm_cvtsi32_si128(a as i32), _mm_cvtsi32_si128(b as i32));
+    _mm_clmulepi64_si128::<0>(a, b)
 }
 
 /// What the start state contributes to the finished checksum, by the length of the data.
@@ -211,7 +315,7 @@ fn record_vectors(record: &[u8]) -> Option<u32> {
     let (head, blocks) = data.as_rchunks::<64>();
     let value = blocks
         .iter()
-        .fold(load_right(head), |value, block| fold(value, ahead::<512>(), load(block)));
+        .fold(load_right(head, 0), |value, block| fold(value, ahead::<512>(), load(block)));
     let value = sum_parts(fold(value, load_factors(&OVER_HEADER), _mm512_setzero_si512()));
     let (first, header) = header.split_first_chunk::<4>()?;
     let state = _mm_crc32_u32(0, u32::from_le_bytes(*first));
@@ -219,15 +323,19 @@ fn record_vectors(record: &[u8]) -> Option<u32> {
     Some(reduce(state, value) ^ start_term)
 }
 
-/// Fewer than 64 bytes at the right end of a vector, zeros before them; no branch on length.
+/// The vector that ends `behind` bytes before the end of `head`, zeros where that is before its
+/// start; no branch on length.
 #[inline]
 #[target_feature(enable = "bmi2,avx512f,avx512bw")]
-fn load_right(head: &[u8]) -> __m512i {
-    debug_assert!(head.len() < 64, "as_rchunks leaves less than a block");
-    let mask = !_bzhi_u64(!0, 64 - head.len() as u32);
-    let start = head.as_ptr_range().end.wrapping_sub(64);
-    // SAFETY: of the 64 bytes that end with `head`, the mask selects the last `head.len()`,
-    // which are `head`; a masked load reads no other byte and does not fault on them.
+fn load_right(head: &[u8], behind: usize) -> __m512i {
+    let length = head.len().saturating_sub(behind).min(64);
+    let mask = !_bzhi_u64(!0, 64 - length as u32);
+    // A vector that lies before `head` altogether is loaded at its start: a page there that is not
+    // mapped would cost a thousand cycles, masked or not.
+    let end = if length > 0 { head.len() - behind } else { 64 };
+    let start = head.as_ptr().wrapping_add(end).wrapping_sub(64);
+    // SAFETY: of the 64 bytes at `start`, the mask selects the last `length`, which lie in `head`;
+    // a masked load reads no other byte and does not fault on them.
     unsafe { _mm512_maskz_loadu_epi8(mask, start.cast()) }
 }
 
