@@ -16,12 +16,6 @@ use walstat::wal::lsn::Lsn;
 /// Whether the reader wants no more pages is its own affair: it takes all.
 type Pages<'r> = Reader<'r, Everything, Counted>;
 
-fn push(reader: &mut Pages<'_>, first: u64, bytes: &[u8], page_bytes: usize) {
-    for (index, page) in bytes.chunks(page_bytes).enumerate() {
-        _ = reader.push(Lsn(first + (index * page_bytes) as u64), page);
-    }
-}
-
 fn through_window(
     reader: &mut Pages<'_>,
     first: u64,
@@ -35,7 +29,7 @@ fn through_window(
         if filled == 0 {
             return Ok(());
         }
-        push(reader, at, &window[..filled], 8192);
+        reader.push(Lsn(at), &window[..filled]);
         at += filled as u64;
     }
 }
@@ -44,7 +38,7 @@ fn mapped(reader: &mut Pages<'_>, first: u64, path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     // SAFETY: nothing else writes to the files of the bench's own directory.
     let map = unsafe { memmap2::Mmap::map(&file)? };
-    push(reader, first, &map, 8192);
+    reader.push(Lsn(first), &map);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use record::{Block, HEAP, Rec};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use walstat::scan::reader::{Flow, Reader};
+use walstat::scan::reader::Reader;
 use walstat::scan::record::{Everything, Observe, Record};
 use walstat::scan::run::Run;
 use walstat::scan::scope::Scope;
@@ -123,7 +123,7 @@ impl Set {
         let mut reader = Reader::new(&scope, self.disk.start(), self.disk.end());
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
-            push(&mut reader, number * self.disk.form.segment, segment, self.disk.form.page);
+            reader.push(Lsn(number * self.disk.form.segment), segment);
         }
         let run: Run<O> = reader.finish();
         assert!(run.problems.is_empty(), "{:?}", run.problems);
@@ -137,7 +137,7 @@ impl Set {
             Reader::new(&scope, self.disk.start(), self.disk.end());
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
-            push(&mut reader, number * self.disk.form.segment, segment, self.disk.form.page);
+            reader.push(Lsn(number * self.disk.form.segment), segment);
         }
         let form = self.disk.form;
         for (lsn, bytes) in reader.finish().observer.0 {
@@ -146,19 +146,6 @@ impl Set {
             if at % form.page as usize + bytes <= form.page as usize {
                 visit(&segment[at..at + bytes]);
             }
-        }
-    }
-}
-
-fn push<O: Observe>(
-    reader: &mut Reader<'_, Everything, O>,
-    first: u64,
-    segment: &[u8],
-    page_bytes: u64,
-) {
-    for (index, page) in segment.chunks(page_bytes as usize).enumerate() {
-        if reader.push(Lsn(first + index as u64 * page_bytes), page) != Flow::Next {
-            break;
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Counts and bytes by record type, in a dense table: no hashing, no allocation a record.
 
 use crate::scan::record::{Observe, Record};
-use crate::wal::block::{Images, Parts};
+use crate::wal::block::Image;
+use crate::wal::block::walk;
+use crate::wal::image::HAS_HOLE;
+
 use crate::wal::rmgr::RecordType;
+use crate::wal::version::Version;
 
 /// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,16 +67,39 @@ impl Totals {
         self.block_data_bytes += u64::from(record.parts.block_data_bytes);
     }
 
-    #[inline(always)]
-    fn count_images(&mut self, parts: &Parts, images: &Images) {
-        self.fpi_bytes += u64::from(parts.fpi_bytes);
-        self.fpi_count += u64::from(parts.fpi_count);
+    /// Counts the images of a record. A call of its own: an image is worth one, and the loop over
+    /// all records keeps its registers. Gives the size of data pages if an image tells it (it
+    /// has neither a hole nor compression), else 0.
+    #[inline(never)]
+    fn count_images(&mut self, head: &[u8], total_bytes: u32, version: &Version) -> u32 {
         self.fpi_records += 1;
-        self.fpi_check_count += u64::from(images.check_count);
-        self.fpi_check_bytes += u64::from(images.check_bytes);
-        self.raw_fpi_bytes += u64::from(images.raw_bytes);
-        self.compressed_count += u64::from(images.compressed_count);
-        self.compressed_hole_bytes += u64::from(images.compressed_hole_bytes);
+        let mut page_bytes = 0;
+        // Whoever has a record has walked over it before: it cannot fail.
+        let walked = walk(head, total_bytes, version, |block| {
+            if let Some(image) = &block.image {
+                page_bytes = page_bytes.max(self.count_image(image, version));
+            }
+        });
+        debug_assert!(walked.is_ok());
+        page_bytes
+    }
+
+    #[inline(always)]
+    fn count_image(&mut self, image: &Image, version: &Version) -> u32 {
+        let bytes = u64::from(image.bytes);
+        self.fpi_count += 1;
+        self.fpi_bytes += bytes;
+        if !version.image_flags.is_applied(image.info) {
+            self.fpi_check_count += 1;
+            self.fpi_check_bytes += bytes;
+        }
+        if version.image_flags.is_compressed(image.info) {
+            self.compressed_count += 1;
+            self.compressed_hole_bytes += u64::from(image.hole_bytes);
+            return 0;
+        }
+        self.raw_fpi_bytes += bytes;
+        if image.info & HAS_HOLE == 0 { u32::from(image.bytes) } else { 0 }
     }
 
     /// Adds `other`.
@@ -186,9 +213,9 @@ impl Observe for RecordTable {
         let row = self.row(record.record_type());
         row.count_record(record);
         if record.parts.fpi_count > 0 {
-            let images = record.images();
-            row.count_images(&record.parts, &images);
-            self.page_bytes = self.page_bytes.max(images.page_bytes);
+            let page_bytes =
+                row.count_images(record.head, record.header.total_bytes, record.version);
+            self.page_bytes = self.page_bytes.max(page_bytes);
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod books;
 pub mod damage;
 pub mod ending;
+mod fast;
 pub mod outcome;
 pub mod pages;
 pub mod parallel;
@@ -13,3 +14,4 @@ pub mod record;
 pub mod run;
 pub mod scope;
 pub mod streamed;
+pub mod window;

@@ -3,6 +3,7 @@
 use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::scope::Scope;
+use super::window::Window;
 use crate::input::plan::Segment;
 use crate::input::problem::Problem;
 use crate::input::source::Bytes;
@@ -22,7 +23,7 @@ pub type Progress = AtomicU64;
 pub struct Pages<'a, S> {
     scope: &'a Scope<S>,
     progress: &'a Progress,
-    window: Vec<u8>,
+    window: Window,
     /// CRC-32C of the bytes pushed, where they are to be compared with those of a copy.
     content: Option<u32>,
 }
@@ -39,7 +40,7 @@ struct Place<'s> {
 impl<'a, S: Select> Pages<'a, S> {
     /// Brings pages of what `scope` describes.
     pub fn new(scope: &'a Scope<S>, progress: &'a Progress) -> Self {
-        Pages { scope, progress, window: Vec::new(), content: None }
+        Pages { scope, progress, window: Window::default(), content: None }
     }
 
     /// Has the checksum of all bytes computed that are pushed from now on.
@@ -96,18 +97,19 @@ impl<'a, S: Select> Pages<'a, S> {
         let mut offset = from;
         let (mut switched, mut skipped) = (false, false);
         while offset < length {
-            let filled = match self.fill(bytes, length - offset) {
+            let wanted = WINDOW_BYTES.min(usize::try_from(length - offset).unwrap_or(usize::MAX));
+            let filled = match self.fill(bytes, wanted) {
                 Ok(filled) => filled,
                 Err(error) => return fail(&place, offset, &error, reader),
             };
-            let window = self.window.get(..filled).unwrap_or_default();
+            let window = self.window.filled(filled);
             if let Some(sha1) = &mut place.sha1 {
                 sha1.update(window);
             }
             if let Some(content) = &mut self.content {
                 *content = Crc32c::detect().update(*content, window);
             }
-            match push_window(window, Lsn(place.first + offset), self.scope, reader) {
+            match reader.push(Lsn(place.first + offset), window) {
                 Flow::Next => {}
                 Flow::SkipSegment => switched = true,
                 Flow::Done => return Flow::Done,
@@ -120,7 +122,7 @@ impl<'a, S: Select> Pages<'a, S> {
                 skipped = true;
                 break;
             }
-            if filled < self.window.len() {
+            if filled < wanted {
                 // The end, unless the error that broke the window off comes with the next call.
                 match bytes.fill(&mut [0; 1]) {
                     Ok(_) => break,
@@ -140,33 +142,12 @@ impl<'a, S: Select> Pages<'a, S> {
         Flow::Next
     }
 
-    /// Fills the window with up to `left` bytes.
-    fn fill(&mut self, bytes: &mut Bytes<'_>, left: u64) -> io::Result<usize> {
-        let wanted = WINDOW_BYTES.min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.window.resize(wanted, 0);
-        let filled = bytes.fill(&mut self.window)?;
+    /// Fills the window with `wanted` bytes, or as many as there are.
+    fn fill(&mut self, bytes: &mut Bytes<'_>, wanted: usize) -> io::Result<usize> {
+        let filled = bytes.fill(self.window.fresh(wanted, WINDOW_BYTES))?;
         self.progress.fetch_add(filled as u64, Ordering::Relaxed);
         Ok(filled)
     }
-}
-
-fn push_window<S: Select, O: Observe>(
-    window: &[u8],
-    lsn: Lsn,
-    scope: &Scope<S>,
-    reader: &mut Reader<'_, S, O>,
-) -> Flow {
-    let page_bytes = scope.geometry.page_bytes as usize;
-    let mut flow = Flow::Next;
-    for (index, page) in window.chunks(page_bytes).enumerate() {
-        match reader.push(Lsn(lsn.0 + (index * page_bytes) as u64), page) {
-            Flow::Next => {}
-            // The rest of the window is at hand: let it be booked.
-            Flow::SkipSegment => flow = Flow::SkipSegment,
-            Flow::Done => return Flow::Done,
-        }
-    }
-    flow
 }
 
 /// The bytes end with an error: a compressed stream that was cut off is a file that was cut.

@@ -11,7 +11,7 @@ use crate::wal::lsn::Lsn;
 use crate::wal::record::RECORD_HEADER_BYTES;
 
 /// A record that goes on beyond a page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pending {
     /// Where it starts.
     pub lsn: Lsn,
@@ -26,14 +26,10 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Begins anew, with the allocation that there is.
-    pub fn begin(&mut self, lsn: Lsn, total_bytes: u32) {
-        self.lsn = lsn;
-        self.total_bytes = total_bytes;
-        self.got = 0;
-        self.crc = Crc32c::START;
-        self.head.clear();
-        self.counts = Books::default();
+    /// A record of which no byte was seen yet.
+    pub fn begin(lsn: Lsn, total_bytes: u32) -> Pending {
+        let (crc, counts) = (Crc32c::START, Books::default());
+        Pending { lsn, total_bytes, got: 0, counts, crc, head: Vec::new() }
     }
 
     /// Bytes still to come.

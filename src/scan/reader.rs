@@ -4,23 +4,20 @@
 //! page is handed on as a view into it, one that crosses pages is followed piece by piece: its
 //! checksum is carried along and only its first bytes are kept, so an image is never copied.
 //!
-//! Hot path, in pseudo-code (`fast`): let the checksums of all whole records of the page be
-//! verified in one call; then, record by record, check the header and its link to the one
-//! before, walk over its block headers, hand it to the dimensions, step to the next multiple
-//! of 8. Everything unusual (the first record, a record that crosses the page, a switch, the
-//! end of the range, anything wrong) leaves that loop and is dealt with by `step`, once.
+//! Here are the steps: one page, one record, whatever it is. Usual records are read by `fast`
+//! instead, many at once; it leaves to the steps everything unusual, the first record, and a record
+//! that goes on behind the window.
 
 use super::books::Heading;
 use super::damage::{Cause, Gap};
 use super::pending::Pending;
-use super::record::{Observe, Record, Select};
-use super::run::{Last, Run};
+use super::record::{Observe, Select};
+use super::run::Run;
 use super::scope::{Head, Scope};
+use super::window::Page;
 use crate::input::problem::Problem;
-use crate::wal::block::walk;
 use crate::wal::lsn::Lsn;
-use crate::wal::page::{PageFault, PageHeader};
-use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
+use crate::wal::page::PageHeader;
 
 /// What the reader wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +32,14 @@ pub enum Flow {
 
 /// Reads the pages of one run.
 pub struct Reader<'s, S, O> {
-    scope: &'s Scope<S>,
-    run: Run<O>,
+    pub(super) scope: &'s Scope<S>,
+    pub(super) run: Run<O>,
     /// A record that crosses a page, being followed.
     pending: Option<Pending>,
-    /// Kept for its allocation.
-    spare: Pending,
     /// Bytes that the page before announced of something that is not a record of ours.
     left: Option<u32>,
-    timeline: u32,
+    /// Of the page before.
+    pub(super) timeline: u32,
     timeline_most: u32,
     switched: bool,
     /// No record was begun in the segment yet.
@@ -57,7 +53,6 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             scope,
             run: Run::new(start, end),
             pending: None,
-            spare: Pending::default(),
             left: None,
             timeline: 0,
             timeline_most: u32::MAX,
@@ -73,16 +68,21 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         self.begins = true;
     }
 
-    /// Takes the page at `lsn`: a whole one, or what there is of it at the end of a file.
-    pub fn push(&mut self, lsn: Lsn, page: &[u8]) -> Flow {
-        if self.run.range_end.is_some() || self.is_behind(lsn) {
-            self.reach_end();
-            return Flow::Done;
+    /// Takes the pages of a window whose first byte is at `lsn`: whole ones, but for the last one
+    /// at the end of a file.
+    pub fn push(&mut self, lsn: Lsn, window: &[u8]) -> Flow {
+        let page_bytes = self.scope.geometry.page_bytes;
+        let mut next = Page::first(lsn, window, page_bytes);
+        while let Some(page) = next {
+            if self.run.range_end.is_some() || self.is_behind(page.lsn) {
+                self.reach_end();
+                return Flow::Done;
+            }
+            let last = self.take_page(page);
+            let read_to = self.run.range_end.map_or(last.end(), |end| end.min(last.end()));
+            self.run.input_bytes += self.scope.clip(page.lsn, read_to);
+            next = last.next(page_bytes);
         }
-        self.take_page(lsn, page);
-        let page_end = Lsn(lsn.0 + page.len() as u64);
-        let read_to = self.run.range_end.map_or(page_end, |end| end.min(page_end));
-        self.run.input_bytes += self.scope.clip(lsn, read_to);
         match () {
             () if self.run.range_end.is_some() => Flow::Done,
             () if self.switched => Flow::SkipSegment,
@@ -123,43 +123,49 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     // ---- pages ----
 
-    fn take_page(&mut self, lsn: Lsn, page: &[u8]) {
+    /// Takes a page, and those behind it that are read with it; gives the last one taken.
+    fn take_page<'w>(&mut self, page: Page<'w>) -> Page<'w> {
+        let Page { lsn, bytes, .. } = page;
         if self.switched {
-            return self.book(Heading::Switch, lsn, page.len());
+            self.book(Heading::Switch, lsn, bytes.len());
+            return page;
         }
-        let header = PageHeader::parse(page).filter(|header| header.bytes() <= page.len());
+        let header = PageHeader::parse(bytes).filter(|header| header.bytes() <= bytes.len());
         let Some(header) = header else {
-            self.fail(lsn, lsn, Cause::Cut, None);
-            return self.book_rest(lsn, page);
+            return self.bad_page(page, Cause::Cut);
         };
         let timelines = (self.timeline, self.timeline_most);
-        match self.scope.geometry.check(&header, page, lsn, timelines) {
-            Ok(()) => self.good_page(lsn, &header, page),
-            Err(fault) => self.bad_page(lsn, page, fault),
+        match self.scope.geometry.check(&header, bytes, lsn, timelines) {
+            Ok(()) => self.good_page(page, &header),
+            Err(fault) => self.bad_page(page, Cause::Page(fault)),
         }
     }
 
-    fn good_page(&mut self, lsn: Lsn, header: &PageHeader, page: &[u8]) {
+    fn good_page<'w>(&mut self, page: Page<'w>, header: &PageHeader) -> Page<'w> {
         self.timeline = header.timeline;
-        match self.pending.take() {
-            Some(pending) => self.continue_record(pending, lsn, header, page),
-            None => self.begin_page(lsn, header, page),
-        }
+        let next = match self.pending.take() {
+            Some(pending) => self.continue_record(pending, page, header),
+            None => self.begin_page(page, header),
+        };
+        next.map_or(page, |offset| self.records(page, offset))
     }
 
-    fn bad_page(&mut self, lsn: Lsn, page: &[u8], fault: PageFault) {
-        self.fail(lsn, lsn, Cause::Page(fault), None);
-        self.book_rest(lsn, page);
+    fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
+        self.fail(page.lsn, page.lsn, cause, None);
+        self.book_rest(page.lsn, page.bytes);
+        page
     }
 
-    /// A page on which no record of ours goes on: skips what continues there, reads records.
-    fn begin_page(&mut self, lsn: Lsn, header: &PageHeader, page: &[u8]) {
+    /// A page on which no record of ours goes on: skips what continues there. Gives the offset
+    /// where a record may start, as all that deal with the head of a page do.
+    fn begin_page(&mut self, page: Page<'_>, header: &PageHeader) -> Option<usize> {
+        let Page { lsn, bytes, .. } = page;
         let continued = header.continues().then_some(header.remaining);
         self.check_continuation(lsn, header, continued);
         let mut offset = header.bytes();
         self.book(Heading::PageHeader, lsn, offset);
         if let Some(remaining) = continued {
-            let rest = page.get(offset..).unwrap_or_default();
+            let rest = bytes.get(offset..).unwrap_or_default();
             let piece = rest.get(..remaining as usize).unwrap_or(rest);
             self.skip_piece(Lsn(lsn.0 + offset as u64), remaining, piece);
             let padded = piece.len().next_multiple_of(8).min(rest.len());
@@ -167,11 +173,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             self.book(Heading::Padding, Lsn(lsn.0 + piece_end as u64), padded - piece.len());
             offset += padded;
             if piece.len() < remaining as usize {
-                return;
+                return None;
             }
         }
         self.left = Some(0);
-        self.records(lsn, page, offset);
+        Some(offset)
     }
 
     /// Takes a piece of something that is not a record of ours: the lead, or part of a gap.
@@ -212,10 +218,10 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     fn continue_record(
         &mut self,
         mut pending: Pending,
-        lsn: Lsn,
+        page: Page<'_>,
         header: &PageHeader,
-        page: &[u8],
-    ) {
+    ) -> Option<usize> {
+        let Page { lsn, bytes, .. } = page;
         let left = pending.left();
         let continued = header.continues().then_some(header.remaining);
         if continued != Some(left) {
@@ -228,128 +234,78 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
                 // What the page continues is part of the gap.
                 self.left = Some(continued.unwrap_or(0));
             }
-            self.spare = pending;
-            return self.begin_page(lsn, header, page);
+            return self.begin_page(page, header);
         }
         let content = header.bytes();
         let in_range = self.scope.clip(lsn, Lsn(lsn.0 + content as u64));
         pending.counts.add(Heading::PageHeader, in_range);
-        let rest = page.get(content..).unwrap_or_default();
+        let rest = bytes.get(content..).unwrap_or_default();
         let piece = rest.get(..left as usize).unwrap_or(rest);
         pending.extend(self.scope, Lsn(lsn.0 + content as u64), piece);
         if pending.left() > 0 {
             self.pending = Some(pending);
-            return;
+            return None;
         }
-        self.finish_record(pending, lsn, page, content + piece.len());
+        self.finish_record(pending, page, content + piece.len())
     }
 
     /// The last byte of a record that was followed is there, at `offset` of its last page.
-    fn finish_record(&mut self, mut pending: Pending, lsn: Lsn, page: &[u8], offset: usize) {
+    fn finish_record(
+        &mut self,
+        mut pending: Pending,
+        page: Page<'_>,
+        offset: usize,
+    ) -> Option<usize> {
         self.left = Some(0);
-        let end = Lsn(lsn.0 + offset as u64);
+        let end = Lsn(page.lsn.0 + offset as u64);
         // A record that fails is in the gap now; another one may follow it all the same.
         self.run.complete(self.scope, &mut pending, end);
         self.switched = self.run.switched_at(pending.lsn);
-        self.spare = pending;
         if self.run.range_end.is_some() {
-            return;
+            return None;
         }
         if self.switched {
-            return self.book(Heading::Switch, end, page.len() - offset);
+            self.book(Heading::Switch, end, page.bytes.len() - offset);
+            return None;
         }
-        let next = offset.next_multiple_of(8).min(page.len());
+        let next = offset.next_multiple_of(8).min(page.bytes.len());
         self.book(Heading::Padding, end, next - offset);
-        self.records(lsn, page, next);
+        Some(next)
     }
 
     // ---- records ----
 
-    /// Reads the records of a page from `offset` on.
-    fn records(&mut self, page_lsn: Lsn, page: &[u8], mut offset: usize) {
-        while let Some(next) = self.step(page_lsn, page, offset) {
-            offset = next;
-            let known = self.run.previous.filter(|_| self.run.gap.is_none());
-            let in_range = page_lsn.0 + offset as u64 >= self.scope.start.0;
-            if let Some(previous) = known
-                && in_range
-                && self.scope.limit.is_none()
-            {
-                offset = self.fast(page_lsn, page, offset, previous);
+    /// Reads records from `offset` of `page` on, and gives the last page that was read.
+    fn records<'w>(&mut self, mut page: Page<'w>, mut offset: usize) -> Page<'w> {
+        loop {
+            if let Some(previous) = self.previous_if_usual(Lsn(page.lsn.0 + offset as u64)) {
+                (page, offset) = self.fast(page, offset, previous);
+            }
+            match self.step(page, offset) {
+                Some(next) => offset = next,
+                None => return page,
             }
         }
     }
 
-    /// Reads the usual records of a page from `offset` on, behind the one at `previous`, and says
-    /// where it stopped.
-    fn fast(&mut self, page_lsn: Lsn, page: &[u8], offset: usize, mut previous: Lsn) -> usize {
-        let scope = self.scope;
-        let version = scope.geometry.version;
-        let in_range = usize::try_from(scope.end.0 - page_lsn.0).unwrap_or(usize::MAX);
-        let page = page.get(..in_range).unwrap_or(page);
-        let records = page.get(offset..).unwrap_or_default();
-        let checked = scope.crc.map_or(records.len(), |crc| crc.verified(records));
-        let checked_end = page_lsn.0 + (offset + checked) as u64;
-        let mut rest = records.get(..checked).unwrap_or_default();
-        let (mut record_bytes, mut counted_end) = (0, Lsn(0));
-        while let Some(head) = rest.first_chunk::<RECORD_HEADER_BYTES>() {
-            let header = RecordHeader::parse(head);
-            let total = header.total_bytes as usize;
-            let lsn = Lsn(checked_end - rest.len() as u64);
-            // A record of 24 bytes is a switch.
-            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, Some(previous)).is_err() {
-                break;
-            }
-            let Some(bytes) = rest.get(..total) else { break };
-            let Ok(parts) = walk(bytes, header.total_bytes, version, |_| ()) else { break };
-            let end = Lsn(lsn.0 + total as u64);
-            let record = Record { lsn, end, header, parts, version, head: bytes };
-            if scope.select.accepts(&record) {
-                self.run.observer.observe(&record);
-                counted_end = end;
-            } else {
-                self.run.books.add(Heading::Filtered, total as u64);
-            }
-            record_bytes += total;
-            previous = lsn;
-            let Some(behind) = rest.get((total + 7) & !7..) else {
-                // The padding of the last one lies behind the range, or behind a cut file.
-                rest = &[];
-                break;
-            };
-            rest = behind;
-        }
-        let read = checked - rest.len();
-        if read > 0 {
-            self.run.books.add(Heading::Padding, (read - record_bytes) as u64);
-            self.leave_fast(page_lsn, page, (offset, offset + read), previous);
-            if counted_end > Lsn(0) {
-                self.run.counted_end = Some(counted_end.aligned());
-            }
-        }
-        offset + read
-    }
-
-    /// Takes note of where records were read, the last one at `last`.
-    fn leave_fast(&mut self, page_lsn: Lsn, page: &[u8], (from, to): (usize, usize), last: Lsn) {
-        let next = Lsn(page_lsn.0 + to as u64);
-        let at = page.get((last.0 - page_lsn.0) as usize..).unwrap_or_default();
-        let header = at.first_chunk().map(RecordHeader::parse);
-        self.run.last = header.map(|header| Last { lsn: last, next, header }).or(self.run.last);
-        self.run.previous = Some(last);
-        self.run.first_in_range.get_or_insert(Lsn(page_lsn.0 + from as u64));
-        self.run.ends_overwritten = false;
+    /// The record before the one at `lsn`, where usual records may be read without steps.
+    fn previous_if_usual(&self, lsn: Lsn) -> Option<Lsn> {
+        let usual = self.run.gap.is_none()
+            && !self.begins
+            && lsn >= self.scope.start
+            && self.scope.limit.is_none();
+        self.run.previous.filter(|_| usual)
     }
 
     /// Deals with whatever is at `offset`: one record, or the reason why there is none. Gives
     /// the offset of the next record if one may follow in this page.
-    fn step(&mut self, page_lsn: Lsn, page: &[u8], offset: usize) -> Option<usize> {
-        let lsn = Lsn(page_lsn.0 + offset as u64);
+    fn step(&mut self, page: Page<'_>, offset: usize) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
         if self.is_behind(lsn) {
             self.reach_end();
             return None;
         }
-        let rest = page.get(offset..).filter(|rest| !rest.is_empty())?;
+        let rest = page.bytes.get(offset..).filter(|rest| !rest.is_empty())?;
         let Some(length) = rest.first_chunk::<4>() else {
             self.fail(lsn, lsn, Cause::Cut, None);
             let zero = rest.iter().all(|&b| b == 0);
@@ -367,8 +323,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return None;
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
-            let mut pending = std::mem::take(&mut self.spare);
-            pending.begin(lsn, total_bytes);
+            let mut pending = Pending::begin(lsn, total_bytes);
             pending.extend(self.scope, lsn, rest);
             self.pending = Some(pending);
             return None;
@@ -418,10 +373,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// There is no valid record at `start`; what was collected of one becomes part of the gap.
     fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
         match self.pending.take() {
-            Some(mut pending) => {
-                self.run.fail_record(&mut pending, seen_at, cause);
-                self.spare = pending;
-            }
+            Some(mut pending) => self.run.fail_record(&mut pending, seen_at, cause),
             None => self.run.fail(start, seen_at, cause, record_bytes),
         }
     }

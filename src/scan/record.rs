@@ -1,6 +1,6 @@
 //! The view of a record that every dimension sees, and what a dimension is.
 
-use crate::wal::block::{BlockRef, Images, Parts, walk};
+use crate::wal::block::{BlockRef, Parts, walk};
 use crate::wal::lsn::Lsn;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr::RecordType;
@@ -21,7 +21,7 @@ pub struct Record<'a> {
     pub version: &'static Version,
     /// Its first bytes: all of them, or at least everything before the payload of a record
     /// that crosses a page.
-    pub(super) head: &'a [u8],
+    pub head: &'a [u8],
 }
 
 impl<'a> Record<'a> {
@@ -37,12 +37,6 @@ impl<'a> Record<'a> {
         // The reader has walked over it before: it cannot fail.
         let walked = walk(self.head, self.header.total_bytes, self.version, visit);
         debug_assert!(walked.is_ok());
-    }
-
-    /// Sums over its images.
-    #[inline(always)]
-    pub fn images(&self) -> Images {
-        Images::of(self.head, self.header.total_bytes, self.version)
     }
 
     /// The main data of a record without blocks, as far as the first 1024 bytes of a record

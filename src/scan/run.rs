@@ -29,7 +29,7 @@ pub struct First {
 pub struct Last {
     /// Where it starts.
     pub lsn: Lsn,
-    /// Where the next one is to start, page headers not skipped.
+    /// Where the next one is to start, page headers not skipped; not behind the range.
     pub next: Lsn,
     /// Its header.
     pub header: RecordHeader,
@@ -137,7 +137,7 @@ impl<O: Observe> Run<O> {
             let segment = u64::from(scope.geometry.segment_bytes);
             next = Lsn(record.end.0.next_multiple_of(segment));
         }
-        self.last = Some(Last { lsn, next, header });
+        self.last = Some(Last { lsn, next: next.min(scope.end), header });
         if lsn < scope.start {
             self.books.add(Heading::Continuation, inside);
             return;

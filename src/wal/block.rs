@@ -96,57 +96,6 @@ pub struct Parts {
     pub head_bytes: u32,
 }
 
-/// More sums over the images of a record that has some, in bytes where not said otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Images {
-    /// How many are stored for consistency checking only.
-    pub check_count: u32,
-    /// Their bytes.
-    pub check_bytes: u32,
-    /// Stored bytes of those that are not compressed.
-    pub raw_bytes: u32,
-    /// How many are compressed.
-    pub compressed_count: u32,
-    /// Holes of the compressed ones.
-    pub compressed_hole_bytes: u32,
-    /// The data page size, where an image tells it (neither hole nor compression); else 0.
-    pub page_bytes: u32,
-}
-
-impl Images {
-    /// Walks over the block references once more, for their images. A call of its own: an image
-    /// is worth one, and the loop over all records keeps its registers.
-    #[inline(never)]
-    pub fn of(head: &[u8], total_bytes: u32, version: &Version) -> Images {
-        let mut images = Images::default();
-        // Whoever has a record has walked over it before: it cannot fail.
-        let walked = walk_any(head, total_bytes, version, |block| {
-            if let Some(image) = &block.image {
-                images.add(image, version);
-            }
-        });
-        debug_assert!(walked.is_ok());
-        images
-    }
-
-    fn add(&mut self, image: &Image, version: &Version) {
-        let bytes = u32::from(image.bytes);
-        if version.image_flags.is_compressed(image.info) {
-            self.compressed_count += 1;
-            self.compressed_hole_bytes += u32::from(image.hole_bytes);
-        } else {
-            self.raw_bytes += bytes;
-            if image.info & HAS_HOLE == 0 {
-                self.page_bytes = bytes;
-            }
-        }
-        if !version.image_flags.is_applied(image.info) {
-            self.check_count += 1;
-            self.check_bytes += bytes;
-        }
-    }
-}
-
 /// Why a record with a good checksum makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
@@ -197,8 +146,9 @@ impl<'a> Cursor<'a> {
 /// Walks over the parts of a record of `total_bytes`, of which `head` holds the first
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
-/// Most records have one of two forms, which are looked at first, without a loop: short main
-/// data alone, or behind one block reference with a relation and without an image.
+/// Most records have one of three forms, which are looked at first, without a loop: short main
+/// data alone, or behind one block reference with a relation, without an image or with one that
+/// is not compressed.
 #[inline(always)]
 pub fn walk(
     head: &[u8],
@@ -206,7 +156,7 @@ pub fn walk(
     version: &Version,
     visit: impl FnMut(&BlockRef),
 ) -> Result<Parts, BodyFault> {
-    match usual(head, total_bytes) {
+    match usual(head, total_bytes).or_else(|| one_image(head, total_bytes, version)) {
         Some((parts, block)) => {
             block.iter().for_each(visit);
             Ok(parts)
@@ -215,7 +165,7 @@ pub fn walk(
     }
 }
 
-/// The parts of a record of a usual form, and its block reference.
+/// The parts of a record without images of a usual form, and its block reference.
 #[inline(always)]
 fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
     let start: &[u8; RECORD_HEADER_BYTES + 2] = head.first_chunk()?;
@@ -253,6 +203,40 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
         image: None,
     };
     Some((parts, Some(block)))
+}
+
+/// The same of a record with one image, which is not compressed.
+#[inline(always)]
+fn one_image(
+    head: &[u8],
+    total_bytes: u32,
+    version: &Version,
+) -> Option<(Parts, Option<BlockRef>)> {
+    let start: &[u8; RECORD_HEADER_BYTES + 27] = head.first_chunk()?;
+    let (_, body) = start.split_at(RECORD_HEADER_BYTES);
+    let (&[id, flags, low, high, b0, b1, h0, h1, info], rest) = body.split_first_chunk()?;
+    let &[ref relation @ .., a, b, c, d, ID_DATA_SHORT, length] = rest else { return None };
+    let data_bytes = u16::from_le_bytes([low, high]);
+    let bytes = u16::from_le_bytes([b0, b1]);
+    let hole_offset = u16::from_le_bytes([h0, h1]);
+    let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(length));
+    let block_data_bytes = u32::from(data_bytes);
+    let fpi_bytes = u32::from(bytes);
+    let is_sound = id <= MAX_BLOCK_ID
+        && flags & (HAS_IMAGE | SAME_REL) == HAS_IMAGE
+        && (flags & HAS_DATA != 0) == (data_bytes > 0)
+        && !version.image_flags.is_compressed(info)
+        && (info & HAS_HOLE != 0) == (hole_offset != 0)
+        && total_bytes == head_bytes + block_data_bytes + fpi_bytes + main_data_bytes;
+    if !is_sound {
+        return None;
+    }
+    let parts = Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count: 1, head_bytes };
+    let image = Some(Image { bytes, hole_offset, hole_bytes: 0, info });
+    let (will_init, fork) = (flags & WILL_INIT != 0, flags & FORK_MASK);
+    let relation = RelFileLocator::parse(relation.first_chunk()?);
+    let block = u32::from_le_bytes([a, b, c, d]);
+    Some((parts, Some(BlockRef { id, fork, will_init, relation, block, data_bytes, image })))
 }
 
 /// Walks over the parts of a record of any form. A call of its own, so that the loop over the
@@ -374,21 +358,12 @@ mod tests {
 
     /// A record: 24 bytes of header, then `head`, then `payload` bytes.
     fn walk_over(head: &[u8], payload: usize) -> Result<(Parts, Vec<BlockRef>), BodyFault> {
-        let (parts, _, blocks) = walk_with_images(head, payload)?;
-        Ok((parts, blocks))
-    }
-
-    fn walk_with_images(
-        head: &[u8],
-        payload: usize,
-    ) -> Result<(Parts, Images, Vec<BlockRef>), BodyFault> {
         let mut record = vec![0u8; RECORD_HEADER_BYTES];
         record.extend_from_slice(head);
         record.resize(record.len() + payload, 0xEE);
         let mut blocks = Vec::new();
         let parts = walk(&record, record.len() as u32, V15, |b| blocks.push(*b))?;
-        let images = Images::of(&record, record.len() as u32, V15);
-        Ok((parts, images, blocks))
+        Ok((parts, blocks))
     }
 
     const REL: [u8; 12] = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
@@ -413,11 +388,10 @@ mod tests {
         let mut head = block(0, 0x20, 7, &[], &REL);
         head.extend(block(2, 0x80 | 0x10 | 0x02, 0, &[100, 0, 50, 0, 0x03], &[]));
         head.extend([253, 1, 0, 252, 5, 0, 0, 0, 255, 4]);
-        let (parts, images, blocks) = walk_with_images(&head, 7 + 100 + 4).expect("well formed");
+        let (parts, blocks) = walk_over(&head, 7 + 100 + 4).expect("well formed");
         assert_eq!(parts.block_data_bytes, 7);
         assert_eq!(parts.main_data_bytes, 4);
-        assert_eq!((parts.fpi_bytes, parts.fpi_count, images.check_count), (100, 1, 0));
-        assert_eq!(images.raw_bytes, 100);
+        assert_eq!((parts.fpi_bytes, parts.fpi_count), (100, 1));
         assert_eq!(parts.head_bytes as usize, 24 + head.len());
         assert_eq!((blocks[1].id, blocks[1].fork, blocks[1].block), (2, 2, 9));
         assert_eq!(blocks[1].relation, blocks[0].relation);
@@ -428,10 +402,8 @@ mod tests {
     fn a_compressed_image_carries_its_hole() {
         let image = [60, 0, 50, 0, 0x01 | 0x08, 0x40, 0x1F];
         let head = block(0, 0x10, 0, &image, &REL);
-        let (_, images, blocks) = walk_with_images(&head, 60).expect("lz4");
-        assert_eq!((images.compressed_count, images.compressed_hole_bytes), (1, 8000));
-        assert_eq!((images.check_count, images.check_bytes), (1, 60));
-        assert_eq!(blocks[0].image.map(|i| i.hole_bytes), Some(8000));
+        let (_, blocks) = walk_over(&head, 60).expect("lz4");
+        assert_eq!(blocks[0].image.map(|i| (i.bytes, i.hole_bytes)), Some((60, 8000)));
     }
 
     #[test]
@@ -460,7 +432,8 @@ mod tests {
         #[test]
         fn usual_forms_are_walked_over_as_any(
             id in prop_oneof![9 => Just(0u8), 1 => any::<u8>()],
-            flags in prop_oneof![9 => Just(HAS_DATA), 1 => any::<u8>()],
+            flags in prop_oneof![4 => Just(0), 4 => Just(HAS_DATA), 1 => any::<u8>()],
+            image in proptest::option::of((0u8..4, 0u8..2, prop_oneof![Just(2), 0u8..32])),
             data in 0u16..4,
             last in prop_oneof![9 => Just(ID_DATA_SHORT), 1 => any::<u8>()],
             main in 0u8..4,
@@ -469,7 +442,13 @@ mod tests {
         ) {
             let mut record = vec![0u8; RECORD_HEADER_BYTES];
             if with_block {
-                record.extend(block(id, flags, data, &[], &REL));
+                let data = if flags == 0 { 0 } else { data };
+                record.extend(match image {
+                    Some((bytes, hole, info)) => {
+                        block(id, flags | HAS_IMAGE, data, &[bytes, 0, hole, 0, info], &REL)
+                    }
+                    None => block(id, flags, data, &[], &REL),
+                });
             }
             record.extend([last, main]);
             record.resize(record.len() + payload, 1);

@@ -1,0 +1,65 @@
+//! The window through which bytes come, and a page as it lies in it, with those behind it in view.
+
+use crate::wal::lsn::Lsn;
+
+/// A cache line: into a buffer that begins with one, read() copies a sixth faster.
+const ALIGNMENT: usize = 64;
+
+/// A buffer that is filled over and over, made when it is first filled.
+#[derive(Debug, Default)]
+pub struct Window {
+    buffer: Vec<u8>,
+    /// Bytes before the first cache line.
+    lead: usize,
+}
+
+impl Window {
+    /// The first `length` bytes, of at most `capacity`, to be filled.
+    pub fn fresh(&mut self, length: usize, capacity: usize) -> &mut [u8] {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; capacity + ALIGNMENT];
+            self.lead = self.buffer.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        }
+        self.buffer.get_mut(self.lead..self.lead + length).unwrap_or_default()
+    }
+
+    /// The first `length` bytes.
+    pub fn filled(&self, length: usize) -> &[u8] {
+        self.buffer.get(self.lead..self.lead + length).unwrap_or_default()
+    }
+}
+
+/// A page of a window.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'w> {
+    /// Where it begins.
+    pub lsn: Lsn,
+    /// Its bytes: a whole page, or what there is of it at the end of a file.
+    pub bytes: &'w [u8],
+    /// Its bytes, and all behind them in the window.
+    pub window: &'w [u8],
+}
+
+impl<'w> Page<'w> {
+    /// The first page of a window whose first byte is at `lsn`; `None` if there is no byte.
+    pub fn first(lsn: Lsn, window: &'w [u8], page_bytes: u32) -> Option<Page<'w>> {
+        let bytes = window.get(..page_bytes as usize).unwrap_or(window);
+        (!bytes.is_empty()).then_some(Page { lsn, bytes, window })
+    }
+
+    /// The page behind this one.
+    pub fn next(self, page_bytes: u32) -> Option<Page<'w>> {
+        self.at(self.bytes.len(), page_bytes)
+    }
+
+    /// The page that begins `distance` bytes behind the start of this one.
+    pub fn at(self, distance: usize, page_bytes: u32) -> Option<Page<'w>> {
+        let lsn = Lsn(self.lsn.0 + distance as u64);
+        Page::first(lsn, self.window.get(distance..)?, page_bytes)
+    }
+
+    /// Behind its last byte.
+    pub fn end(&self) -> Lsn {
+        Lsn(self.lsn.0 + self.bytes.len() as u64)
+    }
+}
