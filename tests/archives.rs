@@ -194,6 +194,40 @@ fn an_encrypted_segment_among_others_is_named() {
 }
 
 #[test]
+fn an_encrypted_copy_beside_its_segment_is_passed_over() {
+    let mut all = segments("raw");
+    let secret = files(&tree("pgbackrest-cipher"));
+    let names = secret.keys().filter(|name| name.starts_with("0000")).cloned();
+    let names: Vec<String> = names.collect();
+    all.extend(secret);
+    let folder = folder(&all);
+    for ran in [of_path(folder.path()), piped(&[], tar_of(&all))] {
+        let report = ran.exits(0).json();
+        assert_eq!(report["totals"], raw()["totals"]);
+        let others = report["input"]["other_files"].to_string();
+        assert!(names.iter().all(|name| others.contains(name)), "{others}");
+    }
+}
+
+#[test]
+fn files_that_are_not_read_are_named() {
+    let others = |ran: Ran| {
+        let others = ran.exits(0).json()["input"]["other_files"].take();
+        let mut names: Vec<String> = serde_json::from_value(others).expect("names");
+        names.sort();
+        names
+    };
+    for name in ["barman-gzip", "pgbackrest-none", "promotion"] {
+        let folder = tree(name);
+        let found = others(of_path(&folder));
+        assert!(!found.is_empty(), "{name}");
+        // A tar is looked through as a whole, a repository's directory only where WAL lies.
+        let streamed = others(piped(&[], tar_of(&files(&folder))));
+        assert!(found.iter().all(|name| streamed.contains(name)), "{name}: {streamed:?}");
+    }
+}
+
+#[test]
 fn the_sha1_in_a_name_is_checked() {
     let mut all = files(&tree("pgbackrest-none"));
     let name = all.keys().find(|name| name.starts_with("00000001000000000000000A"));

@@ -139,15 +139,22 @@ pub fn plan(mut found: Found, timeline: Option<u32>) -> Result<Plan, InputError>
     let geometry = geometry(&found.candidates)?;
     let mut plan = Plan::new(geometry);
     let mut placed: BTreeMap<u64, Vec<(u32, Candidate)>> = BTreeMap::new();
+    let mut refused = Vec::new();
     for candidate in std::mem::take(&mut found.candidates) {
         match place(&candidate, &geometry) {
             Ok((number, timeline)) => {
                 placed.entry(number).or_default().push((timeline, candidate));
             }
-            Err(problem) => plan.problems.push(problem),
+            Err(problem) => refused.push((candidate, problem)),
         }
     }
     plan.other_files = std::mem::take(&mut found.others);
+    for (candidate, problem) in refused {
+        match is_spare_copy(&candidate, &placed, &geometry) {
+            true => plan.other_files.push(file_name(&candidate.path)),
+            false => plan.problems.push(problem),
+        }
+    }
     let present = placed.values().flatten().map(|(timeline, _)| *timeline).collect();
     let lineage = plan.follow(timeline, present, &found)?;
     for (number, files) in placed {
@@ -214,6 +221,22 @@ fn place(candidate: &Candidate, geometry: &Geometry) -> Result<(u64, u32), Probl
             Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
         }
     }
+}
+
+/// Whether a file is an encrypted copy, or one in a format that is not read, of a segment that is
+/// there in the clear as well.
+fn is_spare_copy(
+    candidate: &Candidate,
+    placed: &BTreeMap<u64, Vec<(u32, Candidate)>>,
+    geometry: &Geometry,
+) -> bool {
+    let refused = candidate.probe.first_page.as_ref().err();
+    let name = candidate.name.as_ref().map(|file| file.name);
+    name.filter(|_| refused.is_some_and(NotWal::may_be_a_copy)).is_some_and(|name| {
+        let number = name.number(geometry.segment_bytes);
+        let files = number.and_then(|number| placed.get(&number));
+        files.is_some_and(|files| files.iter().any(|(timeline, _)| *timeline == name.timeline))
+    })
 }
 
 /// Whether a first page is of this release, cluster and sizes; a problem if not.

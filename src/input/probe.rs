@@ -1,7 +1,7 @@
 //! What one file is: its first bytes looked at, never its name alone.
 
 use super::codec::Codec;
-use super::recognise::{Content, recognise};
+use super::recognise::{Content, Encryption, recognise};
 use super::source::Source;
 use crate::wal::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
 use crate::wal::version::{Magic, Version};
@@ -81,8 +81,8 @@ pub enum NotWal {
     #[error("a tar archive")]
     Tar,
     /// Encrypted.
-    #[error("encrypted ({0}); decrypt it and pipe it in: DECRYPT FILE | walstat -")]
-    Encrypted(&'static str),
+    #[error("encrypted ({}); decrypt it and pipe it in: {} | walstat -", .0.name(), .0.decrypt())]
+    Encrypted(Encryption),
     /// A format that is not read.
     #[error("{0} is not supported")]
     Unsupported(&'static str),
@@ -106,7 +106,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     };
     Ok(match recognise(&head, &name) {
         Content::Compressed(codec) => probe_compressed(path, codec, modified),
-        Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption.name()))),
+        Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format))),
         Content::Tar => raw(Err(NotWal::Tar)),
         Content::Plain => raw(first_page(&head)),
@@ -156,6 +156,11 @@ impl Probe {
 }
 
 impl NotWal {
+    /// Whether the file may be a copy of a segment all the same, which cannot be seen from here.
+    pub fn may_be_a_copy(&self) -> bool {
+        matches!(self, NotWal::Encrypted(_) | NotWal::Unsupported(_))
+    }
+
     /// Whether no record can be in the file. What is only damaged at its first page may hold
     /// some behind it, and what was never written is normal.
     pub fn is_final(&self) -> bool {

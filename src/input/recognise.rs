@@ -53,13 +53,27 @@ pub enum Encryption {
 impl Encryption {
     /// The name to use towards people.
     pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// The command that writes the decrypted bytes of FILE to a pipe.
+    pub fn decrypt(self) -> &'static str {
+        self.words().1
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Encryption::OpenPgp => "OpenPGP (gpg)",
-            Encryption::OpenPgpArmoured => "OpenPGP (gpg, armoured)",
-            Encryption::Salted => "openssl enc or pgBackRest's cipher",
-            Encryption::SaltedBase64 => "openssl enc (base64)",
-            Encryption::Age => "age",
-            Encryption::AgeArmoured => "age (armoured)",
+            Encryption::OpenPgp => ("OpenPGP (gpg)", "gpg --decrypt FILE"),
+            Encryption::OpenPgpArmoured => ("OpenPGP (gpg, armoured)", "gpg --decrypt FILE"),
+            Encryption::Salted => (
+                "openssl enc or pgBackRest's cipher",
+                "openssl enc -d -CIPHER -in FILE (or pgbackrest repo-get FILE)",
+            ),
+            Encryption::SaltedBase64 => {
+                ("openssl enc (base64)", "openssl enc -d -a -CIPHER -in FILE")
+            }
+            Encryption::Age => ("age", "age --decrypt FILE"),
+            Encryption::AgeArmoured => ("age (armoured)", "age --decrypt FILE"),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::plan::InputError;
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
 use super::tar::{Member, for_each_member};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -20,6 +21,8 @@ pub enum Item<'a> {
     History(u32, String, String),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
+    /// Another file.
+    Other(String),
     /// Something that ends before it should.
     Cut(String, String),
 }
@@ -80,7 +83,7 @@ fn walk<'r>(
 
 fn not_wal(content: Content) -> NotWal {
     match content {
-        Content::Encrypted(encryption) => NotWal::Encrypted(encryption.name()),
+        Content::Encrypted(encryption) => NotWal::Encrypted(encryption),
         Content::Unsupported(format) => NotWal::Unsupported(format),
         _ => NotWal::Unsupported("an archive inside of archives"),
     }
@@ -107,7 +110,8 @@ fn take_member(
 ) -> io::Result<ControlFlow<()>> {
     let file = file_name(&member.path);
     match FileName::parse(&file) {
-        FileName::Other => Ok(ControlFlow::Continue(())),
+        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
+        FileName::Other => Ok(visit(Item::Other(file))),
         FileName::History(timeline) => {
             let text = decoded(member.bytes, &file, depth).and_then(text_of);
             Ok(match text {
@@ -134,6 +138,17 @@ fn take_member(
             Ok(visit(Item::Segment(StreamSegment { file, name, first_page, bytes: &mut bytes })))
         }
     }
+}
+
+/// Whether a file lies where a data directory keeps anything but WAL: of a base backup there are
+/// thousands.
+fn is_data(path: &Path) -> bool {
+    let directories = path.parent().into_iter().flat_map(Path::iter);
+    directories.filter_map(OsStr::to_str).any(|name| match name {
+        "pg_wal" | "pg_xlog" => false,
+        "base" | "global" => true,
+        _ => name.starts_with("pg_"),
+    })
 }
 
 fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {

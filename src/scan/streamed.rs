@@ -15,7 +15,7 @@ use crate::input::stream::{Item, StreamSegment, for_each_item};
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::Geometry;
-use crate::wal::segment::number_of;
+use crate::wal::segment::{SegmentName, number_of};
 use crate::wal::version::Magic;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -44,6 +44,9 @@ impl<S> Wanted<S> {
     }
 }
 
+/// Of that many other files in a stream the names are kept.
+const UNREAD_MAX: usize = 1000;
+
 /// A run that passed by. Segments without names that follow each other are one run.
 struct Passed<O> {
     segments: Vec<Segment>,
@@ -65,6 +68,8 @@ struct Collector<'a, S, O> {
     not_wal: Option<(PathBuf, NotWal)>,
     /// Files passed over before it was known what they are part of.
     unread: Vec<String>,
+    /// Encrypted, or in a format that is not read: copies, if their segment comes in the clear too.
+    maybe_copies: Vec<(SegmentName, Problem)>,
     /// The segment that passed by last: one without name and first page follows it.
     last: Option<(u64, u32)>,
     /// It had neither name nor first page: two of those in a row are no WAL any more.
@@ -88,6 +93,7 @@ pub fn scan<S: Select + Clone, O: Observe>(
         copies: Vec::new(),
         not_wal: None,
         unread: Vec::new(),
+        maybe_copies: Vec::new(),
         last: None,
         last_was_bare: false,
     };
@@ -163,7 +169,13 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
                 found.add_history(timeline, text, file);
                 ControlFlow::Continue(())
             }
-            Item::NotWal(file, reason) => self.refuse(&file, reason),
+            Item::NotWal(file, reason) => self.refuse(&file, None, reason),
+            Item::Other(file) => {
+                if self.unread.len() < UNREAD_MAX {
+                    self.unread.push(file);
+                }
+                ControlFlow::Continue(())
+            }
             Item::Cut(file, found) => {
                 let expected = "the rest of the stream".to_owned();
                 self.problems.push(Problem::of_file("truncated", &file, expected, found));
@@ -172,9 +184,14 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         }
     }
 
-    fn refuse(&mut self, file: &str, reason: NotWal) -> ControlFlow<()> {
+    /// Refuses a file; `name`: what it is called, if that is a segment's name.
+    fn refuse(&mut self, file: &str, name: Option<SegmentName>, reason: NotWal) -> ControlFlow<()> {
         let found = reason.to_string();
-        self.problems.push(Problem::of_file("not_wal", file, "a WAL segment".into(), found));
+        let problem = Problem::of_file("not_wal", file, "a WAL segment".into(), found);
+        match name.filter(|_| reason.may_be_a_copy()) {
+            Some(name) => self.maybe_copies.push((name, problem)),
+            None => self.problems.push(problem),
+        }
         self.not_wal.get_or_insert((PathBuf::from(file), reason));
         ControlFlow::Continue(())
     }
@@ -187,11 +204,17 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
                     self.unread.push(item.file);
                     ControlFlow::Continue(())
                 }
-                first_page => self.refuse(&item.file, first_page.err().unwrap_or(NotWal::Empty)),
+                first_page => {
+                    let name = item.name.map(|file| file.name);
+                    self.refuse(&item.file, name, first_page.err().unwrap_or(NotWal::Empty))
+                }
             };
         };
         match &item.first_page {
-            Err(reason) if reason.is_final() => return self.refuse(&item.file, reason.clone()),
+            Err(reason) if reason.is_final() => {
+                let name = item.name.as_ref().map(|file| file.name);
+                return self.refuse(&item.file, name, reason.clone());
+            }
             Ok(page) => {
                 if let Err(problem) = belongs(page, &scope.geometry, &item.file) {
                     self.problems.push(problem);
@@ -213,7 +236,10 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         }
         match self.segment_of(&item, &scope.geometry) {
             Some(segment) => self.read(segment, item, scope),
-            None => self.refuse(&item.file, item.first_page.err().unwrap_or(NotWal::MidSegment)),
+            None => {
+                let reason = item.first_page.err().unwrap_or(NotWal::MidSegment);
+                self.refuse(&item.file, None, reason)
+            }
         }
     }
 
@@ -343,6 +369,13 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let lineage = plan.follow(timeline, present, found)?;
         plan.problems = self.problems;
         plan.other_files = found.others.iter().cloned().chain(self.unread).collect();
+        for (name, problem) in self.maybe_copies {
+            let number = name.number(scope.geometry.segment_bytes);
+            match number.is_some_and(|n| self.passed.contains_key(&(n, name.timeline))) {
+                true => plan.other_files.push(problem.segment),
+                false => plan.problems.push(problem),
+            }
+        }
         let mut by_number: BTreeMap<u64, BTreeMap<u32, Passed<O>>> = BTreeMap::new();
         for ((number, timeline), passed) in self.passed {
             by_number.entry(number).or_default().insert(timeline, passed);
