@@ -1,14 +1,16 @@
 //! Corners for which there is no real sample: records across page and segment edges, lengths at
-//! their limits, every kind of block header, switches at odd places, every ending, ranges that
-//! begin and end anywhere. In all of them the books are closed, any number of threads gives the
+//! their limits, every kind of block header, switches at odd places, every ending, and (in
+//! `ranges`) ranges that begin and end anywhere. In all of them the books are closed, any number of threads gives the
 //! same report, and the naive twin agrees where nothing is damaged.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod ranges;
 
 use common::builder::{Form, Wal};
 use common::disk::Disk;
 use common::record::{Block, HEAP, Image, Rec};
-use common::{ALL, Ask, json, kinds, naive, read, row, stats};
+use common::{ALL, Ask, json, kinds, naive, read, row};
 use std::fs;
 use std::path::Path;
 use walstat::report::model::{Report, Row};
@@ -488,96 +490,4 @@ fn a_timeline_ends_where_a_newer_one_branches_off() {
     fs::write(directory.path().join("00000002.history"), line).expect("a history file");
     let report = read_in(directory.path(), &Ask { timeline: Some(1), ..ALL });
     ends(&report, "timeline_switch", end);
-}
-
-// ---- ranges ----
-
-/// Three records on one page, then one over two pages, then a last one.
-fn five() -> (Disk, Vec<(Lsn, usize)>) {
-    let mut wal = begun(Form::of("16"));
-    wal.add(&Rec::insert(101));
-    wal.add(&Rec::insert(102));
-    wal.add(&Rec::insert(9_000));
-    wal.add(&Rec::insert(104));
-    let records = wal.records.clone();
-    (wal.finish(), records)
-}
-
-#[test]
-fn a_range_may_begin_inside_a_record() {
-    let (disk, records) = five();
-    let (second, bytes) = records[1];
-    let ask = Ask { start: Some(Lsn(second.0 + 30)), ..ALL };
-    let report = sound(&disk, &ask);
-    assert_eq!(report.totals.count, 3);
-    assert_eq!(report.range.start, records[2].0.to_string());
-    assert_eq!(report.books.continuation_bytes, bytes as u64 - 30);
-    let exactly = sound(&disk, &Ask { start: Some(second), ..ALL });
-    assert_eq!((exactly.totals.count, exactly.books.continuation_bytes), (4, 0));
-}
-
-#[test]
-fn a_range_may_begin_on_a_page_where_a_record_goes_on() {
-    let (disk, records) = five();
-    let page = records[3].0.0.next_multiple_of(8192);
-    let report = sound(&disk, &Ask { start: Some(Lsn(page)), ..ALL });
-    assert_eq!(report.totals.count, 1);
-    let before = page - records[3].0.0;
-    assert_eq!(report.books.continuation_bytes, records[3].1 as u64 - before);
-}
-
-#[test]
-fn a_range_may_end_inside_a_record() {
-    let (disk, records) = five();
-    for inside in [1, 24, 60] {
-        let end = Lsn(records[2].0.0 + inside);
-        let report = sound(&disk, &Ask { end: Some(end), ..ALL });
-        assert_eq!(report.totals.count, 2);
-        assert_eq!(report.books.incomplete_bytes, inside);
-        ends(&report, "complete", end.0);
-    }
-}
-
-#[test]
-fn a_range_may_end_with_a_record_or_in_the_padding_behind_it() {
-    let (disk, records) = five();
-    let (lsn, bytes) = records[1];
-    let end = lsn.0 + bytes as u64;
-    assert_ne!(end % 8, 0, "there is padding to end in");
-    for padding in [0, 1] {
-        let report = sound(&disk, &Ask { end: Some(Lsn(end + padding)), ..ALL });
-        assert_eq!(report.totals.count, 2);
-        ends(&report, "complete", end + padding);
-    }
-    let report = sound(&disk, &Ask { end: Some(Lsn(end - 1)), ..ALL });
-    assert_eq!(report.totals.count, 1);
-}
-
-#[test]
-fn a_limit_stops_behind_that_many_records() {
-    let (disk, _) = five();
-    for limit in 1..=5 {
-        let report = sound(&disk, &Ask { limit: Some(limit), ..ALL });
-        assert_eq!(report.totals.count, limit);
-    }
-    assert_eq!(sound(&disk, &Ask { limit: Some(6), ..ALL }).totals.count, 5);
-}
-
-#[test]
-fn a_range_that_ends_behind_the_wal_ends_where_the_wal_does() {
-    let (disk, records) = five();
-    let (lsn, bytes) = records[4];
-    let end = (lsn.0 + bytes as u64).next_multiple_of(8);
-    let report = read_in(disk.write().path(), &Ask { end: Some(Lsn(end + 4096)), ..ALL });
-    ends(&report, "zeroed", end);
-}
-
-#[test]
-fn a_range_outside_the_input_is_refused() {
-    let (disk, _) = five();
-    let directory = disk.write();
-    for (start, end) in [(Lsn(0), disk.start()), (disk.end(), Lsn(disk.end().0 + 1))] {
-        let refused = stats(directory.path(), &ALL.range(start, end)).expect_err("nothing there");
-        assert!(refused.contains("nothing in range"), "{refused}");
-    }
 }
