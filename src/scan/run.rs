@@ -268,12 +268,17 @@ impl<O: Observe> Run<O> {
     }
 
     /// What the next run begins with must be what this one announced: the rest of our own
-    /// lead, or nothing.
+    /// lead, or nothing; or the record that is our lead was replaced there.
     fn check_lead(&mut self, next: &Run<O>) {
         let expected = Some(self.lead.left()).filter(|&left| left > 0 && self.first.is_none());
-        let replaced = self.first.is_none() && next.lead.overwritten;
         let found = next.lead.announced;
-        if found != expected && !replaced && next.gap_at_start().is_none() {
+        if found == expected {
+            return;
+        }
+        let is_lead = self.first.is_none() && self.gap.is_none();
+        if is_lead && found.is_none() && next.lead.overwritten {
+            self.lead.overwritten = true;
+        } else if next.gap_at_start().is_none() {
             self.fail(next.start, next.start, Cause::Continuation { found, expected }, None);
         }
     }

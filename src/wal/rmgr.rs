@@ -33,8 +33,8 @@ impl RecordType {
     /// most releases leave it out of the type.
     #[inline(always)]
     pub fn of(rmgr: u8, info: u8, version: &Version) -> RecordType {
-        let folded = (rmgr == TRANSACTION) & version.folds_transactions;
-        RecordType { rmgr, slot: (info >> 4) & !(u8::from(folded) << 3) }
+        let slots = if rmgr == TRANSACTION { version.transaction_slots } else { 0x0F };
+        RecordType { rmgr, slot: (info >> 4) & slots }
     }
 
     /// The slot as it stands in `xl_info`.

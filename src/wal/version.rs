@@ -28,9 +28,9 @@ pub struct Version {
     pub custom_rmgrs: bool,
     /// Whether a record may carry the xid of its top-level transaction (block id 252).
     pub toplevel_xid: bool,
-    /// Whether the official tool counts transaction records with and without `xinfo` as one
-    /// type (true from 9.6.22, 10.17, 11.12, 12.7, 13.3; every minor of 9.5 keeps them apart).
-    pub folds_transactions: bool,
+    /// The bits of a transaction record's type by which the official tool counts: without the
+    /// one for `xinfo` from 9.6.22, 10.17, 11.12, 12.7, 13.3 on; every minor of 9.5 counts by it.
+    pub transaction_slots: u8,
     /// Layout of the checkpoint record.
     pub checkpoint: CheckpointLayout,
     /// How the release's own tool prints its statistics.
@@ -79,7 +79,7 @@ const fn version(
         rmgr_max: if index == 0 { 19 } else { 21 },
         custom_rmgrs: index >= 7,
         toplevel_xid: index >= 6,
-        folds_transactions: index >= 1,
+        transaction_slots: if index == 0 { 0x0F } else { 0x07 },
         checkpoint,
         tool: tool(index),
     }
