@@ -26,7 +26,7 @@ pub fn read<S: Select + Clone, O: Observe>(
     progress: &Progress,
 ) -> Result<(Plan, Outcome<O>), InputError> {
     let (start, _) = wanted.range;
-    let mut tries = 0;
+    let (mut tries, mut seen) = (0, None);
     let (plan, outcome) = loop {
         let found = discover(paths)?;
         if !found.streams.is_empty() {
@@ -35,6 +35,12 @@ pub fn read<S: Select + Clone, O: Observe>(
             break (plan, outcome);
         }
         let mut plan = plan(found, wanted.timeline)?;
+        let there = has_holes(&plan).then(|| segments_of(&plan));
+        if there.is_some() && there != seen && is_live(&plan) && tries < TRIES_MAX {
+            (tries, seen) = (tries + 1, there);
+            std::thread::sleep(SETTLING);
+            continue;
+        }
         let result = read_files(&mut plan, wanted.clone(), threads, progress);
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
@@ -51,6 +57,24 @@ pub fn read<S: Select + Clone, O: Observe>(
 
 /// How often a directory is looked at whose files go away.
 const TRIES_MAX: u32 = 10;
+
+/// A server removes old segments in no order, one every few milliseconds, so that for a while some
+/// are missing between others. Where nothing changes for this long, they are missing.
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// Timelines and numbers of the segments.
+fn segments_of(plan: &Plan) -> Vec<(u32, u64)> {
+    plan.segments.iter().map(|segment| (segment.timeline, segment.number)).collect()
+}
+
+fn has_holes(plan: &Plan) -> bool {
+    plan.segments.windows(2).any(|pair| matches!(pair, [a, b] if a.number + 1 < b.number))
+}
+
+/// Whether a server may be writing there: a file is younger than a second.
+fn is_live(plan: &Plan) -> bool {
+    plan.segments.iter().any(is_young)
+}
 
 /// Whether a file of the plan is not there any more.
 fn has_lost_files(plan: &Plan) -> bool {
@@ -111,8 +135,12 @@ fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
 /// Whether a file at `lsn` was written to so shortly before the plan was made that a later
 /// write may bear the same time.
 fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
+    files_at(plan, lsn).any(is_young)
+}
+
+fn is_young(segment: &Segment) -> bool {
     let age = |time: SystemTime| time.elapsed().unwrap_or_default();
-    files_at(plan, lsn).any(|s| s.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK))
+    segment.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK)
 }
 
 fn read_once<S: Select + Clone, O: Observe>(

@@ -38,7 +38,7 @@ pub struct Reader<'s, S, O> {
     pending: Option<Pending>,
     /// Bytes that the page before announced of something that is not a record of ours.
     left: Option<u32>,
-    /// Of the page before.
+    /// Of the page before in the segment; 0: there is none.
     pub(super) timeline: u32,
     timeline_most: u32,
     switched: bool,
@@ -64,6 +64,8 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// Says that the pages to come are those of a segment file of this timeline.
     pub fn begin_segment(&mut self, timeline_most: u32) {
         self.timeline_most = timeline_most;
+        // As in a run that begins here, which knows of no page before.
+        self.timeline = 0;
         self.switched = false;
         self.begins = true;
     }

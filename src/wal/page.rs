@@ -222,6 +222,7 @@ impl PageFault {
             PageFault::Foreign { expected, .. } => expected.to_string(),
             PageFault::Address { .. } => format!("page address {lsn}"),
             PageFault::Timeline { least, most, .. } if least == most => format!("timeline {least}"),
+            PageFault::Timeline { least: 0, most, .. } => format!("timeline {most} or before"),
             PageFault::Timeline { least, most, .. } => format!("timeline {least} to {most}"),
         }
     }
