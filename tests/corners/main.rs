@@ -1,7 +1,7 @@
 //! Corners for which there is no real sample: records across page and segment edges, lengths at
 //! their limits, every kind of block header, switches at odd places, every ending, and (in
-//! `ranges`) ranges that begin and end anywhere. In all of them the books are closed, any number of threads gives the
-//! same report, and the naive twin agrees where nothing is damaged.
+//! `ranges`) ranges that begin and end anywhere. In all of them the books are closed, any number of
+//! threads gives the same report, and the naive twin agrees where nothing is damaged.
 
 #[path = "../common/mod.rs"]
 mod common;
