@@ -89,8 +89,9 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
     fn usual_pages(&self, page: &Page<'w>) -> &'w [u8] {
         let geometry = &self.scope.geometry;
         let segment = u64::from(geometry.segment_bytes);
-        let end = self.scope.end.0.min((page.lsn.0 / segment + 1) * segment);
-        let most = usize::try_from(end - page.lsn.0).unwrap_or(usize::MAX);
+        let segment_left = segment - page.lsn.0 % segment;
+        let range_left = self.scope.end.0.saturating_sub(page.lsn.0);
+        let most = usize::try_from(segment_left.min(range_left)).unwrap_or(usize::MAX);
         let page_bytes = geometry.page_bytes as usize;
         let bytes = page.window.len().min(most) / page_bytes * page_bytes;
         page.window.get(..bytes).unwrap_or_default()
