@@ -30,20 +30,37 @@ impl Observe for Absent {
     fn merge(&mut self, _: Absent) {}
 }
 
-/// Block references by relation: as much work a record as a further dimension can be.
+/// Block references by relation, as a later dimension may count them: a row of references to one
+/// relation is added to the table at its end.
 #[derive(Default)]
-struct Relations(HashMap<RelFileLocator, u64>);
+struct Relations {
+    last: RelFileLocator,
+    in_row: u64,
+    all: HashMap<RelFileLocator, u64>,
+}
+
+impl Relations {
+    fn end_row(&mut self) {
+        *self.all.entry(self.last).or_default() += std::mem::take(&mut self.in_row);
+    }
+}
 
 impl Observe for Relations {
+    #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        record.for_each_block(|block| *self.0.entry(block.relation).or_default() += 1);
+        record.for_each_block(|block| {
+            if block.relation != self.last {
+                self.end_row();
+                self.last = block.relation;
+            }
+            self.in_row += 1;
+        });
     }
 
-    fn merge(&mut self, later: Relations) {
-        later
-            .0
-            .into_iter()
-            .for_each(|(relation, count)| *self.0.entry(relation).or_default() += count);
+    fn merge(&mut self, mut later: Relations) {
+        later.end_row();
+        let add = |(relation, count)| *self.all.entry(relation).or_default() += count;
+        later.all.into_iter().for_each(add);
     }
 }
 
