@@ -1,10 +1,8 @@
 //! Counts and bytes by record type, in a dense table: no hashing, no allocation a record.
 
 use crate::scan::record::{Observe, Record};
-use crate::wal::block::Image;
-use crate::wal::block::walk;
+use crate::wal::block::{Image, walk};
 use crate::wal::image::HAS_HOLE;
-
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
 
