@@ -45,7 +45,7 @@ pub fn read<S: Select + Clone, O: Observe>(
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
-        if sound || tries == TRIES_MAX || !has_lost_files(&plan) {
+        if sound || tries >= TRIES_MAX || !has_lost_files(&plan) {
             break (plan, result?);
         }
     };
