@@ -47,11 +47,11 @@ pub struct Reader<'s, S, O> {
 }
 
 impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
-    /// A reader of the run of segments in `[start, end)`.
-    pub fn new(scope: &'s Scope<S>, start: Lsn, end: Lsn) -> Self {
+    /// A reader of the run of segments in `[start, end)`, counted by `observer`, an empty one.
+    pub fn new(scope: &'s Scope<S>, start: Lsn, end: Lsn, observer: O) -> Self {
         Reader {
             scope,
-            run: Run::new(start, end),
+            run: Run::new(start, end, observer),
             pending: None,
             left: None,
             timeline: 0,

@@ -54,7 +54,7 @@ impl<'a> Record<'a> {
 
 /// A dimension of the statistics: sees every selected record once, in LSN order within a run;
 /// runs are merged in WAL order.
-pub trait Observe: Send + Default {
+pub trait Observe: Send + Clone {
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
     /// Adds what the run behind this one has seen.
