@@ -48,7 +48,7 @@ impl Relations {
 impl Observe for Relations {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        record.for_each_block(|block| {
+        record.blocks().for_each(|block| {
             if block.relation != self.last {
                 self.end_row();
                 self.last = block.relation;

@@ -10,7 +10,7 @@
 
 use super::books::Heading;
 use super::damage::{Cause, Gap};
-use super::pending::Pending;
+use super::pending::{Kept, Pending};
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::{Head, Scope};
@@ -325,7 +325,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return None;
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
-            let mut pending = Pending::begin(lsn, total_bytes);
+            let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
             pending.extend(self.scope, lsn, rest);
             self.pending = Some(pending);
             return None;

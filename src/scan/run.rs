@@ -84,7 +84,7 @@ impl<O: Observe> Run<O> {
         Run {
             start,
             end,
-            lead: Lead::default(),
+            lead: Lead::new(O::WHOLE),
             lead_gap: None,
             first: None,
             last: None,
