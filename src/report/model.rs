@@ -3,6 +3,7 @@
 
 pub mod checked;
 
+pub use crate::input::problem::ProblemKind;
 use checked::Checked;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -267,7 +268,7 @@ pub struct Ending {
 #[derive(Debug, Clone, Serialize)]
 pub struct Problem {
     /// The kind.
-    pub kind: &'static str,
+    pub kind: ProblemKind,
     /// Segment file.
     pub segment: String,
     /// Where; `null` if it is about the whole file.
