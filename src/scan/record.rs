@@ -53,12 +53,12 @@ impl<'a> Record<'a> {
 
     /// The replication origin that it came from.
     pub fn origin(&self) -> Option<u16> {
-        self.parts.origin
+        self.blocks().labels().origin
     }
 
     /// The top-level transaction of the one in its header, where it says so.
     pub fn toplevel_xid(&self) -> Option<u32> {
-        self.parts.toplevel_xid
+        self.blocks().labels().toplevel_xid
     }
 
     /// Its main data; empty if it has none.
