@@ -68,13 +68,12 @@ impl<'a> Record<'a> {
         self.body.get((self.header.total_bytes - length) as usize, length as usize)
     }
 
-    /// The first `N` bytes of its main data; `None` if there are fewer.
-    #[inline]
-    pub fn main_data_first<const N: usize>(&self) -> Option<[u8; N]> {
-        let length = self.parts.main_data_bytes;
-        let from = (self.header.total_bytes - length) as usize;
-        let bytes = (N <= length as usize).then(|| self.body.get(from, N))??;
-        bytes.first_chunk().copied()
+    /// The first bytes of its main data, which cost nothing: all of them, or of a record without
+    /// blocks that crosses a page at least 1,000.
+    #[inline(always)]
+    pub fn main_data_start(&self) -> &'a [u8] {
+        let from = self.header.total_bytes - self.parts.main_data_bytes;
+        self.body.head.get(from as usize..).unwrap_or_default()
     }
 
     /// The data of one of its blocks; empty if it has none.
