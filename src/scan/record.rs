@@ -115,7 +115,8 @@ pub trait Observe: Send + Clone {
 
     /// Told now and then while the scan goes on: what it has seen begins with the first record of
     /// the scan, and nothing earlier can come any more. So it may hand on what is final, in WAL
-    /// order, and forget it.
+    /// order, and forget it. (Where a server was writing, the scan is begun anew from the prototype,
+    /// and what was handed on is void.)
     fn settle(&mut self) {}
 
     /// Takes as little memory as it can until it is merged: many may be waiting.
