@@ -51,7 +51,8 @@ impl Observe for Backups {
             }
             XLOG_BACKUP_END => {
                 let end = record.end.aligned();
-                let start = record.main_data_first().map(|bytes| Lsn(u64::from_le_bytes(bytes)));
+                let start = record.main_data_start().first_chunk();
+                let start = start.map(|bytes| Lsn(u64::from_le_bytes(*bytes)));
                 self.ends.extend(start.map(|start| BackupEnd { start, end }));
             }
             _ => {}

@@ -55,6 +55,8 @@ pub struct Gap {
     pub counts: Books,
     /// Whether old content follows in the segment where the gap starts.
     pub stale_follows: bool,
+    /// Whether a valid record of this WAL lies in it, on a page that cannot be believed.
+    pub record_follows: bool,
 }
 
 impl Gap {

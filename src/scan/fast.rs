@@ -163,6 +163,10 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         header.check(version, lsn, Some(stretch.previous)).ok()?;
         let total_bytes = header.total_bytes;
         let parts = walk(head, total_bytes, version, |_| ()).ok()?;
+        if total_bytes - parts.head_bytes == parts.main_data_bytes {
+            // A dimension may look at the start of main data alone, which a step keeps in one piece.
+            return None;
+        }
         let pages = stretch.bytes.get(at + head.len()..)?;
         let body = Body::over_pages(head, pages, stretch.page_bytes);
         let record = Record { lsn, end: stretch.lsn(end), header, parts, version, body };

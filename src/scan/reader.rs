@@ -155,6 +155,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
         self.fail(page.lsn, page.lsn, cause, None);
         self.book_rest(page.lsn, page.bytes);
+        if let Some(gap) = &mut self.run.gap
+            && !gap.record_follows
+        {
+            gap.record_follows = self.scope.holds_record(page);
+        }
         page
     }
 
@@ -321,8 +326,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
         if let Err(cause) = self.scope.check_header(lsn, rest, total_bytes, self.run.previous) {
             self.fail(lsn, lsn, cause, None);
-            self.book_rest(lsn, rest);
-            return None;
+            return self.resync(page, offset, 0);
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
             let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
@@ -330,25 +334,45 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             self.pending = Some(pending);
             return None;
         };
-        self.whole_record(lsn, bytes, rest).map(|next| offset + next)
+        self.whole_record(page, offset, bytes, rest)
     }
 
-    /// A record that lies in the page: `bytes`, at the head of `rest`. Gives the distance to
-    /// the next one if one may follow.
-    fn whole_record(&mut self, lsn: Lsn, bytes: &[u8], rest: &[u8]) -> Option<usize> {
+    /// Goes on after something at `offset` that is no record: gives the offset of the next one, or
+    /// books the rest of the page. So many bytes of it are those of a record that fails.
+    fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
+        let next = self.scope.next_record(page, offset + 1);
+        let lsn = Lsn(page.lsn.0 + offset as u64);
+        if let Some(next) = next {
+            self.book(Heading::Incomplete, lsn, next - offset);
+            return Some(next);
+        }
+        self.book(Heading::Incomplete, lsn, failed);
+        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
+        self.book_rest(Lsn(lsn.0 + failed as u64), rest);
+        None
+    }
+
+    /// A record that lies in the page: `bytes`, at the head of `rest`. Gives the offset of the next
+    /// one if one may follow.
+    fn whole_record(
+        &mut self,
+        page: Page<'_>,
+        offset: usize,
+        bytes: &[u8],
+        rest: &[u8],
+    ) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
         let end = Lsn(lsn.0 + bytes.len() as u64);
         let head = Head { bytes, crc: self.scope.body_crc(bytes) };
         let record = match self.scope.decode((lsn, end), head, self.run.previous) {
             Ok(record) => record,
             Err(cause) => {
                 self.fail(lsn, lsn, cause, Some(bytes.len() as u32));
-                self.book(Heading::Incomplete, lsn, bytes.len());
-                self.book_rest(end, rest.get(bytes.len()..).unwrap_or_default());
-                return None;
+                return self.resync(page, offset, bytes.len());
             }
         };
         if end > self.scope.end {
-            self.run.close_gap(self.scope.geometry.version);
+            self.run.close_gap(lsn, self.scope.geometry.version);
             if lsn < self.scope.end {
                 self.run.first_in_range.get_or_insert(lsn);
             }
@@ -367,7 +391,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
         let padded = bytes.len().next_multiple_of(8).min(rest.len());
         self.book(Heading::Padding, end, padded - bytes.len());
-        Some(padded)
+        Some(offset + padded)
     }
 
     // ---- what is not a record ----

@@ -127,8 +127,9 @@ impl<O: Observe> Run<O> {
             && last.lsn != first.previous
         {
             self.problems.push(broken_link(first, last, scope.geometry.version));
+            self.observer.lost(last.next..lsn);
         }
-        self.close_gap(scope.geometry.version);
+        self.close_gap(lsn, scope.geometry.version);
         self.first.get_or_insert(first);
         self.previous = Some(lsn);
         self.ends_overwritten = false;
@@ -161,7 +162,7 @@ impl<O: Observe> Run<O> {
         match scope.decode((pending.lsn, end), pending.head(), self.previous) {
             Err(cause) => self.fail_record(pending, pending.lsn, cause),
             Ok(_) if end > scope.end => {
-                self.close_gap(scope.geometry.version);
+                self.close_gap(pending.lsn, scope.geometry.version);
                 self.drop_record(scope, pending, Heading::Incomplete);
                 self.range_end = Some(scope.end);
             }
@@ -214,17 +215,19 @@ impl<O: Observe> Run<O> {
             record_bytes,
             counts: Books::default(),
             stale_follows: false,
+            record_follows: false,
         };
         self.gap.get_or_insert_with(gap);
     }
 
-    /// A valid record follows: the gap was damage, or it belongs to the lead.
-    pub fn close_gap(&mut self, version: &Version) {
+    /// A valid record follows at `next`: the gap was damage, or it belongs to the lead.
+    pub fn close_gap(&mut self, next: Lsn, version: &Version) {
         let Some(gap) = self.gap.take() else { return };
         if self.first.is_none() {
             self.lead_gap = Some(gap);
         } else {
             self.gap_is_damage(&gap, version);
+            self.observer.lost(gap.start..next);
         }
     }
 
@@ -365,7 +368,10 @@ impl<O: Observe> Run<O> {
     fn take_gap(&mut self, next: &mut Run<O>, version: &'static Version) {
         let gap = if next.first.is_some() { next.lead_gap.take() } else { next.gap.take() };
         match (&mut self.gap, gap) {
-            (Some(ours), Some(theirs)) => ours.counts.merge(&theirs.counts),
+            (Some(ours), Some(theirs)) => {
+                ours.counts.merge(&theirs.counts);
+                ours.record_follows |= theirs.record_follows;
+            }
             (ours @ None, theirs) => *ours = theirs,
             (Some(_), None) => {}
         }
@@ -375,11 +381,12 @@ impl<O: Observe> Run<O> {
         }
         let Some(first) = next.first else { return };
         let whole = self.gap.is_none();
-        self.close_gap(version);
+        self.close_gap(first.lsn, version);
         if let (true, Some(last)) = (whole, self.last)
             && first.previous != last.lsn
         {
             self.problems.push(broken_link(first, last, version));
+            self.observer.lost(last.next..first.lsn);
         }
     }
 
@@ -424,6 +431,7 @@ fn broken_link(first: First, last: Last, version: &Version) -> Problem {
         record_bytes: None,
         counts: Books::default(),
         stale_follows: false,
+        record_follows: false,
     };
     gap.problem(version)
 }

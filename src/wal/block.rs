@@ -96,11 +96,6 @@ pub struct Parts {
     pub fpi_count: u32,
     /// Bytes before the payload, record header included.
     pub head_bytes: u32,
-    /// The replication origin that the record came from.
-    pub origin: Option<u16>,
-    /// The top-level transaction: the first record of a subtransaction says it at wal_level
-    /// logical.
-    pub toplevel_xid: Option<u32>,
 }
 
 /// Why a record with a good checksum makes no sense.
@@ -245,15 +240,7 @@ fn one_image(
     if !is_sound {
         return None;
     }
-    let fpi_count = 1;
-    let parts = Parts {
-        main_data_bytes,
-        block_data_bytes,
-        fpi_bytes,
-        fpi_count,
-        head_bytes,
-        ..Parts::default()
-    };
+    let parts = Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count: 1, head_bytes };
     let image = Some(Image { bytes, hole_offset, hole_bytes: 0, info });
     let (will_init, fork) = (flags & WILL_INIT != 0, flags & FORK_MASK);
     let relation = RelFileLocator::parse(relation.first_chunk()?);
@@ -301,9 +288,9 @@ fn walk_any(
             parts.main_data_bytes = cursor.u32()?;
             break;
         } else if id == ID_ORIGIN {
-            parts.origin = Some(cursor.u16()?);
+            cursor.u16()?;
         } else if id == ID_TOPLEVEL_XID && version.toplevel_xid {
-            parts.toplevel_xid = Some(cursor.u32()?);
+            cursor.u32()?;
         } else {
             return Err(BodyFault::Id(id));
         }
@@ -352,12 +339,23 @@ fn block_ref(
     })
 }
 
+/// What stands between the block headers and the main data's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// The replication origin that the record came from.
+    pub origin: Option<u16>,
+    /// The top-level transaction: the first record of a subtransaction says it at wal_level
+    /// logical.
+    pub toplevel_xid: Option<u32>,
+}
+
 /// The block references of a record that was walked over before.
 #[derive(Debug, Clone)]
 pub struct Blocks<'a> {
     headers: Cursor<'a>,
     relation: Option<RelFileLocator>,
     payload_at: u32,
+    labels: Labels,
     version: &'static Version,
 }
 
@@ -366,7 +364,14 @@ impl<'a> Blocks<'a> {
     #[inline(always)]
     pub fn of(head: &'a [u8], head_bytes: u32, version: &'static Version) -> Blocks<'a> {
         let rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
-        Blocks { headers: Cursor { rest }, relation: None, payload_at: 0, version }
+        let (headers, labels) = (Cursor { rest }, Labels::default());
+        Blocks { headers, relation: None, payload_at: 0, labels, version }
+    }
+
+    /// What stands after the last of them.
+    pub fn labels(mut self) -> Labels {
+        while self.next().is_some() {}
+        self.labels
     }
 
     #[inline(always)]
@@ -382,8 +387,8 @@ impl<'a> Blocks<'a> {
                     self.payload_at += image_bytes + u32::from(block.data_bytes);
                     return Ok(Some(block));
                 }
-                ID_ORIGIN => _ = self.headers.u16()?,
-                ID_TOPLEVEL_XID => _ = self.headers.u32()?,
+                ID_ORIGIN => self.labels.origin = Some(self.headers.u16()?),
+                ID_TOPLEVEL_XID => self.labels.toplevel_xid = Some(self.headers.u32()?),
                 _ => return Ok(None),
             }
         }
@@ -471,7 +476,9 @@ mod tests {
         assert_eq!(blocks[1].relation, blocks[0].relation);
         assert_eq!(blocks[0].relation.relfilenode, 3);
         assert_eq!((blocks[0].payload_at, blocks[1].payload_at), (0, 7));
-        assert_eq!((parts.origin, parts.toplevel_xid), (Some(1), Some(5)));
+        let head: Vec<u8> = [vec![0; RECORD_HEADER_BYTES], head].concat();
+        let labels = Blocks::of(&head, parts.head_bytes, V15).labels();
+        assert_eq!(labels, Labels { origin: Some(1), toplevel_xid: Some(5) });
     }
 
     #[test]
