@@ -7,9 +7,11 @@ use super::error::InputError;
 use super::history::Histories;
 use super::names::{FileName, SegmentFile, Standing};
 use super::piece::Piece;
+use super::placing::vote;
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::taken_for::{ARCHIVE_STATUS, Directories, SERVER_DIRECTORIES, TakenFor};
+use crate::wal::lsn::Lsn;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -93,6 +95,20 @@ impl Found {
     pub fn holds_wal(&self) -> bool {
         let is_wal = |piece: &Piece| piece.probe.first_page.is_ok();
         self.pieces.iter().any(is_wal) || self.streams.iter().any(|s| is_backups_tar(&s.path))
+    }
+
+    /// Bytes that there are to read, whole segments where a file is compressed. `None` if something
+    /// is a stream: looking at it would take its bytes away.
+    pub fn bytes_in(&self, start: Lsn, end: Lsn) -> Option<u64> {
+        let geometry = vote(&self.pieces).filter(|_| self.streams.is_empty())?;
+        let whole = u64::from(geometry.segment_bytes);
+        let inside = |piece: &&Piece| {
+            let name = piece.name.as_ref().map(|name| name.name);
+            let first = name.and_then(|name| name.start(geometry.segment_bytes));
+            first.is_none_or(|first| first < end && first.0 + whole > start.0)
+        };
+        let bytes = self.pieces.iter().filter(inside);
+        Some(bytes.map(|piece| piece.probe.raw_bytes.unwrap_or(whole).min(whole)).sum())
     }
 
     /// How many things were found that may be WAL.
@@ -260,7 +276,9 @@ impl Found {
         };
         match is_stream {
             true => self.streams.push(Stream { path: path.to_owned(), root }),
-            false => self.add_piece(root, directory_of(path), name, probe),
+            false => {
+                self.add_piece(root, directory_of(path), name, probe);
+            }
         }
     }
 
@@ -311,8 +329,7 @@ fn is_link_to_nothing(path: &Path) -> bool {
 /// Whether a directory is one in which a server keeps its data.
 fn is_data_directory(path: &Path) -> bool {
     let has = |name: &&str| path.join(name).is_dir();
-    path.join("PG_VERSION").is_file()
-        && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
+    path.join("PG_VERSION").is_file() && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
 }
 
 fn is_server_directory(path: &Path) -> bool {

@@ -39,7 +39,8 @@ pub enum Standing {
 
 /// Suffixes of compressed files, in lower case.
 const COMPRESSED: [&str; 14] = [
-    "gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz", "gzip", "zstd", "bzip2", "bz", "brotli", "z",
+    "gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz", "gzip", "zstd", "bzip2", "bz", "brotli",
+    "z",
 ];
 
 /// Suffixes of encrypted files, which their content will tell.
@@ -139,7 +140,8 @@ mod tests {
 
     #[test]
     fn names_that_only_resemble_a_segments_promise_nothing() {
-        for suffix in [".bak", ".old", "-2026-11-21", ".20261121", "~", ".gz.old", ".", "-abc", "é"] {
+        for suffix in [".bak", ".old", "-2026-11-21", ".20261121", "~", ".gz.old", ".", "-abc", "é"]
+        {
             assert_eq!(read(suffix), Some((Standing::Aside, false)), "{suffix}");
         }
     }

@@ -4,9 +4,9 @@
 
 use super::discover::Found;
 use super::error::InputError;
+use super::names::Standing;
 use super::piece::Piece;
 use super::plan::Segment;
-use super::names::Standing;
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
@@ -104,7 +104,12 @@ fn nothing(found: &Found) -> InputError {
     };
     let path = || found.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
     let first = found.pieces.iter().find_map(reason);
-    first.unwrap_or_else(|| match found.streams.first() {
+    let unreadable = || {
+        let problem = found.problems.first()?;
+        let reason = NotWal::Io(problem.found.clone());
+        Some(InputError::NotWal { path: PathBuf::from(&problem.segment), reason })
+    };
+    first.or_else(unreadable).unwrap_or_else(|| match found.streams.first() {
         Some(stream) => InputError::NoWal { path: stream.path.clone() },
         None => InputError::NoSegments { path: path() },
     })
@@ -239,7 +244,8 @@ impl Placed {
     /// Whether the segment that a piece is called like is there and can be read.
     fn has_clear(&self, piece: &Piece) -> bool {
         let name = piece.name.as_ref().map(|name| name.name);
-        let key = name.and_then(|name| Some((name.timeline, name.number(self.geometry.segment_bytes)?)));
+        let key =
+            name.and_then(|name| Some((name.timeline, name.number(self.geometry.segment_bytes)?)));
         key.is_some_and(|key| self.files.contains_key(&key))
     }
 }

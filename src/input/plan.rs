@@ -111,6 +111,8 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
     plan.problems.extend(histories.problems.iter().cloned());
     plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
     plan.check_first_pages();
+    plan.choose();
+    plan.name_others();
     Ok(plan)
 }
 
@@ -172,19 +174,26 @@ impl Plan {
 
     /// Takes the best file of each segment of the history that is followed.
     pub fn choose(&mut self) {
-        let bytes = self.geometry.segment_bytes;
-        let lineage = &self.lineage;
-        let ours = |(timeline, number): &Key| lineage.of_file(*number, bytes) == *timeline;
-        let (read, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|(key, _)| ours(key));
+        let ours = self.files.iter().filter(|(key, _)| self.follows(key));
         let mut segments: Vec<Segment> =
-            read.into_iter().filter_map(|(_, files)| files.first().cloned()).collect();
+            ours.filter_map(|(_, files)| files.first().cloned()).collect();
         segments.sort_by_key(|segment| segment.number);
-        let others = others.into_iter().flat_map(|(_, files)| files);
-        self.other_files.extend(others.map(Segment::file));
-        self.other_files.sort();
-        self.segments = segments;
-        let timelines: BTreeSet<u32> = self.segments.iter().map(|s| s.timeline).collect();
+        let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
         self.timelines = timelines.into_iter().collect();
+        self.segments = segments;
+    }
+
+    /// Whether a segment is part of the history that is followed.
+    fn follows(&self, (timeline, number): &Key) -> bool {
+        self.lineage.of_file(*number, self.geometry.segment_bytes) == *timeline
+    }
+
+    /// Names the segments of other histories.
+    fn name_others(&mut self) {
+        let others = self.files.iter().filter(|(key, _)| !self.follows(key));
+        let names: Vec<String> = others.flat_map(|(_, files)| files).map(Segment::file).collect();
+        self.other_files.extend(names);
+        self.other_files.sort();
     }
 
     /// Leaves only what the range needs.
@@ -204,6 +213,12 @@ impl Plan {
             return Err(InputError::Range { path, first, last });
         }
         Ok(())
+    }
+
+    /// The history of a timeline of which there are segments.
+    pub fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
+        let mut all = self.other_lineages.iter().chain([&self.lineage]);
+        all.find(|lineage| lineage.timeline() == timeline)
     }
 
     /// The first byte of the first segment, and the byte after the last one.

@@ -46,6 +46,17 @@ named! {
     }
 }
 
+impl ProblemKind {
+    /// Whether it is the file that is broken, whatever records it holds.
+    pub fn is_of_file(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Truncated | Unreadable | TrailingBytes | CodecChecksum | ArchiveChecksum | OpenSegment
+        )
+    }
+}
+
 /// Something wrong in the WAL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

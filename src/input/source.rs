@@ -90,6 +90,13 @@ impl Source {
     }
 }
 
+impl Kept {
+    /// No bytes, but an error.
+    pub fn failing(kind: io::ErrorKind, text: String) -> Kept {
+        Kept { zeros: 0, rest: Vec::new(), error: Some((kind, text)) }
+    }
+}
+
 /// Shows kept bytes once more.
 struct KeptReader {
     kept: Arc<Kept>,

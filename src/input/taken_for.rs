@@ -97,8 +97,8 @@ fn name_of(path: &Path) -> &str {
 
 fn is_archivers(path: &Path) -> bool {
     let name = name_of(path);
-    let group = name.len() == GROUP_DIGITS
-        && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+    let group =
+        name.len() == GROUP_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
     group || ARCHIVER_DIRECTORIES.contains(&name)
 }
 
@@ -140,8 +140,14 @@ mod tests {
             let index = directories.index(0, Path::new(path));
             directories.archive_of(index).map(|(_, path)| path.display().to_string())
         };
-        assert_eq!(archive("r/archive/a/15-1/0000000100000000").as_deref(), Some("r/archive/a/15-1"));
-        assert_eq!(archive("r/archive/a/9.6-2/00000001000000FF").as_deref(), Some("r/archive/a/9.6-2"));
+        assert_eq!(
+            archive("r/archive/a/15-1/0000000100000000").as_deref(),
+            Some("r/archive/a/15-1")
+        );
+        assert_eq!(
+            archive("r/archive/a/9.6-2/00000001000000FF").as_deref(),
+            Some("r/archive/a/9.6-2")
+        );
         assert_eq!(archive("b/main/wals/0000000100000000").as_deref(), Some("b/main/wals"));
         assert_eq!(archive("some/segments"), None);
     }

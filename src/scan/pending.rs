@@ -12,7 +12,7 @@ use crate::wal::lsn::Lsn;
 use crate::wal::record::RECORD_HEADER_BYTES;
 
 /// A record that goes on beyond a page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pending {
     /// Where it starts.
     pub lsn: Lsn,
@@ -100,7 +100,7 @@ impl Kept {
 
 /// The bytes before the first record of a run, as the page headers explain them: the rest of a
 /// record that began before it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Lead {
     /// What the bytes are.
     pub books: Books,

@@ -36,7 +36,7 @@ pub struct Last {
 }
 
 /// The result of reading a run of consecutive segments.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Run<O> {
     /// First byte.
     pub start: Lsn,
@@ -417,6 +417,34 @@ impl<O: Observe> Run<O> {
         if let Some(mut open) = self.open.take() {
             self.fail_record(&mut open, self.end, Cause::Cut);
         }
+    }
+}
+
+impl<O> Run<O> {
+    /// The same run with something else that was counted in it, and what it was before.
+    pub fn with<P>(self, observer: P) -> (Run<P>, O) {
+        let run = Run {
+            start: self.start,
+            end: self.end,
+            lead: self.lead,
+            lead_gap: self.lead_gap,
+            first: self.first,
+            last: self.last,
+            previous: self.previous,
+            link: self.link,
+            open: self.open,
+            gap: self.gap,
+            books: self.books,
+            problems: self.problems,
+            first_in_range: self.first_in_range,
+            counted_end: self.counted_end,
+            counted: self.counted,
+            ends_overwritten: self.ends_overwritten,
+            range_end: self.range_end,
+            input_bytes: self.input_bytes,
+            observer,
+        };
+        (run, self.observer)
     }
 }
 

@@ -4,6 +4,7 @@
 //! should be: every reader returns `None` rather than guess.
 
 pub mod checkpoint;
+pub mod timeline;
 pub mod xact;
 
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
