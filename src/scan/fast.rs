@@ -34,6 +34,7 @@ struct Stretch<'w> {
     last: Option<&'w [u8; RECORD_HEADER_BYTES]>,
     record_bytes: usize,
     filtered_bytes: usize,
+    filtered_commits: usize,
     page_header_bytes: usize,
     /// Behind the last counted record; 0: none was counted.
     counted_end: Lsn,
@@ -69,6 +70,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             last: None,
             record_bytes: 0,
             filtered_bytes: 0,
+            filtered_commits: 0,
             page_header_bytes: 0,
             counted_end: Lsn(0),
         };
@@ -128,6 +130,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
                 counted_end = end;
             } else {
                 filtered_bytes += total;
+                stretch.filtered_commits += usize::from(header.is_commit());
             }
             record_bytes += total;
             previous = lsn;
@@ -175,6 +178,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             stretch.counted_end = record.end;
         } else {
             stretch.filtered_bytes += total_bytes as usize;
+            stretch.filtered_commits += usize::from(header.is_commit());
         }
         stretch.record_bytes += total_bytes as usize;
         stretch.page_header_bytes += page_header_bytes;
@@ -243,6 +247,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         run.books.add(Heading::Padding, padding as u64);
         run.books.add(Heading::PageHeader, stretch.page_header_bytes as u64);
         run.books.add(Heading::Filtered, stretch.filtered_bytes as u64);
+        run.filtered_commits += stretch.filtered_commits as u64;
         run.last = Some(Last { lsn: stretch.previous, next: stretch.lsn(to), header });
         run.previous = Some(stretch.previous);
         run.first_in_range.get_or_insert(stretch.lsn(from));

@@ -68,6 +68,8 @@ pub struct Run<O> {
     pub counted_end: Option<Lsn>,
     /// How many records were counted.
     pub counted: u64,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
     /// Whether the last thing in the run is a torn record that recovery replaced.
     pub ends_overwritten: bool,
     /// Where the end of the range, or the limit, was reached.
@@ -97,6 +99,7 @@ impl<O: Observe> Run<O> {
             first_in_range: None,
             counted_end: None,
             counted: 0,
+            filtered_commits: 0,
             ends_overwritten: false,
             range_end: None,
             input_bytes: 0,
@@ -146,6 +149,7 @@ impl<O: Observe> Run<O> {
         self.first_in_range.get_or_insert(lsn);
         if !scope.select.accepts(record) {
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
+            self.filtered_commits += u64::from(header.is_commit());
             return;
         }
         self.observer.observe(record);
@@ -397,6 +401,7 @@ impl<O: Observe> Run<O> {
         self.first_in_range = self.first_in_range.or(next.first_in_range);
         self.counted_end = next.counted_end.or(self.counted_end);
         self.counted += next.counted;
+        self.filtered_commits += next.filtered_commits;
         self.input_bytes += next.input_bytes;
         self.range_end = self.range_end.or(next.range_end);
         self.open = self.open.or(next.open);

@@ -2,6 +2,7 @@
 //! `src/include/access/xlogrecord.h`), the same in all releases.
 
 use super::lsn::Lsn;
+use super::payload::xact;
 use super::version::Version;
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
@@ -88,6 +89,14 @@ impl RecordHeader {
             return Err(HeaderFault::Previous { found: self.previous, expected: previous });
         }
         Ok(())
+    }
+
+    /// Whether a transaction commits here: `COMMIT` or `COMMIT_PREPARED`.
+    #[inline(always)]
+    pub fn is_commit(&self) -> bool {
+        let opcode = self.info & xact::OPCODE_MASK;
+        self.rmgr == super::rmgr::TRANSACTION
+            && (opcode == xact::COMMIT || opcode == xact::COMMIT_PREPARED)
     }
 
     /// Whether this is an `XLOG_SWITCH`: the rest of the segment holds nothing.
