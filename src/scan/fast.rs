@@ -248,10 +248,8 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         run.books.add(Heading::PageHeader, stretch.page_header_bytes as u64);
         run.books.add(Heading::Filtered, stretch.filtered_bytes as u64);
         run.filtered_commits += stretch.filtered_commits as u64;
-        run.last = Some(Last { lsn: stretch.previous, next: stretch.lsn(to), header });
-        run.previous = Some(stretch.previous);
+        run.follow(Last { lsn: stretch.previous, next: stretch.lsn(to), header });
         run.first_in_range.get_or_insert(stretch.lsn(from));
-        run.ends_overwritten = false;
         if stretch.counted_end > Lsn(0) {
             run.counted_end = Some(stretch.counted_end.aligned());
         }

@@ -37,7 +37,7 @@ pub struct Reader<'s, S, O> {
     /// A record that crosses a page, being followed.
     pending: Option<Pending>,
     /// Bytes that the page before announced of something that is not a record of ours.
-    left: Option<u32>,
+    foreign_left: Option<u32>,
     /// Of the page before in the segment; 0: there is none.
     pub(super) timeline: u32,
     timeline_most: u32,
@@ -53,7 +53,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             scope,
             run: Run::new(start, end, observer),
             pending: None,
-            left: None,
+            foreign_left: None,
             timeline: 0,
             timeline_most: u32::MAX,
             switched: false,
@@ -96,7 +96,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     pub fn skip(&mut self, from: Lsn, bytes: u64) {
         let clipped = self.scope.clip(from, Lsn(from.0 + bytes));
         self.run.input_bytes += clipped;
-        self.run.target().add(Heading::Switch, clipped);
+        self.run.open_books().add(Heading::Switch, clipped);
         if from.0 + bytes >= self.scope.end.0 {
             self.reach_end();
         }
@@ -184,7 +184,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
                 return None;
             }
         }
-        self.left = Some(0);
+        self.foreign_left = Some(0);
         Some(offset)
     }
 
@@ -196,12 +196,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         } else {
             self.book(Heading::Incomplete, lsn, piece.len());
         }
-        self.left = Some(remaining - piece.len() as u32);
+        self.foreign_left = Some(remaining - piece.len() as u32);
     }
 
     /// Whether the page continues what the page before announced, and nothing else.
     fn check_continuation(&mut self, lsn: Lsn, header: &PageHeader, continued: Option<u32>) {
-        let Some(left) = self.left else {
+        let Some(left) = self.foreign_left else {
             // The first page of the run: whoever joins it knows what should continue here.
             self.run.lead.overwritten = self.run.gap.is_none() && self.overwrites(header);
             return;
@@ -235,12 +235,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         if continued != Some(left) {
             if self.overwrites(header) {
                 self.run.drop_record(self.scope, &mut pending, Heading::Overwritten);
-                self.left = Some(0);
+                self.foreign_left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
                 self.run.fail_record(&mut pending, lsn, cause);
                 // What the page continues is part of the gap.
-                self.left = Some(continued.unwrap_or(0));
+                self.foreign_left = Some(continued.unwrap_or(0));
             }
             return self.begin_page(page, header);
         }
@@ -264,7 +264,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         page: Page<'_>,
         offset: usize,
     ) -> Option<usize> {
-        self.left = Some(0);
+        self.foreign_left = Some(0);
         let end = Lsn(page.lsn.0 + offset as u64);
         // A record that fails is in the gap now; another one may follow it all the same.
         self.run.complete(self.scope, &mut pending, end);
@@ -302,7 +302,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             && !self.begins
             && lsn >= self.scope.start
             && self.scope.limit.is_none();
-        self.run.previous.filter(|_| usual)
+        self.run.expected_prev().filter(|_| usual)
     }
 
     /// Deals with whatever is at `offset`: one record, or the reason why there is none. Gives
@@ -325,7 +325,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         if std::mem::take(&mut self.begins) {
             self.run.begin_segment();
         }
-        if let Err(cause) = self.scope.check_header(lsn, rest, total_bytes, self.run.previous) {
+        if let Err(cause) =
+            self.scope.check_header(lsn, rest, total_bytes, self.run.expected_prev())
+        {
             self.fail(lsn, lsn, cause, None);
             return self.resync(page, offset, 0);
         }
@@ -366,7 +368,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
         let end = Lsn(lsn.0 + bytes.len() as u64);
         let head = Head { bytes, crc: self.scope.body_crc(bytes) };
-        let record = match self.scope.decode((lsn, end), head, self.run.previous) {
+        let record = match self.scope.decode((lsn, end), head, self.run.expected_prev()) {
             Ok(record) => record,
             Err(cause) => {
                 self.fail(lsn, lsn, cause, Some(bytes.len() as u32));
@@ -422,7 +424,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     fn book(&mut self, heading: Heading, lsn: Lsn, bytes: usize) {
         let clipped = self.scope.clip(lsn, Lsn(lsn.0 + bytes as u64));
-        self.run.target().add(heading, clipped);
+        self.run.open_books().add(heading, clipped);
     }
 
     /// Books bytes in which no record was found: so many zeros, and what follows them.
