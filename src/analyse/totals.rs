@@ -67,7 +67,7 @@ impl Totals {
     }
 
     /// Counts the images of a record. A call of its own: an image is worth one, and the loop over
-    /// all records keeps its registers. Gives the size of data pages if an image tells it (it
+    /// all records keeps its registers. Returns the size of data pages if an image tells it (it
     /// has neither a hole nor compression), else 0.
     #[inline(never)]
     fn count_images(&mut self, head: &[u8], total_bytes: u32, version: &Version) -> u32 {

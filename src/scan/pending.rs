@@ -139,7 +139,7 @@ impl Lead {
         self.books.add(Heading::Continuation, scope.clip(lsn, self.end));
     }
 
-    /// Adds the lead of the run behind a run that is all lead.
+    /// Adds the lead of the run after a run that is all lead.
     pub fn append<S>(&mut self, scope: &Scope<S>, next: &Lead) {
         if scope.crc.is_some() {
             self.crc = Crc32c::shift(self.crc, u64::from(next.got)) ^ next.crc;

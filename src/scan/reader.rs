@@ -6,7 +6,7 @@
 //!
 //! Here are the steps: one page, one record, whatever it is. Usual records are read by `fast`
 //! instead, many at once; it leaves to the steps everything unusual, the first record, and a record
-//! that goes on behind the window.
+//! that goes on after the window.
 
 use super::books::Heading;
 use super::damage::{Cause, Gap};
@@ -76,7 +76,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let page_bytes = self.scope.geometry.page_bytes;
         let mut next = Page::first(lsn, window, page_bytes);
         while let Some(page) = next {
-            if self.run.range_end.is_some() || self.is_behind(page.lsn) {
+            if self.run.range_end.is_some() || self.is_past_end(page.lsn) {
                 self.reach_end();
                 return Flow::Done;
             }
@@ -92,7 +92,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
     }
 
-    /// Takes note of bytes that need not be read: the rest of a segment behind a switch.
+    /// Takes note of bytes that need not be read: the rest of a segment after a switch.
     pub fn skip(&mut self, from: Lsn, bytes: u64) {
         let clipped = self.scope.clip(from, Lsn(from.0 + bytes));
         self.run.input_bytes += clipped;
@@ -125,7 +125,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     // ---- pages ----
 
-    /// Takes a page, and those behind it that are read with it; gives the last one taken.
+    /// Takes a page, and those after it that are read with it; returns the last one taken.
     fn take_page<'w>(&mut self, page: Page<'w>) -> Page<'w> {
         let Page { lsn, bytes, .. } = page;
         if self.switched {
@@ -164,7 +164,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         page
     }
 
-    /// A page on which no record of ours goes on: skips what continues there. Gives the offset
+    /// A page on which no record of ours goes on: skips what continues there. Returns the offset
     /// where a record may start, as all that deal with the head of a page do.
     fn begin_page(&mut self, page: Page<'_>, header: &PageHeader) -> Option<usize> {
         let Page { lsn, bytes, .. } = page;
@@ -283,7 +283,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     // ---- records ----
 
-    /// Reads records from `offset` of `page` on, and gives the last page that was read.
+    /// Reads records from `offset` of `page` on, and returns the last page that was read.
     fn records<'w>(&mut self, mut page: Page<'w>, mut offset: usize) -> Page<'w> {
         loop {
             if let Some(previous) = self.previous_if_usual(Lsn(page.lsn.0 + offset as u64)) {
@@ -309,7 +309,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// the offset of the next record if one may follow in this page.
     fn step(&mut self, page: Page<'_>, offset: usize) -> Option<usize> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
-        if self.is_behind(lsn) {
+        if self.is_past_end(lsn) {
             self.reach_end();
             return None;
         }
@@ -340,7 +340,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         self.whole_record(page, offset, bytes, rest)
     }
 
-    /// Goes on after something at `offset` that is no record: gives the offset of the next one, or
+    /// Goes on after something at `offset` that is no record: returns the offset of the next one, or
     /// books the rest of the page. So many bytes of it are those of a record that fails.
     fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
@@ -356,7 +356,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         None
     }
 
-    /// A record that lies in the page: `bytes`, at the head of `rest`. Gives the offset of the next
+    /// A record that lies in the page: `bytes`, at the head of `rest`. Returns the offset of the next
     /// one if one may follow.
     fn whole_record(
         &mut self,
@@ -408,9 +408,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
     }
 
-    /// Whether nothing at `lsn` or behind it is of interest. What lies behind the range still
+    /// Whether nothing at `lsn` or after it is of interest. What lies after the range still
     /// tells of an open gap whether it is damage or the end.
-    fn is_behind(&self, lsn: Lsn) -> bool {
+    fn is_past_end(&self, lsn: Lsn) -> bool {
         lsn >= self.scope.end && self.run.gap.is_none()
     }
 

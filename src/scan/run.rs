@@ -1,7 +1,7 @@
 //! What reading a run of consecutive segments gives, and how two neighbours become one.
 //!
 //! A record belongs to the run where it starts. So a run leaves ends open: its lead (the rest
-//! of a record that began before), a record that goes on behind it, and a gap that may turn
+//! of a record that began before), a record that goes on after it, and a gap that may turn
 //! out to be damage or the end. Joining closes them; it is associative, so any division of the
 //! input gives the same result.
 
@@ -30,7 +30,7 @@ pub struct First {
 pub struct Last {
     /// Where it starts.
     pub lsn: Lsn,
-    /// Where the next one is to start, page headers not skipped; not behind the range.
+    /// Where the next one is to start, page headers not skipped; not after the range.
     pub next: Lsn,
     /// Its header.
     pub header: RecordHeader,
@@ -64,7 +64,7 @@ pub struct Run<O> {
     pub last: Option<Last>,
     /// What the next record must link to.
     pub link: Link,
-    /// A record that goes on behind the run.
+    /// A record that goes on after the run.
     pub open: Option<Pending>,
     /// A gap that is still open.
     pub gap: Option<Gap>,
@@ -264,7 +264,7 @@ impl<O: Observe> Run<O> {
         }
     }
 
-    /// Joins the run that lies directly behind this one.
+    /// Joins the run that lies directly after this one.
     pub fn join<S: Select>(mut self, mut next: Run<O>, scope: &Scope<S>) -> Run<O> {
         if self.range_end.is_some() {
             return self;
@@ -330,13 +330,13 @@ impl<O: Observe> Run<O> {
         self.gap_before_first().filter(|gap| gap.start == self.start)
     }
 
-    /// Follows the record that goes on behind this run through the lead of the next.
+    /// Follows the record that goes on after this run through the lead of the next.
     fn go_on<S: Select>(&mut self, mut open: Pending, next: &mut Run<O>, scope: &Scope<S>) {
         let expected = open.left();
         let followed = next.lead.announced == Some(expected);
         if followed {
             let mut lead = std::mem::take(&mut next.lead);
-            // What the next run has dropped behind the lead is no part of this record.
+            // What the next run has dropped after the lead is no part of this record.
             let dropped = lead.books.take(Heading::Incomplete, u64::MAX);
             open.append(scope, &lead);
             if open.left() == 0 {
@@ -349,7 +349,7 @@ impl<O: Observe> Run<O> {
             }
             next.lead.overwritten = lead.overwritten;
         }
-        // A gap behind a page that continues something else has no part in this.
+        // A gap after a page that continues something else has no part in this.
         let gap = if followed { next.gap_before_first() } else { next.gap_at_start() };
         if next.lead.overwritten {
             self.drop_record(scope, &mut open, Heading::Overwritten);

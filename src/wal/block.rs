@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
 /// Most records have one of three forms, which are looked at first, without a loop: short main
-/// data alone, or behind one block reference with a relation, without an image or with one that
+/// data alone, or after one block reference with a relation, without an image or with one that
 /// is not compressed.
 #[inline(always)]
 pub fn walk(

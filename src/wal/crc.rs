@@ -26,7 +26,7 @@
 //!   pieces of real records, of any length, cost no more than whole pages do.
 //! * Three chains where there is no AVX-512: 26 GB/s, one chain 10 GB/s. The second, shorter
 //!   stride keeps pieces of 512 bytes at 17 GB/s.
-//! * [`Crc32c::verified`] walks a page behind one call, so that vectors pay from 40 bytes on (a
+//! * [`Crc32c::verified`] walks a page in one call, so that vectors pay from 40 bytes on (a
 //!   call that uses them costs 8 ns, mostly for clearing their upper halves): a record of 59 bytes
 //!   takes 2.5 instead of 3.5 ns, one of 128 bytes 3.3 instead of 4.8 ns, the walk included.
 //! * A masked first vector needs no branch on the length of the tail: records of random lengths
@@ -114,7 +114,7 @@ impl Crc32c {
         !state
     }
 
-    /// The state behind `bytes` zero bytes more: `update(s, b)` is
+    /// The state after `bytes` zero bytes more: `update(s, b)` is
     /// `shift(s, b.len()) ^ update(0, b)`, so that pieces whose checksums were computed apart
     /// can be put together. Multiplies by x^(8 × bytes) modulo the polynomial.
     pub fn shift(state: u32, bytes: u64) -> u32 {

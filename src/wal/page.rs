@@ -84,7 +84,7 @@ impl PageHeader {
 }
 
 impl LongHeader {
-    /// Reads the fields behind a short header; `None` if `page` is shorter than 40 bytes.
+    /// Reads the fields after a short header; `None` if `page` is shorter than 40 bytes.
     pub fn parse(page: &[u8]) -> Option<LongHeader> {
         long_fields(page.get(SHORT_HEADER_BYTES..)?).ok().map(|(_, header)| header)
     }
