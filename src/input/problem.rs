@@ -2,6 +2,7 @@
 //! on. All kinds of problems, with their names and sentences.
 
 use crate::wal::lsn::Lsn;
+use serde::{Deserialize, Serialize};
 
 named! {
     /// Kinds of problems: what was found. `docs/problems.md` has the same table.
@@ -58,7 +59,7 @@ impl ProblemKind {
 }
 
 /// Something wrong in the WAL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The kind.
     pub kind: ProblemKind,

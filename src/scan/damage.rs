@@ -10,9 +10,10 @@ use crate::wal::lsn::Lsn;
 use crate::wal::page::PageFault;
 use crate::wal::record::HeaderFault;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Why there is no valid record at a place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// The page is not the page that should be there.
     Page(PageFault),
@@ -41,7 +42,7 @@ pub enum Cause {
 }
 
 /// A stretch of WAL without a valid record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Where the record should be.
     pub start: Lsn,

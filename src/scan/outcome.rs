@@ -38,6 +38,8 @@ pub struct Outcome<O> {
     pub counted_end: Option<Lsn>,
     /// How many records were counted.
     pub counted: u64,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
     /// What was counted.
     pub observer: O,
 }
@@ -138,6 +140,7 @@ impl<O: Observe> Outcome<O> {
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
         self.counted += run.counted;
+        self.filtered_commits += run.filtered_commits;
         self.observer.merge(run.observer);
     }
 }
@@ -157,6 +160,7 @@ impl<O> Outcome<O> {
             first: None,
             counted_end: None,
             counted: 0,
+            filtered_commits: 0,
             observer,
         }
     }

@@ -6,6 +6,7 @@ use crate::wal::lsn::Lsn;
 use nom::bytes::complete::take;
 use nom::number::complete::{le_i64, le_u32, le_u64};
 use nom::{IResult, Parser};
+use serde::{Deserialize, Serialize};
 
 /// Where the fields that move lie in the main data.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,7 @@ impl CheckpointLayout {
 }
 
 /// The fields of a checkpoint that are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Where recovery from this checkpoint begins.
     pub redo: Lsn,
