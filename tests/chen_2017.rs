@@ -16,7 +16,6 @@ use walstat::input::plan::Plan;
 use walstat::render::pg_waldump;
 use walstat::report::build::{Request, build};
 use walstat::report::model::{Report, Row, Shares, percent};
-use walstat::scan::books::Books;
 use walstat::scan::ending::{Ending, EndingKind};
 use walstat::scan::outcome::Outcome;
 use walstat::wal::lsn::Lsn;
@@ -104,32 +103,15 @@ fn counted(lines: &[Line], main_data: impl Fn(&Line) -> u64) -> RecordTable {
 fn report(table: RecordTable) -> Report {
     let version = version();
     let bytes = table.sum(|_| true).total_bytes;
-    let plan = Plan {
-        geometry: Geometry {
-            version,
-            system_identifier: 1,
-            segment_bytes: 16 << 20,
-            page_bytes: 8192,
-        },
-        segments: Vec::new(),
-        timeline: 1,
-        timelines: vec![1],
-        branch_point: None,
-        other_files: Vec::new(),
-        duplicate_bytes: 0,
-        problems: Vec::new(),
-    };
+    let geometry =
+        Geometry { version, system_identifier: 1, segment_bytes: 16 << 20, page_bytes: 8192 };
+    let plan = Plan { timeline: 1, timelines: vec![1], ..Plan::new(geometry) };
     let start = Lsn(16 << 20);
     let outcome = Outcome {
-        books: Books::default(),
         input_bytes: bytes,
-        problems: Vec::new(),
-        first_damage: None,
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(start.0 + bytes) },
         first: Some(start),
-        counted_end: None,
-        filtered_commits: 0,
-        observer: (table, Clock::default()),
+        ..Outcome::new(start, (table, Clock::default()))
     };
     let request = Request {
         command: "report",

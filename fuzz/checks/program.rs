@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use tempfile::TempDir;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
-use walstat::input::discover::Found;
+use walstat::input::discover::{Found, Stream};
 use walstat::input::plan::Plan;
 use walstat::input::probe::first_page;
 use walstat::render::table::Show;
@@ -18,11 +18,11 @@ use walstat::render::{csv, json, pg_waldump, screen, table};
 use walstat::report::arrange::{Sort, Top, arrange};
 use walstat::report::build::{Request, build};
 use walstat::report::model::{Report, Row};
-use walstat::scan::outcome::{Outcome, conclude};
+use walstat::scan::outcome::Outcome;
 use walstat::scan::pages::Progress;
-use walstat::scan::read::read;
+use walstat::scan::read::{read, read_found};
 use walstat::scan::record::Everything;
-use walstat::scan::streamed::{self, Wanted};
+use walstat::scan::streamed::Wanted;
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
 use walstat::wal::segment::SegmentName;
@@ -126,12 +126,10 @@ fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
 
 /// As standard input is read, from a file.
 fn scan_stream(path: &Path, shape: &Shape) -> Option<Scanned> {
-    let found = Found { streams: vec![path.to_owned()], ..Found::default() };
+    let mut found = Found::default();
+    found.streams.push(Stream { path: path.to_owned(), root: 0 });
     let prototype = <(RecordTable, Clock)>::default();
-    let (plan, stretches) =
-        streamed::scan(found, wanted(shape), &Progress::default(), &prototype).ok()?;
-    let outcome = conclude(&plan, stretches, prototype)?;
-    Some((plan, outcome))
+    read_found(found, wanted(shape), NonZeroUsize::MIN, &Progress::default(), &prototype).ok()
 }
 
 /// Builds and writes every form of report.

@@ -2,6 +2,7 @@
 
 use super::check_args::CheckArgs;
 use crate::analyse::select::Filters;
+use crate::input::taken_for::TakenFor;
 use crate::report::arrange::Sort;
 use crate::wal::block::RelFileLocator;
 use crate::wal::lsn::Lsn;
@@ -49,6 +50,10 @@ pub struct SourceArgs {
     /// the current directory
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// What the WAL is taken for, where it cannot be told: in an archive nothing may be open under
+    /// a segment's full name
+    #[arg(long = "as", value_name = "archive|pg_wal", value_parser = parse_taken_for)]
+    pub taken_for: Option<TakenFor>,
     /// Which part of it
     #[command(flatten)]
     pub range: RangeArgs,
@@ -274,6 +279,11 @@ fn parse_timeline(text: &str) -> Result<u32, String> {
         None => text.parse(),
     };
     number.ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1 on".to_owned())
+}
+
+fn parse_taken_for(text: &str) -> Result<TakenFor, String> {
+    let told = [TakenFor::Archive, TakenFor::PgWal].into_iter().find(|told| told.name() == text);
+    told.ok_or_else(|| format!("expected {} or {}", TakenFor::Archive, TakenFor::PgWal))
 }
 
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {

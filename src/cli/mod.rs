@@ -11,7 +11,7 @@ pub mod read;
 pub mod rules;
 pub mod stats;
 
-use crate::input::plan::InputError;
+use crate::input::error::InputError;
 use crate::render::nagios::State;
 use std::process::ExitCode;
 
@@ -70,7 +70,7 @@ impl Failure {
     /// The contract's exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Usage(_) | Failure::Input(InputError::Several { .. }) => ExitCode::from(2),
             Failure::Input(_) | Failure::Beside { .. } | Failure::Output { .. } => {
                 ExitCode::from(3)
             }

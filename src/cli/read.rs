@@ -6,8 +6,8 @@ use super::progress;
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
-use crate::input::discover::discover;
-use crate::input::plan::{Plan, plan};
+use crate::input::discover::{Found, discover_as};
+use crate::input::plan::Plan;
 use crate::scan;
 use crate::scan::outcome::Outcome as Scanned;
 use crate::scan::pages::Progress;
@@ -40,10 +40,11 @@ pub fn read<O: Observe>(
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
     let range = range(source)?;
-    let paths = paths(source)?;
+    let found = found(source)?;
+    let paths = found.paths.clone();
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, &paths, range, Everything, prototype),
-        false => count(source, &paths, range, filters.clone(), prototype),
+        true => count(source, found, range, Everything, prototype),
+        false => count(source, found, range, filters.clone(), prototype),
     }?;
     let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
@@ -58,23 +59,23 @@ fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
     Ok((start, end))
 }
 
-/// The paths given, or the current directory if it holds WAL.
-fn paths(source: &SourceArgs) -> Result<Vec<PathBuf>, Failure> {
+/// What lies at the paths given, or in the current directory if it holds WAL.
+fn found(source: &SourceArgs) -> Result<Found, Failure> {
     if !source.paths.is_empty() {
-        return Ok(source.paths.clone());
+        return Ok(discover_as(&source.paths, source.taken_for)?);
     }
-    let here = PathBuf::from(".");
-    match discover(std::slice::from_ref(&here)).and_then(|found| plan(found, None)) {
-        Ok(_) => Ok(vec![here]),
-        Err(_) => Err(Failure::Usage(
+    let here = [PathBuf::from(".")];
+    let found = discover_as(&here, source.taken_for).ok().filter(Found::holds_wal);
+    found.ok_or_else(|| {
+        Failure::Usage(
             "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
-        )),
-    }
+        )
+    })
 }
 
 fn count<S: Select + Clone, O: Observe>(
     source: &SourceArgs,
-    paths: &[PathBuf],
+    found: Found,
     range: (Lsn, Lsn),
     select: S,
     prototype: &O,
@@ -89,21 +90,12 @@ fn count<S: Select + Clone, O: Observe>(
     let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
     let threads = threads.unwrap_or(NonZeroUsize::MIN);
     let read = Progress::default();
-    let total = || bytes_of(paths, source.range.timeline, range);
-    let result = progress::shown(source.progress, total, &read, || {
-        scan::read::read(paths, wanted, threads, &read, prototype)
-    });
+    let total = found.bytes_in(range.0, range.1);
+    let result = progress::shown(
+        source.progress,
+        || total,
+        &read,
+        || scan::read::read_found(found, wanted, threads, &read, prototype),
+    );
     Ok(result?)
-}
-
-/// Bytes that there are to read, whole segments where a file is compressed. `None` if something
-/// is a stream: looking at it would take its bytes away.
-fn bytes_of(paths: &[PathBuf], timeline: Option<u32>, (start, end): (Lsn, Lsn)) -> Option<u64> {
-    let at_rest = |path: &PathBuf| path.is_dir() || path.is_file();
-    let found = paths.iter().all(at_rest).then(|| discover(paths).ok())??;
-    let files_only = found.streams.is_empty();
-    let mut plan = files_only.then(|| plan(found, timeline).ok())??;
-    plan.clip(start, end).ok()?;
-    let whole = u64::from(plan.geometry.segment_bytes);
-    Some(plan.segments.iter().map(|s| s.raw_bytes.unwrap_or(whole).min(whole)).sum())
 }

@@ -2,16 +2,20 @@
 //! records.
 
 pub mod codec;
+pub mod digest;
 pub mod discover;
-pub mod duplicate;
+pub mod error;
 pub mod history;
 pub mod label;
 pub mod names;
+pub mod piece;
+pub mod placing;
 pub mod plan;
 pub mod probe;
 pub mod problem;
 pub mod recognise;
 pub mod source;
 pub mod stream;
+pub mod taken_for;
 pub mod tar;
 pub mod timeline;

@@ -27,6 +27,8 @@ pub struct FirstPage {
 pub struct Probe {
     /// Where its bytes are.
     pub source: Source,
+    /// Whether it is compressed on its own.
+    pub compressed: bool,
     /// Its length, if it is not compressed.
     pub raw_bytes: Option<u64>,
     /// When it was last written to, before it was looked at.
@@ -86,6 +88,9 @@ pub enum NotWal {
     /// A format that is not read.
     #[error("{0} is not supported")]
     Unsupported(&'static str),
+    /// No file at all: a pipe, a directory, a link to nothing.
+    #[error("is a {0}, expected a file")]
+    NoFile(&'static str),
     /// Cannot be read.
     #[error("{0}")]
     Io(String),
@@ -100,6 +105,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
         source: Source::Raw(path.to_owned()),
+        compressed: false,
         raw_bytes: Some(raw_bytes),
         modified,
         first_page,
@@ -123,7 +129,7 @@ fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> 
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Probe { source, raw_bytes: None, modified, first_page }
+    Probe { source, compressed: true, raw_bytes: None, modified, first_page }
 }
 
 /// The text of a small file, which may be compressed.
@@ -149,6 +155,18 @@ pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 impl Probe {
+    /// What cannot be looked at.
+    pub fn failed(path: &Path, reason: NotWal) -> Probe {
+        let source = Source::Raw(path.to_owned());
+        Probe {
+            source,
+            compressed: false,
+            raw_bytes: None,
+            modified: None,
+            first_page: Err(reason),
+        }
+    }
+
     /// Whether the file is as long as several segments, one behind the other.
     pub fn holds_several(&self, page: &FirstPage) -> bool {
         self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))

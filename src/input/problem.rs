@@ -36,8 +36,25 @@ named! {
         TrailingBytes "trailing_bytes" "A file has more bytes than a segment";
         CodecChecksum "codec_checksum"
             "A compressed file does not end as it should, after a whole segment";
+        OpenSegment "open_segment"
+            "A segment under its full name in an archive is not filled to its end";
+        History "history"
+            "A timeline's history cannot be read, or does not fit the records";
+        MissingHistory "missing_history" "The history of a timeline that there are segments of is missing";
+        RangeNotCovered "range_not_covered" "The range asked for is longer than the WAL";
         ArchiveChecksum "archive_checksum"
             "A segment's SHA-1 is not the one in the file's pgBackRest name";
+    }
+}
+
+impl ProblemKind {
+    /// Whether it is the file that is broken, whatever records it holds.
+    pub fn is_of_file(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Truncated | Unreadable | TrailingBytes | CodecChecksum | ArchiveChecksum | OpenSegment
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod books;
+pub mod copies;
 pub mod damage;
 pub mod ending;
 mod fast;
@@ -9,6 +10,7 @@ pub mod outcome;
 pub mod pages;
 pub mod parallel;
 pub mod pending;
+mod promise;
 pub mod read;
 pub mod reader;
 pub mod record;
@@ -17,4 +19,6 @@ pub mod run;
 pub mod scope;
 pub mod streamed;
 pub mod stretch;
+pub mod turns;
+pub mod verify;
 pub mod window;

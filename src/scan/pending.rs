@@ -13,7 +13,7 @@ use crate::wal::record::RECORD_HEADER_BYTES;
 use serde::{Deserialize, Serialize};
 
 /// A record that goes on beyond a page.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pending {
     /// Where it starts.
     pub lsn: Lsn,
@@ -101,7 +101,7 @@ impl Kept {
 
 /// The bytes before the first record of a run, as the page headers explain them: the rest of a
 /// record that began before it.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Lead {
     /// What the bytes are.
     pub books: Books,

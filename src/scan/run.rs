@@ -48,7 +48,7 @@ pub enum Link {
 }
 
 /// The result of reading a run of consecutive segments.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run<O> {
     /// First byte.
     pub start: Lsn,
@@ -442,6 +442,34 @@ impl<O: Observe> Run<O> {
         if let Some(mut open) = self.open.take() {
             self.fail_record(&mut open, self.end, Cause::Cut);
         }
+    }
+}
+
+impl<O> Run<O> {
+    /// The same run with something else that was counted in it, and what it was before.
+    pub fn with<P>(self, observer: P) -> (Run<P>, O) {
+        let run = Run {
+            start: self.start,
+            end: self.end,
+            lead: self.lead,
+            lead_gap: self.lead_gap,
+            first: self.first,
+            last: self.last,
+            filtered_commits: self.filtered_commits,
+            link: self.link,
+            open: self.open,
+            gap: self.gap,
+            books: self.books,
+            problems: self.problems,
+            first_in_range: self.first_in_range,
+            counted_end: self.counted_end,
+            counted: self.counted,
+            ends_overwritten: self.ends_overwritten,
+            range_end: self.range_end,
+            input_bytes: self.input_bytes,
+            observer,
+        };
+        (run, self.observer)
     }
 }
 

@@ -16,6 +16,12 @@ pub const XLOG_SWITCH: u8 = 0x40;
 pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
 /// `XLOG_CHECKPOINT_ONLINE`.
 pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
+/// `XLOG_FPW_CHANGE`.
+pub const XLOG_FPW_CHANGE: u8 = 0x80;
+/// `XLOG_END_OF_RECOVERY`.
+pub const XLOG_END_OF_RECOVERY: u8 = 0x90;
+/// `XLOG_OVERWRITE_CONTRECORD`.
+pub const XLOG_OVERWRITE_CONTRECORD: u8 = 0xD0;
 /// Resource manager of commits and aborts.
 pub const TRANSACTION: u8 = 1;
 

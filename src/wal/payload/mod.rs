@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 pub mod checkpoint;
+pub mod timeline;
 pub mod xact;
 
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
