@@ -1,15 +1,15 @@
-//! Names as data: an enum, the name that each value has in JSON, and a sentence on it, all from
-//! one table. Knows none of the tables.
+//! Names as data: an enum, the name that each value has in JSON, and what it is in words, all
+//! from one table. Knows none of the tables.
 
-/// Makes an enum of lines `Value "name" "sentence";`. The sentence is also the value's
-/// documentation; it begins with a capital and has no full stop.
+/// Makes an enum of lines `Value "name" "text";`. The text is also the value's documentation: a
+/// sentence without a full stop, or the few words that stand in a table.
 macro_rules! named {
-    ($(#[$meta:meta])* pub enum $type:ident { $($value:ident $name:literal $sentence:literal;)+ }) => {
+    ($(#[$meta:meta])* pub enum $type:ident { $($value:ident $name:literal $text:literal;)+ }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[derive(serde::Serialize, serde::Deserialize)]
         pub enum $type {
-            $(#[doc = $sentence] #[serde(rename = $name)] $value,)+
+            $(#[doc = $text] #[serde(rename = $name)] $value,)+
         }
 
         impl $type {
@@ -23,10 +23,10 @@ macro_rules! named {
                 }
             }
 
-            /// What it is, in a sentence without a full stop.
-            pub fn sentence(self) -> &'static str {
+            /// What it is, in words.
+            pub fn text(self) -> &'static str {
                 match self {
-                    $($type::$value => $sentence,)+
+                    $($type::$value => $text,)+
                 }
             }
         }

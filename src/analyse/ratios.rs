@@ -2,7 +2,7 @@
 
 use super::totals::{RecordTable, Totals};
 use crate::wal::payload::xact;
-use crate::wal::rmgr::{RecordType, TRANSACTION};
+use crate::wal::rmgr::{HEAP, HEAP_HOT_UPDATE, HEAP_UPDATE, TRANSACTION};
 
 /// `a / b`, or nothing if there is nothing to divide by.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
@@ -33,20 +33,12 @@ pub struct Updates {
     pub other: u64,
 }
 
-const HEAP: u8 = 10;
-const HEAP_OPCODE: u8 = 0x7;
-const UPDATE: u8 = 0x2;
-const HOT_UPDATE: u8 = 0x4;
-
 impl Updates {
     /// Counts the updates in `table`, `+INIT` variants included.
     pub fn of(table: &RecordTable) -> Updates {
-        let count = |opcode| {
-            let wanted =
-                |record: RecordType| record.rmgr == HEAP && record.slot & HEAP_OPCODE == opcode;
-            table.sum(wanted).count
-        };
-        Updates { hot: count(HOT_UPDATE), other: count(UPDATE) }
+        let count =
+            |opcode| table.sum(|record| record.rmgr == HEAP && record.opcode() == opcode).count;
+        Updates { hot: count(HEAP_HOT_UPDATE), other: count(HEAP_UPDATE) }
     }
 
     /// HOT updates of all updates.
@@ -57,11 +49,8 @@ impl Updates {
 
 /// Commits in `table`: `COMMIT` and `COMMIT_PREPARED`.
 pub fn commits(table: &RecordTable) -> u64 {
-    let wanted = |record: RecordType| {
-        let opcode = record.info() & xact::OPCODE_MASK;
-        record.rmgr == TRANSACTION && [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode)
-    };
-    table.sum(wanted).count
+    let is_commit = |opcode| [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode);
+    table.sum(|record| record.rmgr == TRANSACTION && is_commit(record.opcode())).count
 }
 
 impl Ratios {

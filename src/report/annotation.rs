@@ -61,7 +61,7 @@ fn of_problem(problem: &Problem, places: &Places) -> Annotation {
     let place = [segment.as_str(), lsn].join(" ");
     Annotation {
         rule: kind.name().to_owned(),
-        rule_text: kind.sentence().to_owned(),
+        rule_text: kind.text().to_owned(),
         level: Level::Error,
         damage: true,
         message: format!("{}: found {found}, expected {expected}", place.trim()),

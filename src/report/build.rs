@@ -5,7 +5,7 @@ use super::model::{self, Report};
 use crate::analyse::clock::Clock;
 use crate::analyse::ratios::{self, Ratios, ratio};
 use crate::analyse::totals::{RecordTable, Totals};
-use crate::analyse::why;
+use crate::analyse::why::{self, ByteCause};
 use crate::input::plan::Plan;
 use crate::input::problem::Problem;
 use crate::scan::books::Heading;
@@ -14,6 +14,7 @@ use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
+use std::cmp::Reverse;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -182,13 +183,14 @@ fn why_rows(table: &RecordTable, totals: &Totals) -> Vec<model::Why> {
     let causes = why::causes(table).into_iter();
     let mut rows: Vec<model::Why> = causes
         .map(|(cause, bytes)| model::Why {
-            cause: cause.key(),
-            label: cause.label(),
+            cause,
+            label: cause.text().to_owned(),
             bytes,
             share: ratio(bytes, totals.total_bytes),
         })
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    // What is left comes last, however much it is.
+    rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
     rows
 }
 
@@ -237,7 +239,7 @@ fn ending<O>(plan: &Plan, outcome: &Outcome<O>) -> model::Ending {
         kind: ending.kind,
         lsn: ending.lsn.to_string(),
         segment: plan.segment_name(inside),
-        text: format!("{}.", ending.kind.sentence()),
+        text: format!("{}.", ending.kind.text()),
     }
 }
 

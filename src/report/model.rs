@@ -3,6 +3,7 @@
 
 pub mod checked;
 
+pub use crate::analyse::why::ByteCause;
 pub use crate::input::problem::ProblemKind;
 pub use crate::scan::ending::EndingKind;
 use checked::Checked;
@@ -211,9 +212,9 @@ pub fn percent(a: u64, b: u64) -> f64 {
 #[derive(Debug, Clone, Serialize)]
 pub struct Why {
     /// The cause, for programs.
-    pub cause: &'static str,
+    pub cause: ByteCause,
     /// The cause, for people.
-    pub label: &'static str,
+    pub label: String,
     /// Bytes.
     pub bytes: u64,
     /// Of all bytes of the counted records.
