@@ -13,5 +13,6 @@ pub mod problem;
 pub mod recognise;
 pub mod source;
 pub mod stream;
+pub mod taken_for;
 pub mod tar;
 pub mod timeline;
