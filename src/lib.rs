@@ -69,7 +69,7 @@
 //! model → one file of `render` writes it. There is no way back up, and no second pass.
 
 #[macro_use]
-mod named;
+mod listed;
 
 pub mod analyse;
 #[cfg(feature = "cli")]

@@ -100,7 +100,7 @@ fn of_path(path: &Path) -> Ran {
 fn of_wal(report: &Value) -> Value {
     let mut report = report.clone();
     check_books(&report);
-    for key in ["paths", "other_files"] {
+    for key in ["paths", "other_files", "taken_for"] {
         report["input"][key].take();
     }
     for key in ["input_bytes", "zero_bytes", "duplicate_bytes"] {

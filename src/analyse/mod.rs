@@ -2,7 +2,10 @@
 
 pub mod backup;
 pub mod clock;
+pub mod dimension;
 pub mod ratios;
 pub mod select;
+pub mod sums;
 pub mod totals;
+pub mod volume;
 pub mod why;

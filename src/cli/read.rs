@@ -1,8 +1,8 @@
 //! What every command that reads WAL does first: discover, scan, put together.
 
 use super::Failure;
-use super::args::SourceArgs;
 use super::progress;
+use super::source_args::SourceArgs;
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
@@ -54,7 +54,7 @@ fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
     let start = source.range.start.unwrap_or_default();
     let end = source.range.end.unwrap_or(Lsn::MAX);
     if end <= start {
-        return Err(Failure::Usage(format!("--end {end} is not behind --start {start}")));
+        return Err(Failure::Usage(format!("--end {end} is not after --start {start}")));
     }
     Ok((start, end))
 }

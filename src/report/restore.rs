@@ -4,8 +4,9 @@
 //! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
 //! before the start does not matter.
 
-use super::model::checked::{Check, Kind, Unit, Verdict};
-use super::model::{Report, Severity};
+use super::model::Report;
+use super::model::checked::{Check, CheckKind, Unit, Verdict};
+use super::model::finding::Severity;
 use crate::analyse::backup::Backups;
 use crate::input::label::Label;
 use crate::input::plan::Plan;
@@ -48,7 +49,7 @@ pub fn restore(backup: &Backup, wal: Wal<'_>, report: &Report) -> Check {
     };
     Check {
         check: "restore".into(),
-        kind: Kind::Restore,
+        kind: CheckKind::Restore,
         verdict,
         severity: Severity::Critical,
         value: None,
@@ -120,7 +121,7 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// How far replay comes: to the first fault behind the start, or to the end.
+/// How far replay comes: to the first fault after the start, or to the end.
 fn reach(backup: &Backup, wal: &Wal<'_>, report: &Report) -> Result<String, String> {
     // A damaged record may begin before the start and reach over it: it counts.
     let fault = |problem: &&Problem| {

@@ -33,11 +33,20 @@ fn refused(path: &Path, words: &[&str]) {
 }
 
 /// Requires one line on standard error, beginning with the program's name, and nothing on standard
-/// output.
+/// output; JSON has the same line in it.
 #[track_caller]
 pub fn one_line(ran: &Ran, words: &[&str]) {
     let Ran { call, stdout, stderr, .. } = ran;
-    assert_eq!(stdout, "", "{call}: a failure prints no result");
+    match call.contains(" --format json ") {
+        true => {
+            let answer = ran.json();
+            let keys: Vec<&String> = answer.as_object().expect("an object").keys().collect();
+            assert_eq!(keys, ["walstat", "schema", "command", "error"], "{call}");
+            let error = answer["error"].as_str().expect("a text");
+            assert_eq!(*stderr, format!("walstat: {error}\n"), "{call}");
+        }
+        false => assert_eq!(stdout, "", "{call}: a failure prints no result"),
+    }
     assert!(stderr.starts_with("walstat: "), "{call}: {stderr}");
     assert!(
         stderr.ends_with('\n') && stderr.lines().count() == 1,
