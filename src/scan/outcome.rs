@@ -36,17 +36,10 @@ pub struct Outcome<O> {
     pub first: Option<Lsn>,
     /// Behind the last counted record.
     pub counted_end: Option<Lsn>,
-<<<<<<< HEAD
-    /// How many records were counted.
-    pub counted: u64,
-    /// Commits that the filters left out.
-    pub filtered_commits: u64,
-=======
     /// Commits that the filters left out.
     pub filtered_commits: u64,
     /// How many records were counted.
     pub counted: u64,
->>>>>>> main
     /// What was counted.
     pub observer: O,
 }
@@ -146,13 +139,8 @@ impl<O: Observe> Outcome<O> {
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
-<<<<<<< HEAD
-        self.counted += run.counted;
-        self.filtered_commits += run.filtered_commits;
-=======
         self.filtered_commits += run.filtered_commits;
         self.counted += run.counted;
->>>>>>> main
         self.observer.merge(run.observer);
     }
 }
@@ -173,7 +161,6 @@ impl<O> Outcome<O> {
             counted_end: None,
             filtered_commits: 0,
             counted: 0,
-            filtered_commits: 0,
             observer,
         }
     }
