@@ -57,9 +57,7 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
         write!(out, ", {}", span(first, last))?;
     }
-    if let Some(commits) = report.ratios.commits {
-        write!(out, ", {}", counted(commits, "commit"))?;
-    }
+    write!(out, ", {}", counted(report.ratios.commits, "commit"))?;
     writeln!(out)?;
     if let Some(filters) = closing::filters(report) {
         writeln!(out, "{filters}")?;

@@ -3,7 +3,7 @@
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::View;
-use super::model::{self, CommandName, Report, Sums, TakenFor};
+use super::model::{self, CommandName, Report, Sums};
 use super::{advice, official};
 use crate::analyse::clock::Clock;
 use crate::analyse::dimension::{Dimension, Dimensions};
@@ -14,7 +14,6 @@ use crate::analyse::volume::Volume;
 use crate::analyse::why::{self, ByteCause};
 use crate::input::plan::Plan;
 use crate::input::problem::Problem;
-use crate::input::source::Source;
 use crate::scan::books::Heading;
 use crate::scan::outcome::Outcome;
 use crate::wal::fork::Fork;
@@ -82,14 +81,14 @@ pub fn build<O>(
         range: range(start, outcome.ending.lsn, clock),
         books: close_books(outcome, &totals),
         totals,
-        ratios: Ratios::of(table, &totals, unfiltered(table, request)),
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
         why: advises.then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
         ending: ending(plan, outcome),
         problems: outcome.problems.iter().map(|p| problem(plan, p)).collect(),
         findings: None,
-        notes: notes(table, &all, request),
+        notes: notes(table, &all, (plan, outcome), request),
         checks: None,
         segment_groups: None,
     };
@@ -97,9 +96,13 @@ pub fn build<O>(
     View::of(report, official::lines(version, request.start, plan, outcome))
 }
 
-/// The volume of the range, where the filters left nothing out of the table.
-fn unfiltered(table: &RecordTable, request: &Request) -> Option<Volume> {
-    request.filters.is_empty().then(|| Volume::of(table))
+/// The volume of the range: what is in the table, and what the filters left out.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
+    let counted = Volume::of(table);
+    Volume {
+        total_bytes: counted.total_bytes + outcome.books.get(Heading::Filtered),
+        commits: counted.commits + outcome.filtered_commits,
+    }
 }
 
 fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
@@ -113,18 +116,9 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
         segment_bytes: plan.geometry.segment_bytes,
         page_bytes: plan.geometry.page_bytes,
         checksums_verified: request.checksums_verified,
-        taken_for: taken_for(plan),
+        taken_for: plan.taken_for(),
         filters: filters(&request.filters),
         other_files: plan.other_files.clone(),
-    }
-}
-
-/// Only archives compress; raw segments do not tell.
-fn taken_for(plan: &Plan) -> TakenFor {
-    let compressed = |source: &Source| matches!(source, Source::Compressed(..));
-    match plan.segments.iter().any(|segment| compressed(&segment.source)) {
-        true => TakenFor::Archive,
-        false => TakenFor::Copy,
     }
 }
 
@@ -246,8 +240,16 @@ fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     }
 }
 
-fn notes(table: &RecordTable, totals: &Totals, request: &Request) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes<O>(
+    table: &RecordTable,
+    totals: &Totals,
+    (plan, outcome): (&Plan, &Outcome<O>),
+    request: &Request,
+) -> Vec<String> {
+    let mut notes = plan.notes.clone();
+    if let Some(file) = &outcome.open {
+        notes.push(format!("{file} is open at its end; in an archive it may not: --as archive"));
+    }
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());
     }
