@@ -124,15 +124,12 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
 
 /// The filters that are on, by the names of their options.
 fn filters(filters: &select::Filters) -> Filters {
-    let relation = |r: crate::wal::block::RelFileLocator| {
-        format!("{}/{}/{}", r.tablespace, r.database, r.relfilenode)
-    };
     let fork = |number| Fork::of(number).map_or_else(|| number.to_string(), |f| f.to_string());
     Filters {
         rmgr: filters.rmgrs.iter().map(|id| rmgr::name(*id).into()).collect(),
         record: filters.records.clone(),
         xid: filters.xid.map(|xid| xid.to_string()),
-        relation: filters.relation.map(relation),
+        relation: filters.relation.map(|relation| relation.to_string()),
         block: filters.block,
         fork: filters.fork.map(fork),
         database: filters.database,
