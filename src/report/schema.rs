@@ -49,7 +49,7 @@ fn absent_is_not_null(object: &mut Value) {
     let properties = object.get_mut("properties").and_then(Value::as_object_mut);
     for (_, property) in properties.into_iter().flatten().filter(|(key, _)| !is_required(key)) {
         if let Some(types) = property.get_mut("type").and_then(Value::as_array_mut) {
-            types.retain(|name| name != "null");
+            types.retain(|kind| kind != "null");
         }
     }
 }
