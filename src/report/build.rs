@@ -82,7 +82,7 @@ pub fn build<O>(
         books: close_books(outcome, &totals),
         totals,
         ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
-        why: advises.then(|| why_rows(table, &totals)),
+        why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
         ending: ending(plan, outcome),
@@ -96,13 +96,9 @@ pub fn build<O>(
     View::of(report, official::lines(version, request.start, plan, outcome))
 }
 
-/// The volume of the range: what is in the table, and what the filters left out.
+/// The volume of the range, whatever the filters left out of the table.
 fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
-    let counted = Volume::of(table);
-    Volume {
-        total_bytes: counted.total_bytes + outcome.books.get(Heading::Filtered),
-        commits: counted.commits + outcome.filtered_commits,
-    }
+    Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
 fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
