@@ -4,6 +4,7 @@ pub mod backup;
 pub mod clock;
 pub mod dimension;
 pub mod ratios;
+pub mod reach;
 pub mod select;
 pub mod sums;
 pub mod totals;

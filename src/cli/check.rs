@@ -7,6 +7,7 @@ use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
 use crate::analyse::dimension::Dimensions;
+use crate::analyse::reach::Reach;
 use crate::input::label;
 use crate::input::plan::Plan;
 use crate::render;
@@ -111,9 +112,9 @@ fn read_and_judge(
         start: args.source.range.start,
         filters: args.filters.filters(),
     };
-    let prototype = <(Statistics, Backups)>::default();
+    let prototype = <(Statistics, (Backups, Reach))>::default();
     let read = read(&args.source, &request.filters, &prototype)?;
-    let (statistics, backups) = &read.scanned.observer;
+    let (statistics, (backups, reach)) = &read.scanned.observer;
     let counted = Counted::from(statistics);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
@@ -121,9 +122,10 @@ fn read_and_judge(
         plan: &read.plan,
         problems: &read.scanned.problems,
         backups,
+        reach,
         end: read.scanned.ending.lsn,
     };
-    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal, &view.report));
+    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let asked = Asked {
         budgets,
         baseline,
@@ -159,8 +161,8 @@ fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 /// The backup that was asked about.
 fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
     if let Some(path) = &args.backup_label {
-        let label = label::read(path).map_err(|error| beside(path, &error))?;
-        let system_identifier = label::system_identifier_beside(path);
+        let label::Found { label, system_identifier } =
+            label::read(path).map_err(|error| beside(path, &error))?;
         return Ok(Some(Backup { start: label.start, label: Some(label), system_identifier }));
     }
     Ok(args.from.map(|start| Backup { start, label: None, system_identifier: None }))

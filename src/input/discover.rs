@@ -56,8 +56,8 @@ pub struct Stream {
 /// The path that means standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Directories beside segments that hold none.
-const PASSED_OVER: [&str; 2] = [ARCHIVE_STATUS, "summaries"];
+/// Directories beside segments that hold none; the last one is a file system's own.
+const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 
 /// Beside the WAL in an archiver's tree lie base backups, whose WAL is another matter.
 const BASE_BACKUPS: [(&str, &str); 3] =

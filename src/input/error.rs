@@ -41,10 +41,12 @@ pub enum InputError {
         reason: NotWal,
     },
     /// A stream in which nothing may be a segment.
-    #[error("{}: no WAL segment in it", path.display())]
+    #[error("{}: no WAL segment in it{}", path.display(), hint(beside))]
     NoWal {
         /// The stream.
         path: PathBuf,
+        /// A tar beside it that has some by its name.
+        beside: Option<PathBuf>,
     },
     /// No segment of the timeline that was asked for.
     #[error("{}: no segment of timeline {wanted}; there is {}", path.display(), list(present))]
@@ -103,6 +105,10 @@ pub enum InputError {
         /// After the last byte read.
         last: Lsn,
     },
+}
+
+fn hint(beside: &Option<PathBuf>) -> String {
+    beside.as_ref().map_or(String::new(), |tar| format!("; {} lies beside it", tar.display()))
 }
 
 fn list(timelines: &[u32]) -> String {

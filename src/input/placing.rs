@@ -2,7 +2,7 @@
 //! which segment. The one place that judges this; whether the records in a file hold is not seen
 //! from here.
 
-use super::discover::Found;
+use super::discover::{Found, file_name};
 use super::error::InputError;
 use super::names::Standing;
 use super::piece::Piece;
@@ -111,9 +111,18 @@ fn nothing(found: &Found) -> InputError {
         Some(InputError::NotWal { path: PathBuf::from(&problem.segment), reason })
     };
     first.or_else(unreadable).unwrap_or_else(|| match found.streams.first() {
-        Some(stream) => InputError::NoWal { path: stream.path.clone() },
+        Some(stream) => {
+            InputError::NoWal { path: stream.path.clone(), beside: wal_beside(&stream.path) }
+        }
         None => InputError::NoSegments { path: path() },
     })
+}
+
+/// The tar with the WAL, beside one of a base backup without.
+fn wal_beside(path: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(path.parent()?).ok()?;
+    let mut tars = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    tars.find(|tar| *tar != *path && file_name(tar).starts_with("pg_wal.tar"))
 }
 
 /// Several archives below one path, with the WAL of different clusters: nobody wants the sums of

@@ -48,6 +48,28 @@ named! {
 }
 
 impl ProblemKind {
+    /// Whether records are broken, and those before them are not.
+    pub fn is_of_records(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Checksum
+                | RecordLength
+                | Rmgr
+                | PrevLink
+                | RecordBody
+                | Continuation
+                | ZeroPage
+                | ZeroHole
+                | PageMagic
+                | PageFlags
+                | PageAddress
+                | PageTimeline
+                | ForeignSegment
+                | OpenSegment
+        )
+    }
+
     /// Whether it is the file that is broken, whatever records it holds.
     pub fn is_of_file(self) -> bool {
         use ProblemKind::*;

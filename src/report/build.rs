@@ -86,7 +86,7 @@ pub fn build<O>(
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
         ending: ending(plan, outcome),
-        problems: outcome.problems.iter().map(|p| problem(plan, p)).collect(),
+        problems: problems(plan, outcome, request),
         findings: None,
         notes: notes(table, &all, (plan, outcome), request),
         checks: None,
@@ -94,6 +94,12 @@ pub fn build<O>(
     };
     report.findings = advises.then(|| advice::findings(&report));
     View::of(report, official::lines(version, request.start, plan, outcome))
+}
+
+/// What is wrong. That the WAL is shorter than the range asked for is wrong where it is checked.
+fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<model::Problem> {
+    let uncovered = outcome.uncovered.iter().filter(|_| request.command == CommandName::Check);
+    outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
 }
 
 /// The volume of the range, whatever the filters left out of the table.
@@ -143,7 +149,7 @@ fn range(start: Lsn, end: Lsn, clock: &Clock) -> model::Range {
 }
 
 /// RFC 3339, UTC, microseconds; `None` for a time outside the years that can be written.
-fn rfc3339(time: Time) -> Option<String> {
+pub fn rfc3339(time: Time) -> Option<String> {
     let timestamp = jiff::Timestamp::from_microsecond(time.0).ok()?;
     Some(format!("{timestamp:.6}"))
 }
@@ -242,6 +248,9 @@ fn notes<O>(
     let mut notes = plan.notes.clone();
     if let Some(file) = &outcome.open {
         notes.push(format!("{file} is open at its end; in an archive it may not: --as archive"));
+    }
+    if let Some(Problem { expected, found, .. }) = &outcome.uncovered {
+        notes.push(format!("asked for was {expected}; there is {found}"));
     }
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());

@@ -24,10 +24,9 @@ struct Judged {
     whole: bool,
     /// How far valid records go.
     reach: Lsn,
-    /// Its last record starts here, and how many there are: copies with the same records.
-    records: (Option<Lsn>, u64),
-    /// Whether it ends with a switch, after which nothing matters.
-    switched: bool,
+    /// What its records come to. Where they are the same, the copies differ only in what no server
+    /// looks at: padding, and what follows a switch.
+    records: u64,
 }
 
 /// Puts the best copy of each segment first, books the others, and says which of them break their
@@ -144,8 +143,7 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
         problems,
         whole,
         reach: last.map_or(start, |last| last.next.min(end)),
-        records: (last.map(|last| last.lsn), alone.counted),
-        switched: last.is_some_and(|last| last.header.is_switch()),
+        records: alone.observer.sum(),
         segment,
     }
 }
@@ -182,7 +180,7 @@ fn broken_promises(copy: &Judged, best: &Judged) -> Vec<Problem> {
         return copy.problems.iter().map(told).collect();
     }
     let differ = match copy.whole && best.whole {
-        true => copy.records != best.records || !copy.switched,
+        true => copy.records != best.records,
         false => !begins_alike(copy, best),
     };
     let found = "other bytes, which are valid too";

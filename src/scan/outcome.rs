@@ -38,8 +38,8 @@ pub struct Outcome<O> {
     pub counted_end: Option<Lsn>,
     /// Commits that the filters left out.
     pub filtered_commits: u64,
-    /// How many records were counted.
-    pub counted: u64,
+    /// What of the range asked for there is no WAL of.
+    pub uncovered: Option<Problem>,
     /// What was counted.
     pub observer: O,
 }
@@ -140,7 +140,6 @@ impl<O: Observe> Outcome<O> {
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
         self.filtered_commits += run.filtered_commits;
-        self.counted += run.counted;
         self.observer.merge(run.observer);
     }
 }
@@ -160,9 +159,26 @@ impl<O> Outcome<O> {
             first: None,
             counted_end: None,
             filtered_commits: 0,
-            counted: 0,
+            uncovered: None,
             observer,
         }
+    }
+
+    /// Holds the range asked for against the WAL that there is.
+    pub fn hold_range(&mut self, plan: &Plan, (start, end): (Lsn, Lsn)) {
+        let (first, _) = plan.bounds();
+        let last = self.ending.lsn;
+        let covered = first <= start || start == Lsn(0);
+        if covered && (end == Lsn::MAX || last >= end) {
+            return;
+        }
+        let place = if covered { last } else { start };
+        let to = if end == Lsn::MAX { "the end".to_owned() } else { end.to_string() };
+        let (expected, found) = (format!("WAL from {start} to {to}"), format!("{first} to {last}"));
+        let segment = plan.segment_name(place);
+        let kind = ProblemKind::RangeNotCovered;
+        let problem = Problem::of_file(kind, &segment, expected, found);
+        self.uncovered = Some(Problem { lsn: Some(place), ..problem });
     }
 
     /// Adds what was found wrong elsewhere, but for what is known.

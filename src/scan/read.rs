@@ -71,7 +71,7 @@ pub fn read_passed<S: Select + Clone, O: Observe>(
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
-    let (plan, outcome) = loop {
+    let (plan, mut outcome) = loop {
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
         if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
@@ -92,6 +92,9 @@ pub fn read_passed<S: Select + Clone, O: Observe>(
     };
     if start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, start));
+    }
+    if reading.wanted.limit.is_none() {
+        outcome.hold_range(&plan, (start, end));
     }
     Ok((plan, outcome))
 }

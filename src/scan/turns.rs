@@ -1,4 +1,5 @@
-//! Where timelines begin, as the records say: what histories are held against.
+//! What is taken note of where records are only verified: where timelines begin, which histories are
+//! held against, and what tells two copies of the same records from copies of different ones.
 
 use super::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
@@ -14,7 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Turns {
     marks: Vec<Mark>,
+    /// A sum over places and checksums of all records.
+    sum: u64,
 }
+
+/// An odd number without pattern: 2^64 divided by the golden ratio.
+const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A record at the beginning of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +35,8 @@ struct Mark {
 impl Observe for Turns {
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
+        let place = record.lsn.0.wrapping_mul(MIX) ^ u64::from(record.header.crc);
+        self.sum = self.sum.wrapping_add(place.wrapping_mul(MIX));
         if record.header.rmgr != XLOG {
             return;
         }
@@ -47,10 +55,16 @@ impl Observe for Turns {
 
     fn merge(&mut self, later: Turns) {
         self.marks.extend(later.marks);
+        self.sum = self.sum.wrapping_add(later.sum);
     }
 }
 
 impl Turns {
+    /// What all records come to: the same for the same records at the same places.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
     /// Whether timeline `to` begins at `at`, leaving timeline `from`; else what was found.
     pub fn hold(&self, from: u32, to: u32, at: Lsn, geometry: &Geometry) -> Result<(), String> {
         let begins = |mark: &Mark| mark.switch.is_some_and(|switch| switch.to == to);
@@ -116,7 +130,7 @@ mod tests {
             mark(0x5080, 0x5040, Some(Switch { from: 1, to: 2 })),
             mark(0x20_0028, 0x1F_FFD0, Some(Switch { from: 2, to: 3 })),
         ];
-        Turns { marks }
+        Turns { marks, sum: 0 }
     }
 
     fn hold(from: u32, to: u32, at: u64) -> Result<(), String> {
