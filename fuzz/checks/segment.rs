@@ -88,6 +88,7 @@ fn segments(shape: &Shape) -> Vec<Segment> {
         named: true,
         standing: Standing::Aside,
         taken_for: TakenFor::Copy,
+        compressed: false,
         first_page: Err(NotWal::Zeros),
         piece: index,
         source: Source::Streamed(PathBuf::from(format!("segment {index}"))),

@@ -30,6 +30,7 @@ pub struct Ratios {
     /// Stored image bytes by what they would be uncompressed.
     pub compression_ratio: Option<f64>,
     /// Commits in the range, whatever the filters say.
+    #[serde(default)]
     pub commits: u64,
     /// Heap updates, HOT or not.
     #[serde(default)]
@@ -60,17 +61,17 @@ impl Updates {
 }
 
 impl Ratios {
-    /// Computes all ratios of `table`; `all`: its sums, `volume`: that of the range.
-    pub fn of(table: &RecordTable, all: &Sums, volume: Volume) -> Ratios {
+    /// Computes all ratios of `table`; `all`: its sums, `range`: what there was before filters.
+    pub fn of(table: &RecordTable, all: &Sums, range: Volume) -> Ratios {
         let updates = Updates::of(table);
         Ratios {
             fpi_ratio: ratio(all.fpi_bytes, all.total_bytes),
             fpi_record_ratio: ratio(all.fpi_records, all.count),
             hot_ratio: ratio(updates.hot, updates.all()),
             write_amplification: ratio(all.total_bytes, all.record_bytes),
-            bytes_per_commit: ratio(volume.total_bytes, volume.commits),
+            bytes_per_commit: ratio(range.total_bytes, range.commits),
             compression_ratio: ratio(all.fpi_bytes, all.uncompressed_fpi_bytes),
-            commits: volume.commits,
+            commits: range.commits,
             updates: updates.all(),
         }
     }

@@ -14,10 +14,14 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The volume of a table that every record of the range is in.
-    pub fn of(table: &RecordTable) -> Volume {
+    /// The records of a table and those that the filters left out of it, which are so many bytes
+    /// and commits.
+    pub fn of(table: &RecordTable, filtered_bytes: u64, filtered_commits: u64) -> Volume {
         let is_commit = |opcode| [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode);
         let commits = table.sum(|record| record.rmgr == TRANSACTION && is_commit(record.opcode()));
-        Volume { total_bytes: table.sum(|_| true).total_bytes, commits: commits.count }
+        Volume {
+            total_bytes: table.sum(|_| true).total_bytes + filtered_bytes,
+            commits: commits.count + filtered_commits,
+        }
     }
 }

@@ -34,6 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Integrity and budgets, for CI and archives
     Check(Box<CheckArgs>),
+    /// Partial results (--partial) into the report of the whole; PATHs are their files
+    Merge(Box<StatsArgs>),
     /// The advice rules, with thresholds and sources
     Rules {
         /// Only this rule
@@ -55,6 +57,9 @@ pub struct StatsArgs {
         value_parser = dimensions()
     )]
     pub stats: Vec<Dimensions>,
+    /// Write the mergeable form of the result: 'walstat merge' makes one report of many
+    #[arg(long)]
+    pub partial: bool,
     /// What to read
     #[command(flatten)]
     pub source: SourceArgs,

@@ -72,7 +72,7 @@ fn set(
 ) -> Result<(), String> {
     let key = option.name;
     let text = match value {
-        Value::String(text) if option.value_name == "FILE" => {
+        Value::String(text) if option.is_file() => {
             directory.join(text).to_string_lossy().into_owned()
         }
         Value::String(text) => text.clone(),
@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn every_key_is_read_as_its_option() {
-        let text = "[check]\nmax-fpi-ratio = 0.7\nmin-hot-ratio = \"50%\"\nmin-volume = 1024\nmin-updates = 50\n\
+        let text = "[check]\nmax-fpi-ratio = 0.7\nmin-hot-ratio = \"50%\"\nmin-volume = 1024\n\
+            min-updates = 50\n\
             max-bytes-per-commit = \"20kB\"\nmax-wal-bytes = \"10GB\"\nfail-on = \"critical\"\n\
             baseline = \"before.json\"\nmax-growth = \"10%\"\n";
         let want = Budgets {

@@ -8,6 +8,7 @@ pub mod check_args;
 pub mod config;
 pub mod interrupt;
 pub mod output;
+pub mod partial;
 pub mod progress;
 pub mod read;
 pub mod rules;
@@ -81,7 +82,10 @@ impl Failure {
     /// The contract's exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Usage(_) | Failure::Input(InputError::Several { .. }) => ExitCode::from(2),
+            Failure::Usage(_)
+            | Failure::Input(InputError::Several { .. } | InputError::Apart { .. }) => {
+                ExitCode::from(2)
+            }
             Failure::Input(_) | Failure::Beside { .. } | Failure::Output { .. } => {
                 ExitCode::from(3)
             }

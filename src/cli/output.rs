@@ -23,14 +23,13 @@ pub fn wanted(when: When, to_file: bool) -> bool {
     }
 }
 
-/// Runs `write` on the file, or on standard output; `color`: whether styles are kept. A reader
-/// that went away is no failure.
+/// Runs `write` on the file, or on standard output; `color`: whether styles are kept.
 pub fn write_to(
     file: Option<&Path>,
     color: When,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let result = match file {
+    let written = match file {
         Some(path) => {
             let mut text = StripStream::new(Vec::new());
             write(&mut text).and_then(|()| write_file(path, &text.into_inner()))
@@ -41,7 +40,21 @@ pub fn write_to(
             write(&mut out).and_then(|()| out.flush())
         }
     };
-    match result {
+    told(file, written)
+}
+
+/// Writes bytes that are no text to the file, or to standard output.
+pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let written = match file {
+        Some(path) => write_file(path, bytes),
+        None => io::stdout().lock().write_all(bytes),
+    };
+    told(file, written)
+}
+
+/// A reader that went away is no failure.
+fn told(file: Option<&Path>, written: io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(source) => {
             let path = file.map_or_else(|| "standard output".into(), |p| p.display().to_string());

@@ -12,9 +12,10 @@ use crate::scan;
 use crate::scan::outcome::Outcome as Scanned;
 use crate::scan::pages::Progress;
 use crate::scan::record::{Everything, Observe, Select};
-use crate::scan::streamed::Wanted;
+use crate::scan::streamed::{Passed, Wanted};
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -39,12 +40,12 @@ pub fn read<O: Observe>(
     filters: &Filters,
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
-    let range = range(source)?;
+    range(source)?;
     let found = found(source)?;
     let paths = found.paths.clone();
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, found, range, Everything, prototype),
-        false => count(source, found, range, filters.clone(), prototype),
+        true => count(source, found, Everything, prototype),
+        false => count(source, found, filters.clone(), prototype),
     }?;
     let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
@@ -60,7 +61,7 @@ fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
 }
 
 /// What lies at the paths given, or in the current directory if it holds WAL.
-fn found(source: &SourceArgs) -> Result<Found, Failure> {
+pub fn found(source: &SourceArgs) -> Result<Found, Failure> {
     if !source.paths.is_empty() {
         return Ok(discover_as(&source.paths, source.taken_for)?);
     }
@@ -73,24 +74,31 @@ fn found(source: &SourceArgs) -> Result<Found, Failure> {
     })
 }
 
-fn count<S: Select + Clone, O: Observe>(
-    source: &SourceArgs,
-    found: Found,
-    range: (Lsn, Lsn),
-    select: S,
-    prototype: &O,
-) -> Result<(Plan, Scanned<O>), Failure> {
-    let wanted = Wanted {
+/// What a scan of the source is to look for.
+pub fn wanted<S>(source: &SourceArgs, select: S) -> Result<Wanted<S>, Failure> {
+    Ok(Wanted {
         crc: (!source.no_verify_checksums).then(Crc32c::detect),
-        range,
+        range: range(source)?,
         limit: source.range.limit.filter(|&limit| limit > 0),
         timeline: source.range.timeline,
         select,
-    };
+    })
+}
+
+fn threads(source: &SourceArgs) -> NonZeroUsize {
     let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
-    let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    let read = Progress::default();
-    let total = found.bytes_in(range.0, range.1);
+    threads.unwrap_or(NonZeroUsize::MIN)
+}
+
+fn count<S: Select + Clone, O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    select: S,
+    prototype: &O,
+) -> Result<(Plan, Scanned<O>), Failure> {
+    let wanted = wanted(source, select)?;
+    let (read, threads) = (Progress::default(), threads(source));
+    let total = found.bytes_in(wanted.range.0, wanted.range.1);
     let result = progress::shown(
         source.progress,
         || total,
@@ -98,4 +106,18 @@ fn count<S: Select + Clone, O: Observe>(
         || scan::read::read_found(found, wanted, threads, &read, prototype),
     );
     Ok(result?)
+}
+
+/// Counts what was found and read elsewhere.
+pub fn count_passed<S: Select + Clone>(
+    source: &SourceArgs,
+    found: Found,
+    passed: BTreeMap<usize, Passed<Statistics>>,
+    select: S,
+) -> Result<(Plan, Scanned<Statistics>), Failure> {
+    let wanted = wanted(source, select)?;
+    let prototype = Statistics::default();
+    let progress = Progress::default();
+    let threads = threads(source);
+    Ok(scan::read::read_passed(found, passed, wanted, threads, &progress, &prototype)?)
 }

@@ -2,9 +2,10 @@
 
 use super::args::{Format, StatsArgs};
 use super::output::{spare_inputs, write_to};
-use super::read::{Statistics, read};
-use super::{Exit, Failure};
+use super::read::{Read, Statistics, read};
+use super::{Exit, Failure, partial};
 use crate::analyse::dimension::Dimension;
+use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
 use crate::report::build::{Counted, Request, build};
@@ -21,7 +22,21 @@ const TOP_IN_REPORT: usize = 8;
 
 /// Runs the report, or `--stats`.
 pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    let result = report(args);
+    if args.partial {
+        return partial::write(args);
+    }
+    run_on(args, |filters| {
+        spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+        read(&args.source, filters, &Statistics::default())
+    })
+}
+
+/// The same of what `read` reads, given the filters.
+pub fn run_on(
+    args: &StatsArgs,
+    read: impl FnOnce(&Filters) -> Result<Read, Failure>,
+) -> Result<Exit, Failure> {
+    let result = report(args, read);
     if let Err(failure) = &result
         && failure.is_unreadable()
         && args.tables.format == Format::Json
@@ -34,12 +49,14 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     result
 }
 
-fn report(args: &StatsArgs) -> Result<Exit, Failure> {
+fn report(
+    args: &StatsArgs,
+    read: impl FnOnce(&Filters) -> Result<Read, Failure>,
+) -> Result<Exit, Failure> {
     check_usage(args)?;
-    spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
     let begun = Instant::now();
     let request = request(args);
-    let read = read(&args.source, &request.filters, &Statistics::default())?;
+    let read = read(&request.filters)?;
     let counted = Counted::from(&read.scanned.observer);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();

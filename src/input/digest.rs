@@ -1,11 +1,12 @@
 //! What a file's plain bytes come to: whether two copies of a segment are the same.
 
-use super::source::{Bytes, Source};
+use super::source::Source;
 use crate::wal::crc::Crc32c;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
 /// The length and the checksum of a file's plain bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
     /// Bytes, one more than a segment has at most.
     pub bytes: u64,
@@ -78,11 +79,7 @@ pub fn digest(source: &Source, segment_bytes: u32) -> Option<Digest> {
 
 /// The digest of up to so many bytes of a file.
 pub fn digest_of_first(source: &Source, wanted: u64) -> Option<Digest> {
-    let bytes = source.open(0).ok()?;
-    let reader: Box<dyn Read> = match bytes {
-        Bytes::Raw(file) => Box::new(file),
-        Bytes::Read(reader) => reader,
-    };
+    let reader = source.open(0).ok()?.into_reader();
     Some(Digesting::of_first(reader, wanted).finish())
 }
 

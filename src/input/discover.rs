@@ -125,7 +125,7 @@ impl Found {
         let name = file_name(path);
         let metadata = match fs::metadata(path) {
             Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
-                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING));
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
                 return Ok(());
             }
             metadata => metadata.map_err(io)?,
@@ -144,7 +144,7 @@ impl Found {
             if !is_segments(&name) {
                 return Err(InputError::Kind { path: path.to_owned(), kind });
             }
-            self.refuse(root, path, NotWal::NoFile(kind));
+            self.refuse(root, path, NotWal::NoFile(kind.into()));
             return Ok(());
         }
         self.look_around(root, path);
@@ -207,7 +207,7 @@ impl Found {
     fn add_below(&mut self, root: usize, path: &Path, depth: usize, wanted: bool) {
         let name = file_name(path);
         if is_segments(&name) {
-            self.refuse(root, path, NotWal::NoFile("directory"));
+            self.refuse(root, path, NotWal::NoFile("directory".into()));
         }
         if !wanted {
             return;
@@ -233,9 +233,11 @@ impl Found {
         let named = is_segments(&file_name(path));
         match metadata {
             Ok(metadata) if metadata.is_file() => self.add_file(root, path, false),
-            Ok(metadata) if named => self.refuse(root, path, NotWal::NoFile(kind_of(&metadata))),
+            Ok(metadata) if named => {
+                self.refuse(root, path, NotWal::NoFile(kind_of(&metadata).into()))
+            }
             Err(_) if named && is_link_to_nothing(path) => {
-                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING));
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
             }
             Err(error) if named && error.kind() != io::ErrorKind::NotFound => {
                 self.refuse(root, path, NotWal::Io(error.to_string()));

@@ -71,6 +71,12 @@ pub enum InputError {
         /// Another.
         second: PathBuf,
     },
+    /// Partial results that do not belong together.
+    #[error("{reason}")]
+    Apart {
+        /// What was found and what was expected.
+        reason: String,
+    },
     /// The range lies outside the segments.
     #[error("{}: nothing in range: the segments hold {first} to {last}", path.display())]
     Range {

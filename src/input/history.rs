@@ -7,10 +7,11 @@ use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{digit1, multispace0, space1};
 use nom::combinator::map_res;
 use nom::{IResult, Parser};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One ancestor of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ancestor {
     /// The ancestor.
     pub timeline: u32,
@@ -19,7 +20,7 @@ pub struct Ancestor {
 }
 
 /// All histories that were found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Histories {
     sound: BTreeMap<u32, Vec<Ancestor>>,
     named: BTreeSet<u32>,
@@ -32,13 +33,26 @@ impl Histories {
     pub fn add(&mut self, timeline: u32, text: Result<&str, String>, file: &str) {
         self.named.insert(timeline);
         match text.and_then(|text| parse(timeline, text)) {
-            Ok(ancestors) => match self.sound.insert(timeline, ancestors.clone()) {
-                Some(other) if other != ancestors => {
-                    self.complain(file, "another history under the same name".to_owned());
-                }
-                _ => {}
-            },
+            Ok(ancestors) => self.insert(timeline, ancestors, file),
             Err(found) => self.complain(file, found),
+        }
+    }
+
+    /// Adds those of other paths; the file of each is called by its timeline.
+    pub fn extend(&mut self, others: Histories) {
+        self.named.extend(others.named);
+        self.problems.extend(others.problems);
+        for (timeline, ancestors) in others.sound {
+            self.insert(timeline, ancestors, &name_of(timeline));
+        }
+    }
+
+    fn insert(&mut self, timeline: u32, ancestors: Vec<Ancestor>, file: &str) {
+        match self.sound.insert(timeline, ancestors.clone()) {
+            Some(other) if other != ancestors => {
+                self.complain(file, "another history under the same name".to_owned());
+            }
+            _ => {}
         }
     }
 

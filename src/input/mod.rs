@@ -8,6 +8,7 @@ pub mod error;
 pub mod history;
 pub mod label;
 pub mod names;
+pub mod packed;
 pub mod piece;
 pub mod placing;
 pub mod plan;

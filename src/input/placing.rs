@@ -9,7 +9,6 @@ use super::piece::Piece;
 use super::plan::Segment;
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
-use super::source::Source;
 use super::taken_for::TakenFor;
 use crate::wal::page::{Geometry, LongHeader};
 use crate::wal::segment::number_of;
@@ -93,7 +92,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     refused.into_iter().for_each(|(piece, problem)| placed.refuse(piece, problem));
     for files in placed.files.values_mut() {
         // What is compressed takes longer to read.
-        files.sort_by_key(|file| (file.standing, matches!(file.source, Source::Compressed(..))));
+        files.sort_by_cached_key(|file| {
+            (file.standing, file.compressed, file.source.path().clone())
+        });
     }
     Ok(placed)
 }
@@ -226,6 +227,7 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Take
         standing: Standing::Aside,
         taken_for,
         first_page: probe.first_page.clone(),
+        compressed: probe.compressed,
         source: probe.source.clone(),
         piece: index,
     }

@@ -40,6 +40,8 @@ pub struct Segment {
     pub taken_for: TakenFor,
     /// Its first page, or why it is none.
     pub first_page: Result<FirstPage, NotWal>,
+    /// Whether its bytes come compressed.
+    pub compressed: bool,
     /// Where its bytes are.
     pub source: Source,
     /// Which of the pieces found it is.

@@ -6,6 +6,7 @@
 //! (`benches/README.md`).
 
 use super::codec::Codec;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -26,13 +27,14 @@ pub enum Source {
 }
 
 /// Bytes that had to be kept as they passed by.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Zeros before all others.
     pub zeros: u64,
     /// The others.
     pub rest: Vec<u8>,
     /// What the bytes ended with, if that was not their end.
+    #[serde(with = "kept_error")]
     pub error: Option<(io::ErrorKind, String)>,
 }
 
@@ -90,6 +92,27 @@ impl Source {
     }
 }
 
+/// Of the kind of an error only one thing matters: whether the bytes were cut off.
+mod kept_error {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::io::ErrorKind;
+
+    type Error = Option<(ErrorKind, String)>;
+
+    pub fn serialize<S: Serializer>(error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+        let form = error.as_ref().map(|(kind, text)| (*kind == ErrorKind::UnexpectedEof, text));
+        form.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Error, D::Error> {
+        let form = Option::<(bool, String)>::deserialize(deserializer)?;
+        Ok(form.map(|(is_cut, text)| match is_cut {
+            true => (ErrorKind::UnexpectedEof, text),
+            false => (ErrorKind::Other, text),
+        }))
+    }
+}
+
 impl Kept {
     /// No bytes, but an error.
     pub fn failing(kind: io::ErrorKind, text: String) -> Kept {
@@ -124,7 +147,15 @@ impl Read for KeptReader {
     }
 }
 
-impl Bytes<'_> {
+impl<'a> Bytes<'a> {
+    /// The same as any reader.
+    pub fn into_reader(self) -> Box<dyn Read + 'a> {
+        match self {
+            Bytes::Raw(file) => Box::new(file),
+            Bytes::Read(reader) => reader,
+        }
+    }
+
     /// Fills `window` from where the last call ended; fewer bytes only at the end. The bytes
     /// before an error are delivered, the error with the next call.
     pub fn fill(&mut self, window: &mut [u8]) -> io::Result<usize> {

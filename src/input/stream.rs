@@ -84,8 +84,8 @@ fn walk<'r>(
 fn not_wal(content: Content) -> NotWal {
     match content {
         Content::Encrypted(encryption) => NotWal::Encrypted(encryption),
-        Content::Unsupported(format) => NotWal::Unsupported(format),
-        _ => NotWal::Unsupported("an archive inside of archives"),
+        Content::Unsupported(format) => NotWal::Unsupported(format.into()),
+        _ => NotWal::Unsupported("an archive inside of archives".into()),
     }
 }
 

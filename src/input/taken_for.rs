@@ -1,6 +1,7 @@
 //! Where WAL lies decides what may be open in it: a server's own directory, an archive, or a copy
 //! of which nobody can tell. Looks at names and at what lies beside; reads no file.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,14 +31,14 @@ pub const ARCHIVE_STATUS: &str = "archive_status";
 const GROUP_DIGITS: usize = 16;
 
 /// All directories in which something was found, on disk and in tars.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Directories {
     all: Vec<Directory>,
     by_path: BTreeMap<(usize, PathBuf), usize>,
 }
 
 /// A directory with files that may be segments.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Directory {
     /// Which of the paths that were asked for it lies in.
     root: usize,
@@ -57,6 +58,17 @@ impl Directories {
         self.all.push(Directory { root, path: path.to_owned(), taken_for });
         self.by_path.insert(key, self.all.len() - 1);
         self.all.len() - 1
+    }
+
+    /// Adds those of other paths, whose first is the `root`th here; returns where they begin.
+    pub fn extend(&mut self, root: usize, others: Directories) -> usize {
+        let begin = self.all.len();
+        for mut directory in others.all {
+            directory.root += root;
+            self.by_path.insert((directory.root, directory.path.clone()), self.all.len());
+            self.all.push(directory);
+        }
+        begin
     }
 
     /// Takes note that a directory is a server's own: that wins over everything.

@@ -57,10 +57,11 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
         write!(out, ", {}", span(first, last))?;
     }
-    write!(out, ", {}", counted(report.ratios.commits, "commit"))?;
-    writeln!(out)?;
-    if let Some(filters) = closing::filters(report) {
-        writeln!(out, "{filters}")?;
+    let commits = counted(report.ratios.commits, "commit");
+    match closing::filters(report) {
+        // Commits are counted whatever the filters leave of them.
+        Some(filters) => writeln!(out, ", {commits} in all\n{filters}")?,
+        None => writeln!(out, ", {commits}")?,
     }
     writeln!(out, "{}\n", report.ending.text)
 }

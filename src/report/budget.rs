@@ -78,6 +78,13 @@ pub struct Words {
     pub without: &'static str,
 }
 
+impl BudgetOption {
+    /// Whether the value is a file, which counts from where the option stands.
+    pub fn is_file(&self) -> bool {
+        matches!(self.value_name, "FILE")
+    }
+}
+
 /// All budgets, in the order of help and verdicts.
 pub const OPTIONS: &[BudgetOption] = &[
     BudgetOption {

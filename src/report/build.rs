@@ -82,7 +82,7 @@ pub fn build<O>(
         books: close_books(outcome, &totals),
         totals,
         ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
-        why: advises.then(|| why_rows(table, &totals)),
+        why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
         ending: ending(plan, outcome),
@@ -102,13 +102,9 @@ fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<mode
     outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
 }
 
-/// The volume of the range: what is in the table, and what the filters left out.
+/// The volume of the range, whatever the filters left out of the table.
 fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
-    let counted = Volume::of(table);
-    Volume {
-        total_bytes: counted.total_bytes + outcome.books.get(Heading::Filtered),
-        commits: counted.commits + outcome.filtered_commits,
-    }
+    Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
 fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
@@ -130,15 +126,12 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
 
 /// The filters that are on, by the names of their options.
 fn filters(filters: &select::Filters) -> Filters {
-    let relation = |r: crate::wal::block::RelFileLocator| {
-        format!("{}/{}/{}", r.tablespace, r.database, r.relfilenode)
-    };
     let fork = |number| Fork::of(number).map_or_else(|| number.to_string(), |f| f.to_string());
     Filters {
         rmgr: filters.rmgrs.iter().map(|id| rmgr::name(*id).into()).collect(),
         record: filters.records.clone(),
         xid: filters.xid.map(|xid| xid.to_string()),
-        relation: filters.relation.map(relation),
+        relation: filters.relation.map(|relation| relation.to_string()),
         block: filters.block,
         fork: filters.fork.map(fork),
         database: filters.database,

@@ -10,4 +10,6 @@ pub mod check;
 pub mod model;
 pub mod official;
 pub mod restore;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod segment_group;

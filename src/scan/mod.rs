@@ -9,6 +9,7 @@ mod fast;
 pub mod outcome;
 pub mod pages;
 pub mod parallel;
+pub mod partial;
 pub mod pending;
 mod promise;
 pub mod read;

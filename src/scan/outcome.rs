@@ -197,7 +197,11 @@ impl<O> Outcome<O> {
     }
 
     fn sort_problems(&mut self) {
-        self.problems.sort_by_key(|problem| problem.lsn);
+        // Whatever the order in which files were looked at.
+        self.problems.sort_by(|a, b| {
+            let order = |problem: &Problem| (problem.lsn, problem.kind.name());
+            order(a).cmp(&order(b)).then_with(|| a.segment.cmp(&b.segment))
+        });
     }
 }
 

@@ -49,8 +49,24 @@ pub fn read_found<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Result<(Plan, Outcome<O>), InputError> {
-    let (start, end) = wanted.range;
     let passed = streamed::pass(&mut found, &wanted, progress, prototype);
+    read_passed(found, passed, wanted, threads, progress, prototype)
+}
+
+/// The same for what was found, and partly read, before.
+///
+/// # Errors
+///
+/// As those of [`read`].
+pub fn read_passed<S: Select + Clone, O: Observe>(
+    mut found: Found,
+    passed: BTreeMap<usize, Passed<O>>,
+    wanted: Wanted<S>,
+    threads: NonZeroUsize,
+    progress: &Progress,
+    prototype: &O,
+) -> Result<(Plan, Outcome<O>), InputError> {
+    let (start, end) = wanted.range;
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };

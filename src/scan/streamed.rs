@@ -24,6 +24,7 @@ use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::Geometry;
 use crate::wal::segment::{SEGMENT_BYTES, number_of};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -61,7 +62,7 @@ const UNREAD_MAX: usize = 1000;
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// A segment that passed by.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Passed<O> {
     /// Its run, with the beginnings of timelines in it.
     pub run: Run<Turns>,
@@ -101,20 +102,7 @@ pub fn pass<S: Select + Clone, O: Observe>(
     prototype: &O,
 ) -> BTreeMap<usize, Passed<O>> {
     let streams = found.streams.clone();
-    let mut collector = Collector {
-        found,
-        wanted,
-        progress,
-        prototype,
-        window: Window::default(),
-        passed: BTreeMap::new(),
-        counted: 0,
-        kept_bytes: 0,
-        stream: Stream { path: PathBuf::new(), root: 0 },
-        last: None,
-        last_was_bare: false,
-        unread: 0,
-    };
+    let mut collector = Collector::new(found, wanted, progress, prototype);
     for stream in streams {
         collector.stream = stream.clone();
         (collector.last, collector.last_was_bare) = (None, false);
@@ -123,7 +111,76 @@ pub fn pass<S: Select + Clone, O: Observe>(
     collector.passed
 }
 
-impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
+/// Lets the files that were found pass by too, as if they came through a stream.
+pub fn pass_files<S: Select + Clone, O: Observe>(
+    found: &mut Found,
+    wanted: &Wanted<S>,
+    progress: &Progress,
+    prototype: &O,
+) -> BTreeMap<usize, Passed<O>> {
+    let mut collector = Collector::new(found, wanted, progress, prototype);
+    for index in 0..collector.found.pieces.len() {
+        collector.take_file(index);
+    }
+    collector.passed
+}
+
+impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
+    fn new(
+        found: &'a mut Found,
+        wanted: &'a Wanted<S>,
+        progress: &'a Progress,
+        prototype: &'a O,
+    ) -> Self {
+        Collector {
+            found,
+            wanted,
+            progress,
+            prototype,
+            window: Window::default(),
+            passed: BTreeMap::new(),
+            counted: 0,
+            kept_bytes: 0,
+            stream: Stream { path: PathBuf::new(), root: 0 },
+            last: None,
+            last_was_bare: false,
+            unread: 0,
+        }
+    }
+
+    /// A file, as if its bytes came through a stream.
+    fn take_file(&mut self, index: usize) {
+        let Some(piece) = self.found.pieces.get_mut(index) else { return };
+        if !piece.probe.source.is_file() {
+            return;
+        }
+        let opened = piece.probe.source.open(0);
+        piece.probe.source = Source::Streamed(piece.path().to_owned());
+        let mut bytes = match opened {
+            Ok(bytes) => bytes.into_reader(),
+            Err(error) => {
+                piece.probe.first_page = Err(NotWal::Io(error.to_string()));
+                return;
+            }
+        };
+        let segment = StreamSegment {
+            path: piece.path().to_owned(),
+            name: piece.name.clone(),
+            first_page: piece.probe.first_page.clone(),
+            compressed: piece.probe.compressed,
+            bytes: &mut bytes,
+        };
+        match &segment.first_page {
+            Err(reason) if reason.is_final() => {}
+            Err(_) => self.keep(index, segment.bytes),
+            Ok(page) => {
+                if let Some(geometry) = geometry_of(page) {
+                    // Only a limit ends it early.
+                    let _ = self.read(index, geometry, segment);
+                }
+            }
+        }
+    }
     fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
@@ -132,7 +189,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
                 self.found.histories.add(timeline, text, &file);
             }
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
-            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind)),
+            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
             Item::Other(path) => self.take_other(&path),
             Item::Directory(path) => self.look_at(&path),
             Item::Broken(file, error) => self.take_error(file, &error),
@@ -334,6 +391,7 @@ fn segment_of(
         standing: Standing::Aside,
         taken_for: TakenFor::Copy,
         first_page: item.first_page.clone(),
+        compressed: item.compressed,
         source: Source::Streamed(path.to_owned()),
         piece,
     })

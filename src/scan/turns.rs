@@ -9,9 +9,10 @@ use crate::wal::rmgr::{
     XLOG, XLOG_CHECKPOINT_SHUTDOWN, XLOG_END_OF_RECOVERY, XLOG_FPW_CHANGE,
     XLOG_OVERWRITE_CONTRECORD,
 };
+use serde::{Deserialize, Serialize};
 
 /// The records with which timelines begin, and those that may stand before them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Turns {
     marks: Vec<Mark>,
     /// A sum over places and checksums of all records.
@@ -22,7 +23,7 @@ pub struct Turns {
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A record at the beginning of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     lsn: Lsn,
     /// Where the record before starts.

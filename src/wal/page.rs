@@ -20,7 +20,7 @@ pub const FIRST_IS_CONTRECORD: u16 = 0x0001;
 pub const LONG_HEADER: u16 = 0x0002;
 
 /// The fields of every page header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageHeader {
     /// `xlp_magic`.
     pub magic: u16,

@@ -23,12 +23,12 @@ pub struct LeftOut {
     pub rows: usize,
     /// Their sums.
     pub numbers: Numbers,
-    /// See [`Row::main_data_only_bytes`].
+    /// See [`TableRow::main_data_only_bytes`].
     pub main_data_only_bytes: Option<u64>,
 }
 
 /// A row of a table.
-pub trait Row {
+pub trait TableRow {
     /// How people call it; rows of the same sums are in the order of these.
     fn label(&self) -> String;
     /// Its sums.
@@ -58,7 +58,7 @@ pub struct Line {
     pub numbers: Numbers,
     /// Its part of the table.
     pub shares: Shares,
-    /// See [`Row::main_data_only_bytes`].
+    /// See [`TableRow::main_data_only_bytes`].
     pub main_data_only_bytes: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-impl<R: Row> Table<R> {
+impl<R: TableRow> Table<R> {
     /// Orders the rows and keeps the first `top`; 0 keeps all.
     pub fn arrange(&mut self, sort: Sort, top: usize) {
         self.rows.sort_by(|a, b| compare(a, b, sort));
@@ -133,7 +133,7 @@ impl<R: Row> Table<R> {
     }
 }
 
-fn compare<R: Row>(a: &R, b: &R, sort: Sort) -> Ordering {
+fn compare<R: TableRow>(a: &R, b: &R, sort: Sort) -> Ordering {
     let key = |row: &R| match sort {
         Sort::Bytes => row.numbers().total_bytes,
         Sort::Count => row.numbers().count,
@@ -201,7 +201,7 @@ pub struct RecordRow {
     pub sums: Sums,
 }
 
-impl Row for RmgrRow {
+impl TableRow for RmgrRow {
     fn label(&self) -> String {
         self.rmgr.clone()
     }
@@ -215,7 +215,7 @@ impl Row for RmgrRow {
     }
 }
 
-impl Row for RecordRow {
+impl TableRow for RecordRow {
     fn label(&self) -> String {
         format!("{}/{}", self.rmgr, self.record)
     }

@@ -2,8 +2,10 @@
 //! timelines at the same place (`CheckPoint` in `src/include/catalog/pg_control.h`,
 //! `xl_end_of_recovery` in `src/include/access/xlog_internal.h`), in all releases.
 
+use serde::{Deserialize, Serialize};
+
 /// The timelines that such a record names; the same ones where none begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
     /// `PrevTimeLineID`.
     pub from: u32,
