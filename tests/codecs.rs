@@ -157,6 +157,11 @@ fn only_padding_may_stand_behind_a_stream() {
     decodes_to(Codec::Gzip, &[packed, vec![0; 1000]].concat(), &text());
     for (codec, suffix, _) in CODECS {
         let packed = [sample(&format!("text.{suffix}")), b"\x01garbage".to_vec()].concat();
+        if codec == Codec::Bzip2 {
+            // bzip2 itself says that it ignores it.
+            decodes_to(codec, &packed, &text());
+            continue;
+        }
         let (plain, _) = fails(codec, &packed, ErrorKind::InvalidData);
         assert!(plain == text(), "{}: the good bytes come first", codec.name());
     }

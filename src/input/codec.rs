@@ -9,7 +9,8 @@
 //!   before the stream does, as in a file that is still being written;
 //! * [`InvalidData`](std::io::ErrorKind::InvalidData) when a checksum differs,
 //!   when the stream makes no sense, when it needs more memory than the limit,
-//!   or when something else follows it; the text names the codec;
+//!   or when something else follows it, unless the codec's own tool overlooks
+//!   that (bzip2); the text names the codec;
 //! * errors of the inner reader as they are.
 //!
 //! What can be decoded before the fault has been delivered by then, in whole

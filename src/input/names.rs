@@ -1,6 +1,7 @@
 //! File names in WAL directories and archives: what they say, and no more than that.
 
 use super::history;
+use super::taken_for::TakenFor;
 use crate::wal::segment::SegmentName;
 
 /// What a file name says.
@@ -35,6 +36,18 @@ pub enum Standing {
     /// Nothing: laid aside under a name that no server asks for (`.bak`, a date), or named by
     /// the user under whatever name.
     Aside,
+}
+
+impl Standing {
+    /// What a file promises: without a segment's name nothing, unless the user says that it is an
+    /// archive's.
+    pub fn of(name: Option<&SegmentFile>, taken_for: Option<TakenFor>) -> Standing {
+        match name {
+            Some(name) => name.standing,
+            None if taken_for == Some(TakenFor::Archive) => Standing::Full,
+            None => Standing::Aside,
+        }
+    }
 }
 
 /// Suffixes of compressed files, in lower case.

@@ -2,7 +2,7 @@
 //! it is the same.
 
 use super::discover::file_name;
-use super::names::{SegmentFile, Standing};
+use super::names::SegmentFile;
 use super::probe::Probe;
 use std::path::Path;
 
@@ -28,10 +28,5 @@ impl Piece {
     /// The file's name, for people.
     pub fn file(&self) -> String {
         file_name(self.path())
-    }
-
-    /// What its name promises.
-    pub fn standing(&self) -> Standing {
-        self.name.as_ref().map_or(Standing::Aside, |name| name.standing)
     }
 }

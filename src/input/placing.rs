@@ -82,7 +82,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
                 let taken_for = found.taken_for;
                 let taken_for =
                     taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
-                placed.files.entry(key).or_default().push(segment(index, piece, key, taken_for));
+                let standing = Standing::of(piece.name.as_ref(), found.taken_for);
+                let segment = Segment { standing, ..segment(index, piece, key, taken_for) };
+                placed.files.entry(key).or_default().push(segment);
             }
             Err(problem) => refused.push((piece, problem)),
         }
@@ -222,7 +224,7 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Take
         modified: probe.modified,
         sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
         named: piece.name.is_some(),
-        standing: piece.standing(),
+        standing: Standing::Aside,
         taken_for,
         first_page: probe.first_page.clone(),
         compressed: probe.compressed,

@@ -243,7 +243,8 @@ impl Plan {
 
     /// What the input is taken for: where the last segment read lies decides what may be open.
     pub fn taken_for(&self) -> TakenFor {
-        let last = self.segments.iter().rfind(|segment| segment.named);
+        let named = self.segments.iter().rfind(|segment| segment.named);
+        let last = named.or(self.segments.last());
         last.map_or(TakenFor::Copy, |segment| segment.taken_for)
     }
 

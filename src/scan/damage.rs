@@ -102,7 +102,9 @@ impl Cause {
             Cause::Page(PageFault::Address { .. }) => ProblemKind::PageAddress,
             Cause::Page(PageFault::Timeline { .. }) => ProblemKind::PageTimeline,
             Cause::Header(HeaderFault::Length { found: 0 }) => ProblemKind::ZeroHole,
-            Cause::Header(HeaderFault::Length { .. }) => ProblemKind::RecordLength,
+            Cause::Header(HeaderFault::Length { .. } | HeaderFault::Overlap { .. }) => {
+                ProblemKind::RecordLength
+            }
             Cause::Header(HeaderFault::Rmgr { .. }) => ProblemKind::Rmgr,
             Cause::Header(HeaderFault::Previous { .. }) => ProblemKind::PrevLink,
             Cause::Body(_) => ProblemKind::RecordBody,

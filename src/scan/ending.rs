@@ -74,6 +74,7 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
     let clean = if gap.stale_follows { EndingKind::Recycled } else { EndingKind::Zeroed };
     match &gap.cause {
         _ if gap.record_follows => EndingKind::Damage,
+        Cause::Header(HeaderFault::Overlap { .. }) => EndingKind::Damage,
         Cause::Page(fault) if is_leftover(fault, gap.seen_at, geometry) => match fault {
             _ if in_record => EndingKind::IncompleteRecord,
             PageFault::Zero => EndingKind::Zeroed,

@@ -18,6 +18,7 @@ use super::window::Page;
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::PageHeader;
+use crate::wal::record::HeaderFault;
 
 /// What the reader wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -332,6 +333,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return self.resync(page, offset, 0);
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
+            if let Some(next) = self.scope.linked_record(page, offset) {
+                let next = Lsn(page.lsn.0 + next as u64);
+                let fault = HeaderFault::Overlap { found: total_bytes, next };
+                self.fail(lsn, lsn, Cause::Header(fault), None);
+                return self.resync(page, offset, 0);
+            }
             let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
             pending.extend(self.scope, lsn, rest);
             self.pending = Some(pending);

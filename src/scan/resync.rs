@@ -8,6 +8,10 @@ use super::window::Page;
 use crate::wal::lsn::Lsn;
 use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
 
+/// Where `xl_prev` lies in a record.
+const LINK_START: usize = 8;
+const LINK_END: usize = 16;
+
 /// Records start at multiples of 8.
 const ALIGNMENT: usize = 8;
 
@@ -23,6 +27,21 @@ impl<S> Scope<S> {
     /// zeros lie before `zeros_to`.
     pub fn holds_record(&self, page: Page<'_>, zeros_to: usize) -> bool {
         self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
+    }
+
+    /// Where in a record at `offset`, which says that it goes on after the page, another one starts
+    /// that says that it follows it: then the length of the first one is wrong.
+    pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
+        let mut places = self.places(page, offset + RECORD_HEADER_BYTES);
+        let linked = places.find(|&at| {
+            header_at(page, at).is_some_and(|header| header.previous == lsn)
+                && self.is_record(page, at) != Some(false)
+        });
+        // Of a header that goes on after the page at least the link may be there.
+        let last = page.bytes.len().saturating_sub(LINK_END);
+        let cut = (last > offset && last.is_multiple_of(ALIGNMENT)).then_some(last);
+        linked.or(cut.filter(|&at| link_at(page, at) == Some(lsn)))
     }
 
     /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
@@ -47,6 +66,12 @@ impl<S> Scope<S> {
         let head = Head { bytes, crc: self.body_crc(bytes) };
         Some(self.decode((lsn, Lsn(lsn.0 + total as u64)), head, None).is_ok())
     }
+}
+
+/// The link of a record whose header begins at an offset.
+fn link_at(page: Page<'_>, at: usize) -> Option<Lsn> {
+    let link = page.bytes.get(at + LINK_START..at + LINK_END)?.first_chunk()?;
+    Some(Lsn(u64::from_le_bytes(*link)))
 }
 
 fn header_at(page: Page<'_>, at: usize) -> Option<RecordHeader> {

@@ -330,6 +330,8 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         let Some(segment) = segment_of(index, &item, &geometry, path) else {
             return ControlFlow::Continue(());
         };
+        let standing = Standing::of(item.name.as_ref(), self.found.taken_for);
+        let segment = Segment { standing, ..segment };
         let bytes = u64::from(geometry.segment_bytes);
         let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));
         let scope = self.wanted.clone().scope(geometry);
@@ -386,7 +388,7 @@ fn segment_of(
         modified: None,
         sha1: item.name.as_ref().and_then(|name| name.sha1.clone()),
         named: item.name.is_some(),
-        standing: item.name.as_ref().map_or(Standing::Aside, |name| name.standing),
+        standing: Standing::Aside,
         taken_for: TakenFor::Copy,
         first_page: item.first_page.clone(),
         compressed: item.compressed,

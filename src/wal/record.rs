@@ -36,6 +36,13 @@ pub enum HeaderFault {
         /// `xl_tot_len` as found.
         found: u32,
     },
+    /// Another record lies in it, which links to it.
+    Overlap {
+        /// `xl_tot_len` as found.
+        found: u32,
+        /// Where the other one starts.
+        next: Lsn,
+    },
     /// A resource manager that the release does not have.
     Rmgr {
         /// `xl_rmid` as found.
@@ -112,7 +119,9 @@ impl HeaderFault {
     /// What stood there, for a reader of the report.
     pub fn found(&self) -> String {
         match self {
-            HeaderFault::Length { found } => format!("record length {found}"),
+            HeaderFault::Length { found } | HeaderFault::Overlap { found, .. } => {
+                format!("record length {found}")
+            }
             HeaderFault::Rmgr { found } => format!("resource manager {found}"),
             HeaderFault::Previous { found, .. } => format!("prev-link {found}"),
         }
@@ -122,6 +131,7 @@ impl HeaderFault {
     pub fn expected(&self, version: &Version) -> String {
         match self {
             HeaderFault::Length { .. } => format!("at least {RECORD_HEADER_BYTES}"),
+            HeaderFault::Overlap { next, .. } => format!("an end before the next record at {next}"),
             HeaderFault::Rmgr { .. } if version.custom_rmgrs => {
                 format!("0 to {} or 128 to 255", version.rmgr_max)
             }

@@ -86,7 +86,8 @@ impl Engine for Bzip2 {
                 *self = Bzip2::new();
                 Ok(Next::Stream)
             }
-            _ => Ok(Next::Garbage),
+            // `bzip2 -d` says so and succeeds, where other tools fail.
+            _ => Ok(Next::Ignored),
         }
     }
 }

@@ -58,6 +58,8 @@ pub(super) enum StreamState {
 pub(super) enum Next {
     Stream,
     Padding,
+    /// Whatever it is, the tool does not mind it.
+    Ignored,
     Garbage,
 }
 
@@ -79,6 +81,7 @@ pub(super) trait Engine {
 enum Phase {
     Inside,
     Between,
+    Over,
     Failed(StreamFault),
 }
 
@@ -106,6 +109,10 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
                     return Ok(true);
                 }
                 Next::Padding => self.inner.consume(1),
+                Next::Ignored => {
+                    self.phase = Phase::Over;
+                    return Ok(false);
+                }
                 Next::Garbage => {
                     let name = E::NAME;
                     return Err(self.fail(StreamFault::bad(&format!(
@@ -132,7 +139,9 @@ impl<R: BufRead, E: Engine> Read for Pump<R, E> {
             if let Phase::Failed(failure) = &self.phase {
                 return Err(failure.to_error());
             }
-            if matches!(self.phase, Phase::Between) && !self.enter_next()? {
+            if matches!(self.phase, Phase::Over)
+                || matches!(self.phase, Phase::Between) && !self.enter_next()?
+            {
                 return Ok(0);
             }
             let input = self.inner.fill_buf()?;
