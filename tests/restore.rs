@@ -113,11 +113,14 @@ impl Judged<'_> {
         }
     }
 
+    fn head(&self) -> String {
+        let Case { name, layout, .. } = self.case;
+        format!("{}: {name}, {}", self.fault().unwrap_or("ok"), layout.name())
+    }
+
     fn text(&self) -> String {
-        let Judged { case, server, walstat } = self;
-        let layout = case.layout.name();
-        let head = format!("{}: {}, {layout}", self.fault().unwrap_or("ok"), case.name);
-        format!("{head}\n    server:  {}\n    walstat: {}", server.why, walstat.why)
+        let Judged { server, walstat, .. } = self;
+        format!("{}\n    server:  {}\n    walstat: {}", self.head(), server.why, walstat.why)
     }
 }
 
@@ -131,7 +134,7 @@ fn green_exactly_where_the_server_reaches_what_the_names_promise() {
             scope.spawn(|| {
                 while let Some((number, case)) = take(&cases, &next) {
                     let judged = judge(&oracle, &origin, number, case);
-                    println!("{}", judged.text());
+                    println!("{}", judged.head());
                     done.lock().expect("no case has failed").push(judged);
                 }
             });

@@ -86,6 +86,10 @@ fn after_the_end(table: &mut Table) {
     table.red(&[Raw, Barman], "a recycled segment follows", |tree| {
         tree.store(&tree.after_last(1), &tree.plain(&tree.other()));
     });
+    table.red(&[Raw], "broken segments beside a folder named pg_wal with good ones", |tree| {
+        tree.add(&format!("pg_wal/{}", tree.last()), &tree.plain(&tree.last()));
+        tree.store(&tree.last(), &zeros());
+    });
     table.red(&[Raw], "a hole, then a segment of zeros", |tree| {
         tree.store(&tree.after_last(2), &zeros());
     });
@@ -133,9 +137,18 @@ fn forbid(tree: &Tree<'_>, name: &str) {
 }
 
 fn named_otherwise(table: &mut Table) {
-    table.red(&[Raw], "middle segment in lower case", |tree| {
-        // Of a small archive no name has a letter, so the letter's place is what is wrong.
+    table.red(&[Raw], "middle segment under .bak", |tree| {
         tree.rename(&tree.middle(), |old| format!("{old}.bak"));
+    });
+    table.red(&[Raw, Gzip], "a segment's name in lower case", |tree| {
+        tree.rename(&tree.new(1), |old| {
+            let lower = old.to_lowercase();
+            assert_ne!(lower, old, "there is a letter in this number");
+            lower
+        });
+    });
+    table.red(&[Gzip], "middle segment under .GZ", |tree| {
+        tree.rename(&tree.middle(), |old| old.replace(".gz", ".GZ"));
     });
     table.red(&[Gzip], "middle segment under .gzip", |tree| {
         tree.rename(&tree.middle(), |old| old.replace(".gz", ".gzip"));
@@ -234,7 +247,7 @@ fn harmless(table: &mut Table) {
         tree.store(&name, text.as_bytes());
     });
     table.green(&[Raw], "an empty archive_status", |tree| {
-        fs::create_dir(tree.folder.join("archive_status")).expect("a folder");
+        tree.folder_in("archive_status");
     });
     table.green(&[Raw], "files that are no WAL", |tree| {
         tree.add("README", b"Do not touch.\n");
@@ -256,6 +269,24 @@ fn harmless(table: &mut Table) {
     table.green(&[Barman], "a segment not compressed", |tree| {
         let plain = tree.plain(&tree.middle());
         tree.overwrite(&tree.middle(), &plain);
+    });
+    table.green(&[Raw, Gzip], "a folder named archive, empty", |tree| tree.folder_in("archive"));
+    table.green(&[Raw], "a lost+found that may not be read", |tree| {
+        tree.folder_in("lost+found");
+        let nothing = fs::Permissions::from_mode(0);
+        fs::set_permissions(tree.folder.join("lost+found"), nothing).expect("permissions");
+    });
+    table.green(&[Raw], "ten links to the folder itself", |tree| {
+        for number in 0..10 {
+            symlink(".", tree.folder.join(format!("link-{number}"))).expect("a link");
+        }
+    });
+    table.green(&[Raw, Gzip], "temporary files of archivers, cut off", |tree| {
+        let stored = tree.stored(&tree.last());
+        let half = &stored[..stored.len() / 2];
+        tree.add_beside(&tree.last(), |name| format!("{name}.tmp"), half);
+        tree.add_beside(&tree.last(), |name| format!(".{name}.Qx8Yk2"), half);
+        tree.add_beside(&tree.last(), |name| format!("{name}.pgbackrest.tmp"), half);
     });
     table.green(&[Raw], "an old copy named otherwise beside a good segment", |tree| {
         let plain = tree.plain(&tree.middle());

@@ -74,6 +74,9 @@ impl<'o> Oracle<'o> {
             Err(name) => return red(format!("{name} promises what no server has written")),
         };
         let mut why = Vec::new();
+        if let Some(text) = case.broken_promise {
+            return red(format!("no restore of this backup shows it: {text}"));
+        }
         for promise in &promises {
             let expected = self.reached_without_damage(promise);
             for &layout in &case.fetched_as {
@@ -100,7 +103,11 @@ impl<'o> Oracle<'o> {
                 return Err(super::origin::segment(timeline, number));
             }
         }
-        let (old, new) = (last(1), last(2));
+        let (mut old, new) = (last(1), last(2));
+        if new.is_some() {
+            // Timeline 2 promises what it stands on.
+            old = old.max(Some(self.origin.before_switch));
+        }
         let history = new.is_some() || tree.has_history();
         let promise = |target: &str| Promise { old, new, history, target: target.to_owned() };
         let mut promises = vec![promise("latest")];

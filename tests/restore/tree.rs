@@ -272,6 +272,11 @@ impl<'o> Tree<'o> {
         write(&self.folder.join(place), bytes);
     }
 
+    /// Adds an empty folder below the archive.
+    pub fn folder_in(&self, place: &str) {
+        fs::create_dir(self.folder.join(place)).expect("a new folder");
+    }
+
     /// Adds a file beside the one of a name; `place` makes its name from that one's.
     pub fn add_beside(&self, name: &str, place: impl FnOnce(&str) -> String, bytes: &[u8]) {
         let path = self.path(name);
@@ -314,13 +319,17 @@ fn full_name(file: &str) -> Option<(u32, u64)> {
     (is_upper && (packed(rest) || sum.is_some_and(packed))).then(|| parse(name)).flatten()
 }
 
+/// Folders that no restore_command looks into.
+const PASSED_OVER: [&str; 2] = ["lost+found", "pg_wal"];
+
 fn names_below(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && full_name(&name).is_none() {
+        let is_other = PASSED_OVER.contains(&name.as_str());
+        if is_folder && full_name(&name).is_none() && !is_other {
             names.extend(names_below(&entry.path()));
         } else {
             names.push(name);
