@@ -21,7 +21,7 @@ use super::verdict::{Input, Verdict};
 pub enum Node {
     /// A segment as it should be; stored once for all cases.
     Kept(PathBuf),
-    /// Stored bytes, and what they decode to where that is known.
+    /// Stored bytes, and what they decode to where that is known; then a SHA-1 in the name is theirs.
     File { stored: Vec<u8>, plain: Option<Vec<u8>> },
     /// An empty folder.
     Folder,
@@ -92,7 +92,7 @@ impl Store {
         }
         let root = self.root(chain, form);
         let store = |segment: &super::chain::Segment| {
-            let place = form.place(&segment.name, &segment.plain);
+            let place = form.place(&segment.name, || segment.sha1.clone());
             write(&root.join(&place), &form.codec().encode(&segment.plain));
             place
         };
@@ -148,7 +148,7 @@ impl<'c> Archive<'c> {
 
     /// Stores a file under any segment's name.
     pub fn add_segment(&mut self, name: &str, plain: Vec<u8>) {
-        let place = self.form.place(name, &plain);
+        let place = self.form.place(name, || sha1_of(&plain));
         let stored = self.form.codec().encode(&plain);
         self.nodes.insert(place, Node::File { stored, plain: Some(plain) });
     }
@@ -189,15 +189,17 @@ impl<'c> Archive<'c> {
     }
 
     fn keeps(&self, index: usize, node: &Node, promise: &Promise) -> bool {
-        let decoded = match node {
-            Node::Kept(_) => return true,
-            Node::File { plain: Some(plain), .. } => Some(plain.clone()),
-            Node::File { stored, plain: None } => promise.codec.decode(stored),
-            Node::Link(target) => return target.is_file(),
-            Node::Folder | Node::Pipe => None,
-        };
-        let sum = |plain: &[u8]| promise.sha1.as_ref().is_none_or(|sum| *sum == sha1_of(plain));
-        decoded.is_some_and(|plain| self.chain.segments[index].is_held_by(&plain) && sum(&plain))
+        let segment = &self.chain.segments[index];
+        match node {
+            Node::Kept(_) => true,
+            Node::File { plain: Some(plain), .. } => segment.is_held_by(plain),
+            Node::File { stored, plain: None } => promise.codec.decode(stored).is_some_and(|plain| {
+                let sum = promise.sha1.as_ref();
+                segment.is_held_by(&plain) && sum.is_none_or(|sum| *sum == sha1_of(&plain))
+            }),
+            Node::Link(target) => self.nodes.keys().any(|place| Path::new(place).ends_with(target)),
+            Node::Folder | Node::Pipe => false,
+        }
     }
 
     /// Writes the archive below `folder`, for a call of the program.

@@ -91,7 +91,7 @@ fn packed<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
     let content = ["the content of the segment before", "the content of the segment after"];
     let needs_a_name = |damage: &Damage| {
         let name = damage.name.as_str();
-        ["all zeros", "no bytes", "text"].contains(&name) || content.contains(&name)
+        ["all zeros", "no bytes", "text", "a segment more"].contains(&name) || content.contains(&name)
     };
     for (kind, damage) in damage::all().into_iter().enumerate() {
         let damage = std::sync::Arc::new(damage);
@@ -251,12 +251,7 @@ const FILES: [(&str, Change); 14] = [
         Some(())
     }),
     ("good, a copy of another segment beside it", |a, index| {
-        let other = a.chain.segments[(index + 1) % 3].plain.clone();
-        let place = format!("{}.gz", a.chain.segments[index].name);
-        (a.form != Form::Suffixed(Codec::Gzip)).then_some(())?;
-        let stored = Codec::Gzip.encode(&other);
-        a.put(place, Node::File { stored, plain: Some(other) });
-        Some(())
+        copy_beside(a, index, &a.chain.segments[(index + 1) % 3].plain)
     }),
     ("followed by an empty file", |a, index| after(a, index, 1, Vec::new())),
     ("followed by zeros", |a, index| after(a, index, 1, vec![0; SEGMENT])),
@@ -274,11 +269,17 @@ fn replace(archive: &mut Archive<'_>, index: usize, node: Node) -> Option<()> {
 /// A good copy of a segment in another form.
 fn beside(archive: &mut Archive<'_>, index: usize) -> Option<()> {
     let segment = &archive.chain.segments[index];
+    copy_beside(archive, index, &segment.plain)
+}
+
+/// A file of another form in the same folder and under the same segment's name.
+fn copy_beside(archive: &mut Archive<'_>, index: usize, plain: &[u8]) -> Option<()> {
+    let segment = &archive.chain.segments[index];
     let codec = if archive.form.codec() == Codec::Zstd { Codec::Gzip } else { Codec::Zstd };
     let folder = archive.place(index).rsplit_once('/').map_or("", |(folder, _)| folder);
     let slash = if folder.is_empty() { "" } else { "/" };
     let place = format!("{folder}{slash}{}{}", segment.name, codec.suffix());
-    let (stored, plain) = (codec.encode(&segment.plain), Some(segment.plain.clone()));
+    let (stored, plain) = (codec.encode(plain), Some(plain.to_vec()));
     archive.put(place, Node::File { stored, plain });
     Some(())
 }

@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use super::form::sha1_of;
 use crate::common::builder::{Form, Wal};
-use crate::common::record::{Block, Image, Rec};
+use crate::common::record::{Block, Rec};
 use crate::common::xorshift::Xorshift;
 use crate::support::fixtures::Sample;
 use crate::support::wal::plain;
@@ -23,6 +24,8 @@ pub struct Record {
     pub start: usize,
     /// Behind the last byte; more than a segment where it goes on in the next one.
     pub end: usize,
+    /// Nothing follows in its segment.
+    is_switch: bool,
 }
 
 /// One segment.
@@ -36,6 +39,8 @@ pub struct Segment {
     pub matters: Vec<bool>,
     /// Whole records that start here, ascending.
     pub records: Vec<Record>,
+    /// SHA-1 of its bytes.
+    pub sha1: String,
 }
 
 /// Segments in a row.
@@ -82,17 +87,17 @@ impl Chain {
         Chain::new(format!("open {release}"), 10, files.collect())
     }
 
-    /// Three segments of a sample, the first ones that are complete.
-    pub fn real(sample: &Sample) -> Chain {
+    /// Three segments of a sample, the first ones that are complete, if it has such.
+    pub fn real(sample: &Sample) -> Option<Chain> {
         let names = sample.segments();
         let numbered: Vec<(u64, &String)> = names.iter().map(|name| (number(name), name)).collect();
         let in_a_row = |w: &&[(u64, &String)]| w[0].0 + 2 == w[2].0;
-        let chains = numbered.windows(3).skip(1).filter(in_a_row).map(|window| {
+        let chains = numbered.windows(3).filter(in_a_row).map(|window| {
             let files = window.iter().map(|(_, name)| plain(sample, name)).collect();
             Chain::new(format!("real {}", sample.release), window[0].0, files)
         });
-        let complete = |chain: &Chain| chain.segments.iter().all(|s| s.records.len() > 50);
-        chains.into_iter().find(complete).expect("three segments full of records")
+        let complete = |chain: &Chain| chain.segments.iter().all(Segment::is_complete);
+        chains.into_iter().find(complete)
     }
 
     fn new(name: String, number: u64, files: Vec<Vec<u8>>) -> Chain {
@@ -105,7 +110,8 @@ impl Chain {
             Segment {
                 name: format!("{:08X}{:08X}{:08X}", 1, 0, number + index as u64),
                 matters: matters[base..base + SEGMENT].to_vec(),
-                records: here.map(|r| Record { start: r.start - base, end: r.end - base }).collect(),
+                records: here.map(|r| Record { start: r.start - base, end: r.end - base, ..*r }).collect(),
+                sha1: sha1_of(&plain),
                 plain,
             }
         });
@@ -132,12 +138,13 @@ fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
         false => wal.next().0 % SEGMENT as u64 > 40 * PAGE as u64,
     };
     while !enough(wal) {
-        let record = match random.below(8) {
+        let mut record = match random.below(8) {
             0 => Rec::insert(random.below(9000) as usize + 1),
-            1 => Rec::insert(30).block(Block::new(0).image(Image::WHOLE)),
-            2 => Rec::insert(12).block(Block::new(0).data(random.below(300) as u16 + 1)),
+            1 => Rec::insert(12).block(Block::new(0).data(random.below(300) as u16 + 1)),
             _ => Rec::insert(random.below(400) as usize + 1),
         };
+        // Of runs of one byte every codec makes short work.
+        record.main.fill(random.below(255) as u8 + 1);
         wal.add(&record);
     }
     if !whole {
@@ -148,10 +155,18 @@ fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
 impl Segment {
     /// Whether `found` holds all of this segment's WAL.
     pub fn is_held_by(&self, found: &[u8]) -> bool {
-        let same = |(a, b): (&u8, &u8)| a == b;
-        let bytes = self.plain.iter().zip(found);
-        found.len() == self.plain.len()
-            && bytes.zip(&self.matters).all(|(pair, matters)| !matters || same(pair))
+        let pages = self.plain.chunks(PAGE).zip(found.chunks(PAGE)).zip(self.matters.chunks(PAGE));
+        let same = |((ours, theirs), matters): ((&[u8], &[u8]), &[bool])| {
+            ours == theirs
+                || ours.iter().zip(theirs).zip(matters).all(|((a, b), m)| a == b || !m)
+        };
+        found.len() == self.plain.len() && pages.into_iter().all(same)
+    }
+
+    /// Whether it is full of records, or closed early.
+    fn is_complete(&self) -> bool {
+        let many = self.records.len() > 12;
+        many && (self.end() > SEGMENT - PAGE || self.records.iter().any(|r| r.is_switch))
     }
 
     /// Behind the last byte that matters.
@@ -196,8 +211,8 @@ impl Walk {
             };
             let header: Vec<u8> = ranges.iter().flat_map(|r| &self.bytes[r.clone()]).take(18).copied().collect();
             ranges.into_iter().for_each(|range| self.matters[range].fill(true));
-            self.records.push(Record { start, end });
             let is_switch = header[17] == 0 && header[16] & 0xF0 == 0x40;
+            self.records.push(Record { start, end, is_switch });
             at = if is_switch { end.next_multiple_of(SEGMENT) } else { end };
         }
         self.page_headers();

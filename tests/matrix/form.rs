@@ -155,13 +155,13 @@ impl Form {
         }
     }
 
-    /// Where a segment with this content is stored.
-    pub fn place(self, segment: &str, plain: &[u8]) -> String {
+    /// Where a segment is stored; `sha1`: of its content, asked for only where it is in the name.
+    pub fn place(self, segment: &str, sha1: impl FnOnce() -> String) -> String {
         let (folder, suffix) = (&segment[..16], self.codec().suffix());
         match self {
             Form::Suffixed(_) => format!("{segment}{suffix}"),
             Form::PgBackRest(_) => {
-                format!("archive/demo/15-1/{folder}/{segment}-{}{suffix}", sha1_of(plain))
+                format!("archive/demo/15-1/{folder}/{segment}-{}{suffix}", sha1())
             }
             Form::Barman(_) => format!("wals/{folder}/{segment}"),
         }
