@@ -12,7 +12,6 @@
 //! and says so; `WALSTAT_REQUIRE_LIVE=1` makes that a failure.
 #![cfg(feature = "cli")]
 
-mod live;
 #[path = "restore/case.rs"]
 mod case;
 #[path = "restore/codec.rs"]
@@ -25,6 +24,7 @@ mod files;
 mod history;
 #[path = "restore/judge.rs"]
 mod judge;
+mod live;
 #[path = "restore/origin.rs"]
 mod origin;
 #[path = "restore/server.rs"]

@@ -60,10 +60,13 @@ impl Packing {
     }
 }
 
+/// Where the segments of a chain lie, in their order.
+type Places = Arc<Vec<String>>;
+
 /// Segments as they should be, stored once in every form that is asked for.
 pub struct Store {
     folder: TempDir,
-    kept: Mutex<HashMap<(String, Form), Arc<Vec<String>>>>,
+    kept: Mutex<HashMap<(String, Form), Places>>,
 }
 
 impl Store {
@@ -85,7 +88,7 @@ impl Store {
     }
 
     /// The places of a chain's segments in a form; the files are there afterwards.
-    fn places(&self, chain: &Chain, form: Form) -> Arc<Vec<String>> {
+    fn places(&self, chain: &Chain, form: Form) -> Places {
         let key = (chain.name.clone(), form);
         if let Some(places) = self.kept.lock().expect("no case has failed").get(&key) {
             return places.clone();
@@ -96,7 +99,7 @@ impl Store {
             write(&root.join(&place), &form.codec().encode(&segment.plain));
             place
         };
-        let places: Arc<Vec<String>> = Arc::new(chain.segments.iter().map(store).collect());
+        let places: Places = Arc::new(chain.segments.iter().map(store).collect());
         // Another thread may have done the same: the files are the same too.
         self.kept.lock().expect("no case has failed").insert(key, places.clone());
         places
@@ -193,10 +196,12 @@ impl<'c> Archive<'c> {
         match node {
             Node::Kept(_) => true,
             Node::File { plain: Some(plain), .. } => segment.is_held_by(plain),
-            Node::File { stored, plain: None } => promise.codec.decode(stored).is_some_and(|plain| {
-                let sum = promise.sha1.as_ref();
-                segment.is_held_by(&plain) && sum.is_none_or(|sum| *sum == sha1_of(&plain))
-            }),
+            Node::File { stored, plain: None } => {
+                promise.codec.decode(stored).is_some_and(|plain| {
+                    let sum = promise.sha1.as_ref();
+                    segment.is_held_by(&plain) && sum.is_none_or(|sum| *sum == sha1_of(&plain))
+                })
+            }
             Node::Link(target) => self.nodes.keys().any(|place| Path::new(place).ends_with(target)),
             Node::Folder | Node::Pipe => false,
         }

@@ -1,13 +1,14 @@
 //! Cases of archives: every kind of damage in every container, at every position; and archives that
 //! look odd and are well.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::archive::{Archive, Node, Packing};
+use super::archive::{Archive, Node, Packing, Store, write};
 use super::case::{Case, Container, Put};
 use super::chain::{Chain, PAGE, SEGMENT};
 use super::damage::{self, Damage, STORED, Target};
 use super::form::{Codec, Form};
+use super::verdict::{Input, TakenFor, Verdict};
 use crate::common::xorshift::Xorshift;
 
 /// The positions of segments, for messages.
@@ -91,7 +92,8 @@ fn packed<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
     let content = ["the content of the segment before", "the content of the segment after"];
     let needs_a_name = |damage: &Damage| {
         let name = damage.name.as_str();
-        ["all zeros", "no bytes", "text", "a segment more"].contains(&name) || content.contains(&name)
+        ["all zeros", "no bytes", "text", "a segment more"].contains(&name)
+            || content.contains(&name)
     };
     for (kind, damage) in damage::all().into_iter().enumerate() {
         let damage = std::sync::Arc::new(damage);
@@ -183,24 +185,25 @@ fn whole_packings<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
     for (kind, (name, spoil)) in kinds.into_iter().enumerate() {
         for (nth, chain) in chains.iter().enumerate().filter(|(nth, _)| nth % 4 == kind % 4) {
             let piped = nth % 2 == 0;
-            let lay = move |store: &super::archive::Store, folder: &std::path::Path| {
+            let lay = move |store: &Store, folder: &Path| {
                 let mut tar = Archive::of(store, chain, Form::RAW).tar();
                 spoil(&mut tar);
                 let path = folder.join("in.tar");
                 let input = match piped {
-                    true => super::verdict::Input::Pipe(tar),
+                    true => Input::Pipe(tar),
                     false => {
-                        super::archive::write(&path, &tar);
-                        super::verdict::Input::Path(path)
+                        write(&path, &tar);
+                        Input::Path(path)
                     }
                 };
-                let expected = super::verdict::Verdict::Red;
+                let expected = Verdict::Red;
                 Some(Put { input, expected, says_open: None, taken_for: Some("archive") })
             };
             cases.push(Case {
                 group: format!("tar {name}"),
                 subject: format!("{}, {}", chain.name, if piped { "piped" } else { "file" }),
-                taken_for: super::verdict::TakenFor::Archive,
+                taken_for: TakenFor::Archive,
+                codec: Codec::None,
                 lay: Box::new(lay),
             });
         }
@@ -363,6 +366,9 @@ fn sound<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
             let container = Container { form: Form::RAW, packing };
             cases.push(Case::of("as it should be", chain, container, |_| Some(())));
         }
+        if chain.name.ends_with("switched") {
+            cases.push(closed_copy(chain));
+        }
         for (kind, (name, change)) in HARMLESS.into_iter().enumerate() {
             let form = form_in_turn(nth + kind * 3);
             if is_quick(chain, form) {
@@ -370,5 +376,21 @@ fn sound<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
                 cases.push(Case::of(name, chain, container, move |a| change(a, (nth + kind) % 3)));
             }
         }
+    }
+}
+
+/// Raw segments of which nothing is known, and nothing is open: there is nothing to be said.
+fn closed_copy(chain: &Chain) -> Case<'_> {
+    let lay = move |store: &Store, folder: &Path| {
+        let input = Archive::of(store, chain, Form::RAW).write(Packing::Folder, folder);
+        let (says_open, taken_for) = (Some(false), Some("copy"));
+        Some(Put { input, expected: Verdict::Green, says_open, taken_for })
+    };
+    Case {
+        group: "copy without an open end".into(),
+        subject: chain.name.clone(),
+        taken_for: TakenFor::Whatever,
+        codec: Codec::None,
+        lay: Box::new(lay),
     }
 }

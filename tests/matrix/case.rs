@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::archive::{Archive, Packing, Store};
 use super::chain::Chain;
-use super::form::Form;
+use super::form::{Codec, Form};
 use super::verdict::{Answer, Input, TakenFor, Verdict, ask};
 
 /// What is put before the program, and what it must say.
@@ -29,6 +29,8 @@ pub struct Case<'c> {
     pub subject: String,
     /// What the input is taken for.
     pub taken_for: TakenFor,
+    /// The codec whose tool it needs.
+    pub codec: Codec,
     /// Writes it; nothing where the kind does not fit the subject.
     pub lay: Lay<'c>,
 }
@@ -77,7 +79,7 @@ impl<'c> Case<'c> {
         // What shows by itself to be an archive need not be said to be one.
         let says_nothing = is_known && (group.len() + subject.len()).is_multiple_of(2);
         let taken_for = if says_nothing { TakenFor::Whatever } else { TakenFor::Archive };
-        Case { group, subject, taken_for, lay: Box::new(lay) }
+        Case { group, subject, taken_for, codec: form.codec(), lay: Box::new(lay) }
     }
 }
 
@@ -111,7 +113,7 @@ fn fault(
     taken_for: Option<&str>,
     answer: &Answer,
 ) -> Option<&'static str> {
-    let says = answer.screen.contains("--as archive");
+    let says = answer.report.contains("--as archive");
     match (expected, answer.verdict) {
         (Verdict::Red, Verdict::Green) => Some("FALSE GREEN"),
         (Verdict::Green, Verdict::Red) => Some("FALSE RED"),

@@ -110,7 +110,9 @@ impl Chain {
             Segment {
                 name: format!("{:08X}{:08X}{:08X}", 1, 0, number + index as u64),
                 matters: matters[base..base + SEGMENT].to_vec(),
-                records: here.map(|r| Record { start: r.start - base, end: r.end - base, ..*r }).collect(),
+                records: here
+                    .map(|r| Record { start: r.start - base, end: r.end - base, ..*r })
+                    .collect(),
                 sha1: sha1_of(&plain),
                 plain,
             }
@@ -157,8 +159,7 @@ impl Segment {
     pub fn is_held_by(&self, found: &[u8]) -> bool {
         let pages = self.plain.chunks(PAGE).zip(found.chunks(PAGE)).zip(self.matters.chunks(PAGE));
         let same = |((ours, theirs), matters): ((&[u8], &[u8]), &[bool])| {
-            ours == theirs
-                || ours.iter().zip(theirs).zip(matters).all(|((a, b), m)| a == b || !m)
+            ours == theirs || ours.iter().zip(theirs).zip(matters).all(|((a, b), m)| a == b || !m)
         };
         found.len() == self.plain.len() && pages.into_iter().all(same)
     }
@@ -209,7 +210,8 @@ impl Walk {
                 self.header_of_open_record(start, length);
                 break;
             };
-            let header: Vec<u8> = ranges.iter().flat_map(|r| &self.bytes[r.clone()]).take(18).copied().collect();
+            let header: Vec<u8> =
+                ranges.iter().flat_map(|r| &self.bytes[r.clone()]).take(18).copied().collect();
             ranges.into_iter().for_each(|range| self.matters[range].fill(true));
             let is_switch = header[17] == 0 && header[16] & 0xF0 == 0x40;
             self.records.push(Record { start, end, is_switch });

@@ -16,12 +16,15 @@ pub struct Target<'c> {
 /// Makes the damaged bytes; none where it makes no sense here.
 type Make = fn(&mut Target<'_>) -> Option<Vec<u8>>;
 
+/// The same with parameters bound.
+type MakeBound = Box<dyn Fn(&mut Target<'_>) -> Option<Vec<u8>> + Send + Sync>;
+
 /// A damage by name.
 pub struct Damage {
     /// For messages; the name of a group.
     pub name: String,
     /// Does it.
-    pub make: Box<dyn Fn(&mut Target<'_>) -> Option<Vec<u8>> + Send + Sync>,
+    pub make: MakeBound,
 }
 
 impl<'c> Target<'c> {
@@ -188,7 +191,11 @@ fn in_record(name: &str, offset: usize, place: usize) -> Damage {
         };
         // A header that goes on in the next page is left to other records.
         let in_page = record.start / PAGE == (record.start + offset) / PAGE;
-        if in_page && record.start + offset < record.end { t.turn(record.start + offset) } else { None }
+        if in_page && record.start + offset < record.end {
+            t.turn(record.start + offset)
+        } else {
+            None
+        }
     };
     Damage { name: format!("{name} of {} record", places[place]), make: Box::new(make) }
 }
@@ -213,7 +220,7 @@ pub fn all() -> Vec<Damage> {
 pub type Spoil = fn(&mut Vec<u8>);
 
 /// Damages of stored bytes: compressed files, tars.
-pub const STORED: [(&str, Spoil); 20] = [
+pub const STORED: [(&str, Spoil); 21] = [
     ("a quarter is there", |b| b.truncate(b.len() / 4)),
     ("half is there", |b| b.truncate(b.len() / 2)),
     ("three quarters are there", |b| b.truncate(b.len() / 4 * 3)),
@@ -233,6 +240,7 @@ pub const STORED: [(&str, Spoil); 20] = [
     ("bit of the last but four", |b| turn(b, |n| n - 5, 2)),
     ("bit of the last but eleven", |b| turn(b, |n| n - 12, 0x10)),
     ("text behind", |b| b.extend(b"and something else\n")),
+    ("zeros behind", |b| b.extend([0; 512])),
     ("the same again behind", |b| b.extend_from_within(..)),
 ];
 

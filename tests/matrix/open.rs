@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::archive::{Store, write};
 use super::case::{Case, Put};
 use super::chain::{Chain, PAGE, SEGMENT};
+use super::form::Codec;
 use super::verdict::{Input, TakenFor, Verdict};
 
 /// A server's segments while a case changes them.
@@ -264,6 +265,7 @@ fn case<'c>(
         group: format!("{kind}: {name}"),
         subject: format!("{}, {place:?}", chain.name),
         taken_for: place.taken_for(),
+        codec: Codec::None,
         lay: Box::new(lay),
     }
 }

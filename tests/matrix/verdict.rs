@@ -41,8 +41,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// In a line: exit code, ending, problems or the error.
     pub text: String,
-    /// The texts for people in it.
-    pub screen: String,
+    /// All of the report.
+    pub report: String,
     /// `input.taken_for`, if there is a report.
     pub taken_for: Option<String>,
 }
@@ -66,9 +66,8 @@ pub fn ask(input: Input, taken_for: TakenFor, threads: &str) -> Answer {
     };
     let code = output.status.code().unwrap_or_default();
     let text = format!("exit {code}: {} {}", said(&report), errors.trim());
-    let screen = format!("{}{}{}", report["notes"], report["checks"], report["ending"]);
     let taken_for = report["input"]["taken_for"].as_str().map(str::to_owned);
-    Answer { verdict, text, screen, taken_for }
+    Answer { verdict, text, report: report.to_string(), taken_for }
 }
 
 fn call(input: Input, taken_for: TakenFor, threads: &str) -> (Command, Vec<u8>) {
@@ -103,7 +102,8 @@ fn program() -> PathBuf {
 fn said(report: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let problems = report["problems"].as_array().cloned().unwrap_or_default();
-    let problem = |p: &Value| format!("{} {} {}", text(&p["kind"]), text(&p["segment"]), text(&p["lsn"]));
+    let problem =
+        |p: &Value| format!("{} {} {}", text(&p["kind"]), text(&p["segment"]), text(&p["lsn"]));
     let problems: Vec<String> = problems.iter().take(3).map(problem).collect();
     format!("ends {}; {}", text(&report["ending"]["kind"]), problems.join(", "))
 }

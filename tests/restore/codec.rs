@@ -17,9 +17,13 @@ fn cut(table: &mut Table) {
     table.red(&[Gzip, Zstd, Barman], "compressed file of the last segment cut in half", |tree| {
         tree.edit_stored(&tree.last(), |stored| stored.truncate(stored.len() / 2));
     });
-    table.red(&[Gzip, PgBackRestZstd], "compressed file of the middle segment cut in half", |tree| {
-        tree.edit_stored(&tree.middle(), |stored| stored.truncate(stored.len() / 2));
-    });
+    table.red(
+        &[Gzip, PgBackRestZstd],
+        "compressed file of the middle segment cut in half",
+        |tree| {
+            tree.edit_stored(&tree.middle(), |stored| stored.truncate(stored.len() / 2));
+        },
+    );
     table.red(&[Gzip, Barman], "last segment without gzip's checksum and size", |tree| {
         tree.edit_stored(&tree.last(), |stored| stored.truncate(stored.len() - 8));
     });
@@ -44,12 +48,16 @@ fn changed(table: &mut Table) {
     table.red(&[Zstd], "bit in zstd's checksum, last segment", |tree| {
         tree.edit_stored(&tree.last(), |stored| turn(stored, 2));
     });
-    table.red(&[Gzip, Zstd, PgBackRestZstd], "bit in the compressed data, middle segment", |tree| {
-        tree.edit_stored(&tree.middle(), |stored| {
-            let half = stored.len() / 2;
-            turn(stored, half);
-        });
-    });
+    table.red(
+        &[Gzip, Zstd, PgBackRestZstd],
+        "bit in the compressed data, middle segment",
+        |tree| {
+            tree.edit_stored(&tree.middle(), |stored| {
+                let half = stored.len() / 2;
+                turn(stored, half);
+            });
+        },
+    );
     table.red(&[Gzip, Zstd], "first byte of the compressed file", |tree| {
         tree.edit_stored(&tree.last(), |stored| stored[0] ^= 1);
     });
@@ -77,6 +85,8 @@ fn with_more(table: &mut Table) {
         tree.edit_stored(&tree.middle(), |stored| stored.extend([0; 512]));
     });
     table.green(&[Gzip], "bits of gzip's header that mean nothing", |tree| {
-        tree.edit_stored(&tree.middle(), |stored| stored[4..10].copy_from_slice(&[9, 9, 9, 9, 2, 7]));
+        tree.edit_stored(&tree.middle(), |stored| {
+            stored[4..10].copy_from_slice(&[9, 9, 9, 9, 2, 7])
+        });
     });
 }

@@ -91,7 +91,7 @@ fn replaced(table: &mut Table) {
         tree.edit(&tree.last(), |plain| plain[page..].copy_from_slice(&old[page..]));
     });
     table.red(&[Raw, Gzip], "timeline 2 begins with timeline 1's segment", |tree| {
-        tree.store(&tree.new(0), &tree.plain(&tree.left()));
+        tree.store(&tree.on_new(0), &tree.plain(&tree.left()));
     });
     table.in_state(State::Both);
     table.red(&[Raw], "a text file under a segment's name", |tree| {
@@ -107,11 +107,19 @@ fn turn(tree: &mut Tree<'_>, name: &str, n: usize, offset: usize) {
 
 fn turned(table: &mut Table) {
     let last = |n, offset| move |tree: &mut Tree<'_>| turn(tree, &tree.last(), n, offset);
-    table.red(&[Raw, Zstd, Barman], "bit in the data of the fourth record from the end", last(3, 30));
+    table.red(
+        &[Raw, Zstd, Barman],
+        "bit in the data of the fourth record from the end",
+        last(3, 30),
+    );
     table.red(&[Raw, Gzip], "bit in the data of the third record from the end", last(2, 30));
     table.red(&[Raw], "bit in the length of the fifth record from the end", last(4, 1));
     table.red(&[Raw], "bit in the xid of the third record from the end", last(2, 5));
-    table.red(&[Raw, PgBackRestZstd], "bit in the link of the third record from the end", last(2, 9));
+    table.red(
+        &[Raw, PgBackRestZstd],
+        "bit in the link of the third record from the end",
+        last(2, 9),
+    );
     table.red(&[Raw], "bit in the resource manager of the third record from the end", last(2, 17));
     table.red(&[Raw, Barman], "bit in the checksum of the third record from the end", last(2, 21));
     table.red(&[Raw, Gzip], "bit in the last record, the switch", last(0, 21));
@@ -129,17 +137,17 @@ fn turned(table: &mut Table) {
         turn(tree, &tree.first(), 2, 25);
     });
     table.red(&[Raw], "bit before the switch at the end of timeline 1's last segment", |tree| {
-        let last = tree.old(tree.origin.numbers(1).len() - 1);
+        let last = tree.on_old(tree.origin.numbers(1).len() - 1);
         turn(tree, &last, 3, 30);
     });
     table.in_state(State::Both);
     table.red(&[Gzip], "timeline 1's last segment is zeros, timeline 2 is well", |tree| {
-        let last = tree.old(tree.origin.numbers(1).len() - 1);
+        let last = tree.on_old(tree.origin.numbers(1).len() - 1);
         tree.store(&last, &zeros());
     });
     table.in_state(State::Both);
     table.red(&[Raw], "bit in what timeline 2's first segment repeats of timeline 1", |tree| {
-        tree.edit(&tree.new(0), |plain| plain[8192 + 200] ^= 1);
+        tree.edit(&tree.on_new(0), |plain| plain[8192 + 200] ^= 1);
     });
 }
 
@@ -196,7 +204,9 @@ fn not_looked_at(table: &mut Table) {
     });
     table.green(&[Raw], "alignment between records is not zero", |tree| {
         let records = tree.records(&tree.middle()).iter().skip(20);
-        let gap = |p: &&super::origin::Place| !p.bytes.is_multiple_of(8) && p.offset % 8192 < 7000 && p.bytes < 900;
+        let gap = |p: &&super::origin::Place| {
+            !p.bytes.is_multiple_of(8) && p.offset % 8192 < 7000 && p.bytes < 900
+        };
         let place = records.copied().find(|p| gap(&p)).expect("a record with padding");
         tree.edit(&tree.middle(), |plain| plain[place.offset + place.bytes] = 0x55);
     });

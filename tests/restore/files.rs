@@ -25,8 +25,10 @@ fn missing(table: &mut Table) {
     table.red(&[Raw, Zstd, PgBackRestZstd], "middle segment missing", |tree| {
         tree.remove(&tree.middle());
     });
-    table.red(&[Raw, Barman], "last segment but one missing", |tree| tree.remove(&tree.new(1)));
-    table.red(&[Raw, Gzip], "timeline 2's first segment missing", |tree| tree.remove(&tree.new(0)));
+    table.red(&[Raw, Barman], "last segment but one missing", |tree| tree.remove(&tree.on_new(1)));
+    table.red(&[Raw, Gzip], "timeline 2's first segment missing", |tree| {
+        tree.remove(&tree.on_new(0))
+    });
     table.red(&[Raw], "the last segment of timeline 1 missing that timeline 2 needs", |tree| {
         let name = super::origin::segment(1, tree.origin.before_switch);
         tree.remove(&name);
@@ -40,20 +42,25 @@ fn missing(table: &mut Table) {
     });
     table.green(&[Raw, PgBackRest], "last two segments not archived yet", |tree| {
         tree.remove(&tree.last());
-        tree.remove(&tree.new(1));
+        tree.remove(&tree.on_new(1));
     });
 }
 
 fn partial(table: &mut Table) {
-    let renamed = |tree: &mut Tree<'_>, name: &str| tree.rename(name, |old| format!("{old}.partial"));
+    let renamed =
+        |tree: &mut Tree<'_>, name: &str| tree.rename(name, |old| format!("{old}.partial"));
     table.red(&[Raw, Gzip], "middle segment only as .partial", move |tree| {
         renamed(tree, &tree.middle());
     });
-    table.red(&[PgBackRestZstd, Zstd], "middle segment only as .partial before its suffix", |tree| {
-        tree.rename(&tree.middle(), |old| format!("{}.partial{}", &old[..24], &old[24..]));
-    });
+    table.red(
+        &[PgBackRestZstd, Zstd],
+        "middle segment only as .partial before its suffix",
+        |tree| {
+            tree.rename(&tree.middle(), |old| format!("{}.partial{}", &old[..24], &old[24..]));
+        },
+    );
     table.red(&[Raw], "timeline 2's first segment only as .partial", move |tree| {
-        renamed(tree, &tree.new(0));
+        renamed(tree, &tree.on_new(0));
     });
     table.green(&[Raw, Gzip, Barman], "last segment is a .partial", move |tree| {
         renamed(tree, &tree.last());
@@ -62,7 +69,11 @@ fn partial(table: &mut Table) {
         tree.edit(&tree.last(), |plain| plain.truncate(20_000));
         renamed(tree, &tree.last());
     });
-    table.green(&[Raw, Zstd, PgBackRest, Barman], "history and .partial of a promotion alone", |_| {});
+    table.green(
+        &[Raw, Zstd, PgBackRest, Barman],
+        "history and .partial of a promotion alone",
+        |_| {},
+    );
     table.cases.iter_mut().rev().take(4).for_each(|case| case.state = State::Fresh);
     table.green(&[Raw], "a .partial beside its full segment", |tree| {
         let plain = tree.plain(&tree.last());
@@ -132,7 +143,7 @@ fn special(table: &mut Table) {
 }
 
 fn forbid(tree: &Tree<'_>, name: &str) {
-    let nothing = fs::Permissions::from_mode(0);
+    let nothing = fs::Permissions::from_mode(0o000);
     fs::set_permissions(tree.path(name), nothing).expect("permissions");
 }
 
@@ -141,7 +152,7 @@ fn named_otherwise(table: &mut Table) {
         tree.rename(&tree.middle(), |old| format!("{old}.bak"));
     });
     table.red(&[Raw, Gzip], "a segment's name in lower case", |tree| {
-        tree.rename(&tree.new(1), |old| {
+        tree.rename(&tree.on_new(1), |old| {
             let lower = old.to_lowercase();
             assert_ne!(lower, old, "there is a letter in this number");
             lower
@@ -191,11 +202,15 @@ fn twice(table: &mut Table) {
         zeros_in_front(tree, &tree.last());
         beside(tree, &tree.last(), &good);
     });
-    table.red(&[Raw], "middle segment with a bit turned over, a good copy beside it", move |tree| {
-        let good = tree.plain(&tree.middle());
-        tree.edit(&tree.middle(), |plain| plain[500_000] ^= 8);
-        beside(tree, &tree.middle(), &good);
-    });
+    table.red(
+        &[Raw],
+        "middle segment with a bit turned over, a good copy beside it",
+        move |tree| {
+            let good = tree.plain(&tree.middle());
+            tree.edit(&tree.middle(), |plain| plain[500_000] ^= 8);
+            beside(tree, &tree.middle(), &good);
+        },
+    );
     table.red(&[Raw], "middle segment cut off, a good copy beside it", move |tree| {
         let good = tree.plain(&tree.middle());
         tree.edit(&tree.middle(), |plain| plain.truncate(SEGMENT / 4));
@@ -213,10 +228,14 @@ fn twice(table: &mut Table) {
         every_segment_as_gz(tree, &tree.middle());
     });
     table.fetched_as(&copies);
-    table.red(&[Raw], "last segment good, a compressed copy of an older one beside it", move |tree| {
-        beside(tree, &tree.last(), &tree.plain(&tree.other()));
-        every_segment_as_gz(tree, &tree.last());
-    });
+    table.red(
+        &[Raw],
+        "last segment good, a compressed copy of an older one beside it",
+        move |tree| {
+            beside(tree, &tree.last(), &tree.plain(&tree.other()));
+            every_segment_as_gz(tree, &tree.last());
+        },
+    );
     table.fetched_as(&copies);
     table.green(&[Raw], "every file in two forms", |tree| every_segment_as_gz(tree, ""));
     table.fetched_as(&copies);
@@ -273,7 +292,7 @@ fn harmless(table: &mut Table) {
     table.green(&[Raw, Gzip], "a folder named archive, empty", |tree| tree.folder_in("archive"));
     table.green(&[Raw], "a lost+found that may not be read", |tree| {
         tree.folder_in("lost+found");
-        let nothing = fs::Permissions::from_mode(0);
+        let nothing = fs::Permissions::from_mode(0o000);
         fs::set_permissions(tree.folder.join("lost+found"), nothing).expect("permissions");
     });
     table.green(&[Raw], "ten links to the folder itself", |tree| {

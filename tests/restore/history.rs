@@ -37,7 +37,11 @@ fn broken(table: &mut Table) {
 
 fn wrong(table: &mut Table) {
     let line = |timeline: u32, position: u64| {
-        format!("{timeline}\t{:X}/{:X}\tno recovery target specified\n", position >> 32, position as u32)
+        format!(
+            "{timeline}\t{:X}/{:X}\tno recovery target specified\n",
+            position >> 32,
+            position as u32
+        )
     };
     table.red(&[Raw, Gzip], "switch point a segment too late", move |tree| {
         let text = line(1, tree.origin.switch + (1 << 20));
@@ -58,7 +62,7 @@ fn wrong(table: &mut Table) {
     });
     table.breaks(LATER_BACKUP);
     table.red(&[Raw], "switch point a record too late", move |tree| {
-        let name = tree.new(0);
+        let name = tree.on_new(0);
         let places = tree.records(&name).iter().map(|place| place.offset as u64);
         let switch = tree.origin.switch % (1 << 20);
         let after = places.filter(|&offset| offset > switch).nth(3).expect("a record");

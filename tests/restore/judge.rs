@@ -30,7 +30,8 @@ pub fn walstat(origin: &Origin, archive: &Path) -> Said {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let problems = report["problems"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let name = |problem: &Value| format!("{} {}", text(&problem["kind"]), text(&problem["segment"]));
+    let name =
+        |problem: &Value| format!("{} {}", text(&problem["kind"]), text(&problem["segment"]));
     let kinds: Vec<String> = problems.iter().map(name).collect();
     let ending = text(&report["ending"]["kind"]);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -82,8 +83,10 @@ impl<'o> Oracle<'o> {
             for &layout in &case.fetched_as {
                 let target = promise.target.clone();
                 let data = scratch.join("data");
-                let restore =
-                    restore(self.origin, &Restore { archive: &tree.folder, layout, target, data: &data });
+                let restore = restore(
+                    self.origin,
+                    &Restore { archive: &tree.folder, layout, target, data: &data },
+                );
                 match restore {
                     Ok(reached) if reached == expected => why.push(format!("reaches {reached}")),
                     Ok(reached) => return red(format!("reaches {reached}, promised {expected}")),
@@ -137,8 +140,7 @@ impl<'o> Oracle<'o> {
             }
         }
         let (data, target) = (scratch.join("data"), promise.target.clone());
-        let wanted =
-            Restore { archive: &tree.folder, layout: Layout::Raw, target, data: &data };
+        let wanted = Restore { archive: &tree.folder, layout: Layout::Raw, target, data: &data };
         let reached = restore(self.origin, &wanted)
             .unwrap_or_else(|error| panic!("{promise:?} without damage: {error}"));
         assert!(reached.end as usize > SEGMENT && reached.rows > 0, "{promise:?}: {reached}");

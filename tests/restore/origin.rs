@@ -126,8 +126,7 @@ fn write_archive(server: &Server, home: &Path) {
         "archive_mode = on\narchive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f'\n\
          checkpoint_timeout = 1h\nbgwriter_lru_maxpages = 0"
     );
-    let primary =
-        Cluster::start(server, &Settings { initdb: &["--wal-segsize=1"], conf: &conf });
+    let primary = Cluster::start(server, &Settings { initdb: &["--wal-segsize=1"], conf: &conf });
     primary.sql("CREATE TABLE marker (id int PRIMARY KEY, note text)");
     // A backup of one database is copied in half the time.
     primary.sql("UPDATE pg_database SET datistemplate = false");
@@ -173,8 +172,9 @@ fn wait(what: &str, is_so: impl Fn() -> bool) {
 }
 
 fn catch_up(primary: &Cluster, standby: &Cluster) {
-    let is_there =
-        || standby.sql("SELECT pg_last_wal_replay_lsn()") == primary.sql("SELECT pg_current_wal_lsn()");
+    let is_there = || {
+        standby.sql("SELECT pg_last_wal_replay_lsn()") == primary.sql("SELECT pg_current_wal_lsn()")
+    };
     wait("the standby catches up", is_there);
 }
 
@@ -237,10 +237,8 @@ fn records(
             let at = lsn(after("lsn: ").split(end).next().expect("an LSN"));
             let total = after("len (rec/tot):").split_once('/').expect("two lengths").1;
             let bytes = total.trim_start().split(end).next().expect("a length");
-            let place = Place {
-                offset: at as usize % SEGMENT,
-                bytes: bytes.parse().expect("a number"),
-            };
+            let place =
+                Place { offset: at as usize % SEGMENT, bytes: bytes.parse().expect("a number") };
             records.entry(segment(timeline, at / SEGMENT as u64)).or_default().push(place);
         }
     }

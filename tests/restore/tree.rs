@@ -150,28 +150,28 @@ impl<'o> Tree<'o> {
     }
 
     /// The `n`-th segment of timeline 1 in the archive, 0 the first.
-    pub fn old(&self, n: usize) -> String {
+    pub fn on_old(&self, n: usize) -> String {
         segment(1, self.origin.numbers(1)[n])
     }
 
     /// The `n`-th segment of timeline 2, 0 the first.
-    pub fn new(&self, n: usize) -> String {
+    pub fn on_new(&self, n: usize) -> String {
         segment(2, self.origin.numbers(2)[n])
     }
 
     /// The first segment: that of the base backup.
     pub fn first(&self) -> String {
-        self.old(0)
+        self.on_old(0)
     }
 
     /// One in the middle, full of records up to its last byte.
     pub fn middle(&self) -> String {
-        self.old(2)
+        self.on_old(2)
     }
 
     /// The one after it, just as full.
     pub fn other(&self) -> String {
-        self.old(3)
+        self.on_old(3)
     }
 
     /// The last segment of timeline 2; it ends with a switch.
@@ -204,7 +204,8 @@ impl<'o> Tree<'o> {
     /// A record that lies in one page, counted from the segment's end (0: the last such one).
     pub fn record_from_end(&self, name: &str, n: usize) -> Place {
         let records = self.records(name).iter().rev();
-        let in_page = |place: &&Place| place.offset / 8192 == (place.offset + place.bytes - 1) / 8192;
+        let in_page =
+            |place: &&Place| place.offset / 8192 == (place.offset + place.bytes - 1) / 8192;
         *records.filter(in_page).nth(n).expect("so many records")
     }
 
