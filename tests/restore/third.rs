@@ -36,7 +36,7 @@ pub fn timeline(server: &Server, home: &Path, name: &str, target: &str) -> Files
     files
 }
 
-/// So many rows and a switch.
+/// So many rows and a switch, as soon as recovery is over.
 fn insert(data: &Path, first: u32, rows: u32) {
     let last = first + rows - 1;
     let statements = format!(
@@ -45,7 +45,10 @@ fn insert(data: &Path, first: u32, rows: u32) {
     );
     let mut psql = Command::new("psql");
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-h"]);
-    let output = psql.arg(data).args(["-c", &statements]).output().expect("psql runs");
+    // In a transaction of its own: one that begins in recovery stays read-only.
+    let wait =
+        "DO $$ BEGIN WHILE pg_is_in_recovery() LOOP PERFORM pg_sleep(0.05); END LOOP; END $$";
+    let output = psql.arg(data).args(["-c", wait, "-c", &statements]).output().expect("psql runs");
     assert!(output.status.success(), "{output:?}");
 }
 
