@@ -34,7 +34,11 @@ pub struct Cli {
 pub enum Command {
     /// Integrity and budgets, for CI and archives
     Check(Box<CheckArgs>),
-    /// Partial results (--partial) into the report of the whole; PATHs are their files
+    /// Partial results (--partial) into the report of the whole
+    #[command(
+        mut_arg("paths", |paths| paths.value_name("PARTIAL").help("Files that --partial wrote")),
+        after_help = "What is counted was said with --partial; how it is shown may be said again here."
+    )]
     Merge(Box<StatsArgs>),
     /// The advice rules, with thresholds and sources
     Rules {

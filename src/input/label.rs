@@ -45,6 +45,9 @@ pub enum LabelError {
     /// Encrypted.
     #[error("encrypted ({0}), expected a backup_label or .backup file")]
     Encrypted(&'static str),
+    /// A directory without one.
+    #[error("no backup_label in this directory, expected that of a plain backup")]
+    NoFile,
     /// A tar of something else.
     #[error("no backup_label in this tar, expected that of a base backup")]
     NoMember,
@@ -69,6 +72,9 @@ pub fn read(path: &Path) -> Result<Found, LabelError> {
         true => path.join(BACKUP_LABEL),
         false => path.to_owned(),
     };
+    if path.is_dir() && !file.exists() {
+        return Err(LabelError::NoFile);
+    }
     let name = file_name(&file);
     let label = parse(&text(File::open(&file)?, &name, DEPTH_MAX)?)?;
     Ok(Found { label, system_identifier: system_identifier_beside(path) })

@@ -5,7 +5,7 @@ use super::number::{counted, fraction};
 use super::style::Show;
 use super::visible::visible;
 use crate::report::model::view::View;
-use crate::report::model::{Input, Problem, Report};
+use crate::report::model::{Input, Problem, ProblemKind, Report};
 use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
 
@@ -25,11 +25,13 @@ pub fn filters(report: &Report) -> Option<String> {
     report.input.filters.options().map(|options| format!("Filters: {options}"))
 }
 
-/// Whether checksums were verified.
-pub fn checksums(input: &Input) -> &'static str {
-    match input.checksums_verified {
-        true => "every checksum verified",
-        false => "checksums not verified",
+/// Whether checksums were verified, and how many failed.
+pub fn checksums(report: &Report) -> String {
+    let failed = report.problems.iter().filter(|p| p.kind == ProblemKind::Checksum).count();
+    match (report.input.checksums_verified, failed) {
+        (false, _) => "checksums not verified".into(),
+        (true, 0) => "every checksum verified".into(),
+        (true, failed) => format!("{} failed", counted(failed as u64, "checksum")),
     }
 }
 
@@ -85,7 +87,7 @@ pub fn notes(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "Note: {}.", visible(note))?;
     }
     if style.verbose && !report.input.other_files.is_empty() {
-        writeln!(out, "Not read: {}", visible(&report.input.other_files.join(", ")))?;
+        writeln!(out, "Not counted: {}", visible(&report.input.other_files.join(", ")))?;
     }
     Ok(())
 }
@@ -99,7 +101,7 @@ pub fn books(view: &View, out: &mut dyn Write) -> io::Result<()> {
         counted(report.books.input_bytes, "byte"),
         report.books.unaccounted_bytes,
         counted(report.totals.count, "record"),
-        checksums(&report.input),
+        checksums(report),
         counted(report.problems.len() as u64, "problem"),
         view.elapsed_seconds,
     )
@@ -116,7 +118,7 @@ pub fn verified(view: &View) -> String {
         counted(verified.segments as u64, "segment"),
         super::number::human_bytes(verified.bytes),
         counted(verified.records, "record"),
-        checksums(&view.report.input),
+        checksums(&view.report),
         verified.seconds,
         rate.unwrap_or_default(),
     )

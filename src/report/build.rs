@@ -22,6 +22,7 @@ use crate::wal::payload::Time;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -239,6 +240,40 @@ fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     }
 }
 
+/// What is verified and not counted: segments of timelines that the one followed has left.
+fn not_counted(plan: &Plan) -> Vec<String> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let bytes = plan.geometry.segment_bytes;
+    let left = plan.files.keys().filter(|(timeline, number)| {
+        *timeline != plan.timeline && plan.lineage.of_file(*number, bytes) != *timeline
+    });
+    left.for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
+    let note = |(timeline, count): (u32, usize)| {
+        let segments = if count == 1 { "segment" } else { "segments" };
+        let followed = plan.timeline;
+        format!(
+            "{count} {segments} of timeline {timeline} verified but not counted: timeline \
+             {followed} is followed (-t {timeline} counts them)"
+        )
+    };
+    counts.into_iter().map(note).collect()
+}
+
+/// Of that share of the input on, the unused rest of segments is worth a note.
+const CLOSED_EARLY_RATIO: f64 = 0.1;
+
+/// The space that segments take which were closed before they were full.
+fn closed_early<O>(outcome: &Outcome<O>) -> Option<String> {
+    let unused = outcome.books.get(Heading::Switch);
+    ratio(unused, outcome.input_bytes).filter(|share| *share >= CLOSED_EARLY_RATIO).map(|share| {
+        format!(
+            "{unused} bytes, {:.0} % of what was read, are the unused rest of segments that were \
+             closed early (archive_timeout, pg_switch_wal, backups)",
+            share * 100.0
+        )
+    })
+}
+
 fn notes<O>(
     table: &RecordTable,
     totals: &Totals,
@@ -247,7 +282,10 @@ fn notes<O>(
 ) -> Vec<String> {
     let mut notes = plan.notes.clone();
     if let Some(file) = &outcome.open {
-        notes.push(format!("{file} is open at its end; in an archive it may not: --as archive"));
+        notes.push(format!(
+            "{file} is open at its end, which only a server's own directory may be: --as archive \
+             checks an archive"
+        ));
     }
     if let Some(Problem { expected, found, .. }) = &outcome.uncovered {
         notes.push(format!("asked for was {expected}; there is {found}"));
@@ -255,7 +293,11 @@ fn notes<O>(
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());
     }
-    if totals.compressed_count > 0 && table.page_bytes().is_none() {
+    notes.extend(not_counted(plan));
+    notes.extend(closed_early(outcome));
+    // A check shows no figure that rests on it.
+    let shown = request.command != CommandName::Check;
+    if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {
         notes.push(format!(
             "no image tells the size of data pages; uncompressed_fpi_bytes takes {DEFAULT_DATA_PAGE_BYTES}"
         ));

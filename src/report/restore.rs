@@ -108,10 +108,18 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let lsn = label.checkpoint;
     let found = wal.backups.checkpoints.iter().find(|placed| placed.lsn == lsn);
     let Some(found) = found.map(|placed| placed.checkpoint) else {
+        if wal.end <= lsn {
+            return Err(format!(
+                "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
+                wal.end
+            ));
+        }
+        let other = match label.timeline == wal.plan.timeline {
+            true => String::new(),
+            false => format!(" (timeline {}; read: {})", label.timeline, wal.plan.timeline),
+        };
         return Err(format!(
-            "not restorable: no checkpoint record at {lsn}, where the backup's label has one \
-             (timeline {}; read: timeline {})",
-            label.timeline, wal.plan.timeline
+            "not restorable: no checkpoint record at {lsn}, where the backup's label has one{other}"
         ));
     };
     if found.timeline != label.timeline {
@@ -146,12 +154,16 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let consistent = consistent(backup, wal, stop)?;
     let time = point.and_then(|point| point.time).and_then(rfc3339);
     let time = time.map_or(String::new(), |time| format!(" (time {time})"));
+    let timeline = match wal.plan.other_lineages.is_empty() {
+        true => String::new(),
+        false => format!(" on timeline {}", wal.plan.timeline),
+    };
     match broken {
         Some((_, problem)) => Err(format!(
-            "restorable to LSN {stop}{time} only, not to the end at {}: {} in {}{consistent}",
+            "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
             wal.end, problem.kind, problem.segment
         )),
-        None => Ok(format!("restorable to LSN {stop}{time}{consistent}")),
+        None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }
 }
 

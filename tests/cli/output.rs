@@ -117,7 +117,7 @@ fn names_cannot_write_to_the_terminal() {
     let here = archive.path().to_str().expect("UTF-8");
     for form in [&["-v"][..], &["--stats", "-v"], &["check", "-v"]] {
         let ran = walstat(&[form, &[here]].concat()).exits(0);
-        let line = ran.stdout.lines().find(|line| line.starts_with("Not read: "));
+        let line = ran.stdout.lines().find(|line| line.starts_with("Not counted: "));
         assert!(line.is_some_and(|line| line.contains(shown)), "{}", ran.stdout);
         assert!(!ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
     }
