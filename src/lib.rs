@@ -3,43 +3,25 @@
 //! The library behind the `walstat` command. It counts what is in the WAL; it changes nothing,
 //! talks to no server, and does not say what single records mean.
 //!
-//! # One runnable example
-//!
 //! ```
-//! use std::num::NonZeroUsize;
-//! use std::path::PathBuf;
-//! use walstat::analyse::totals::RecordTable;
-//! use walstat::scan::books::Heading;
-//! use walstat::scan::pages::Progress;
-//! use walstat::scan::read::read;
-//! use walstat::scan::record::Everything;
-//! use walstat::scan::streamed::Wanted;
-//! use walstat::wal::crc::Crc32c;
-//! use walstat::wal::lsn::Lsn;
+//! use walstat::{Lsn, Scan};
 //!
-//! # fn main() -> Result<(), walstat::input::error::InputError> {
-//! let paths = [PathBuf::from("tests/fixtures/pg15-mixed")];
-//! let wanted = Wanted {
-//!     crc: Some(Crc32c::detect()),
-//!     range: (Lsn(0), Lsn::MAX),
-//!     limit: None,
-//!     timeline: None,
-//!     select: Everything,
-//! };
-//! let (plan, outcome) =
-//!     read(&paths, wanted, NonZeroUsize::MIN, &Progress::default(), &RecordTable::default())?;
+//! # fn main() -> Result<(), walstat::Error> {
+//! let report = Scan::paths(["tests/fixtures/pg15-mixed"]).threads(2).report()?;
 //!
-//! assert_eq!(plan.version().name, "15");
-//! assert!(outcome.problems.is_empty());
-//! let totals = outcome.observer.sum(|_| true);
-//! assert_eq!(totals.count, 72_170);
-//! assert_eq!(totals.record_bytes() + totals.fpi_bytes, 17_066_396);
+//! assert_eq!(report.input.postgres, "15");
+//! assert!(report.problems.is_empty());
+//! assert_eq!((report.totals.count, report.totals.total_bytes), (72_170, 17_066_396));
 //! // Every byte is in a counted record or under a heading of the books.
-//! assert_eq!(totals.total_bytes + outcome.books.total(), outcome.input_bytes);
-//! assert_eq!(outcome.books.get(Heading::Zero), 703_000);
+//! assert_eq!((report.books.zero_bytes, report.books.unaccounted_bytes), (703_000, 0));
+//! assert_eq!(report.range.start.parse(), Ok(Lsn(0x0060_1B60)));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Scan`] says what is read. [`Report`] is what `walstat --format json` prints; a dimension of
+//! one's own is anything that is [`Observe`], and sees every [`Record`] once. Everything else is the
+//! inside of the house and may change.
 //!
 //! # The floors
 //!
@@ -48,11 +30,11 @@
 //!
 //! | floor | is | knows nothing of |
 //! | --- | --- | --- |
-//! | [`wal`] | the format: borrowed views over bytes | files, statistics |
-//! | [`input`] | where WAL comes from: paths, archives, compressions | records |
-//! | [`scan`] | segments → records in LSN order; damage, endings, the books | what is counted |
-//! | [`analyse`] | what is counted, one file a dimension | printing, arguments |
-//! | [`report`] | one typed model of everything that is printed, and advice on it | WAL bytes |
+//! | `wal` | the format: borrowed views over bytes | files, statistics |
+//! | `input` | where WAL comes from: paths, archives, compressions | records |
+//! | `scan` | segments → records in LSN order; damage, endings, the books | what is counted |
+//! | `analyse` | what is counted, one file a dimension | printing, arguments |
+//! | `report` | one typed model of everything that is printed, and advice on it | WAL bytes |
 //! | `render` | model → text, one file a format | how a number came about |
 //! | `cli` | arguments and wiring, one file a command | logic worth a test |
 //!
@@ -60,23 +42,40 @@
 //!
 //! # The way of one record
 //!
-//! [`input::discover`] looks at the paths and [`input::plan`] decides which segments are read →
-//! [`scan::parallel`] hands runs of them to threads → [`scan::pages`] fills one reused window from
-//! [`input::source`] and pushes page after page → [`scan::reader`] makes a
-//! [`Record`](scan::record::Record) of the bytes, checked and borrowed from the window → every
-//! dimension that was asked for sees it once ([`Observe`](scan::record::Observe)) → runs are joined
-//! in WAL order ([`scan::run`]) and concluded ([`scan::outcome`]) → [`report::build`] fills the
-//! model → one file of `render` writes it. There is no way back up, and no second pass.
+//! `input::discover` looks at the paths, `input::placing` puts every file in its place and
+//! `input::plan` decides which are read → `scan::parallel` hands runs of them to threads →
+//! `scan::pages` fills one reused window from `input::source` and pushes page after page →
+//! `scan::reader` makes a [`Record`] of the bytes, checked and borrowed from the window → every
+//! dimension that was asked for sees it once ([`Observe`]) → runs are joined in WAL order
+//! (`scan::run`) and concluded (`scan::outcome`) → `report::build` fills the model → one file of
+//! `render` writes it. There is no way back up, and no second pass.
 
 #[macro_use]
 mod listed;
 
+#[doc(hidden)]
 pub mod analyse;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
+mod face;
+#[doc(hidden)]
 pub mod input;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod render;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod scan;
+#[doc(hidden)]
 pub mod wal;
+
+pub use face::Scan;
+pub use input::error::InputError as Error;
+pub use input::taken_for::TakenFor;
+pub use report::model::{Problem, Report};
+pub use scan::record::{Observe, Record, StoredImage};
+pub use wal::block::{BlockRef, RelFileLocator};
+pub use wal::lsn::Lsn;
+pub use wal::rmgr::RecordType;

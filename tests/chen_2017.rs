@@ -17,6 +17,7 @@ use walstat::analyse::totals::{RecordTable, Totals};
 use walstat::input::plan::Plan;
 use walstat::render::pg_waldump;
 use walstat::report::build::{Counted, Request, build};
+use walstat::report::model::finding::Severity;
 use walstat::report::model::table::{Shares, percent};
 use walstat::report::model::view::View;
 use walstat::report::model::{CommandName, Numbers, Report};
@@ -241,6 +242,10 @@ fn the_rules_say_of_the_articles_runs_what_the_article_says() {
     assert_eq!(found("fillfactor-100"), ["fpi-ratio", "hot-ratio", "write-amplification"]);
     assert_eq!(found("fillfactor-90"), ["fpi-ratio", "write-amplification"]);
     assert_eq!(found("fillfactor-90-wal-compression"), Vec::<&str>::new());
+    // The server that was never tuned is critical, the others are not.
+    let worst = |name: &str| reports[name].findings.iter().flatten().map(|f| f.severity).max();
+    assert_eq!(worst(RIGHT), Some(Severity::Critical));
+    assert_eq!(worst("fillfactor-100"), Some(Severity::Warning));
 }
 
 /// BUG #14687: up to 9.5.7 and 9.6.3 the tool counted main data and the record header alone. The

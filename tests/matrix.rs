@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use archive::Store;
-use case::{Case, Judged, judge};
+use case::{Case, Judged, TAKEN_FOR, judge};
 use chain::Chain;
 use live::shell::have;
 use support::fixtures::sample;
@@ -82,7 +82,10 @@ impl Tally {
             Verdict::Red => self.red += 1,
             Verdict::Green => self.green += 1,
         }
-        let group = self.groups.entry(case.group.clone()).or_default();
+        // Of what an input is taken for, the kind of damage says nothing.
+        let is_taken = judged.fault.as_ref().is_some_and(|(fault, _)| *fault == TAKEN_FOR);
+        let name = if is_taken { "what the input is taken for" } else { &case.group };
+        let group = self.groups.entry(name.to_owned()).or_default();
         group.cases += 1;
         if let Some((fault, said)) = judged.fault {
             group.faults.push(format!("{fault}: {}: {said}", case.subject));

@@ -76,19 +76,23 @@ impl Failure {
     /// Whether there is no report because something cannot be read: formats that machines collect
     /// say so themselves.
     pub fn is_unreadable(&self) -> bool {
-        matches!(self, Failure::Input(_) | Failure::Beside { .. })
+        !self.is_usage() && !matches!(self, Failure::Output { .. })
+    }
+
+    /// Whether something else has to be asked.
+    fn is_usage(&self) -> bool {
+        let apart = |error: &InputError| {
+            matches!(error, InputError::Several { .. } | InputError::Apart { .. })
+        };
+        match self {
+            Failure::Usage(_) => true,
+            Failure::Input(error) => apart(error),
+            Failure::Beside { .. } | Failure::Output { .. } => false,
+        }
     }
 
     /// The contract's exit code.
     pub fn exit_code(&self) -> ExitCode {
-        match self {
-            Failure::Usage(_)
-            | Failure::Input(InputError::Several { .. } | InputError::Apart { .. }) => {
-                ExitCode::from(2)
-            }
-            Failure::Input(_) | Failure::Beside { .. } | Failure::Output { .. } => {
-                ExitCode::from(3)
-            }
-        }
+        ExitCode::from(if self.is_usage() { 2 } else { 3 })
     }
 }

@@ -22,9 +22,6 @@ pub struct SourceArgs {
     /// a segment's full name
     #[arg(long = "as", value_name = "archive|pg_wal", value_parser = parse_taken_for)]
     pub taken_for: Option<TakenFor>,
-    /// Which part of it
-    #[command(flatten)]
-    pub range: RangeArgs,
     /// Threads; results do not depend on it [default: all cores]
     #[arg(short = 'j', long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
@@ -34,6 +31,9 @@ pub struct SourceArgs {
     /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub progress: When,
+    /// Which part of it
+    #[command(flatten)]
+    pub range: RangeArgs,
 }
 
 /// Which part of the WAL.

@@ -35,6 +35,8 @@ const GROUP_DIGITS: usize = 16;
 pub struct Directories {
     all: Vec<Directory>,
     by_path: BTreeMap<(usize, PathBuf), usize>,
+    /// What is known of a directory, in whichever path it was found.
+    told: BTreeMap<PathBuf, TakenFor>,
 }
 
 /// A directory with files that may be segments.
@@ -43,8 +45,6 @@ struct Directory {
     /// Which of the paths that were asked for it lies in.
     root: usize,
     path: PathBuf,
-    /// `None`: nothing tells.
-    taken_for: Option<TakenFor>,
 }
 
 impl Directories {
@@ -54,8 +54,10 @@ impl Directories {
         if let Some(&index) = self.by_path.get(&key) {
             return index;
         }
-        let taken_for = is_archivers(path).then_some(TakenFor::Archive);
-        self.all.push(Directory { root, path: path.to_owned(), taken_for });
+        if is_archivers(path) {
+            self.told.entry(path.to_owned()).or_insert(TakenFor::Archive);
+        }
+        self.all.push(Directory { root, path: path.to_owned() });
         self.by_path.insert(key, self.all.len() - 1);
         self.all.len() - 1
     }
@@ -68,27 +70,33 @@ impl Directories {
             self.by_path.insert((directory.root, directory.path.clone()), self.all.len());
             self.all.push(directory);
         }
+        for (path, told) in others.told {
+            match told {
+                TakenFor::PgWal => _ = self.told.insert(path, told),
+                _ => _ = self.told.entry(path).or_insert(told),
+            }
+        }
         begin
     }
 
     /// Takes note that a directory is a server's own: that wins over everything.
     pub fn is_servers(&mut self, index: usize) {
-        if let Some(directory) = self.all.get_mut(index) {
-            directory.taken_for = Some(TakenFor::PgWal);
+        if let Some(directory) = self.all.get(index) {
+            self.told.insert(directory.path.clone(), TakenFor::PgWal);
         }
     }
 
     /// Takes note that there are segments in a directory that only archivers write.
     pub fn is_archive(&mut self, index: usize) {
-        if let Some(directory) = self.all.get_mut(index) {
-            directory.taken_for.get_or_insert(TakenFor::Archive);
+        if let Some(directory) = self.all.get(index) {
+            self.told.entry(directory.path.clone()).or_insert(TakenFor::Archive);
         }
     }
 
     /// What a directory is taken for.
     pub fn taken_for(&self, index: usize) -> TakenFor {
-        let told = self.all.get(index).and_then(|directory| directory.taken_for);
-        told.unwrap_or(TakenFor::Copy)
+        let told = self.all.get(index).and_then(|directory| self.told.get(&directory.path));
+        told.copied().unwrap_or(TakenFor::Copy)
     }
 
     /// The archive, or the server's directory, that a directory is part of: the path that was

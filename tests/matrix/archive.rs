@@ -173,7 +173,18 @@ impl<'c> Archive<'c> {
         self.nodes.insert(name(place), node);
     }
 
-    /// What PostgreSQL could restore, as far as names promise it.
+    /// Segments of which anything lies there, under whatever suffix.
+    fn traces(&self) -> impl Iterator<Item = usize> {
+        let is_of = |place: &str, segment: &str| {
+            place.rsplit('/').next().is_some_and(|name| name.starts_with(segment))
+        };
+        let segments = self.chain.segments.iter().enumerate();
+        let seen = segments.filter(move |(_, s)| self.nodes.keys().any(|p| is_of(p, &s.name)));
+        seen.map(|(index, _)| index)
+    }
+
+    /// What PostgreSQL could restore, as far as names promise it. A file of a segment under a name by
+    /// which nothing is fetched promises it too, where later ones are complete.
     pub fn expected(&self) -> Verdict {
         let mut held = vec![Vec::new(); self.chain.segments.len()];
         for (place, node) in &self.nodes {
@@ -182,11 +193,8 @@ impl<'c> Archive<'c> {
             let Some(index) = index else { return Verdict::Red };
             held[index].push(self.keeps(index, node, &promise));
         }
-        let (first, last) = (
-            held.iter().position(|files| !files.is_empty()),
-            held.iter().rposition(|files| !files.is_empty()),
-        );
-        let (Some(first), Some(last)) = (first, last) else { return Verdict::Red };
+        let last = held.iter().rposition(|files| !files.is_empty());
+        let (Some(first), Some(last)) = (self.traces().next(), last) else { return Verdict::Red };
         let kept = |files: &Vec<bool>| !files.is_empty() && files.iter().all(|good| *good);
         if held[first..=last].iter().all(kept) { Verdict::Green } else { Verdict::Red }
     }

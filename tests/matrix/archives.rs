@@ -68,7 +68,7 @@ pub fn all(chains: &[Chain]) -> Vec<Case<'_>> {
     cases
 }
 
-/// Damages of plain bytes: each kind at each position in a third of the chains, so that all releases
+/// Damages of plain bytes: each kind at each position in a quarter of the chains, so that all releases
 /// and all forms have their turn.
 fn damaged<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
     for (kind, damage) in damage::all().into_iter().enumerate() {
@@ -77,7 +77,7 @@ fn damaged<'c>(chains: &'c [Chain], cases: &mut Vec<Case<'c>>) {
             for (nth, chain) in chains.iter().enumerate() {
                 let number = kind * 7 + position * 5 + nth;
                 let form = form_in_turn(number);
-                if number.is_multiple_of(3) && is_quick(chain, form) {
+                if number.is_multiple_of(4) && is_quick(chain, form) {
                     let container = Container::folder(form);
                     cases.push(of_damage(damage.clone(), position, chain, container, number));
                 }

@@ -107,6 +107,9 @@ pub fn judge(case: &Case<'_>, store: &Store, number: usize) -> Option<Judged> {
     judged
 }
 
+/// The fault of a report whose `input.taken_for` is another.
+pub const TAKEN_FOR: &str = "TAKEN FOR SOMETHING ELSE";
+
 fn fault(
     expected: Verdict,
     says_open: Option<bool>,
@@ -120,7 +123,7 @@ fn fault(
         _ if says_open.is_some_and(|open| open && !says) => Some("OPEN END NOT SAID"),
         _ if says_open.is_some_and(|open| !open && says) => Some("OPEN END SAID WITHOUT ONE"),
         _ if taken_for.is_some_and(|wanted| answer.taken_for != Some(wanted.into())) => {
-            answer.taken_for.is_some().then_some("TAKEN FOR SOMETHING ELSE")
+            answer.taken_for.is_some().then_some(TAKEN_FOR)
         }
         _ => None,
     }

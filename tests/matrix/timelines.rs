@@ -82,7 +82,7 @@ const DAMAGES: [(&str, Change); 22] = [
     ("old timeline: last segment all zeros", |f| edit(f, OLD_LAST, |b| b.fill(0))),
     ("old timeline: last segment cut off", |f| edit(f, OLD_LAST, |b| b.truncate(9000))),
     ("old timeline: bit in the segment of the switch", |f| {
-        edit(f, LEFT, |b| b[8192 * 31 + 900] ^= 1)
+        edit(f, LEFT, |b| b[SWITCH as usize % SEGMENT + 26] ^= 1)
     }),
     ("old timeline: segment of the switch missing", |f| drop(f.remove(LEFT))),
     ("segment missing that both stand on", |f| drop(f.remove(BEFORE))),

@@ -17,13 +17,13 @@ type Damage = Box<dyn Fn(&mut Tree<'_>) + Send + Sync>;
 /// One line of the table.
 pub struct Case {
     /// What was done.
-    pub name: &'static str,
+    pub name: String,
     /// To what layout.
     pub layout: Layout,
     /// What had been archived.
     pub state: State,
-    /// Expected of the server.
-    pub expected: Verdict,
+    /// Expected of the server; nothing: only it can tell.
+    pub expected: Option<Verdict>,
     /// Names by which a restore_command may fetch: all must do.
     pub fetched_as: Vec<Layout>,
     /// What the archive says of itself and does not hold, where the server of this test gets over it.
@@ -50,10 +50,10 @@ impl Table {
     ) {
         for &layout in layouts {
             self.cases.push(Case {
-                name,
+                name: name.to_owned(),
                 layout,
                 state: State::Promoted,
-                expected,
+                expected: Some(expected),
                 fetched_as: vec![layout],
                 broken_promise: None,
                 damage: Box::new(damage),
@@ -79,6 +79,25 @@ impl Table {
         damage: impl Fn(&mut Tree<'_>) + Copy + Send + Sync + 'static,
     ) {
         self.each(Verdict::Green, layouts, name, damage);
+    }
+
+    /// A line of which only the server can say what it is.
+    pub fn by_chance(
+        &mut self,
+        layout: Layout,
+        state: State,
+        seed: u64,
+        damage: impl Fn(&mut Tree<'_>) + Send + Sync + 'static,
+    ) {
+        self.cases.push(Case {
+            name: format!("by chance {seed}"),
+            layout,
+            state,
+            expected: None,
+            fetched_as: vec![layout],
+            broken_promise: None,
+            damage: Box::new(damage),
+        });
     }
 
     /// The last line is about an archive in this state.

@@ -247,7 +247,7 @@ fn zeros_in_front(tree: &mut Tree<'_>, name: &str) {
 
 /// Compressed copies of all files but one.
 fn every_segment_as_gz(tree: &Tree<'_>, except: &str) {
-    for (name, plain) in &tree.origin.files {
+    for (name, plain) in &tree.files {
         if name != except && tree.folder.join(name).exists() {
             tree.add_beside(name, |name| format!("{name}.gz"), &gzip(plain));
         }

@@ -16,6 +16,7 @@ pub fn add(table: &mut Table) {
     broken(table);
     wrong(table);
     harmless(table);
+    three(table);
 }
 
 fn broken(table: &mut Table) {
@@ -85,6 +86,49 @@ fn wrong(table: &mut Table) {
         let text = line(1, tree.origin.switch) + &line(1, tree.origin.switch);
         tree.store(HISTORY, text.as_bytes());
     });
+}
+
+/// Archives of three timelines.
+fn three(table: &mut Table) {
+    table.green(&[Raw], "three timelines, one after the other", |_| {});
+    table.in_state(State::Third);
+    table.green(&[Barman], "three timelines, one after the other", |_| {});
+    table.in_state(State::Third);
+    table.green(&[Raw], "two timelines that branch off the same one", |_| {});
+    table.in_state(State::Rewound);
+    table.green(&[PgBackRest], "two timelines that branch off the same one", |_| {});
+    table.in_state(State::Rewound);
+    let third = "00000003.history";
+    table.red(&[Raw], "history of timeline 2 missing, timeline 3 has its own", |t| {
+        t.remove(HISTORY)
+    });
+    table.in_state(State::Third);
+    table.red(&[Zstd], "history of timeline 3 missing", move |tree| tree.remove(third));
+    table.in_state(State::Third);
+    table.red(&[Raw], "history of timeline 3 missing, both branches went on", move |tree| {
+        tree.remove(third)
+    });
+    table.in_state(State::Rewound);
+    table.red(&[Gzip], "history of timeline 3 without timeline 1", move |tree| {
+        tree.edit(third, |text| {
+            let line = text.iter().position(|byte| *byte == b'\n').expect("two lines");
+            text.drain(..=line);
+        });
+    });
+    table.in_state(State::Third);
+    table.red(&[Raw], "timeline 2's last segment missing that timeline 3 stands on", |tree| {
+        tree.remove(&tree.last());
+    });
+    table.in_state(State::Third);
+    table.red(&[Raw], "last segment of the branch that was left all zeros", |tree| {
+        tree.store(&tree.last(), &super::tree::zeros());
+    });
+    table.in_state(State::Rewound);
+    table.red(&[Raw], "last segment of the newest branch all zeros", |tree| {
+        let number = *tree.numbers(3).last().expect("segments");
+        tree.store(&super::origin::segment(3, number), &super::tree::zeros());
+    });
+    table.in_state(State::Rewound);
 }
 
 fn harmless(table: &mut Table) {

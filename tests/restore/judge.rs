@@ -8,9 +8,10 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use super::case::{Case, Verdict};
-use super::origin::{HISTORY, Origin, SEGMENT, parse};
+use super::origin::{Origin, SEGMENT};
+use super::promise::{Promise, promises};
 use super::server::{Reached, Restore, restore};
-use super::tree::{Layout, State, Tree};
+use super::tree::{Layout, Tree};
 use crate::live::server::as_server_user;
 
 /// A verdict, and why.
@@ -46,15 +47,6 @@ pub fn walstat(origin: &Origin, archive: &Path) -> Said {
     Said { verdict, why }
 }
 
-/// What is promised: the last numbers of both timelines, and what recovery follows.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Promise {
-    old: Option<u64>,
-    new: Option<u64>,
-    history: bool,
-    target: String,
-}
-
 /// The oracle, with what it has found out about archives without damage.
 pub struct Oracle<'o> {
     origin: &'o Origin,
@@ -70,7 +62,7 @@ impl<'o> Oracle<'o> {
     /// What the server restores from an archive, against what its names promise.
     pub fn judge(&self, case: &Case, tree: &Tree<'_>, scratch: &Path) -> Said {
         let red = |why: String| Said { verdict: Verdict::Red, why };
-        let promises = match self.promises_of(tree) {
+        let promises = match promises(tree) {
             Ok(promises) => promises,
             Err(name) => return red(format!("{name} promises what no server has written")),
         };
@@ -97,29 +89,6 @@ impl<'o> Oracle<'o> {
         Said { verdict: Verdict::Green, why: why.join("; ") }
     }
 
-    /// One promise for each end of a timeline that is not on the way to a newer one.
-    fn promises_of(&self, tree: &Tree<'_>) -> Result<Vec<Promise>, String> {
-        let names = tree.promised();
-        let last = |timeline| names.iter().filter(|(t, _)| *t == timeline).map(|(_, n)| *n).max();
-        for &(timeline, number) in &names {
-            if self.origin.numbers(timeline).last().is_none_or(|&last| number > last) {
-                return Err(super::origin::segment(timeline, number));
-            }
-        }
-        let (mut old, new) = (last(1), last(2));
-        if new.is_some() {
-            // Timeline 2 promises what it stands on.
-            old = old.max(Some(self.origin.before_switch));
-        }
-        let history = new.is_some() || tree.has_history();
-        let promise = |target: &str| Promise { old, new, history, target: target.to_owned() };
-        let mut promises = vec![promise("latest")];
-        if history && old.is_some_and(|old| old > self.origin.before_switch) {
-            promises.push(promise("1"));
-        }
-        Ok(promises)
-    }
-
     /// Where a restore ends from an archive with all the files up to the last ones promised.
     fn reached_without_damage(&self, promise: &Promise) -> Reached {
         let mut promises = self.promises.lock().expect("no case has failed");
@@ -128,16 +97,9 @@ impl<'o> Oracle<'o> {
         }
         let scratch = self.origin.scratch(&format!("promise-{}", promises.len()));
         let folder = scratch.join("archive");
-        let mut tree = Tree::write(self.origin, folder, Layout::Raw, State::Both);
-        for name in self.origin.files.keys() {
-            let is_promised = match parse(name) {
-                Some((1, number)) => promise.old.is_some_and(|last| number <= last),
-                Some((_, number)) => promise.new.is_some_and(|last| number <= last),
-                None => promise.history && name == HISTORY,
-            };
-            if !is_promised {
-                tree.remove(name);
-            }
+        let mut tree = Tree::write(self.origin, folder, Layout::Raw, promise.state);
+        for name in tree.names().iter().filter(|name| !promise.has(name)) {
+            tree.remove(name);
         }
         let (data, target) = (scratch.join("data"), promise.target.clone());
         let wanted = Restore { archive: &tree.folder, layout: Layout::Raw, target, data: &data };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::third;
 use crate::live::cluster::{Cluster, Settings};
 use crate::live::server::{Server, give_to_server_user};
 use crate::live::shell::shell;
@@ -25,13 +26,20 @@ pub struct Place {
     pub bytes: usize,
 }
 
+/// Plain files by name.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
 /// What all cases start from.
 pub struct Origin {
     home: TempDir,
     /// The server that restores.
     pub server: Server,
-    /// All files of the archive, plain, by name.
-    pub files: BTreeMap<String, Vec<u8>>,
+    /// All files of the archive of two timelines.
+    pub files: Files,
+    /// What timeline 3 adds that follows timeline 2.
+    pub third: Files,
+    /// What timeline 3 adds that was restored to a point in timeline 1.
+    pub rewound: Files,
     /// Records that start in a segment, by the segment's name.
     pub records: BTreeMap<String, Vec<Place>>,
     /// The last segment before the one in which timeline 2 begins.
@@ -70,7 +78,14 @@ impl Origin {
         let switch = switch_point(&files);
         let before_switch = switch / SEGMENT as u64 - 1;
         let records = records(&server, &home.path().join("archive"), &files);
-        let origin = Origin { home, server, files, records, before_switch, switch };
+        let third = third::timeline(&server, home.path(), "third", "");
+        let (high, low) = (0, (before_switch - 1) * SEGMENT as u64 + 600_000);
+        let point = format!(
+            "recovery_target_timeline = '1'\nrecovery_target_action = 'promote'\n\
+             recovery_target_lsn = '{high:X}/{low:X}'"
+        );
+        let rewound = third::timeline(&server, home.path(), "rewound", &point);
+        let origin = Origin { home, server, files, third, rewound, records, before_switch, switch };
         origin.is_as_intended();
         Some(origin)
     }
@@ -148,7 +163,7 @@ fn write_archive(server: &Server, home: &Path) {
     insert(&primary, 20_000..21_400);
     primary.sql("SELECT pg_switch_wal()");
     for cluster in [&primary, &standby] {
-        wait_for_archiver(cluster);
+        wait_for_archiver(&cluster.wal());
     }
     // Ended at once: a server that is stopped in order archives one segment more.
 }
@@ -178,8 +193,9 @@ fn catch_up(primary: &Cluster, standby: &Cluster) {
     wait("the standby catches up", is_there);
 }
 
-fn wait_for_archiver(cluster: &Cluster) {
-    let status = cluster.wal().join("archive_status");
+/// Waits until all of a server's complete segments are in its archive.
+pub fn wait_for_archiver(wal: &Path) {
+    let status = wal.join("archive_status");
     let is_ready = |path: &Path| path.extension().is_some_and(|suffix| suffix == "ready");
     let none_waits = || {
         let entries = fs::read_dir(&status).expect("archive_status");
@@ -189,9 +205,9 @@ fn wait_for_archiver(cluster: &Cluster) {
 }
 
 /// The files from the base backup on; backup histories are left to the case that wants them.
-fn files_of(archive: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn files_of(archive: &Path) -> Files {
     let entries = fs::read_dir(archive).expect("the archive").map(|entry| entry.expect("an entry"));
-    let mut files: BTreeMap<String, Vec<u8>> = entries
+    let mut files: Files = entries
         .map(|entry| {
             let name = entry.file_name().into_string().expect("a plain name");
             (name, fs::read(entry.path()).expect("a file"))
@@ -204,7 +220,7 @@ fn files_of(archive: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Where timeline 2 begins, as its history says.
-fn switch_point(files: &BTreeMap<String, Vec<u8>>) -> u64 {
+fn switch_point(files: &Files) -> u64 {
     let text = String::from_utf8_lossy(&files[HISTORY]).into_owned();
     let position = text.split_whitespace().nth(1).expect("an LSN");
     lsn(position)
@@ -218,11 +234,7 @@ pub fn lsn(text: &str) -> u64 {
 }
 
 /// Where pg_waldump finds records.
-fn records(
-    server: &Server,
-    archive: &Path,
-    files: &BTreeMap<String, Vec<u8>>,
-) -> BTreeMap<String, Vec<Place>> {
+fn records(server: &Server, archive: &Path, files: &Files) -> BTreeMap<String, Vec<Place>> {
     let mut records: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for timeline in [1, 2] {
         let names: Vec<&String> =

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha1::{Digest, Sha1};
 
-use super::origin::{HISTORY, Origin, Place, SEGMENT, parse, segment};
+use super::origin::{Files, Origin, Place, SEGMENT, parse, segment};
 
 /// How an archiver lays out its archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ impl Layout {
             Layout::PgBackRestZstd => {
                 format!("archive/demo/15-1/{folder}/{name}-{}.zst", sha1_of(plain))
             }
-            Layout::Barman if name == HISTORY => format!("wals/{name}"),
+            Layout::Barman if name.ends_with(".history") => format!("wals/{name}"),
             Layout::Barman => format!("wals/{folder}/{name}"),
         }
     }
@@ -114,7 +114,7 @@ pub fn xz(plain: &[u8]) -> Vec<u8> {
 }
 
 /// What has been archived when the archive is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
     /// The standby was promoted and has written segments since; the old primary is gone.
     Promoted,
@@ -122,6 +122,11 @@ pub enum State {
     Both,
     /// The standby was promoted just now: its history and the `.partial` are all there is of it.
     Fresh,
+    /// A server restored from all of timeline 2 has gone on with timeline 3.
+    Third,
+    /// Both servers went on; then one was restored to a point in timeline 1 and has gone on from there
+    /// with timeline 3.
+    Rewound,
 }
 
 /// An archive on disk.
@@ -132,6 +137,10 @@ pub struct Tree<'o> {
     pub folder: PathBuf,
     /// Its layout.
     pub layout: Layout,
+    /// What had been archived.
+    pub state: State,
+    /// All files of that, as they should be.
+    pub files: Files,
     /// Where the files lie, by plain name.
     paths: BTreeMap<String, PathBuf>,
 }
@@ -139,14 +148,24 @@ pub struct Tree<'o> {
 impl<'o> Tree<'o> {
     /// Writes the archive as it should be.
     pub fn write(origin: &'o Origin, folder: PathBuf, layout: Layout, state: State) -> Tree<'o> {
-        let mut tree = Tree { origin, folder, layout, paths: BTreeMap::new() };
+        let (files, paths) = (state.files(origin), BTreeMap::new());
+        let mut tree = Tree { origin, folder, layout, state, files, paths };
         fs::create_dir_all(&tree.folder).expect("a folder");
-        for (name, plain) in &origin.files {
-            if state.has(origin, name) {
-                tree.store(name, plain);
-            }
+        for (name, plain) in tree.files.clone() {
+            tree.store(&name, &plain);
         }
         tree
+    }
+
+    /// All names, as they should be.
+    pub fn names(&self) -> Vec<String> {
+        self.files.keys().cloned().collect()
+    }
+
+    /// Numbers of a timeline's complete segments, ascending, as they should be.
+    pub fn numbers(&self, timeline: u32) -> Vec<u64> {
+        let all = self.files.keys().filter_map(|name| parse(name));
+        all.filter(|(t, _)| *t == timeline).map(|(_, number)| number).collect()
     }
 
     /// The `n`-th segment of timeline 1 in the archive, 0 the first.
@@ -192,7 +211,7 @@ impl<'o> Tree<'o> {
 
     /// The content that a name should have.
     pub fn plain(&self, name: &str) -> Vec<u8> {
-        let plain = self.origin.files.get(name);
+        let plain = self.files.get(name).or_else(|| self.origin.files.get(name));
         plain.unwrap_or_else(|| panic!("{name} is in the archive")).clone()
     }
 
@@ -294,20 +313,30 @@ impl<'o> Tree<'o> {
         promised
     }
 
-    /// Whether a history of timeline 2 lies there, whatever is in it.
-    pub fn has_history(&self) -> bool {
-        names_below(&self.folder).iter().any(|name| name.starts_with(HISTORY))
+    /// Whether a history of a timeline lies there, whatever is in it.
+    pub fn has_history(&self, timeline: u32) -> bool {
+        let history = format!("{timeline:08X}.history");
+        names_below(&self.folder).iter().any(|name| name.starts_with(&history))
     }
 }
 
 impl State {
-    /// Whether a file is there in this state.
-    pub fn has(self, origin: &Origin, name: &str) -> bool {
-        match (self, parse(name)) {
-            (State::Both, _) | (_, None) => true,
-            (_, Some((1, number))) => number <= origin.before_switch,
-            (state, Some(_)) => state == State::Promoted,
-        }
+    /// The files that are there, as they should be.
+    fn files(self, origin: &Origin) -> Files {
+        let is_there = |name: &String| match (self, parse(name)) {
+            (State::Promoted | State::Third, Some((1, number))) => number <= origin.before_switch,
+            (State::Fresh, Some((timeline, number))) => {
+                timeline == 1 && number <= origin.before_switch
+            }
+            _ => true,
+        };
+        let third = match self {
+            State::Third => origin.third.clone(),
+            State::Rewound => origin.rewound.clone(),
+            _ => Files::new(),
+        };
+        let files = origin.files.iter().filter(|(name, _)| is_there(name));
+        files.map(|(name, plain)| (name.clone(), plain.clone())).chain(third).collect()
     }
 }
 

@@ -38,3 +38,23 @@ fn recovery_price() -> String {
         seconds(slow)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::model::threshold::{FPI_RATIO, MIN_UPDATES};
+
+    /// Thresholds that stand in texts are those of the code.
+    #[test]
+    fn texts_tell_the_thresholds() {
+        let percent = |ratio: f64| format!("{:.0} %", ratio * 100.0);
+        let critical = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
+        for words in [percent(FPI_RATIO), percent(critical)] {
+            assert!(fpi_ratio::RULE.summary.contains(&words), "{words}");
+            assert!(fpi_ratio::RULE.text.contains(&words), "{words}");
+        }
+        let updates = MIN_UPDATES.to_string();
+        let updates = format!("{},{}", &updates[..1], &updates[1..]);
+        assert!(hot_ratio::RULE.text.contains(&updates), "{updates}");
+    }
+}
