@@ -132,6 +132,9 @@ impl Found {
         };
         if metadata.is_dir() {
             let before = self.count();
+            if is_segments(&name) {
+                self.refuse(root, path, NotWal::NoFile("directory".into()));
+            }
             let new = self.add_directory(root, path, DEPTH_MAX).map_err(io)?;
             let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
             if new && self.count() == before && !beside {
@@ -293,7 +296,7 @@ impl Found {
         probe: Probe,
     ) -> usize {
         let directory = self.directories.index(root, directory);
-        let full = name.as_ref().filter(|name| name.standing == Standing::Full);
+        let full = name.as_ref().filter(|name| name.standing <= Standing::Unusual);
         if full.is_some_and(|name| name.sha1.is_some() || probe.compressed) {
             self.directories.is_archive(directory);
         }

@@ -31,6 +31,9 @@ pub struct SegmentFile {
 pub enum Standing {
     /// The whole segment: it is what a server asks for.
     Full,
+    /// The same under a suffix that hardly anyone uses: nobody asks for it in an archive where
+    /// others have the usual ones.
+    Unusual,
     /// Not yet whole when it was stored (`.partial`).
     Partial,
     /// Nothing: laid aside under a name that no server asks for (`.bak`, a date), or named by
@@ -40,9 +43,11 @@ pub enum Standing {
 
 impl Standing {
     /// What a file promises: without a segment's name nothing, unless the user says that it is an
-    /// archive's.
-    pub fn of(name: Option<&SegmentFile>, taken_for: Option<TakenFor>) -> Standing {
+    /// archive's. `usual`: whether others have usual names.
+    pub fn of(name: Option<&SegmentFile>, taken_for: Option<TakenFor>, usual: bool) -> Standing {
         match name {
+            Some(SegmentFile { standing: Standing::Unusual, .. }) if usual => Standing::Aside,
+            Some(SegmentFile { standing: Standing::Unusual, .. }) => Standing::Full,
             Some(name) => name.standing,
             None if taken_for == Some(TakenFor::Archive) => Standing::Full,
             None => Standing::Aside,
@@ -50,11 +55,11 @@ impl Standing {
     }
 }
 
-/// Suffixes of compressed files, in lower case.
-const COMPRESSED: [&str; 14] = [
-    "gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz", "gzip", "zstd", "bzip2", "bz", "brotli",
-    "z",
-];
+/// Suffixes of compressed files, as archivers give them.
+const COMPRESSED: [&str; 8] = ["gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz"];
+
+/// Others that are met, in lower case; the usual ones in capitals too.
+const UNUSUAL: [&str; 6] = ["gzip", "zstd", "bzip2", "bz", "brotli", "z"];
 
 /// Suffixes of encrypted files, which their content will tell.
 const ENCRYPTED: [&str; 4] = ["gpg", "asc", "age", "enc"];
@@ -81,13 +86,21 @@ impl FileName {
 
 fn without_compression(text: &str) -> &str {
     match text.rsplit_once('.') {
-        Some((rest, suffix)) if is_compression(suffix) => rest,
+        Some((rest, suffix)) if compression(suffix).is_some() => rest,
         _ => text,
     }
 }
 
-fn is_compression(suffix: &str) -> bool {
-    COMPRESSED.contains(&&*suffix.to_ascii_lowercase())
+/// Whether a suffix is that of a compressed file, and what a name under it promises.
+fn compression(suffix: &str) -> Option<Standing> {
+    let lower = suffix.to_ascii_lowercase();
+    match COMPRESSED.contains(&suffix) {
+        true => Some(Standing::Full),
+        false if COMPRESSED.contains(&&*lower) || UNUSUAL.contains(&&*lower) => {
+            Some(Standing::Unusual)
+        }
+        false => None,
+    }
 }
 
 /// `<24 hex>`, then in any order `.partial`, `-<sha1>` and suffixes; anything else after them only
@@ -108,12 +121,17 @@ fn segment(text: &str) -> Option<SegmentFile> {
         let (mark, tail) = rest.split_at(rest.chars().next()?.len_utf8());
         let length = tail.find(['.', '-']).unwrap_or(tail.len());
         let (word, more) = tail.split_at(length);
-        match (mark, word) {
-            (".", "partial") => file.standing = file.standing.max(Standing::Partial),
-            (".", suffix) if is_compression(suffix) || ENCRYPTED.contains(&suffix) => {}
-            ("-", digits) if is_sha1(digits) => file.sha1 = Some(digits.to_owned()),
-            _ => file.standing = Standing::Aside,
-        }
+        let standing = match (mark, word) {
+            (".", "partial") => Standing::Partial,
+            (".", suffix) if ENCRYPTED.contains(&suffix) => Standing::Full,
+            (".", suffix) => compression(suffix).unwrap_or(Standing::Aside),
+            ("-", digits) if is_sha1(digits) => {
+                file.sha1 = Some(digits.to_owned());
+                Standing::Full
+            }
+            _ => Standing::Aside,
+        };
+        file.standing = file.standing.max(standing);
         rest = more;
     }
     Some(file)
@@ -140,8 +158,11 @@ mod tests {
     #[test]
     fn the_names_of_all_archivers_are_read() {
         use Standing::{Full, Partial};
-        for suffix in ["", ".gz", ".zst", ".lz4", ".lzma", ".br", ".gpg", ".gzip", ".zstd", ".GZ"] {
+        for suffix in ["", ".gz", ".zst", ".lz4", ".lzma", ".br", ".gpg"] {
             assert_eq!(read(suffix), Some((Full, false)), "{suffix}");
+        }
+        for suffix in [".gzip", ".zstd", ".GZ", ".Zst"] {
+            assert_eq!(read(suffix), Some((Standing::Unusual, false)), "{suffix}");
         }
         for suffix in [".partial", ".gz.partial", ".partial.zst"] {
             assert_eq!(read(suffix), Some((Partial, false)), "{suffix}");

@@ -71,6 +71,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
         problems: found.problems.clone(),
         notes: found.notes.clone(),
     };
+    let is_full =
+        |piece: &Piece| piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full);
+    let usual = found.pieces.iter().any(is_full);
     let mut refused = Vec::new();
     let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
     for (index, piece) in found.pieces.iter().enumerate() {
@@ -82,7 +85,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
                 let taken_for = found.taken_for;
                 let taken_for =
                     taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
-                let standing = Standing::of(piece.name.as_ref(), found.taken_for);
+                let standing = Standing::of(piece.name.as_ref(), found.taken_for, usual);
                 let segment = Segment { standing, ..segment(index, piece, key, taken_for) };
                 placed.files.entry(key).or_default().push(segment);
             }
@@ -166,9 +169,11 @@ fn place_of(piece: &Piece, before: Option<Key>, geometry: &Geometry) -> Result<K
     let not_wal = |reason: &NotWal| {
         Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), reason.to_string())
     };
+    let standing = piece.name.as_ref().map(|name| name.standing);
     let name = piece.name.as_ref().map(|name| name.name);
     match (name, first) {
         (_, Err(reason)) if reason.is_final() => Err(not_wal(reason)),
+        (Some(_), Err(reason)) if standing == Some(Standing::Aside) => Err(not_wal(reason)),
         (Some(name), _) => match name.number(geometry.segment_bytes) {
             Some(number) => Ok((name.timeline, number)),
             None => {

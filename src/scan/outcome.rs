@@ -11,6 +11,7 @@ use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{LONG_HEADER_BYTES, PageFault};
+use std::collections::BTreeSet;
 
 /// The result of a scan.
 #[derive(Debug)]
@@ -169,7 +170,7 @@ impl<O> Outcome<O> {
         let (first, _) = plan.bounds();
         let last = self.ending.lsn;
         let covered = first <= start || start == Lsn(0);
-        if covered && (end == Lsn::MAX || last >= end) {
+        if covered && (end == Lsn::MAX || last >= end || self.whole_to >= end) {
             return;
         }
         let place = if covered { last } else { start };
@@ -183,16 +184,10 @@ impl<O> Outcome<O> {
 
     /// Adds what was found wrong elsewhere, but for what is known.
     pub fn add_problems(&mut self, problems: Vec<Problem>) {
-        for problem in problems {
-            let same = |known: &Problem| {
-                known.kind == problem.kind
-                    && known.segment == problem.segment
-                    && known.lsn == problem.lsn
-            };
-            if !self.problems.iter().any(same) {
-                self.problems.push(problem);
-            }
-        }
+        let identity = |problem: &Problem| (problem.kind, problem.lsn, problem.segment.clone());
+        let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect();
+        self.problems
+            .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));
         self.sort_problems();
     }
 

@@ -11,6 +11,7 @@ use crate::input::problem::{Problem, ProblemKind};
 use crate::input::taken_for::TakenFor;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::Geometry;
+use std::collections::BTreeSet;
 
 /// Up to where segments are whole, after the last stretch with WAL: those that end here or before
 /// are full of records, however the last of them goes on.
@@ -47,13 +48,14 @@ pub fn goes_on<O, P>(outcome: &Outcome<O>, chain: &Chain<'_>, end: Lsn, next: &R
 /// Says what is open and must not be, and what stands in for a segment and cannot.
 pub fn hold<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
     let mut problems = Vec::new();
+    let told = Told::of(&outcome.problems);
     for segment in chain.segments {
         let (start, end) = chain.span(segment);
         if end <= outcome.whole_to || !segment.is_promised() {
             continue;
         }
         match &segment.first_page {
-            _ if is_told(outcome, segment, start, end) => {}
+            _ if told.has(segment, start, end) => {}
             _ if segment.must_be_full() => problems.push(open_segment(outcome, segment, start)),
             // Neither written nor recycled: what is this?
             Err(reason) if start >= outcome.whole_to && *reason != NotWal::Zeros => {
@@ -72,12 +74,26 @@ pub fn hold<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
     outcome.problems.extend(problems);
 }
 
-/// Whether something was said of a file that tells that it is broken.
-fn is_told<O>(outcome: &Outcome<O>, segment: &Segment, start: Lsn, end: Lsn) -> bool {
-    outcome.problems.iter().any(|problem| match problem.segment.is_empty() {
-        false => problem.segment == segment.file(),
-        true => problem.lsn.is_some_and(|lsn| (start..end).contains(&lsn)),
-    })
+/// What was said before: of which files, and of records at which places.
+struct Told {
+    files: BTreeSet<String>,
+    places: BTreeSet<Lsn>,
+}
+
+impl Told {
+    fn of(problems: &[Problem]) -> Told {
+        let (records, files): (Vec<_>, Vec<_>) =
+            problems.iter().partition(|problem| problem.segment.is_empty());
+        Told {
+            files: files.into_iter().map(|problem| problem.segment.clone()).collect(),
+            places: records.into_iter().filter_map(|problem| problem.lsn).collect(),
+        }
+    }
+
+    /// Whether something was said of a file that tells that it is broken.
+    fn has(&self, segment: &Segment, start: Lsn, end: Lsn) -> bool {
+        self.places.range(start..end).next().is_some() || self.files.contains(&segment.file())
+    }
 }
 
 fn open_segment<O>(outcome: &Outcome<O>, segment: &Segment, start: Lsn) -> Problem {

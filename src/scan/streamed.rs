@@ -330,7 +330,7 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         let Some(segment) = segment_of(index, &item, &geometry, path) else {
             return ControlFlow::Continue(());
         };
-        let standing = Standing::of(item.name.as_ref(), self.found.taken_for);
+        let standing = Standing::of(item.name.as_ref(), self.found.taken_for, false);
         let segment = Segment { standing, ..segment };
         let bytes = u64::from(geometry.segment_bytes);
         let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));

@@ -170,3 +170,68 @@ fn what_is_no_label_is_said() {
         assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1));
     }
 }
+
+/// A server says the end of the last whole record, which is not where the missing segment begins.
+#[test]
+fn the_end_is_that_of_the_last_whole_record() {
+    let sample = sample("pg15-mixed");
+    let names = ["000000010000000000000007", "000000010000000000000008"];
+    let paths = names.map(|name| sample.segment(name));
+    let mut command = check(&["--from", "0/700028"]);
+    let ran = finish(command.args(&paths)).exits(0);
+    let told = sentence(&ran);
+    let end = told.strip_prefix("restorable to LSN ").and_then(|rest| rest.split(' ').next());
+    let end = end.unwrap_or_else(|| panic!("{told}"));
+    assert!(("0/008F0000".."0/00900000").contains(&end), "{told}");
+    assert!(told.contains("(time 2026-"), "{told}");
+
+    // With a hole after them it is the same end.
+    let third = sample.segment("00000001000000000000000A");
+    let mut command = check(&["--from", "0/700028"]);
+    let ran = finish(command.args(&paths).arg(third)).exits(4);
+    assert!(
+        sentence(&ran).contains(&format!("restorable to LSN {end} (time")),
+        "{}",
+        sentence(&ran)
+    );
+}
+
+/// What only a `.partial` has, no server asks for.
+#[test]
+fn a_partial_segment_is_not_restored() {
+    let sample = sample("pg15-mixed");
+    let mut command = check(&["--from", "0/1500028"]);
+    let ran = finish(command.arg(&sample.wal)).exits(0);
+    let told = sentence(&ran);
+    assert!(told.starts_with("restorable to LSN 0/016F"), "{told}");
+}
+
+#[test]
+fn a_label_is_found_in_the_tar_of_a_base_backup() {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in [
+        ("./PG_VERSION", b"15\n".to_vec()),
+        ("./backup_label", fs::read(label()).expect("the label")),
+    ] {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, name, bytes.as_slice()).expect("a vector takes all");
+    }
+    let tar = tar.into_inner().expect("a vector takes all");
+    let packed = zstd::encode_all(tar.as_slice(), 1).expect("a vector takes all");
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, bytes) in [("base.tar", tar), ("base.tar.zst", packed)] {
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).expect("a tar");
+        let ran = restore(&[backup().join("archive")], &path).exits(0);
+        assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{name}");
+    }
+    let other = directory.path().join("other.tar");
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(3);
+    tar.append_data(&mut header, "PG_VERSION", &b"15\n"[..]).expect("a vector takes all");
+    fs::write(&other, tar.into_inner().expect("a vector takes all")).expect("a tar");
+    let ran = restore(&[backup().join("archive")], &other).exits(3);
+    assert!(ran.stderr.contains("no backup_label in this tar"), "{}", ran.stderr);
+}
