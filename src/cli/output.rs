@@ -3,6 +3,7 @@
 use super::Failure;
 use super::interrupt::{Interrupt, held_back};
 use super::values::When;
+use crate::input::discover::STANDARD_INPUT;
 use crate::input::names::FileName;
 use crate::input::probe::first_page;
 use crate::input::recognise::{self, Content, recognise};
@@ -74,6 +75,22 @@ impl From<When> for ColorChoice {
     }
 }
 
+/// Whether standard input comes from this file.
+#[cfg(unix)]
+fn is_standard_input(file: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    let stdin = stdin.and_then(|stdin| stdin.metadata()).map(identity).ok();
+    stdin.is_some() && stdin == file.metadata().map(identity).ok()
+}
+
+#[cfg(not(unix))]
+fn is_standard_input(_: &Path) -> bool {
+    false
+}
+
 /// Refuses to write onto what is read: one of `inputs`, or WAL in a directory among them.
 pub fn spare_inputs<'p>(
     output: Option<&Path>,
@@ -85,6 +102,9 @@ pub fn spare_inputs<'p>(
         return Ok(());
     };
     let is_read = |input: &Path| {
+        if input == Path::new(STANDARD_INPUT) {
+            return is_standard_input(&target);
+        }
         let input = input.canonicalize().unwrap_or_default();
         target == input || (input.is_dir() && target.starts_with(&input) && may_be_wal(&target))
     };

@@ -69,6 +69,10 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
         let text = "merge needs the files that 'walstat --partial' wrote";
         return Err(Failure::Usage(text.to_owned()));
     }
+    if given.partial {
+        let text = "merge makes a report of partial results, it takes no --partial";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     spare_inputs(given.show.output.as_deref(), given.source.inputs())?;
     let own = Asked::of(given);
     let mut asked: Option<(&Path, Asked)> = None;

@@ -216,7 +216,11 @@ impl Found {
             return;
         }
         let Some(depth) = depth.checked_sub(1) else {
-            self.notes.push(format!("{}: too deep, not looked into", path.display()));
+            let expected = format!("at most {DEPTH_MAX} directories below each other");
+            let found = "a directory too deep to be looked into".to_owned();
+            let file = path.display().to_string();
+            let kind = ProblemKind::Unreadable;
+            self.problems.push(Problem::of_file(kind, &file, expected, found));
             return;
         };
         match self.add_directory(root, path, depth) {

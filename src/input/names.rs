@@ -56,7 +56,10 @@ impl Standing {
 }
 
 /// Suffixes of compressed files, as archivers give them.
-const COMPRESSED: [&str; 8] = ["gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz"];
+const COMPRESSED: [&str; 18] = [
+    "gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz", "lzo", "lzop", "7z", "zip", "rar", "sz",
+    "snappy", "zz", "zlib", "deflate",
+];
 
 /// Others that are met, in lower case; the usual ones in capitals too.
 const UNUSUAL: [&str; 6] = ["gzip", "zstd", "bzip2", "bz", "brotli", "z"];

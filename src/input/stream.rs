@@ -49,6 +49,8 @@ pub type Visit<'v> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'v;
 
 /// A tar in a compressed file in a tar is as far as it goes.
 const DEPTH_MAX: usize = 4;
+/// No tar has more after its end mark that anybody needs.
+const TRAILER_BYTES_MAX: u64 = 16 << 20;
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Shows everything in the stream at `path` to `visit`.
@@ -94,12 +96,20 @@ fn without_suffix(name: &str) -> &str {
 }
 
 /// The members of a tar: segments and histories, wherever they lie in it.
-fn members(reader: impl Read, depth: usize, visit: &mut Visit<'_>) -> io::Result<ControlFlow<()>> {
+fn members(
+    mut reader: impl Read,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
     let mut flow = ControlFlow::Continue(());
-    for_each_member(reader, |member| {
+    for_each_member(&mut reader, |member| {
         flow = take_member(member, depth, visit)?;
         Ok(flow)
     })?;
+    if flow.is_continue() {
+        // A codec's last checksum comes after the end mark.
+        io::copy(&mut reader.take(TRAILER_BYTES_MAX), &mut io::sink())?;
+    }
     Ok(flow)
 }
 

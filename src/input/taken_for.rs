@@ -50,6 +50,9 @@ struct Directory {
 impl Directories {
     /// The index of a directory in the `root`th path that was asked for.
     pub fn index(&mut self, root: usize, path: &Path) -> usize {
+        // As text, so that partial results can be written.
+        let text = path.to_string_lossy().into_owned();
+        let path = Path::new(&text);
         let key = (root, path.to_owned());
         if let Some(&index) = self.by_path.get(&key) {
             return index;

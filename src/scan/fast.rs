@@ -232,7 +232,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         let version = self.scope.geometry.version;
         let header = PageHeader::parse(page)?;
         let as_expected = header.magic == version.magic
-            && header.info & !(version.page_flags & !LONG_HEADER) == 0
+            && header.info & !(version.page_flags & !LONG_HEADER & !version.overwrite_flag) == 0
             && header.continues()
             && header.timeline == self.timeline
             && header.address == lsn

@@ -166,7 +166,10 @@ impl Geometry {
         }
         let long = header.info & LONG_HEADER != 0;
         let first = lsn.0.is_multiple_of(u64::from(self.segment_bytes));
-        if header.info & !version.page_flags != 0 || long != first {
+        // Where recovery replaced a record none goes on: the server refuses such a page.
+        let replaced = FIRST_IS_CONTRECORD | version.overwrite_flag;
+        let contradicts = header.info & replaced == replaced;
+        if header.info & !version.page_flags != 0 || long != first || contradicts {
             return Err(PageFault::Flags { found: header.info });
         }
         if long {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
 pub const RECORD_HEADER_BYTES: usize = 24;
+/// No server makes room for a longer record (`MaxAllocSize`; 1020 MB from 16 on).
+const RECORD_BYTES_MAX: u32 = 1 << 30;
 /// Where the checksum lies; the 20 bytes before it are covered by it, last of all.
 pub const CRC_OFFSET: usize = 20;
 
@@ -83,7 +85,8 @@ impl RecordHeader {
         lsn: Lsn,
         previous: Option<Lsn>,
     ) -> Result<(), HeaderFault> {
-        if (self.total_bytes as usize) < RECORD_HEADER_BYTES {
+        // One comparison: what is shorter than a header wraps around.
+        if self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32) > RECORD_BYTES_MAX {
             return Err(HeaderFault::Length { found: self.total_bytes });
         }
         if !version.has_rmgr(self.rmgr) {
@@ -130,7 +133,7 @@ impl HeaderFault {
     /// What should have stood there.
     pub fn expected(&self, version: &Version) -> String {
         match self {
-            HeaderFault::Length { .. } => format!("at least {RECORD_HEADER_BYTES}"),
+            HeaderFault::Length { .. } => format!("{RECORD_HEADER_BYTES} to {RECORD_BYTES_MAX}"),
             HeaderFault::Overlap { next, .. } => format!("an end before the next record at {next}"),
             HeaderFault::Rmgr { .. } if version.custom_rmgrs => {
                 format!("0 to {} or 128 to 255", version.rmgr_max)

@@ -117,3 +117,26 @@ fn the_table_goes_into_a_file_on_request() {
     let text = std::fs::read_to_string(archive.beside("result.txt")).expect("the result");
     assert!(text.contains("integrity") && text.contains("OK: 18 segments"), "{text}");
 }
+
+/// A page on which a record goes on and which says that it was replaced: no server reads past it.
+#[test]
+fn a_page_cannot_both_continue_a_record_and_replace_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sample = sample("pg15-mixed");
+    let names =
+        ["000000010000000000000006", "000000010000000000000007", "000000010000000000000008"];
+    for name in names {
+        let packed =
+            std::fs::File::open(sample.wal.join(format!("{name}.zst"))).expect("a segment");
+        let mut bytes = zstd::decode_all(packed).expect("whole");
+        if name.ends_with('7') {
+            let continues = |page: &&mut [u8]| page[2] == 0x05 || page[2] == 0x01;
+            let page = bytes.chunks_mut(8192).skip(1).find(continues).expect("such a page");
+            page[2] |= 0x08;
+        }
+        std::fs::write(folder.path().join(name), bytes).expect("a file");
+    }
+    let call = ["check".as_ref(), folder.path().as_os_str()];
+    let ran = crate::support::walstat(&call).exits(4);
+    assert!(ran.stdout.contains("page_flags"), "{}", ran.stdout);
+}
