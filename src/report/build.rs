@@ -259,17 +259,17 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     counts.into_iter().map(note).collect()
 }
 
-/// Of that share of the input on, the unused rest of segments is worth a note.
+/// The unused rest of segments is worth a note where it is more than such a share of all records.
 const CLOSED_EARLY_RATIO: f64 = 0.1;
 
 /// The space that segments take which were closed before they were full.
-fn closed_early<O>(outcome: &Outcome<O>) -> Option<String> {
+fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
     let unused = outcome.books.get(Heading::Switch);
-    ratio(unused, outcome.input_bytes).filter(|share| *share >= CLOSED_EARLY_RATIO).map(|share| {
+    let share = ratio(unused, totals.total_bytes + outcome.books.get(Heading::Filtered));
+    share.filter(|share| *share >= CLOSED_EARLY_RATIO).map(|_| {
         format!(
-            "{unused} bytes, {:.0} % of what was read, are the unused rest of segments that were \
-             closed early (archive_timeout, pg_switch_wal, backups)",
-            share * 100.0
+            "{unused} bytes are the unused rest of segments that were closed early \
+             (archive_timeout, pg_switch_wal, backups)"
         )
     })
 }
@@ -294,7 +294,7 @@ fn notes<O>(
         notes.push("checksums were not verified".to_owned());
     }
     notes.extend(not_counted(plan));
-    notes.extend(closed_early(outcome));
+    notes.extend(closed_early(totals, outcome));
     // A check shows no figure that rests on it.
     let shown = request.command != CommandName::Check;
     if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {
