@@ -241,6 +241,14 @@ fn the_sha1_in_a_name_is_checked() {
     for ran in [of_path(folder.path()), piped(&[], tar_of(&all))] {
         assert_eq!(problems(&ran.exits(4)), [("archive_checksum".into(), name.clone())]);
     }
+    // Also of a file that was cut off.
+    all.get_mut(&name).expect("bytes").truncate(1 << 19);
+    let folder = self::folder(&all);
+    for ran in [of_path(folder.path()), piped(&[], tar_of(&all))] {
+        let ran = ran.exits(4);
+        has_problem(&ran, &["archive_checksum"], &name);
+        has_problem(&ran, &["truncated"], &name[..24]);
+    }
 }
 
 #[test]

@@ -31,13 +31,8 @@ const BUFFER_BYTES: usize = 128 << 10;
 impl<R: Read> Digesting<R> {
     /// Shows the bytes of `inner`, but not more than one after `segment_bytes`.
     pub fn new(inner: R, segment_bytes: u32) -> Self {
-        Digesting::of_first(inner, u64::from(segment_bytes) + 1)
-    }
-
-    /// Shows up to `bytes` bytes of `inner`.
-    fn of_first(inner: R, bytes: u64) -> Self {
         let digest = Digest { bytes: 0, crc: Crc32c::START, whole: true };
-        Digesting { inner, left: bytes, crc: Crc32c::detect(), digest }
+        Digesting { inner, left: u64::from(segment_bytes) + 1, crc: Crc32c::detect(), digest }
     }
 
     /// The digest, after all that was not read yet.
@@ -74,13 +69,8 @@ impl<R: Read> Read for Digesting<R> {
 
 /// The digest of a file; `None` if it cannot be opened, or its bytes are gone.
 pub fn digest(source: &Source, segment_bytes: u32) -> Option<Digest> {
-    digest_of_first(source, u64::from(segment_bytes) + 1)
-}
-
-/// The digest of up to so many bytes of a file.
-pub fn digest_of_first(source: &Source, wanted: u64) -> Option<Digest> {
     let reader = source.open(0).ok()?.into_reader();
-    Some(Digesting::of_first(reader, wanted).finish())
+    Some(Digesting::new(reader, segment_bytes).finish())
 }
 
 #[cfg(test)]

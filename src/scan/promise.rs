@@ -114,18 +114,15 @@ fn open_segment<O>(outcome: &Outcome<O>, segment: &Segment, start: Lsn) -> Probl
     Problem { lsn: Some(at), ..problem }
 }
 
-/// Files that are not the full segment, with such before and after them: nobody restores over them.
+/// Files that are not the full segment, and more follows: nobody restores over them.
 fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
     let goes_on = |segment: &&Segment| {
         let (start, _) = chain.span(segment);
         segment.is_promised() && (segment.must_be_full() || start < outcome.ending.lsn)
     };
     let last = chain.segments.iter().rfind(goes_on).map_or(0, |segment| segment.number);
-    let first = chain.segments.iter().find(|segment| segment.is_promised());
-    let first = first.map_or(u64::MAX, |segment| segment.number);
-    let stand_in = |segment: &&Segment| {
-        segment.named && !segment.is_promised() && (first..last).contains(&segment.number)
-    };
+    let stand_in =
+        |segment: &&Segment| segment.named && !segment.is_promised() && segment.number < last;
     let problem = |segment: &Segment| {
         let (start, _) = chain.span(segment);
         let name = chain.segment_name(start);

@@ -48,6 +48,9 @@ impl Verifier<'_> {
 /// What is wrong with everything that is not counted.
 pub fn others(plan: &Plan, verifier: &Verifier<'_>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
+    if verifier.scope.limit.is_some() {
+        return problems;
+    }
     for lineage in &plan.other_lineages {
         problems.extend(timeline(plan, lineage, verifier));
     }
@@ -73,13 +76,14 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>) -> Vec<Prob
     let context = before(plan, lineage, first);
     let target = Lsn(first * u64::from(bytes));
     let own = numbers.iter().filter_map(|number| file(plan, timeline, *number));
-    let segments: Vec<Segment> = context.into_iter().chain(own).collect();
+    let own: Vec<Segment> = own.collect();
+    let segments: Vec<Segment> = context.into_iter().chain(own.iter().cloned()).collect();
     let outcome = verifier.read(&segments, lineage);
     let reaches = |problem: &Problem| {
         let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
         match problem.lsn {
             Some(lsn) => lsn >= target || end > Some(target) || is_hole(problem),
-            None => segments.iter().skip(1).any(|segment| segment.file() == problem.segment),
+            None => own.iter().any(|segment| segment.file() == problem.segment),
         }
     };
     outcome.problems.into_iter().filter(reaches).collect()
@@ -109,7 +113,7 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Option
     let bytes = u64::from(plan.geometry.segment_bytes);
     let number = branch.at.0 / bytes;
     let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
-    if !(range_start..range_end).contains(&branch.at) || verifier.scope.limit.is_some() {
+    if !(range_start..range_end).contains(&branch.at) {
         return None;
     }
     let Branch { child, parent, at, history } = *branch;

@@ -470,6 +470,24 @@ fn a_last_record_over_two_sectors_may_be_torn() {
     assert!(report.problems.is_empty());
 }
 
+/// A sector is written whole or not at all: of the header of the last record one may be there and
+/// the next one not.
+#[test]
+fn the_header_of_a_last_record_over_two_sectors_may_be_torn() {
+    for there in [8, 16] {
+        let mut wal = begun(Form::of("16"));
+        while wal.next().0 % 512 != 512 - there {
+            wal.add(&Rec::insert(1));
+        }
+        let lsn = wal.add(&Rec::insert(300));
+        let mut disk = wal.finish();
+        disk.at(Lsn(lsn.0 + there), 500).fill(0);
+        let report = read_in(disk.write().path(), &ALL);
+        ends(&report, "incomplete_record", lsn.0);
+        assert!(report.problems.is_empty(), "{there}: {:?}", report.problems);
+    }
+}
+
 #[test]
 fn a_last_record_in_one_sector_is_not_torn_but_damaged() {
     let mut wal = begun(Form::of("16"));
