@@ -18,7 +18,8 @@ pub fn timeline(server: &Server, home: &Path, name: &str, target: &str) -> Files
         &format!("cp -a archive {to}; cp -a backup {place}; touch {place}/recovery.signal"),
     );
     let lines = format!(
-        "hot_standby = off\nrestore_command = 'cp {to}/%f %p'\n{target}\nunix_socket_directories = '{place}'\n\
+        "hot_standby = off\nrestore_command = 'cp {to}/%f %p'\n{target}\n\
+         unix_socket_directories = '{place}'\n\
          archive_command = 'test ! -f {to}/%f && cp %p {to}/%f'"
     );
     shell(home, &format!("cat >>{place}/postgresql.conf <<'END'\n{lines}\nEND"));
