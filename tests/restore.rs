@@ -129,7 +129,11 @@ impl Judged<'_> {
 
     fn head(&self) -> String {
         let Case { name, layout, .. } = self.case;
-        format!("{}: {name}, {}", self.fault().unwrap_or("ok"), layout.name())
+        let sound = match self.server.verdict {
+            Verdict::Green => "sound",
+            Verdict::Red => "damaged",
+        };
+        format!("{}: {name}, {}, {sound}", self.fault().unwrap_or("ok"), layout.name())
     }
 
     fn text(&self) -> String {

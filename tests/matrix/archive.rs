@@ -173,18 +173,20 @@ impl<'c> Archive<'c> {
         self.nodes.insert(name(place), node);
     }
 
-    /// Segments of which anything lies there, under whatever suffix.
-    fn traces(&self) -> impl Iterator<Item = usize> {
+    /// The first segment of which there is a file, complete or `.partial`.
+    fn first(&self) -> Option<usize> {
         let is_of = |place: &str, segment: &str| {
-            place.rsplit('/').next().is_some_and(|name| name.starts_with(segment))
+            let name = place.rsplit('/').next().unwrap_or_default();
+            let rest = name.strip_prefix(segment);
+            rest.is_some_and(|rest| rest.contains(".partial"))
+                || Promise::of(place, self.form).is_some_and(|promise| promise.segment == segment)
         };
-        let segments = self.chain.segments.iter().enumerate();
-        let seen = segments.filter(move |(_, s)| self.nodes.keys().any(|p| is_of(p, &s.name)));
-        seen.map(|(index, _)| index)
+        let mut segments = self.chain.segments.iter();
+        segments.position(|segment| self.nodes.keys().any(|place| is_of(place, &segment.name)))
     }
 
-    /// What PostgreSQL could restore, as far as names promise it. A file of a segment under a name by
-    /// which nothing is fetched promises it too, where later ones are complete.
+    /// What PostgreSQL could restore, as far as names promise it. A `.partial` does not stand in for its
+    /// segment where later ones are complete.
     pub fn expected(&self) -> Verdict {
         let mut held = vec![Vec::new(); self.chain.segments.len()];
         for (place, node) in &self.nodes {
@@ -194,7 +196,7 @@ impl<'c> Archive<'c> {
             held[index].push(self.keeps(index, node, &promise));
         }
         let last = held.iter().rposition(|files| !files.is_empty());
-        let (Some(first), Some(last)) = (self.traces().next(), last) else { return Verdict::Red };
+        let (Some(first), Some(last)) = (self.first(), last) else { return Verdict::Red };
         let kept = |files: &Vec<bool>| !files.is_empty() && files.iter().all(|good| *good);
         if held[first..=last].iter().all(kept) { Verdict::Green } else { Verdict::Red }
     }

@@ -4,7 +4,7 @@ use super::case::Table;
 use super::origin::SEGMENT;
 use super::tree::{Layout, gzip, zstd};
 
-use Layout::{Barman, Gzip, PgBackRestZstd, Zstd};
+use Layout::{Barman, Gzip, LongGzip, PgBackRestZstd, Zstd};
 
 /// Adds them.
 pub fn add(table: &mut Table) {
@@ -14,9 +14,13 @@ pub fn add(table: &mut Table) {
 }
 
 fn cut(table: &mut Table) {
-    table.red(&[Gzip, Zstd, Barman], "compressed file of the last segment cut in half", |tree| {
-        tree.edit_stored(&tree.last(), |stored| stored.truncate(stored.len() / 2));
-    });
+    table.red(
+        &[Gzip, LongGzip, Zstd, Barman],
+        "compressed file of the last segment cut in half",
+        |tree| {
+            tree.edit_stored(&tree.last(), |stored| stored.truncate(stored.len() / 2));
+        },
+    );
     table.red(
         &[Gzip, PgBackRestZstd],
         "compressed file of the middle segment cut in half",

@@ -37,6 +37,7 @@ barman() {
 case $layout in
   raw) [ -f "$archive/$name" ] && cp "$archive/$name" "$target" ;;
   gzip) [ -f "$archive/$name.gz" ] && gzip -dc <"$archive/$name.gz" >"$target" ;;
+  long-gzip) [ -f "$archive/$name.gzip" ] && gzip -dc <"$archive/$name.gzip" >"$target" ;;
   zstd) [ -f "$archive/$name.zst" ] && zstd -q -dc <"$archive/$name.zst" >"$target" ;;
   pgbackrest | pgbackrest-zst) pgbackrest ;;
   barman) barman ;;

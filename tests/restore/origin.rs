@@ -178,7 +178,8 @@ fn insert(cluster: &Cluster, ids: std::ops::Range<u32>) {
     ));
 }
 
-fn wait(what: &str, is_so: impl Fn() -> bool) {
+/// Waits for something that takes a moment, and no longer than that.
+pub fn wait(what: &str, is_so: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < patience, "{what}");

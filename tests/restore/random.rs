@@ -16,18 +16,25 @@ pub fn add(table: &mut Table, cases: u64) {
     }
 }
 
-/// One of all damages to one of all segments, the last ones more often.
+/// One of all damages to one of all segments, the last ones more often; where the last ones are not
+/// archived yet, the archive ends in the middle of a record.
 fn damage(tree: &mut Tree<'_>, random: &mut Xorshift) {
-    let names: Vec<String> = tree.names().into_iter().filter(|n| parse(n).is_some()).collect();
-    let from_end = random.below(names.len() as u64).min(random.below(names.len() as u64));
+    let mut names: Vec<String> = tree.names().into_iter().filter(|n| parse(n).is_some()).collect();
+    let missing = random.below(6).saturating_sub(3);
+    for name in names.split_off(names.len() - missing as usize) {
+        tree.remove(&name);
+    }
+    let from_end = random.below(names.len() as u64).min(random.below(names.len() as u64)) / 2;
     let name = names[names.len() - 1 - from_end as usize].clone();
     let plain = tree.plain(&name);
-    let at = random.below(SEGMENT as u64) as usize;
+    let end = tree.records(&name).last().map_or(SEGMENT, |record| record.offset + record.bytes);
+    let at = random.below(end.min(SEGMENT) as u64) as usize;
     match random.below(12) {
         0..3 => tree.edit(&name, |plain| plain[at] ^= 1 << random.below(8)),
         3 => {
             let records = tree.records(&name);
-            let record = records[random.below(records.len() as u64) as usize];
+            let near = if random.below(2) == 0 { 6 } else { records.len() as u64 };
+            let record = records[records.len() - 1 - random.below(near) as usize];
             let byte = record.offset + random.below(24) as usize;
             tree.edit(&name, |plain| plain[byte.min(SEGMENT - 1)] ^= 1 << random.below(8));
         }

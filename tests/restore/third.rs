@@ -2,9 +2,9 @@
 //! a point in timeline 1, so that timelines 2 and 3 are siblings.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
-use super::origin::{Files, files_of, wait_for_archiver};
+use super::origin::{Files, files_of, wait, wait_for_archiver};
 use crate::live::server::Server;
 use crate::live::shell::shell;
 
@@ -18,11 +18,14 @@ pub fn timeline(server: &Server, home: &Path, name: &str, target: &str) -> Files
         &format!("cp -a archive {to}; cp -a backup {place}; touch {place}/recovery.signal"),
     );
     let lines = format!(
-        "restore_command = 'cp {to}/%f %p'\n{target}\nunix_socket_directories = '{place}'\n\
+        "hot_standby = off\nrestore_command = 'cp {to}/%f %p'\n{target}\n\
+         unix_socket_directories = '{place}'\n\
          archive_command = 'test ! -f {to}/%f && cp %p {to}/%f'"
     );
     shell(home, &format!("cat >>{place}/postgresql.conf <<'END'\n{lines}\nEND"));
     pg_ctl(server, &data, &["start", "-w", "-l", &format!("{place}.log")]);
+    // pg_ctl takes a server that still restores for one that has started.
+    wait("the server opens", || psql(&data, "SELECT 1").status.success());
     insert(&data, 30_000, 1100);
     insert(&data, 40_000, 200);
     wait_for_archiver(&data.join("pg_wal"));
@@ -36,27 +39,28 @@ pub fn timeline(server: &Server, home: &Path, name: &str, target: &str) -> Files
     files
 }
 
-/// So many rows and a switch, as soon as recovery is over.
+/// So many rows and a switch.
 fn insert(data: &Path, first: u32, rows: u32) {
     let last = first + rows - 1;
     let statements = format!(
         "INSERT INTO marker SELECT i, repeat(md5(i::text), 30) FROM generate_series({first}, {last}) i; \
          SELECT pg_switch_wal()"
     );
+    let output = psql(data, &statements);
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn psql(data: &Path, statements: &str) -> Output {
     let mut psql = Command::new("psql");
     psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-h"]);
-    // In a transaction of its own: one that begins in recovery stays read-only.
-    let wait =
-        "DO $$ BEGIN WHILE pg_is_in_recovery() LOOP PERFORM pg_sleep(0.05); END LOOP; END $$";
-    let output = psql.arg(data).args(["-c", wait, "-c", &statements]).output().expect("psql runs");
-    assert!(output.status.success(), "{output:?}");
+    psql.arg(data).args(["-c", statements]).output().expect("psql runs")
 }
 
 fn pg_ctl(server: &Server, data: &Path, arguments: &[&str]) {
     let mut command = server.command("pg_ctl");
     command.arg("-D").arg(data).args(arguments);
     // No pipes: the server would inherit them, and reading would never end.
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status().expect("pg_ctl runs");
     let log = std::fs::read_to_string(data.with_extension("log")).unwrap_or_default();
     assert!(status.success(), "pg_ctl {arguments:?}: {log}");

@@ -17,6 +17,8 @@ pub enum Layout {
     Raw,
     /// `gzip`, histories too.
     Gzip,
+    /// The same under `.gzip`.
+    LongGzip,
     /// `zstd`, histories too.
     Zstd,
     /// A pgBackRest repository, not compressed.
@@ -29,9 +31,10 @@ pub enum Layout {
 
 impl Layout {
     /// All of them.
-    pub const ALL: [Layout; 6] = [
+    pub const ALL: [Layout; 7] = [
         Layout::Raw,
         Layout::Gzip,
+        Layout::LongGzip,
         Layout::Zstd,
         Layout::PgBackRest,
         Layout::PgBackRestZstd,
@@ -43,6 +46,7 @@ impl Layout {
         match self {
             Layout::Raw => "raw",
             Layout::Gzip => "gzip",
+            Layout::LongGzip => "long-gzip",
             Layout::Zstd => "zstd",
             Layout::PgBackRest => "pgbackrest",
             Layout::PgBackRestZstd => "pgbackrest-zst",
@@ -57,6 +61,7 @@ impl Layout {
         match self {
             Layout::Raw => name.to_owned(),
             Layout::Gzip => format!("{name}.gz"),
+            Layout::LongGzip => format!("{name}.gzip"),
             Layout::Zstd => format!("{name}.zst"),
             Layout::PgBackRest | Layout::PgBackRestZstd if name.ends_with(".backup") => {
                 format!("archive/demo/15-1/{folder}/{name}")
@@ -79,7 +84,7 @@ impl Layout {
         match self {
             Layout::Raw | Layout::PgBackRest => plain.to_vec(),
             Layout::PgBackRestZstd if !is_segment => plain.to_vec(),
-            Layout::Gzip | Layout::Barman => gzip(plain),
+            Layout::Gzip | Layout::LongGzip | Layout::Barman => gzip(plain),
             Layout::Zstd => zstd(plain, true),
             Layout::PgBackRestZstd => zstd(plain, false),
         }
@@ -343,7 +348,7 @@ impl State {
 /// Timeline and number, if this file's name promises a whole segment.
 fn full_name(file: &str) -> Option<(u32, u64)> {
     let (name, rest) = (file.get(..24)?, file.get(24..)?);
-    let packed = |rest: &str| ["", ".gz", ".zst", ".xz"].contains(&rest);
+    let packed = |rest: &str| ["", ".gz", ".gzip", ".zst", ".xz"].contains(&rest);
     let sum = rest.strip_prefix('-').and_then(|rest| rest.get(40..));
     let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
     (is_upper && (packed(rest) || sum.is_some_and(packed))).then(|| parse(name)).flatten()
