@@ -158,15 +158,6 @@ fn named_otherwise(table: &mut Table) {
             lower
         });
     });
-    table.red(&[Gzip], "middle segment under .GZ", |tree| {
-        tree.rename(&tree.middle(), |old| old.replace(".gz", ".GZ"));
-    });
-    table.red(&[Gzip], "middle segment under .gzip", |tree| {
-        tree.rename(&tree.middle(), |old| old.replace(".gz", ".gzip"));
-    });
-    table.red(&[Zstd], "middle segment under .zstd", |tree| {
-        tree.rename(&tree.middle(), |old| old.replace(".zst", ".zstd"));
-    });
     table.red(&[Raw], "middle segment under .old", |tree| {
         tree.rename(&tree.middle(), |old| format!("{old}.old"));
     });
