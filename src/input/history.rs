@@ -61,6 +61,17 @@ impl Histories {
         self.problems.push(Problem::of_file(ProblemKind::History, file, expected, found));
     }
 
+    /// Timelines whose history does not begin with that of the timeline they leave, and that one: a
+    /// server does not start with such a history.
+    pub fn contradicting(&self) -> Vec<(u32, u32)> {
+        let contradicts = |(timeline, ancestors): (&u32, &Vec<Ancestor>)| {
+            let (parent, before) = ancestors.split_last()?;
+            let theirs = self.sound.get(&parent.timeline)?;
+            (theirs != before).then_some((*timeline, parent.timeline))
+        };
+        self.sound.iter().filter_map(contradicts).collect()
+    }
+
     /// The ancestors of a timeline, if its history is there and sound.
     pub fn ancestors(&self, timeline: u32) -> Option<&[Ancestor]> {
         self.sound.get(&timeline).map(Vec::as_slice)
@@ -124,6 +135,16 @@ pub fn timeline_of(name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_history_begins_with_that_of_the_timeline_it_leaves() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/892E18\tx"), "00000002.history");
+        histories.add(3, Ok("1\t0/892E18\tx\n2\t1/0\tx"), "00000003.history");
+        assert_eq!(histories.contradicting(), []);
+        histories.add(4, Ok("2\t1/0\tx"), "00000004.history");
+        assert_eq!(histories.contradicting(), [(4, 2)]);
+    }
 
     #[test]
     fn ancestors_are_read_in_order() {

@@ -112,10 +112,18 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
     };
     plan.problems.extend(histories.problems.iter().cloned());
     plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
+    let contradicting = histories.contradicting().into_iter();
+    plan.problems.extend(contradicting.map(contradicting_history));
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
     Ok(plan)
+}
+
+fn contradicting_history((timeline, parent): (u32, u32)) -> Problem {
+    let expected = format!("all of {} first", history::name_of(parent));
+    let found = "other ancestors".to_owned();
+    Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
 }
 
 fn missing_history(timeline: u32) -> Problem {

@@ -5,6 +5,7 @@ use super::damage::{Cause, Gap};
 use super::ending::EndingKind;
 use super::outcome::Outcome;
 use super::run::Run;
+use crate::input::names::Standing;
 use crate::input::plan::{Chain, Segment};
 use crate::input::probe::NotWal;
 use crate::input::problem::{Problem, ProblemKind};
@@ -121,6 +122,11 @@ fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
         segment.is_promised() && (segment.must_be_full() || start < outcome.ending.lsn)
     };
     let last = chain.segments.iter().rfind(goes_on).map_or(0, |segment| segment.number);
+    let first = chain.segments.iter().find(|segment| segment.is_promised());
+    let first = first.map_or(0, |segment| segment.number);
+    // What was laid aside before all others may be a leftover; a `.partial` was to become one of them.
+    let counts =
+        |segment: &&Segment| segment.standing == Standing::Partial || segment.number > first;
     let stand_in =
         |segment: &&Segment| segment.named && !segment.is_promised() && segment.number < last;
     let problem = |segment: &Segment| {
@@ -130,7 +136,7 @@ fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
         let problem = Problem::of_file(ProblemKind::MissingSegment, &name, expected, found);
         Problem { lsn: Some(start), ..problem }
     };
-    chain.segments.iter().filter(stand_in).map(problem).collect()
+    chain.segments.iter().filter(stand_in).filter(counts).map(problem).collect()
 }
 
 /// What is wrong with a file is said of the file, and of the records in it that are lost: once is
