@@ -52,7 +52,7 @@ const LAYOUTS: [Layout; 9] = {
         layout(1300, 40, C::V12, 216, 288),
         layout(1700, 40, C::V17, 216, 288),
         layout(1800, 40, C::V17, 216, 292),
-        Layout { has_slru_pages: true, ..layout(1905, 40, C::V19, 224, 304) },
+        Layout { has_slru_pages: true, ..layout(1905, 40, C::V19, 224, 308) },
     ]
 };
 

@@ -30,6 +30,8 @@ pub mod infomask {
     pub const XMAX_INVALID: u16 = 0x0800;
     /// xmax is a multixact.
     pub const XMAX_IS_MULTI: u16 = 0x1000;
+    /// The row is a newer version of another.
+    pub const UPDATED: u16 = 0x2000;
 }
 
 /// Bits of `t_infomask2` that hold the number of columns.
