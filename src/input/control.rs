@@ -177,8 +177,8 @@ impl Control {
         let short = || ControlError::Length(bytes.len());
         let control_version: u32 = at(bytes, 8).ok_or_else(short)?;
         let layout = LAYOUTS.iter().find(|layout| layout.version == control_version);
-        let layout = layout.ok_or_else(|| match control_version {
-            swapped if swapped % 65536 == 0 && swapped > 0 => ControlError::ByteSwapped,
+        let layout = layout.ok_or(match control_version {
+            swapped if swapped.is_multiple_of(65536) && swapped > 0 => ControlError::ByteSwapped,
             other => ControlError::Version(other),
         })?;
         let covered = bytes.get(..layout.crc).ok_or_else(short)?;

@@ -95,4 +95,19 @@ impl CatalogTable {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn catalogs_are_known_by_oid_and_original_file() {
+        let file = |tablespace, database, relfilenode| {
+            CatalogTable::of_original_file(RelFileLocator { tablespace, database, relfilenode })
+        };
+        assert_eq!(file(1663, 5, 1259), Some(CatalogTable::Class));
+        assert_eq!(file(16400, 5, 2615), Some(CatalogTable::Namespace));
+        assert_eq!(file(1664, 0, 1262), Some(CatalogTable::Database));
+        let none = [file(1664, 0, 1259), file(1663, 5, 1262), file(1663, 5, 1249)];
+        assert_eq!(none, [None; 3]);
+        assert!(CatalogTable::ALL.iter().all(|t| CatalogTable::of_oid(t.oid()) == Some(*t)));
+    }
+}

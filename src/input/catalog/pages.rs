@@ -53,11 +53,17 @@ impl<'c> Pages<'c> {
             match self.read_file(&path, number, &mut visit, &mut outcome) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.look_beyond(number, &mut outcome);
+                    let bytes =
+                        u64::from(self.control.file_pages) * u64::from(self.control.page_bytes);
+                    let what = format!("shorter than {bytes} bytes");
+                    self.look_beyond(number, &what, &mut outcome);
                     break;
                 }
                 // A file that is full need not have another one after it.
-                Err(error) if error.kind() == ErrorKind::NotFound && number > 0 => break,
+                Err(error) if error.kind() == ErrorKind::NotFound && number > 0 => {
+                    self.look_beyond(number, "missing", &mut outcome);
+                    break;
+                }
                 Err(error) => {
                     outcome.is_whole = false;
                     outcome.warnings.push(warning(&path, error));
@@ -76,13 +82,12 @@ impl<'c> Pages<'c> {
         path.into()
     }
 
-    /// There must be no file after one that is not full.
-    fn look_beyond(&self, number: u32, outcome: &mut Outcome) {
+    /// There must be no file after one that is not full, or not there.
+    fn look_beyond(&self, number: u32, what: &str, outcome: &mut Outcome) {
         let Some(next) = number.checked_add(1) else { return };
         if self.file(next).exists() {
             outcome.is_whole = false;
-            let bytes = u64::from(self.control.file_pages) * u64::from(self.control.page_bytes);
-            let text = format!("shorter than {bytes} bytes, though the relation goes on after it");
+            let text = format!("{what}, though the relation goes on after it");
             outcome.warnings.push(warning(&self.file(number), text));
         }
     }

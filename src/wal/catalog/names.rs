@@ -27,7 +27,7 @@ pub struct Relation {
     pub parent: Option<u32>,
     /// Whether it is a partition of its parent.
     pub is_partition: bool,
-    /// Whether it is gone, or never came to be: this is the last name that it had.
+    /// Whether it is known to be gone, or never to have come to be: this is the last name it had.
     pub is_gone: bool,
     /// Where its name was found.
     pub source: Source,

@@ -152,6 +152,7 @@ impl<'s> Resolver<'s> {
             let is_current = self.current_file(table, file.database) == Some(*file);
             let place = Place { file: *file, table, is_current, is_whole: heap.is_whole };
             versions.extend(heap.versions().filter_map(|kept| self.seen(kept, &place, false)));
+            versions.extend(heap.past_versions().filter_map(|kept| self.seen(kept, &place, true)));
         }
         let gone = self.store.gone.iter().filter(|(subject, _)| subject.table == table);
         for (Subject { database, .. }, (tablespace, kept)) in gone {

@@ -265,12 +265,12 @@ fn named(row: &RowVersion, layout: NamedLayout) -> Option<(u32, Name<'_>)> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::wal::data_page::heap_tuple::tests::row as tuple;
 
     /// The columns of a row of `pg_class`: a table in schema 2200, unless changed afterwards.
-    pub(crate) fn class_data(layout: &CatalogLayout, oid: u32, name: &str, file: u32) -> Vec<u8> {
+    fn class_data(layout: &CatalogLayout, oid: u32, name: &str, file: u32) -> Vec<u8> {
         let mut data = vec![0u8; layout.class.bytes + 8];
         let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
         if let Some(place) = layout.named.oid {
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     /// A row as it lies in a page, with the right number of columns for its table.
-    pub(crate) fn row_bytes(
+    fn row_bytes(
         table: CatalogTable,
         layout: &CatalogLayout,
         (xmin, xmax, bits): (u32, u32, u16),

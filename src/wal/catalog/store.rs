@@ -39,15 +39,21 @@ pub(super) struct Heap {
     /// Whether every page of it is known: what is not there does not exist.
     pub is_whole: bool,
     pages: HashMap<u32, Page>,
+    /// What WAL that is older than the pages says of them: files that relations had.
+    past: HashMap<u32, Page>,
 }
 
 impl Heap {
     fn new(table: CatalogTable) -> Heap {
-        Heap { table, is_whole: false, pages: HashMap::new() }
+        Heap { table, is_whole: false, pages: HashMap::new(), past: HashMap::new() }
     }
 
     pub fn versions(&self) -> impl Iterator<Item = &Kept> {
         self.pages.values().flat_map(|page| &page.rows)
+    }
+
+    pub fn past_versions(&self) -> impl Iterator<Item = &Kept> {
+        self.past.values().flat_map(|page| &page.rows)
     }
 }
 
@@ -288,17 +294,15 @@ impl Store {
         change: Change,
     ) {
         let heap = self.heaps.entry(file).or_insert_with(|| Heap::new(table));
-        let page = heap.pages.entry(block).or_default();
-        let mut gone = Vec::new();
+        let mut page = heap.pages.entry(block).or_default();
         if page.lsn >= end {
-            gone = new_rows(change);
+            page = heap.past.entry(block).or_default();
         } else {
             page.lsn = end;
-            if change == Change::Lost {
-                heap.is_whole = false;
-            }
-            page.change(change, self.version.catalog.bytes(table), &mut gone);
+            heap.is_whole &= change != Change::Lost;
         }
+        let mut gone = Vec::new();
+        page.change(change, self.version.catalog.bytes(table), &mut gone);
         for kept in gone {
             self.bury(file, table, kept);
         }
@@ -306,15 +310,14 @@ impl Store {
 
     /// Keeps what a version that is no more in its place still tells.
     fn bury(&mut self, file: RelFileLocator, table: CatalogTable, kept: Kept) {
-        let second = match decode(table, &kept.row, self.version.catalog) {
-            // Temporary relations write no WAL.
-            Some(Row::Class(class)) if class.persistence == b't' => return,
-            Some(Row::Class(class)) => class.relfilenode,
-            Some(Row::Inherits(_, parent, _)) => parent,
-            Some(_) => 0,
-            None => return,
-        };
         let Some(row) = decode(table, &kept.row, self.version.catalog) else { return };
+        let second = match row {
+            // Temporary relations write no WAL.
+            Row::Class(class) if class.persistence == b't' => return,
+            Row::Class(class) => class.relfilenode,
+            Row::Inherits(_, parent, _) => parent,
+            _ => 0,
+        };
         let subject = Subject { database: file.database, table, oid: row.oid(), second };
         let is_newer =
             |(_, old): &(u32, Kept)| kept.row.xmin.wrapping_sub(old.row.xmin).cast_signed() >= 0;
@@ -326,17 +329,6 @@ impl Store {
 
 fn kept_from_wal((offset, row): (u16, RowVersion)) -> Kept {
     Kept { offset, source: Source::Wal, ended_in_wal: false, row }
-}
-
-/// The whole rows of a change that is in the page already, or is older than it.
-fn new_rows(change: Change) -> Vec<Kept> {
-    match change {
-        Change::Page(rows) | Change::Insert(rows) => rows.into_iter().map(kept_from_wal).collect(),
-        Change::Update { offset, patch, .. } if patch.prefix == 0 && patch.suffix == 0 => {
-            vec![kept_from_wal((offset, patch.middle))]
-        }
-        _ => Vec::new(),
-    }
 }
 
 impl Page {

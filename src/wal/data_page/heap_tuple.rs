@@ -84,7 +84,7 @@ impl<'a> TupleBody<'a> {
         let header = usize::from(self.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
         let bitmap = self.null_bitmap_bytes();
         let oid = if self.infomask & infomask::HAS_OID != 0 { 4 } else { 0 };
-        (header <= self.beyond.len() && bitmap + oid <= header && self.hoff % 8 == 0)
+        (header <= self.beyond.len() && bitmap + oid <= header && self.hoff.is_multiple_of(8))
             .then_some(self)
     }
 

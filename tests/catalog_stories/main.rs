@@ -2,26 +2,13 @@
 
 mod story;
 
-use super::CatalogTable;
-use super::layout::CatalogLayout;
-use super::lessons::Lessons;
-use super::store::Store;
-use crate::wal::block::RelFileLocator;
-use crate::wal::version::VERSIONS;
 use story::{Class, DATABASE, Story, class_file, file};
-
-#[test]
-fn catalogs_are_known_by_oid_and_original_file() {
-    let file = |tablespace, database, relfilenode| {
-        CatalogTable::of_original_file(RelFileLocator { tablespace, database, relfilenode })
-    };
-    assert_eq!(file(1663, 5, 1259), Some(CatalogTable::Class));
-    assert_eq!(file(16400, 5, 2615), Some(CatalogTable::Namespace));
-    assert_eq!(file(1664, 0, 1262), Some(CatalogTable::Database));
-    let none = [file(1664, 0, 1259), file(1663, 5, 1262), file(1663, 5, 1249)];
-    assert_eq!(none, [None; 3]);
-    assert!(CatalogTable::ALL.iter().all(|t| CatalogTable::of_oid(t.oid()) == Some(*t)));
-}
+use walstat::wal::block::RelFileLocator;
+use walstat::wal::catalog::CatalogTable;
+use walstat::wal::catalog::fate::Fate;
+use walstat::wal::catalog::lessons::Lessons;
+use walstat::wal::catalog::store::Store;
+use walstat::wal::version::VERSIONS;
 
 const ORDERS: Class = Class { oid: 16384, name: "orders", file: 16384, ..Class::TABLE };
 
@@ -195,8 +182,8 @@ fn an_old_version_names_nothing_where_its_successor_may_be_in_a_page_not_known()
     for (is_whole, name) in [(true, Some("orders")), (false, None)] {
         let mut store = Story::new().base(&[], is_whole);
         let dead = Story::new().version((700, 701), &ORDERS);
-        store.fates_mut().note(700, super::fate::Fate::Committed);
-        store.fates_mut().note(701, super::fate::Fate::Committed);
+        store.fates_mut().note(700, Fate::Committed);
+        store.fates_mut().note(701, Fate::Committed);
         store.put_page(class_file(), CatalogTable::Class, 1, Default::default(), vec![(1, dead)]);
         let names = store.names();
         assert_eq!(names.relation(file(16384)).map(|found| &*found.name), name);
@@ -312,5 +299,4 @@ fn nothing_learnt_is_nothing_named_but_what_is_built_in() {
     assert_eq!(names.relation(file(1249)).map(|found| &*found.name), Some("pg_attribute"));
     assert_eq!(names.files().count(), 0);
     assert!(Lessons::default().catalog_of(file(16384)).is_none());
-    assert_eq!(CatalogLayout::V12.columns(CatalogTable::Class), 33);
 }

@@ -1,21 +1,19 @@
 //! Records about catalogs, made one after the other as a server would write them.
 
-use crate::wal::block::{BlockRef, RelFileLocator};
-use crate::wal::catalog::CatalogTable;
-use crate::wal::catalog::event::{BlockParts, Page, RecordParts};
-use crate::wal::catalog::layout::CatalogLayout;
-use crate::wal::catalog::lessons::Lessons;
-use crate::wal::catalog::names::Names;
-use crate::wal::catalog::row::RowVersion;
-use crate::wal::catalog::row::tests::{class_data, row_bytes};
-use crate::wal::catalog::store::Store;
-use crate::wal::crc::Crc32c;
-use crate::wal::data_page::heap_tuple::{HeapTuple, infomask};
-use crate::wal::data_page::tests::page_of;
-use crate::wal::lsn::Lsn;
-use crate::wal::record::RecordHeader;
-use crate::wal::rmgr;
-use crate::wal::version::{VERSIONS, Version};
+use walstat::wal::block::{BlockRef, RelFileLocator};
+use walstat::wal::catalog::CatalogTable;
+use walstat::wal::catalog::event::{BlockParts, Page, RecordParts};
+use walstat::wal::catalog::layout::CatalogLayout;
+use walstat::wal::catalog::lessons::Lessons;
+use walstat::wal::catalog::names::Names;
+use walstat::wal::catalog::row::RowVersion;
+use walstat::wal::catalog::store::Store;
+use walstat::wal::crc::Crc32c;
+use walstat::wal::data_page::heap_tuple::{HeapTuple, infomask};
+use walstat::wal::lsn::Lsn;
+use walstat::wal::record::RecordHeader;
+use walstat::wal::rmgr;
+use walstat::wal::version::{VERSIONS, Version};
 
 /// The database that all is about.
 pub const DATABASE: u32 = 5;
@@ -59,11 +57,16 @@ impl Class {
     };
 
     fn data(&self, layout: &CatalogLayout) -> Vec<u8> {
-        let mut data = class_data(layout, self.oid, self.name, self.file);
         let class = &layout.class;
+        let mut data = vec![0u8; class.bytes + 8];
+        data[layout.named.name..][..self.name.len()].copy_from_slice(self.name.as_bytes());
         let mut put = |at: usize, value: u32| {
             data[at..at + 4].copy_from_slice(&value.to_le_bytes());
         };
+        if let Some(at) = layout.named.oid {
+            put(at, self.oid);
+        }
+        put(class.relfilenode, self.file);
         put(class.namespace, self.schema);
         put(class.toast, self.toast);
         if let Some(at) = class.rewrite {
@@ -139,6 +142,7 @@ impl Story {
         store
     }
 
+    /// A row as it lies in a page: before 12 with its oid in the header.
     fn row_bytes(
         &self,
         (xmin, xmax): (u32, u32),
@@ -146,8 +150,22 @@ impl Story {
         oid: u32,
         data: &[u8],
     ) -> Vec<u8> {
-        let bits = if xmax == 0 { infomask::XMAX_INVALID } else { 0 };
-        row_bytes(table, self.version.catalog, (xmin, xmax, bits), oid, data)
+        let layout = self.version.catalog;
+        let has_oid = layout.named.oid.is_none();
+        let mut bits = if xmax == 0 { infomask::XMAX_INVALID } else { 0 };
+        bits |= if has_oid { infomask::HAS_OID } else { 0 };
+        let hoff: u8 = if has_oid { 32 } else { 24 };
+        let mut bytes = [xmin.to_le_bytes(), xmax.to_le_bytes(), [0; 4]].concat();
+        bytes.extend([0; 6]);
+        bytes.extend(layout.columns(table).to_le_bytes());
+        bytes.extend(bits.to_le_bytes());
+        bytes.push(hoff);
+        bytes.resize(usize::from(hoff), 0);
+        if has_oid {
+            bytes[28..].copy_from_slice(&oid.to_le_bytes());
+        }
+        bytes.extend(data);
+        bytes
     }
 
     fn class_bytes(&self, xids: (u32, u32), class: &Class) -> Vec<u8> {
@@ -331,7 +349,7 @@ impl Story {
             .map(|(_, xmin, xmax, class)| self.class_bytes((*xmin, *xmax), class))
             .collect();
         let items: Vec<&[u8]> = rows.iter().map(Vec::as_slice).collect();
-        let page = page_of(8192, &items);
+        let page = page_of(&items);
         let block = Block { file, block, data: &[], page: Some(&page) };
         self.record((rmgr::XLOG, 0xB0), 0, &[], &[block])
     }
@@ -430,4 +448,20 @@ impl<'a> Block<'a> {
             data: self.data,
         }
     }
+}
+
+/// A page with these items, laid down as a server does.
+fn page_of(items: &[&[u8]]) -> Vec<u8> {
+    let mut page = vec![0u8; 8192];
+    let mut upper = page.len();
+    for (index, item) in items.iter().enumerate() {
+        upper = (upper - item.len()) & !7;
+        page[upper..upper + item.len()].copy_from_slice(item);
+        let bits = upper as u32 | 1 << 15 | (item.len() as u32) << 17;
+        page[24 + index * 4..28 + index * 4].copy_from_slice(&bits.to_le_bytes());
+    }
+    for (at, value) in [(12, 24 + items.len() * 4), (14, upper), (16, 8192), (18, 8192 | 4)] {
+        page[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
+    }
+    page
 }
