@@ -195,10 +195,14 @@ impl Reader<'_> {
             relfilenode,
         };
         if table.is_mapped() {
-            return vec![file(self.store.mapped(home.database, table.oid()))];
+            return vec![file(self.mapped(home, table))];
         }
-        let class = file(self.store.mapped(home.database, CatalogTable::Class.oid()));
+        let class = file(self.mapped(home, CatalogTable::Class));
         self.store.relfilenodes(class, table.oid()).into_iter().map(file).collect()
+    }
+
+    fn mapped(&self, home: &Home, table: CatalogTable) -> u32 {
+        self.store.mapped(home.database, home.tablespace, table.oid())
     }
 
     fn read_table(&mut self, home: &Home, table: CatalogTable, file: RelFileLocator) {

@@ -8,6 +8,7 @@
 mod builtin;
 pub mod event;
 pub mod fate;
+mod files;
 pub mod layout;
 pub mod lessons;
 mod links;

@@ -212,6 +212,25 @@ fn rewritten_catalogs_are_followed_to_their_new_files() {
 }
 
 #[test]
+fn what_a_catalog_left_behind_in_its_old_file_is_older() {
+    let renamed = Class { name: "renamed", ..ORDERS };
+    let dropped = Class { oid: 16390, name: "dropped", file: 16390, ..ORDERS };
+    let new = RelFileLocator { relfilenode: 16500, ..class_file() };
+    let mut story = Story::new();
+    story.insert(700, 0, 1, &ORDERS).insert(700, 0, 2, &dropped).commit(700);
+    story.update(701, 0, 1, 3, &ORDERS, &renamed).commit(701);
+    story.map(&[(1259, 16500)]);
+    // Nothing is known of the new file: what was known of the old one holds.
+    assert_eq!(story.name_of(16384).as_deref(), Some("renamed"));
+    assert!(!story.names().relation(file(16390)).expect("a name").is_gone);
+    // It shows a row, which is deleted there.
+    story.image_in(new, 0, &[(1, 700, 0, &dropped)]).delete_in(new, 702, 0, 1).commit(702);
+    let names = story.names();
+    assert!(names.relation(file(16390)).expect("a name").is_gone);
+    assert_eq!(names.relation(file(16384)).map(|found| &*found.name), Some("renamed"));
+}
+
+#[test]
 fn a_copied_database_has_the_relations_of_its_original() {
     let mut story = Story::of(&VERSIONS[6]);
     story.insert(700, 0, 1, &ORDERS).commit(700);
@@ -226,13 +245,27 @@ fn an_update_by_a_member_of_a_multixact_counts_with_that_member() {
     for (commits, name) in [(true, "renamed"), (false, "orders")] {
         let mut story = Story::new();
         story.insert(700, 0, 1, &ORDERS).commit(700);
-        story.multixact(50, &[(701, 0), (702, 4)]);
         story.update_by_multixact(702, 50, 1, 2, &Class { name: "renamed", ..ORDERS });
         if commits {
             story.commit(702);
         }
         assert_eq!(story.name_of(16384).as_deref(), Some(name));
     }
+}
+
+#[test]
+fn what_is_cut_off_is_gone() {
+    let mut story = Story::new();
+    story.insert(700, 0, 1, &ORDERS).insert(
+        700,
+        3,
+        1,
+        &Class { oid: 16390, file: 16390, ..ORDERS },
+    );
+    story.commit(700).truncate(3);
+    let names = story.names();
+    assert!(!names.relation(file(16384)).expect("orders").is_gone);
+    assert!(names.relation(file(16390)).is_none_or(|found| found.is_gone));
 }
 
 #[test]

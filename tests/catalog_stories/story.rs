@@ -299,8 +299,19 @@ impl Story {
 
     /// A row of pg_class is deleted.
     pub fn delete(&mut self, xid: u32, block: u32, offset: u16) -> &mut Story {
+        self.delete_in(class_file(), xid, block, offset)
+    }
+
+    /// The same in another file.
+    pub fn delete_in(
+        &mut self,
+        file: RelFileLocator,
+        xid: u32,
+        block: u32,
+        offset: u16,
+    ) -> &mut Story {
         let main = [&xid.to_le_bytes()[..], &offset.to_le_bytes(), &[0x10, 0]].concat();
-        self.record((rmgr::HEAP, 0x10), xid, &main, &[Block::with_data(class_file(), block, &[])])
+        self.record((rmgr::HEAP, 0x10), xid, &main, &[Block::with_data(file, block, &[])])
     }
 
     /// A row of pg_class is locked.
@@ -379,15 +390,12 @@ impl Story {
         self.record((rmgr::TRANSACTION, 0x20), xid, &[0; 8], &[])
     }
 
-    /// A multixact is made of xids and what they do.
-    pub fn multixact(&mut self, id: u32, members: &[(u32, u32)]) -> &mut Story {
-        let mut main =
-            [id.to_le_bytes(), [9, 0, 0, 0], (members.len() as u32).to_le_bytes()].concat();
-        for (xid, status) in members {
-            main.extend(xid.to_le_bytes());
-            main.extend(status.to_le_bytes());
-        }
-        self.record((rmgr::MULTIXACT, 0x20), 0, &main, &[])
+    /// The file of pg_class is cut off.
+    pub fn truncate(&mut self, blocks: u32) -> &mut Story {
+        let file = class_file();
+        let words = [blocks, file.tablespace, file.database, file.relfilenode, 7];
+        let main: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.record((rmgr::STORAGE, 0x20), 0, &main, &[])
     }
 
     /// A relation's file is made.

@@ -156,6 +156,11 @@ impl<'a> Cluster<'a> {
         self.psql(&["-c", statement])
     }
 
+    /// The same in another database.
+    pub fn sql_in(&self, database: &str, statement: &str) -> String {
+        self.psql(&["-d", database, "-c", statement])
+    }
+
     /// Runs a script of `tests/live`.
     pub fn script(&self, name: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live");
@@ -184,6 +189,18 @@ impl<'a> Cluster<'a> {
         self.pg_ctl("stop", &["-m", "fast"]);
         self.running = false;
         self.control()
+    }
+
+    /// Stops the server as a crash would, without writing anything.
+    pub fn crash(&mut self) {
+        self.pg_ctl("stop", &["-m", "immediate"]);
+        self.running = false;
+    }
+
+    /// Starts the server again, which recovers if it crashed.
+    pub fn start_again(&mut self) {
+        self.pg_ctl("start", &[]);
+        self.running = true;
     }
 
     /// Reads the head of `pg_control`; its first fields lie alike in all releases: system

@@ -102,7 +102,7 @@ impl Truth {
             let row = Row {
                 oid: number(1),
                 schema: fields[5].to_owned(),
-                name: fields[6].replace("\\t", "\t"),
+                name: unescaped(fields[6]),
                 kind: fields[7].to_owned(),
                 table: number(9),
             };
@@ -177,4 +177,9 @@ impl Truth {
             assert_eq!(names.database(*database), Some(&**name), "{what}");
         }
     }
+}
+
+/// A text as `COPY` escapes it.
+fn unescaped(text: &str) -> String {
+    text.replace("\\t", "\t").replace("\\n", "\n").replace("\\\\", "\\")
 }

@@ -157,18 +157,29 @@ impl<'c> Pages<'c> {
             return Ok(());
         }
         faults.is_zero_inside |= faults.zero > 0;
-        let place = u64::from(index) * page.len() as u64;
-        for _ in 1..TRIES {
-            if self.is_stopped() || self.sound(page, block).is_some() {
-                break;
-            }
-            std::thread::sleep(PAUSE);
-            file.seek(SeekFrom::Start(place))?;
-            read_up_to(file, page)?;
-        }
+        self.settle(file, page, block, u64::from(index) * page.len() as u64)?;
         if self.sound(page, block).is_none() {
             faults.torn += 1;
             faults.first_torn = if faults.torn == 1 { block } else { faults.first_torn };
+        }
+        Ok(())
+    }
+
+    /// Reads a page again that a server may be writing, until it is sound and the same twice.
+    fn settle(&self, file: &mut File, page: &mut [u8], block: u32, place: u64) -> io::Result<()> {
+        if self.is_stopped() {
+            return Ok(());
+        }
+        let mut again = vec![0; page.len()];
+        for _ in 0..TRIES {
+            file.seek(SeekFrom::Start(place))?;
+            let bytes = read_up_to(file, &mut again)?;
+            let is_same = bytes == page.len() && again == *page;
+            page.copy_from_slice(&again);
+            if is_same && self.sound(page, block).is_some() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
         }
         Ok(())
     }

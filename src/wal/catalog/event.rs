@@ -8,7 +8,7 @@ use crate::wal::block::{BlockRef, RelFileLocator};
 use crate::wal::data_page::DataPage;
 use crate::wal::data_page::heap_tuple::{HeapTuple, TupleBody};
 use crate::wal::lsn::Lsn;
-use crate::wal::payload::heap::{self, Delete, Inplace, Insert, Lock, NewTuple, Update};
+use crate::wal::payload::heap::{self, Delete, Inplace, Insert, Lock, NewTuple, Update, infobits};
 use crate::wal::payload::heap2::{self, MultiInsert};
 use crate::wal::payload::prune::Prune;
 use crate::wal::record::RecordHeader;
@@ -80,15 +80,26 @@ pub enum Change {
     Freeze(Box<[(u16, u32, u16)]>),
 }
 
-/// How a version ends.
+/// How a version ends, or is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowEnd {
     /// Its line pointer.
     pub offset: u16,
-    /// Its new xmax.
+    /// Its new xmax; never a multixact that updates.
     pub xmax: u32,
     /// [`heap::infobits`].
     pub infobits: u8,
+}
+
+impl RowEnd {
+    /// A version that a transaction ends. Its xmax may be a multixact of that transaction and those
+    /// that lock the row, which do not matter.
+    fn by(xid: u32, offset: u16, xmax: u32, infobits: u8) -> RowEnd {
+        match infobits & infobits::XMAX_IS_MULTI {
+            0 => RowEnd { offset, xmax, infobits },
+            multi => RowEnd { offset, xmax: xid, infobits: infobits & !multi },
+        }
+    }
 }
 
 /// A new version, as far as it differs from the old one.
@@ -188,10 +199,10 @@ impl Reader<'_, '_> {
             }
             heap::DELETE => {
                 let Delete { offset, xmax, infobits, .. } = Delete::parse(main_data)?;
-                Change::End(RowEnd { offset, xmax, infobits })
+                Change::End(RowEnd::by(self.record.header.xid, offset, xmax, infobits))
             }
             heap::UPDATE | heap::HOT_UPDATE if is_first => self.update(block)?,
-            heap::UPDATE => Change::End(end_of_old(&Update::parse(main_data)?)),
+            heap::UPDATE => Change::End(self.end_of_old(&Update::parse(main_data)?)),
             heap::LOCK => locked(main_data)?,
             heap::INPLACE => {
                 let Inplace { offset, .. } = Inplace::parse(main_data, self.record.version)?;
@@ -225,6 +236,11 @@ impl Reader<'_, '_> {
         }
     }
 
+    fn end_of_old(&self, update: &Update<'_>) -> RowEnd {
+        let Update { old_offset, old_xmax, old_infobits, .. } = *update;
+        RowEnd::by(self.record.header.xid, old_offset, old_xmax, old_infobits)
+    }
+
     fn row(&self, body: &TupleBody<'_>) -> Option<RowVersion> {
         RowVersion::inserted(self.record.header.xid, body, self.table, self.layout)
     }
@@ -247,17 +263,15 @@ impl Reader<'_, '_> {
             return Some(self.inserted(vec![(update.new_offset, middle)]));
         }
         let patch = Patch { prefix: new.prefix, suffix: new.suffix, middle };
-        Some(Change::Update { old: end_of_old(&update), offset: update.new_offset, patch })
+        Some(Change::Update { old: self.end_of_old(&update), offset: update.new_offset, patch })
     }
 }
 
-fn end_of_old(update: &Update<'_>) -> RowEnd {
-    RowEnd { offset: update.old_offset, xmax: update.old_xmax, infobits: update.old_infobits }
-}
-
+/// A lock beside an update, in one multixact, says nothing of the update.
 fn locked(main_data: &[u8]) -> Option<Change> {
     let Lock { offset, xmax, infobits } = Lock::parse(main_data)?;
-    Some(Change::End(RowEnd { offset, xmax, infobits }))
+    let only_locks = infobits & infobits::XMAX_LOCK_ONLY != 0;
+    only_locks.then_some(Change::End(RowEnd { offset, xmax, infobits }))
 }
 
 /// Rows are either taken away or frozen; where a record does both, no row meets both.
@@ -304,11 +318,22 @@ pub enum Event {
         /// The end of the record.
         end: Lsn,
     },
+    /// A catalog's file is cut off.
+    Truncated {
+        /// The file.
+        file: RelFileLocator,
+        /// Blocks that it keeps.
+        blocks: u32,
+        /// The end of the record.
+        end: Lsn,
+    },
     /// A database is made as a copy of another, or moved to another tablespace.
     Copied {
         /// Oid and tablespace of the original.
         from: (u32, u32),
         /// Oid and tablespace of the copy.
         to: (u32, u32),
+        /// The end of the record.
+        end: Lsn,
     },
 }

@@ -7,38 +7,42 @@
 use super::CatalogTable;
 use super::event::{BlockParts, Change, Event, RecordParts, change};
 use super::fate::{Fate, Fates};
+use super::files::CatalogFiles;
 use super::layout::CatalogLayout;
 use super::row::{Row, RowVersion, decode};
 use super::store::Store;
 use crate::wal::block::RelFileLocator;
 use crate::wal::payload::dbase::DatabaseChange;
-use crate::wal::payload::{heap, multixact, relmap, storage, xact};
+use crate::wal::payload::{heap, relmap, storage, xact};
 use crate::wal::rmgr;
 use std::collections::HashMap;
 
 /// What a stretch of WAL teaches.
 #[derive(Debug, Clone, Default)]
 pub struct Lessons {
-    /// Files of catalogs, beside the original ones.
-    files: HashMap<RelFileLocator, CatalogTable>,
+    files: CatalogFiles,
     /// The file that a running transaction made last.
     created: HashMap<u32, RelFileLocator>,
     events: Vec<Event>,
     fates: Fates,
-    updaters: Vec<(u32, Option<u32>)>,
     recent_xid: Option<u32>,
 }
 
 impl Lessons {
     /// Begins with the catalogs' files that a store knows.
     pub fn over(store: &Store) -> Lessons {
-        Lessons { files: store.catalog_files().collect(), ..Lessons::default() }
+        let mut lessons = Lessons::default();
+        for (file, table) in store.catalog_files() {
+            lessons.files.add(file, table);
+        }
+        lessons
     }
 
     /// Which catalog a file is. A record that has none, and is of none of the other kinds, teaches
     /// nothing: its images need not be restored.
+    #[inline]
     pub fn catalog_of(&self, file: RelFileLocator) -> Option<CatalogTable> {
-        self.files.get(&file).copied().or_else(|| CatalogTable::of_original_file(file))
+        self.files.get(file)
     }
 
     /// Takes note of a record.
@@ -51,7 +55,6 @@ impl Lessons {
             rmgr::TRANSACTION => self.transaction(record),
             rmgr::STORAGE => self.storage(record),
             rmgr::DATABASE => self.database(record),
-            rmgr::MULTIXACT => self.multixact(record),
             rmgr::RELMAP => self.map(record),
             _ => self.blocks(record),
         }
@@ -68,10 +71,22 @@ impl Lessons {
     }
 
     fn storage(&mut self, record: &RecordParts<'_>) {
-        let create = storage::Create::parse(record.main_data)
-            .filter(|_| record.header.info & 0xF0 == storage::CREATE);
-        if let Some(create) = create.filter(|create| create.fork == 0) {
-            self.created.insert(record.header.xid, create.relation);
+        let main_data = record.main_data;
+        match record.header.info & 0xF0 {
+            storage::CREATE => {
+                let create = storage::Create::parse(main_data);
+                if let Some(create) = create.filter(|create| create.fork == 0) {
+                    self.created.insert(record.header.xid, create.relation);
+                }
+            }
+            storage::TRUNCATE => {
+                let Some(cut) = storage::Truncate::parse(main_data) else { return };
+                if self.catalog_of(cut.relation).is_some() {
+                    let (file, blocks) = (cut.relation, cut.blocks);
+                    self.events.push(Event::Truncated { file, blocks, end: record.end });
+                }
+            }
+            _ => {}
         }
     }
 
@@ -80,28 +95,9 @@ impl Lessons {
         if let Some(DatabaseChange::Create { database, tablespace, copied_from: Some(from) }) =
             DatabaseChange::parse(info, record.main_data, record.version)
         {
-            self.copy_files(from, (database, tablespace));
-            self.events.push(Event::Copied { from, to: (database, tablespace) });
-        }
-    }
-
-    /// The catalogs of a copy have files of the same numbers.
-    fn copy_files(&mut self, from: (u32, u32), to: (u32, u32)) {
-        let files = self.files.iter().filter(|(file, _)| (file.database, file.tablespace) == from);
-        let copies: Vec<_> = files
-            .map(|(file, table)| {
-                (RelFileLocator { database: to.0, tablespace: to.1, ..*file }, *table)
-            })
-            .collect();
-        self.files.extend(copies);
-    }
-
-    fn multixact(&mut self, record: &RecordParts<'_>) {
-        if record.header.info & 0xF0 != multixact::CREATE_ID {
-            return;
-        }
-        if let Some(create) = multixact::Create::parse(record.main_data, record.version) {
-            self.updaters.push((create.multixact, create.updater()));
+            let to = (database, tablespace);
+            self.files.copy(from, to);
+            self.events.push(Event::Copied { from, to, end: record.end });
         }
     }
 
@@ -110,7 +106,7 @@ impl Lessons {
         let relmap::Update { database, tablespace, map } = update;
         for (oid, relfilenode) in map.mappings.iter() {
             if let Some(table) = CatalogTable::of_oid(oid) {
-                self.files.insert(RelFileLocator { tablespace, database, relfilenode }, table);
+                self.files.add(RelFileLocator { tablespace, database, relfilenode }, table);
             }
         }
         let files = map.mappings.iter().collect();
@@ -167,17 +163,16 @@ impl Lessons {
             relfilenode => Some(RelFileLocator { relfilenode, ..file }),
         };
         if let Some(new) = new {
-            self.files.insert(new, table);
+            self.files.add(new, table);
         }
     }
 
     /// Adds what the WAL after this stretch teaches.
     pub fn merge(&mut self, later: Lessons) {
-        self.files.extend(later.files);
+        self.files.merge(later.files);
         self.created.extend(later.created);
         self.events.extend(later.events);
         self.fates.merge(later.fates);
-        self.updaters.extend(later.updaters);
         self.recent_xid = self.recent_xid.or(later.recent_xid);
     }
 
@@ -187,9 +182,6 @@ impl Lessons {
             store.note_recent_xid(xid);
         }
         store.fates_mut().merge(self.fates);
-        for (multixact, updater) in self.updaters {
-            store.note_multixact(multixact, updater);
-        }
         for event in self.events {
             store.apply(event);
         }

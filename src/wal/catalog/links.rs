@@ -106,9 +106,12 @@ impl Links {
             oid = *self.tables.get(&(database, oid))?;
         }
         // TOAST tables are in a schema of their own, and so are their indexes.
-        if class.kind == kind::TOAST || class.namespace == TOAST_SCHEMA {
-            oid = *self.owners.get(&(database, oid))?;
-        }
+        let is_toast = class.kind == kind::TOAST || class.namespace == TOAST_SCHEMA;
+        oid = match self.owners.get(&(database, oid)) {
+            Some(owner) => *owner,
+            None if is_toast => return None,
+            None => oid,
+        };
         Some(self.rewritten.get(&(database, oid)).copied().unwrap_or(oid))
     }
 

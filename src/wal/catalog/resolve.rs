@@ -9,7 +9,7 @@ use super::links::Links;
 use super::names::{Names, Relation};
 use super::row::{Class, Name, Row, Source, decode};
 use super::store::{Fortune, Kept, Store, Subject};
-use super::{CatalogTable, GLOBAL_TABLESPACE};
+use super::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const FIXED_SCHEMAS: [(u32, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (2200, "public")];
 /// Tablespaces whose oids are fixed.
 const FIXED_TABLESPACES: [(u32, &str); 2] =
-    [(super::DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")];
+    [(DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")];
 
 /// How much a version counts, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,10 +31,11 @@ enum Standing {
     Open,
     /// Deleted or updated, or no more in its place.
     Dead,
+    /// It counted, in a file that the catalog has left since. Whether it ended later, only the new
+    /// file tells.
+    Left,
     /// It may count.
     Unsure,
-    /// It counted, in a file that the catalog has left since.
-    Left,
     /// It counts.
     Live,
 }
@@ -53,16 +54,28 @@ pub(super) struct Seen<'s> {
     source: Source,
     /// Whether its name may be used if nothing better is known.
     is_last_known: bool,
+    /// Whether what it is about is there.
+    counts: bool,
 }
 
 impl Seen<'_> {
     /// Whether what it is about is there.
     pub fn counts(&self) -> bool {
-        self.standing >= Standing::Unsure
+        self.counts
     }
 
     fn is_better_than(&self, other: &Seen<'_>) -> bool {
-        (self.standing, self.age) > (other.standing, other.age)
+        self.weight() > other.weight()
+    }
+
+    /// What has ended is better than what counted before that, in a file that was left.
+    fn weight(&self) -> (Standing, i64, Standing, i64) {
+        let (first, second) = self.age;
+        let standing = match self.standing {
+            Standing::Left => Standing::Dead,
+            standing => standing,
+        };
+        (standing, first, self.standing, second)
     }
 }
 
@@ -114,7 +127,9 @@ fn says_the_same(a: &Row<'_>, b: &Row<'_>) -> bool {
 impl Store {
     /// The names that the versions make. The newest is taken, and of what is gone the last one.
     pub fn names(&self) -> Names {
-        let mut resolver = Resolver { store: self, classes: HashMap::new() };
+        let mut resolver =
+            Resolver { store: self, tablespaces: HashMap::new(), classes: HashMap::new() };
+        resolver.tablespaces = resolver.default_tablespaces();
         for seen in resolver.versions(CatalogTable::Class) {
             if let Row::Class(class) = seen.row {
                 offer(&mut resolver.classes, (home(&class, seen.database), class.oid), seen);
@@ -140,11 +155,26 @@ fn text(name: Name<'_>) -> Box<str> {
 
 pub(super) struct Resolver<'s> {
     pub store: &'s Store,
+    /// Where the catalogs of each database lie.
+    tablespaces: HashMap<u32, u32>,
     /// The best row of each relation.
     pub classes: HashMap<(u32, u32), Best<'s>>,
 }
 
 impl<'s> Resolver<'s> {
+    /// Where the catalogs of databases lie: as `pg_database` says, if that is known, else where their
+    /// map is.
+    fn default_tablespaces(&self) -> HashMap<u32, u32> {
+        let maps = self.store.maps.keys();
+        let mut tablespaces: HashMap<u32, u32> = maps.copied().collect();
+        for best in self.named(CatalogTable::Database).values() {
+            if let Some(Seen { row: Row::Database(oid, _, tablespace), .. }) = best.reliable() {
+                tablespaces.insert(*oid, *tablespace);
+            }
+        }
+        tablespaces
+    }
+
     /// All versions of the rows of a catalog.
     pub fn versions(&self, table: CatalogTable) -> Vec<Seen<'s>> {
         let mut versions = Vec::new();
@@ -186,6 +216,10 @@ impl<'s> Resolver<'s> {
             age,
             source: kept.source,
             is_last_known,
+            counts: match standing {
+                Standing::Left => !self.is_whole(place.table, place.file.database),
+                standing => standing >= Standing::Unsure,
+            },
         })
     }
 
@@ -217,9 +251,10 @@ impl<'s> Resolver<'s> {
     /// The file that a catalog of a database has now.
     fn current_file(&self, table: CatalogTable, database: u32) -> Option<RelFileLocator> {
         let database = if table.is_shared() { 0 } else { database };
-        let tablespace = self.store.tablespace_of(database);
+        let original = if database == 0 { GLOBAL_TABLESPACE } else { DEFAULT_TABLESPACE };
+        let tablespace = self.tablespaces.get(&database).copied().unwrap_or(original);
         let relfilenode = if table.is_mapped() {
-            self.store.mapped(database, table.oid())
+            self.store.mapped(database, tablespace, table.oid())
         } else {
             let best = self.classes.get(&(database, table.oid()));
             match best.and_then(Best::reliable).map(|seen| seen.row) {
@@ -341,11 +376,13 @@ impl<'s> Resolver<'s> {
     /// Files that maps name.
     fn map_claims(&self) -> Vec<(RelFileLocator, Claim, u32)> {
         let mut claims = Vec::new();
-        for (&database, map) in &self.store.maps {
-            let now = map.files.iter().map(|pair| (Standing::Live, pair));
+        for (&(database, tablespace), map) in &self.store.maps {
+            let is_current = self.tablespaces.get(&database) == Some(&tablespace);
+            let standing = if is_current { Standing::Live } else { Standing::Dead };
+            let now = map.files.iter().map(|pair| (standing, pair));
             let before = map.earlier.iter().map(|pair| (Standing::Dead, pair));
             for (standing, &(oid, relfilenode)) in now.chain(before) {
-                let file = RelFileLocator { tablespace: map.tablespace, database, relfilenode };
+                let file = RelFileLocator { tablespace, database, relfilenode };
                 let owner_counts = self.counts(database, oid);
                 let claim = Claim { writes_wal: true, owner_counts, standing, age: (0, 0) };
                 claims.push((file, claim, oid));

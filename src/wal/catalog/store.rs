@@ -5,10 +5,10 @@
 //! before that is in the page already. So records can be applied over a data directory whether it
 //! is older or newer than they are, and the result is what recovery would make of it.
 
+use super::CatalogTable;
 use super::event::{Change, Event, RowEnd};
 use super::fate::{Fate, Fates};
 use super::row::{Mark, Row, RowVersion, Source, decode};
-use super::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
 use crate::wal::data_page::heap_tuple::infomask;
 use crate::wal::lsn::Lsn;
@@ -38,6 +38,8 @@ pub(super) struct Heap {
     pub table: CatalogTable,
     /// Whether every page of it is known: what is not there does not exist.
     pub is_whole: bool,
+    /// Whether it is a file of the data directory.
+    is_of_directory: bool,
     pages: HashMap<u32, Page>,
     /// What WAL that is older than the pages says of them: files that relations had.
     past: HashMap<u32, Page>,
@@ -45,7 +47,13 @@ pub(super) struct Heap {
 
 impl Heap {
     fn new(table: CatalogTable) -> Heap {
-        Heap { table, is_whole: false, pages: HashMap::new(), past: HashMap::new() }
+        Heap {
+            table,
+            is_whole: false,
+            is_of_directory: false,
+            pages: HashMap::new(),
+            past: HashMap::new(),
+        }
     }
 
     pub fn versions(&self) -> impl Iterator<Item = &Kept> {
@@ -57,14 +65,21 @@ impl Heap {
     }
 }
 
-/// The files of a database's catalogs, or of the shared ones.
-#[derive(Debug, Clone)]
+/// The files of a database's catalogs in one tablespace, or of the shared ones.
+#[derive(Debug, Clone, Default)]
 pub(super) struct FileMap {
-    pub tablespace: u32,
     /// Oids and files.
     pub files: Box<[(u32, u32)]>,
     /// Those that were.
     pub earlier: Vec<(u32, u32)>,
+}
+
+impl FileMap {
+    fn remember(&mut self, files: &[(u32, u32)]) {
+        self.earlier.extend(files.iter().filter(|pair| !self.files.contains(pair)));
+        self.earlier.sort_unstable();
+        self.earlier.dedup();
+    }
 }
 
 /// What a version was about, once it is gone: the catalog's database, the catalog, the oid, and the
@@ -82,7 +97,8 @@ pub(super) struct Subject {
 pub struct Store {
     pub(super) version: &'static Version,
     pub(super) heaps: BTreeMap<RelFileLocator, Heap>,
-    pub(super) maps: BTreeMap<u32, FileMap>,
+    /// By database, 0 for the shared catalogs, and tablespace.
+    pub(super) maps: BTreeMap<(u32, u32), FileMap>,
     pub(super) fates: Fates,
     /// The updating member of multixacts, 0 if they only lock.
     pub(super) updaters: HashMap<u32, u32>,
@@ -144,9 +160,10 @@ impl Store {
         self.heaps.iter().map(|(file, heap)| (*file, heap.table))
     }
 
-    /// Puts in a file of a catalog; `is_whole` if all of its pages are or will be put in.
+    /// Puts in a file of a data directory; `is_whole` if all of its pages are or will be put in.
     pub fn put_file(&mut self, file: RelFileLocator, table: CatalogTable, is_whole: bool) {
-        self.heaps.entry(file).or_insert_with(|| Heap::new(table)).is_whole = is_whole;
+        let heap = self.heaps.entry(file).or_insert_with(|| Heap::new(table));
+        (heap.is_whole, heap.is_of_directory) = (is_whole, true);
     }
 
     /// Puts in the rows of a page of a data directory's file.
@@ -179,19 +196,14 @@ impl Store {
 
     /// Puts in the map of a database's catalogs, 0 for the shared ones, to their files.
     pub fn put_map(&mut self, database: u32, tablespace: u32, files: Box<[(u32, u32)]>) {
-        let new = FileMap { tablespace, files, earlier: Vec::new() };
-        let Some(old) = self.maps.insert(database, new) else { return };
-        if let Some(map) = self.maps.get_mut(&database) {
-            map.earlier = old.earlier;
-            map.earlier.extend(old.files.iter().filter(|pair| !map.files.contains(pair)));
-            map.earlier.sort_unstable();
-            map.earlier.dedup();
-        }
+        let map = self.maps.entry((database, tablespace)).or_default();
+        let old = std::mem::replace(&mut map.files, files);
+        map.remember(&old);
     }
 
-    /// The file of a mapped catalog of a database, 0 for a shared one.
-    pub fn mapped(&self, database: u32, oid: u32) -> u32 {
-        let map = self.maps.get(&database);
+    /// The file of a mapped catalog of a database, 0 for a shared one, in a tablespace.
+    pub fn mapped(&self, database: u32, tablespace: u32, oid: u32) -> u32 {
+        let map = self.maps.get(&(database, tablespace));
         let mapped = map.and_then(|map| map.files.iter().find(|(mapped, _)| *mapped == oid));
         mapped.map_or(oid, |(_, file)| *file)
     }
@@ -211,12 +223,6 @@ impl Store {
         files.sort_unstable();
         files.dedup();
         if files.is_empty() { vec![oid] } else { files }
-    }
-
-    /// The tablespace in which the catalogs of a database lie.
-    pub(super) fn tablespace_of(&self, database: u32) -> u32 {
-        let original = if database == 0 { GLOBAL_TABLESPACE } else { DEFAULT_TABLESPACE };
-        self.maps.get(&database).map_or(original, |map| map.tablespace)
     }
 
     /// What is known of both transactions of a version.
@@ -242,33 +248,23 @@ impl Store {
             Event::Rows { file, table, block, end, change } => {
                 self.apply_change(file, table, block, end, change);
             }
-            Event::Map { database, tablespace, files, end } => match end > self.base {
-                true => self.put_map(database, tablespace, files),
-                false => self.put_earlier_map(database, tablespace, &files),
-            },
-            Event::Copied { from, to } => self.copy_database(from, to),
-        }
-    }
-
-    /// A map that the data directory has left behind.
-    fn put_earlier_map(&mut self, database: u32, tablespace: u32, files: &[(u32, u32)]) {
-        match self.maps.get_mut(&database) {
-            Some(map) => {
-                let other = files.iter().filter(|pair| !map.files.contains(pair));
-                map.earlier.extend(other);
-                map.earlier.sort_unstable();
-                map.earlier.dedup();
+            Event::Map { database, tablespace, files, end } => {
+                let is_old = end <= self.base;
+                match self.maps.get_mut(&(database, tablespace)).filter(|_| is_old) {
+                    Some(map) => map.remember(&files),
+                    None => self.put_map(database, tablespace, files),
+                }
             }
-            None => self.put_map(database, tablespace, files.into()),
+            Event::Truncated { file, blocks, end } => self.truncate(file, blocks, end),
+            Event::Copied { from, to, end } => self.copy_database(from, to, end),
         }
     }
 
-    /// A copy has the rows of the original, in files of the same numbers.
-    fn copy_database(&mut self, from: (u32, u32), to: (u32, u32)) {
-        let is_of = |file: &RelFileLocator, (database, tablespace): (u32, u32)| {
-            file.database == database && file.tablespace == tablespace
-        };
-        if self.heaps.keys().any(|file| is_of(file, to)) {
+    /// A copy has the rows of the original, in files of the same numbers. One that the data
+    /// directory should have, and has not, is gone since.
+    fn copy_database(&mut self, from: (u32, u32), to: (u32, u32), end: Lsn) {
+        let is_of = |file: &RelFileLocator, home| (file.database, file.tablespace) == home;
+        if end <= self.base || self.heaps.keys().any(|file| is_of(file, to)) {
             return;
         }
         let heaps = self.heaps.iter().filter(|(file, _)| is_of(file, from));
@@ -279,9 +275,20 @@ impl Store {
             })
             .collect();
         self.heaps.extend(copies);
-        if let Some(map) = self.maps.get(&from.0) {
+        if let Some(map) = self.maps.get(&from) {
             let files = map.files.clone();
             self.put_map(to.0, to.1, files);
+        }
+    }
+
+    /// Rows after the new end are gone; what the data directory has, was cut off already.
+    fn truncate(&mut self, file: RelFileLocator, blocks: u32, end: Lsn) {
+        let Some(heap) = self.heaps.get_mut(&file) else { return };
+        let table = heap.table;
+        let cut = heap.pages.extract_if(|block, page| *block >= blocks && page.lsn < end);
+        let gone: Vec<Kept> = cut.flat_map(|(_, page)| page.rows).collect();
+        for kept in gone {
+            self.bury(file, table, kept);
         }
     }
 
@@ -293,9 +300,12 @@ impl Store {
         end: Lsn,
         change: Change,
     ) {
+        let base = self.base;
         let heap = self.heaps.entry(file).or_insert_with(|| Heap::new(table));
+        // Up to there all is in the files: a page that is not there was cut off since.
+        let is_in_files = heap.is_of_directory && end <= base;
         let mut page = heap.pages.entry(block).or_default();
-        if page.lsn >= end {
+        if page.lsn >= end || is_in_files {
             page = heap.past.entry(block).or_default();
         } else {
             page.lsn = end;
@@ -393,6 +403,10 @@ impl Page {
             if let Some(place) = before.iter().position(is_same) {
                 let old = before.swap_remove(place);
                 (kept.source, kept.ended_in_wal) = (old.source, old.ended_in_wal);
+                // Who of a multixact it was, only the record said.
+                if let (Mark::AskMulti(_), true) = (kept.row.deleter(), old.ended_in_wal) {
+                    (kept.row.xmax, kept.row.infomask) = (old.row.xmax, old.row.infomask);
+                }
             }
             self.rows.push(kept);
         }
