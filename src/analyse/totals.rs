@@ -5,9 +5,10 @@ use crate::wal::block::{Image, walk};
 use crate::wal::image::HAS_HOLE;
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Records.
     pub count: u64,
@@ -123,7 +124,7 @@ const SLOTS: usize = 16;
 const FIRST_CUSTOM: usize = 128;
 
 /// Totals by record type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordTable {
     /// Rows of the built-in resource managers; empty while the table is shrunk.
     built_in: Vec<Totals>,

@@ -2,6 +2,7 @@
 //!
 //! The bytes of counted records are not here: the statistics have them.
 
+use serde::{Deserialize, Serialize};
 /// What a byte is, if it is not part of a counted record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
@@ -34,7 +35,7 @@ pub enum Heading {
 const HEADINGS: usize = Heading::Damaged as usize + 1;
 
 /// Bytes by heading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Books([u64; HEADINGS]);
 
 impl Books {

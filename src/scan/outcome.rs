@@ -6,7 +6,7 @@ use super::ending::{self, Ending, EndingKind};
 use super::record::Observe;
 use super::run::Run;
 use crate::input::plan::Plan;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{LONG_HEADER_BYTES, PageFault};
 
@@ -140,7 +140,7 @@ fn missing(plan: &Plan, from: Lsn, to: Lsn) -> Problem {
         _ => format!("none of {count} segments, up to {}", plan.segment_name(Lsn(to.0 - 1))),
     };
     Problem {
-        kind: "missing_segment",
+        kind: ProblemKind::MissingSegment,
         segment: first.clone(),
         lsn: Some(from),
         expected: format!("segment {first}"),

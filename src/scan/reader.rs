@@ -154,11 +154,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
         self.fail(page.lsn, page.lsn, cause, None);
-        self.book_rest(page.lsn, page.bytes);
+        let zeros = leading_zeros(page.bytes);
+        self.book_rest(page.lsn, page.bytes, zeros);
         if let Some(gap) = &mut self.run.gap
             && !gap.record_follows
         {
-            gap.record_follows = self.scope.holds_record(page);
+            gap.record_follows = self.scope.holds_record(page, zeros);
         }
         page
     }
@@ -340,15 +341,16 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     /// Goes on after something at `offset` that is no record: gives the offset of the next one, or
     /// books the rest of the page. So many bytes of it are those of a record that fails.
     fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
-        let next = self.scope.next_record(page, offset + 1);
         let lsn = Lsn(page.lsn.0 + offset as u64);
-        if let Some(next) = next {
+        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
+        let zeros = leading_zeros(rest);
+        let from = if failed > 0 { 0 } else { zeros };
+        if let Some(next) = self.scope.next_record(page, offset + 1, offset + from) {
             self.book(Heading::Incomplete, lsn, next - offset);
             return Some(next);
         }
         self.book(Heading::Incomplete, lsn, failed);
-        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
-        self.book_rest(Lsn(lsn.0 + failed as u64), rest);
+        self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
         None
     }
 
@@ -423,9 +425,8 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         self.run.target().add(heading, clipped);
     }
 
-    /// Books bytes in which no record was found: zeros, and what follows them.
-    fn book_rest(&mut self, lsn: Lsn, bytes: &[u8]) {
-        let zeros = bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len());
+    /// Books bytes in which no record was found: so many zeros, and what follows them.
+    fn book_rest(&mut self, lsn: Lsn, bytes: &[u8], zeros: usize) {
         self.book(Heading::Zero, lsn, zeros);
         self.book(Heading::Stale, Lsn(lsn.0 + zeros as u64), bytes.len() - zeros);
         let segment = u64::from(self.scope.geometry.segment_bytes);
@@ -437,4 +438,8 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             gap.stale_follows = true;
         }
     }
+}
+
+fn leading_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len())
 }

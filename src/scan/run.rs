@@ -14,9 +14,10 @@ use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
 use crate::wal::record::{HeaderFault, RecordHeader};
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// The first valid record of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
     /// Where it starts.
     pub lsn: Lsn,
@@ -25,7 +26,7 @@ pub struct First {
 }
 
 /// The last valid record of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
     /// Where it starts.
     pub lsn: Lsn,
@@ -36,7 +37,7 @@ pub struct Last {
 }
 
 /// The result of reading a run of consecutive segments.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Run<O> {
     /// First byte.
     pub start: Lsn,

@@ -4,6 +4,7 @@
 use super::lsn::Lsn;
 use super::payload::xact;
 use super::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
 pub const RECORD_HEADER_BYTES: usize = 24;
@@ -11,7 +12,7 @@ pub const RECORD_HEADER_BYTES: usize = 24;
 pub const CRC_OFFSET: usize = 20;
 
 /// A record header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordHeader {
     /// `xl_tot_len`: the record with its header, without page headers and alignment; bytes.
     pub total_bytes: u32,
@@ -28,7 +29,7 @@ pub struct RecordHeader {
 }
 
 /// Why a record header cannot be one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HeaderFault {
     /// Shorter than a header; 0 is what never-written space holds.
     Length {

@@ -33,7 +33,7 @@ fn sound(disk: &Disk, ask: &Ask) -> Report {
     let twin = naive::read(disk, ask.start, ask.end, ask.limit).expect("records");
     assert_eq!(report.books, twin.books);
     assert_eq!(
-        (report.ending.kind, report.ending.lsn.as_str()),
+        (report.ending.kind.name(), report.ending.lsn.as_str()),
         (twin.kind, twin.end.to_string().as_str())
     );
     report
@@ -51,7 +51,7 @@ fn whole(wal: Wal) -> Report {
 
 #[track_caller]
 fn ends(report: &Report, kind: &str, lsn: u64) {
-    assert_eq!((report.ending.kind, &report.ending.lsn), (kind, &Lsn(lsn).to_string()));
+    assert_eq!((report.ending.kind.name(), &report.ending.lsn), (kind, &Lsn(lsn).to_string()));
 }
 
 /// WAL with one record at its head.

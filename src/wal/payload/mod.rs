@@ -3,6 +3,8 @@
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 
+use serde::{Deserialize, Serialize};
+
 pub mod btree;
 pub mod checkpoint;
 pub mod dbase;
@@ -24,7 +26,7 @@ pub mod xlog;
 pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 
 /// A moment in microseconds since 1970-01-01 UTC.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Time(pub i64);
 
 impl Time {
