@@ -1,8 +1,15 @@
 //! Floor 4, what is counted: one file a dimension, each of which knows nothing of the others.
 
+pub mod amounts;
 pub mod backup;
+pub mod block_set;
 pub mod clock;
+pub mod fork_table;
+pub mod leaf;
+pub mod operation;
+pub mod rare;
 pub mod ratios;
+pub mod relation;
 pub mod select;
 pub mod totals;
 pub mod why;

@@ -4,6 +4,7 @@
 //! A borrowed view over the bytes of one page of any size; it neither reads files nor knows which
 //! relation the page belongs to. The layout is the same in all releases from 9.5 on.
 
+pub mod btree_page;
 pub mod checksum;
 pub mod heap_tuple;
 pub mod index_tuple;

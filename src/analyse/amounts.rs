@@ -1,0 +1,30 @@
+//! What a share of records adds up to: the sums that every row of every table has.
+
+/// Sums over records, or over the parts of records that are charged to somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amounts {
+    /// Records.
+    pub count: u64,
+    /// Bytes without images.
+    pub record_bytes: u64,
+    /// Bytes of images.
+    pub fpi_bytes: u64,
+    /// Images.
+    pub fpi_count: u64,
+}
+
+impl Amounts {
+    /// Bytes with images.
+    pub fn total_bytes(&self) -> u64 {
+        self.record_bytes + self.fpi_bytes
+    }
+
+    /// Adds `other`.
+    #[inline(always)]
+    pub fn add(&mut self, other: &Amounts) {
+        self.count += other.count;
+        self.record_bytes += other.record_bytes;
+        self.fpi_bytes += other.fpi_bytes;
+        self.fpi_count += other.fpi_count;
+    }
+}
