@@ -1,6 +1,7 @@
 //! Floor 2, where WAL comes from: paths → a plan of segments, and their bytes. Decodes no
 //! records.
 
+pub mod catalog;
 pub mod codec;
 pub mod control;
 pub mod discover;

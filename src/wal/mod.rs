@@ -2,6 +2,7 @@
 //! record.
 
 pub mod block;
+pub mod catalog;
 pub mod crc;
 pub mod cursor;
 pub mod data_page;

@@ -4,6 +4,7 @@
 
 pub mod builder;
 pub mod disk;
+pub mod lessons;
 pub mod naive;
 pub mod record;
 pub mod whole;
