@@ -1,16 +1,13 @@
-//! Sets of block numbers: nothing on the heap for a few, compressed for many.
+//! Sets of numbers, of blocks above all: nothing on the heap for a few, compressed for many.
 
 use roaring::RoaringBitmap;
 
-/// So many numbers are kept as they are.
-const FEW: usize = 4;
-
-/// A set of block numbers.
+/// A set of numbers; up to `FEW` of them are kept as they are.
 #[derive(Debug, Clone)]
-pub struct BlockSet(Numbers);
+pub struct BlockSet<const FEW: usize = 4>(Numbers<FEW>);
 
 #[derive(Debug, Clone)]
-enum Numbers {
+enum Numbers<const FEW: usize> {
     /// The first `len` of `numbers`; the one added last comes first.
     Few { len: u8, numbers: [u32; FEW] },
     /// More of them.
@@ -24,19 +21,19 @@ struct Many {
     all: RoaringBitmap,
 }
 
-impl Default for BlockSet {
-    fn default() -> BlockSet {
+impl<const FEW: usize> Default for BlockSet<FEW> {
+    fn default() -> Self {
         BlockSet(Numbers::Few { len: 0, numbers: [0; FEW] })
     }
 }
 
-impl BlockSet {
+impl<const FEW: usize> BlockSet<FEW> {
     /// Adds a number. The same one again costs next to nothing.
     #[inline(always)]
     pub fn insert(&mut self, block: u32) {
         match &mut self.0 {
             Numbers::Many(many) if many.last == block => {}
-            Numbers::Few { len, numbers } if *len > 0 && numbers[0] == block => {}
+            Numbers::Few { len, numbers } if *len > 0 && numbers.first() == Some(&block) => {}
             _ => self.insert_another(block),
         }
     }
@@ -77,8 +74,17 @@ impl BlockSet {
         self.len() == 0
     }
 
+    /// All of them, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let (few, many) = match &self.0 {
+            Numbers::Few { len, numbers } => (numbers.get(..usize::from(*len)), None),
+            Numbers::Many(many) => (None, Some(&many.all)),
+        };
+        few.into_iter().flatten().copied().chain(many.into_iter().flatten())
+    }
+
     /// Adds all of `other`.
-    pub fn merge(&mut self, other: BlockSet) {
+    pub fn merge(&mut self, other: Self) {
         match (&mut self.0, other.0) {
             (Numbers::Many(many), Numbers::Many(theirs)) => many.all |= theirs.all,
             (_, Numbers::Few { len, numbers }) => {
@@ -98,7 +104,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn set(blocks: &[u32]) -> BlockSet {
-        let mut set = BlockSet::default();
+        let mut set = BlockSet::<4>::default();
         blocks.iter().for_each(|block| set.insert(*block));
         set
     }
