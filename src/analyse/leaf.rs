@@ -103,6 +103,7 @@ impl Leaves {
 
     /// Nothing earlier can come any more.
     pub fn settle(&mut self) {
+        self.blocks.settle();
         if let Some(first) = self.end.first {
             let before = std::mem::take(&mut self.end.before);
             self.end.inserts += before.get(&first).copied().unwrap_or_default();

@@ -196,11 +196,11 @@ impl Relations {
 
     /// Adds the records that were alike to their relation.
     fn end_row(&mut self) {
-        let Alike { rmgr, info, mark, count, total_bytes, block_data_bytes } =
-            std::mem::take(&mut self.row_of_records);
+        let Alike { rmgr, info, mark, count, total_bytes, block_data_bytes } = self.row_of_records;
         if count == 0 {
             return;
         }
+        self.row_of_records.count = 0;
         let row = self.table.value(ForkKey { relation: mark.relation(), fork: mark.fork() });
         row.amounts.count += count;
         row.amounts.record_bytes += total_bytes;
@@ -370,10 +370,12 @@ impl Observe for Relations {
     fn settle(&mut self) {
         self.end_row();
         self.leaves.values_mut().for_each(Leaves::settle);
+        self.table.values_mut().for_each(|row| row.blocks.settle());
     }
 
     fn shrink(&mut self) {
         self.end_row();
+        self.table.values_mut().for_each(|row| row.blocks.settle());
         self.table.shrink();
         self.operations.shrink();
         self.leaves.shrink();

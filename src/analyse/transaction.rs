@@ -9,12 +9,13 @@ use super::block_set::BlockSet;
 use super::finished::{Finished, FinishedRows, Outcome};
 use super::fork_table::{ForkKey, ForkTable};
 use crate::scan::record::{Observe, Record};
-use crate::wal::block::{BlockMark, RelFileLocator};
+use crate::wal::block::{BlockMark, RelFileLocator, walk};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::payload::prepare::Prepare;
 use crate::wal::payload::standby::{self, RunningXacts};
 use crate::wal::payload::xact::{self, Assignment, End};
+use crate::wal::record::RecordHeader;
 use crate::wal::rmgr;
 use hashbrown::{HashMap, HashSet};
 
@@ -26,7 +27,10 @@ const DEPTH_MAX: usize = 64;
 /// All transactions.
 #[derive(Debug, Clone)]
 pub struct Transactions {
-    by_xid: HashMap<u32, Part>,
+    /// Those to which more may come.
+    parts: Vec<Part>,
+    /// Places in `parts`.
+    by_xid: HashMap<u32, u32>,
     /// What each subtransaction is said to belong to.
     parents: HashMap<u32, u32>,
     /// Transactions that subtransactions are said to belong to.
@@ -47,6 +51,7 @@ pub struct Transactions {
 /// Records of one xid.
 #[derive(Debug, Clone)]
 struct Part {
+    xid: u32,
     amounts: Amounts,
     start: Lsn,
     end: Lsn,
@@ -58,19 +63,20 @@ struct Part {
     files: BlockSet<8>,
 }
 
-/// Records one after the other of the same transaction; they are added to it when one of another
-/// comes.
-#[derive(Debug, Clone)]
+/// The last record's transaction.
+#[derive(Debug, Clone, Copy, Default)]
 struct Current {
     xid: u32,
-    /// The relation that the last of them referred to.
+    /// Place in the parts.
+    part: u32,
+    /// The relation that its last record referred to.
     relation: RelFileLocator,
-    part: Part,
 }
 
 impl Part {
-    fn new(start: Lsn) -> Part {
+    fn new(xid: u32, start: Lsn) -> Part {
         Part {
+            xid,
             amounts: Amounts::default(),
             start,
             end: start,
@@ -97,9 +103,9 @@ impl Part {
         self.end = self.end.max(other.end);
     }
 
-    fn finished(self, xid: u32, top_level: bool) -> Finished {
+    fn finished(&self, top_level: bool) -> Finished {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        let Part { amounts, start, end, outcome, commit_time, subtransactions, .. } = self;
+        let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
         let top_level = top_level || outcome == Outcome::Committed;
         Finished {
             xid,
@@ -118,9 +124,8 @@ impl Part {
 impl Transactions {
     /// None yet; the rows that `finished` says will be kept.
     pub fn new(finished: FinishedRows) -> Transactions {
-        let current =
-            Current { xid: 0, relation: RelFileLocator::default(), part: Part::new(Lsn(0)) };
         Transactions {
+            parts: Vec::new(),
             by_xid: HashMap::new(),
             parents: HashMap::new(),
             has_children: HashSet::new(),
@@ -129,7 +134,7 @@ impl Transactions {
             files: ForkTable::default(),
             finished,
             without_transaction: Amounts::default(),
-            current,
+            current: Current::default(),
             is_first: false,
         }
     }
@@ -137,17 +142,18 @@ impl Transactions {
     /// All that was found, and the records without a transaction. `parent`: what else is known of
     /// which transaction a subtransaction belongs to.
     pub fn finish(mut self, parent: impl Fn(u32) -> Option<u32>) -> (FinishedRows, Amounts) {
-        self.end_current();
-        let unknown = self.by_xid.iter().filter(|(xid, part)| {
-            part.outcome != Outcome::Committed && !self.parents.contains_key(*xid)
-        });
-        let found: Vec<_> = unknown.filter_map(|(xid, _)| Some((*xid, parent(*xid)?))).collect();
-        for (xid, parent) in found {
-            self.belongs(xid, parent);
+        for place in 0..self.parts.len() {
+            let Some(Part { xid, outcome, .. }) = self.parts.get(place) else { continue };
+            if *outcome != Outcome::Committed
+                && !self.parents.contains_key(xid)
+                && let Some(parent) = parent(*xid)
+            {
+                self.belongs(*xid, parent);
+            }
         }
         self.fold_into(|_| true);
-        for (xid, part) in self.by_xid {
-            self.finished.add(part.finished(xid, self.top_level.contains(&xid)));
+        for part in &self.parts {
+            self.finished.add(part.finished(self.top_level.contains(&part.xid)));
         }
         (self.finished, self.without_transaction)
     }
@@ -175,17 +181,20 @@ impl Transactions {
             return;
         }
         if xid != self.current.xid {
-            self.begin_current(xid, record);
+            self.begin(xid, record);
         }
-        let part = &mut self.current.part;
+        let Some(part) = self.parts.get_mut(self.current.part as usize) else { return };
         part.amounts.add(&amounts);
         part.end = record.end;
-        for block in record.blocks() {
+        let RecordHeader { total_bytes, .. } = record.header;
+        let walked = walk(record.body.head, total_bytes, record.version, |block| {
             if block.relation != self.current.relation || part.files.is_empty() {
                 self.current.relation = block.relation;
                 part.files.insert(self.files.number(ForkKey { relation: block.relation, fork: 0 }));
             }
-        }
+        });
+        // Whoever has a record has walked over it before: it cannot fail.
+        debug_assert!(walked.is_ok());
         if let Some(end) = end {
             (part.outcome, part.commit_time) = (end.outcome, end.commit_time);
             self.ended(record, xid);
@@ -195,13 +204,12 @@ impl Transactions {
     }
 
     /// Records of `xid` follow; `record` is the first of them.
-    fn begin_current(&mut self, xid: u32, record: &Record<'_>) {
-        self.end_current();
-        self.current.xid = xid;
-        self.current.part.start = record.lsn;
+    fn begin(&mut self, xid: u32, record: &Record<'_>) {
+        let known = self.parts.len();
+        self.current = Current { xid, part: self.place(xid, record.lsn), ..Current::default() };
         // The first record of a subtransaction may say which transaction it belongs to.
-        if record.version.toplevel_xid
-            && !self.by_xid.contains_key(&xid)
+        if self.parts.len() > known
+            && record.version.toplevel_xid
             && let Some(top) = record.toplevel_xid()
         {
             self.top_level.insert(top);
@@ -209,21 +217,19 @@ impl Transactions {
         }
     }
 
-    fn end_current(&mut self) {
-        let part = std::mem::replace(&mut self.current.part, Part::new(Lsn(0)));
-        let xid = std::mem::take(&mut self.current.xid);
-        if part.amounts.count > 0 {
-            self.add(xid, part);
+    /// Where the part of `xid` lies, which begins at `start` if there is none yet.
+    fn place(&mut self, xid: u32, start: Lsn) -> u32 {
+        // 2³² parts would have run out of memory long before.
+        let next = self.parts.len() as u32;
+        let place = *self.by_xid.entry(xid).or_insert(next);
+        if place == next {
+            self.parts.push(Part::new(xid, start));
         }
+        place
     }
 
-    fn add(&mut self, xid: u32, part: Part) {
-        match self.by_xid.entry(xid) {
-            hashbrown::hash_map::Entry::Occupied(mut known) => known.get_mut().add(part),
-            hashbrown::hash_map::Entry::Vacant(free) => {
-                free.insert(part);
-            }
-        }
+    fn part(&self, xid: u32) -> Option<&Part> {
+        self.by_xid.get(&xid).and_then(|place| self.parts.get(*place as usize))
     }
 
     /// What a record says of the end of a transaction, and of which one: not always the one in its
@@ -303,23 +309,38 @@ impl Transactions {
         if self.parents.is_empty() {
             return;
         }
-        let belonging = self.by_xid.keys().filter_map(|xid| {
-            let top = self.top_of(*xid);
-            (top != *xid && wanted(self.by_xid.get(&top))).then_some((*xid, top))
+        let belonging = self.parts.iter().filter_map(|part| {
+            let top = self.top_of(part.xid);
+            (top != part.xid && wanted(self.part(top))).then_some((part.xid, top))
         });
-        let mut belonging: Vec<_> = belonging.collect();
-        belonging.sort_unstable();
-        for (sub, top) in belonging {
-            let Some(part) = self.by_xid.remove(&sub) else { continue };
-            let whole = self.by_xid.entry(top).or_insert_with(|| Part::new(part.start));
-            whole.fold(&part);
-            whole.files.merge(part.files);
-            whole.subtransactions += part.subtransactions + 1;
+        let belonging: HashMap<u32, u32> = belonging.collect();
+        if belonging.is_empty() {
+            return;
+        }
+        let mut subs = std::mem::take(&mut self.parts);
+        self.parts = subs.extract_if(.., |part| !belonging.contains_key(&part.xid)).collect();
+        self.index();
+        for sub in subs {
+            let Some(top) = belonging.get(&sub.xid) else { continue };
+            let place = self.place(*top, sub.start) as usize;
+            let Some(whole) = self.parts.get_mut(place) else { continue };
+            whole.fold(&sub);
+            whole.files.merge(sub.files);
+            whole.subtransactions += sub.subtransactions + 1;
         }
     }
 
+    /// The parts have moved.
+    fn index(&mut self) {
+        self.current = Current::default();
+        self.by_xid.clear();
+        let places = self.parts.iter().zip(0u32..);
+        self.by_xid.extend(places.map(|(part, place)| (part.xid, place)));
+    }
+
     /// Whether nothing more can come to a transaction that has ended.
-    fn is_final(&self, xid: u32, part: &Part) -> bool {
+    fn is_final(&self, part: &Part) -> bool {
+        let xid = part.xid;
         match part.outcome {
             Outcome::Committed => true,
             // It may be a subtransaction of one that goes on.
@@ -335,23 +356,25 @@ impl Transactions {
     fn conclude(&mut self) {
         let ended = |part: Option<&Part>| part.is_some_and(|part| part.outcome >= Outcome::Aborted);
         self.fold_into(ended);
-        let all = self.by_xid.iter();
-        let is_final = all.filter(|(xid, part)| self.is_final(**xid, part)).map(|(xid, _)| *xid);
-        let is_final: Vec<u32> = is_final.collect();
+        let parts = std::mem::take(&mut self.parts);
         let mut with_children = HashSet::new();
-        for xid in is_final {
-            let Some(part) = self.by_xid.remove(&xid) else { continue };
-            let top_level = self.top_level.remove(&xid);
-            if self.has_children.remove(&xid) {
-                with_children.insert(xid);
+        for part in parts {
+            if !self.is_final(&part) {
+                self.parts.push(part);
+                continue;
             }
-            self.finished.add(part.finished(xid, top_level));
+            let top_level = self.top_level.remove(&part.xid);
+            if self.has_children.remove(&part.xid) {
+                with_children.insert(part.xid);
+            }
+            self.finished.add(part.finished(top_level));
         }
         if !with_children.is_empty() {
             self.parents.retain(|_, parent| !with_children.contains(parent));
         }
-        self.forget_ended();
         self.give_up_on_oldest();
+        self.index();
+        self.forget_ended();
     }
 
     /// What is known of transactions that have ended is of no more use.
@@ -364,17 +387,13 @@ impl Transactions {
     /// Keeps memory in bounds where transactions never end, as they do where filters leave out the
     /// commits.
     fn give_up_on_oldest(&mut self) {
-        if self.by_xid.len() <= OPEN_MAX {
+        if self.parts.len() <= OPEN_MAX {
             return;
         }
-        let mut ends: Vec<_> = self.by_xid.iter().map(|(xid, part)| (part.end, *xid)).collect();
-        ends.sort_unstable();
-        ends.truncate(OPEN_MAX / 2);
+        self.parts.sort_unstable_by_key(|part| part.end);
         self.finished.is_exact = false;
-        for (_, xid) in ends {
-            if let Some(part) = self.by_xid.remove(&xid) {
-                self.finished.add(part.finished(xid, self.top_level.contains(&xid)));
-            }
+        for part in self.parts.drain(..OPEN_MAX / 2) {
+            self.finished.add(part.finished(self.top_level.contains(&part.xid)));
         }
     }
 }
@@ -386,39 +405,20 @@ struct EndOf {
     commit_time: Option<Time>,
 }
 
-impl Current {
-    /// Counts a record if it is of the same transaction and the same relation, without images.
-    #[inline(always)]
-    fn takes(&mut self, record: &Record<'_>) -> bool {
-        let is_usual = record.header.xid == self.xid
-            && self.xid != 0
-            && BlockMark::of(record.body.head, &record.parts)
-                .is_some_and(|mark| mark.relation() == self.relation);
-        if is_usual {
-            self.part.amounts.count += 1;
-            self.part.amounts.record_bytes += u64::from(record.header.total_bytes);
-            self.part.end = record.end;
-        }
-        is_usual
-    }
-}
-
 impl Observe for Transactions {
     // Lists of subtransactions may be long.
     const WHOLE: bool = true;
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        if !self.current.takes(record) {
+        if !self.takes(record) {
             // A copy: the record itself then stays in registers.
             let record = *record;
             self.another(&record);
         }
     }
 
-    fn merge(&mut self, mut later: Transactions) {
-        self.end_current();
-        later.end_current();
+    fn merge(&mut self, later: Transactions) {
         self.parents.extend(later.parents);
         self.has_children.extend(later.has_children);
         self.top_level.extend(later.top_level);
@@ -426,41 +426,61 @@ impl Observe for Transactions {
             self.oldest_running = later.oldest_running;
         }
         let files: Vec<u32> = later.files.iter().map(|(key, ())| self.files.number(*key)).collect();
-        for (xid, mut part) in later.by_xid {
-            let known = part.files.iter();
-            let renumbered = known.filter_map(|file| files.get(file as usize));
-            let mut numbers = BlockSet::default();
-            renumbered.for_each(|file| numbers.insert(*file));
-            part.files = numbers;
-            self.add_later(xid, part);
-        }
+        later.parts.into_iter().for_each(|part| self.add_later(part, &files));
         self.finished.merge(later.finished);
         self.without_transaction.add(&later.without_transaction);
     }
 
     fn settle(&mut self) {
-        self.end_current();
         self.is_first = true;
         self.conclude();
     }
 
     fn shrink(&mut self) {
-        self.end_current();
+        self.parts.shrink_to_fit();
         self.by_xid.shrink_to_fit();
     }
 }
 
 impl Transactions {
-    /// Adds a later part; most are whole transactions, to which nothing more can come.
-    fn add_later(&mut self, xid: u32, part: Part) {
+    /// Adds a later part, where relations have other numbers; most are whole transactions, to which
+    /// nothing more can come.
+    fn add_later(&mut self, mut part: Part, files: &[u32]) {
+        let xid = part.xid;
         let is_whole = self.is_first
             && part.outcome == Outcome::Committed
             && !self.has_children.contains(&xid)
             && !self.by_xid.contains_key(&xid);
         if is_whole {
-            self.finished.add(part.finished(xid, true));
-        } else {
-            self.add(xid, part);
+            self.finished.add(part.finished(true));
+            return;
+        }
+        let known = std::mem::take(&mut part.files);
+        let renumbered = known.iter().filter_map(|file| files.get(file as usize));
+        renumbered.for_each(|file| part.files.insert(*file));
+        let place = self.place(xid, part.start) as usize;
+        if let Some(ours) = self.parts.get_mut(place) {
+            ours.add(part);
+        }
+    }
+
+    /// Counts a record if it is of the same transaction and the same relation as the one before, and
+    /// has no image.
+    #[inline(always)]
+    fn takes(&mut self, record: &Record<'_>) -> bool {
+        let Current { xid, part, relation } = self.current;
+        let is_usual = record.header.xid == xid
+            && xid != 0
+            && BlockMark::of(record.body.head, &record.parts)
+                .is_some_and(|mark| mark.relation() == relation);
+        match self.parts.get_mut(part as usize) {
+            Some(part) if is_usual => {
+                part.amounts.count += 1;
+                part.amounts.record_bytes += u64::from(record.header.total_bytes);
+                part.end = record.end;
+                true
+            }
+            _ => false,
         }
     }
 }
