@@ -196,7 +196,7 @@ fn endings_are_all_told() {
 fn problems_told_are_those_that_there_are() {
     let paper = paper("docs/problems.md");
     let told: Vec<&str> = paper.lines().filter(|line| line.starts_with("| `")).collect();
-    let row = |kind: &ProblemKind| format!("| `{}` | {} |", kind.name(), kind.sentence());
+    let row = |kind: &ProblemKind| format!("| `{}` | {} |", kind.name(), kind.text());
     let kinds: Vec<String> = ProblemKind::ALL.iter().map(row).collect();
     assert_eq!(told, kinds, "docs/problems.md has the table of src/input/problem.rs");
 }

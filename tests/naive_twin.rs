@@ -235,8 +235,8 @@ fn rows_of_twin(twin: &Naive) -> Rows {
 }
 
 fn rows_of_report(report: &Report) -> Rows {
-    let rows = report.records.iter().flatten().map(|line| {
-        let r = &line.row;
+    let rows = report.records.iter().flat_map(|table| &table.rows).map(|line| {
+        let r = &line.sums;
         let all = vec![
             r.count,
             r.record_bytes,

@@ -4,11 +4,8 @@
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::checkpoint::Checkpoint;
-use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
+use crate::wal::rmgr::{XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
 use serde::{Deserialize, Serialize};
-
-/// `XLOG_BACKUP_END` of `src/include/catalog/pg_control.h`; its main data is the backup's start.
-const XLOG_BACKUP_END: u8 = 0x50;
 
 /// A checkpoint record and where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +21,7 @@ pub struct Placed {
 pub struct BackupEnd {
     /// Where the backup started (its redo point).
     pub start: Lsn,
-    /// Behind the record: replayed up to here, the backup is consistent.
+    /// After the record: replayed up to here, the backup is consistent.
     pub end: Lsn,
 }
 

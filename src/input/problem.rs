@@ -23,21 +23,60 @@ named! {
             "A page is of an older timeline than the one before, or of a newer one than its file";
         ForeignSegment "foreign_segment"
             "A page is of another cluster, or of another segment or page size";
-        Truncated "truncated" "A file ends before its segment is full, with records after it";
+        Truncated "truncated" "A file ends before its segment is full";
         Unreadable "unreadable" "Bytes cannot be read: an I/O error, a stream that cannot be decoded";
         MissingSegment "missing_segment"
-            "Segments are missing between two others; all that are missing in a row are one problem";
+            "Segments are missing between two others, or only a .partial is there; one problem a row";
         DuplicateDiffers "duplicate_differs" "Two copies of a segment contradict each other";
         OtherCluster "other_cluster" "A segment is of another cluster";
         OtherRelease "other_release" "A segment is of another release";
         SegmentSize "segment_size" "A segment is of another size";
         SegmentName "segment_name" "A file has a name that is not possible with this segment size";
-        NotWal "not_wal" "A file with a segment's name holds something else: encrypted, another format";
+        NotWal "not_wal" "A file with a segment's name holds something else, or is no file";
         TrailingBytes "trailing_bytes" "A file has more bytes than a segment";
         CodecChecksum "codec_checksum"
             "A compressed file does not end as it should, after a whole segment";
         ArchiveChecksum "archive_checksum"
             "A segment's SHA-1 is not the one in the file's pgBackRest name";
+        OpenSegment "open_segment"
+            "A segment under its full name in an archive is not filled to its end";
+        History "history" "A timeline's history cannot be read, or does not fit the records";
+        MissingHistory "missing_history"
+            "The history of a timeline is missing, and there are segments of it and of an older one";
+        RangeNotCovered "range_not_covered" "The range asked for is longer than the WAL";
+    }
+}
+
+impl ProblemKind {
+    /// Whether records are broken, and those before them are not.
+    pub fn is_of_records(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Checksum
+                | RecordLength
+                | Rmgr
+                | PrevLink
+                | RecordBody
+                | Continuation
+                | ZeroPage
+                | ZeroHole
+                | PageMagic
+                | PageFlags
+                | PageAddress
+                | PageTimeline
+                | ForeignSegment
+                | OpenSegment
+        )
+    }
+
+    /// Whether it is the file that is broken, whatever records it holds.
+    pub fn is_of_file(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Truncated | Unreadable | TrailingBytes | CodecChecksum | ArchiveChecksum | OpenSegment
+        )
     }
 }
 

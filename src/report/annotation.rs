@@ -1,8 +1,10 @@
 //! What was broken, one by one, as code hosts and scanners take it: a rule, a level, a file and
 //! a fingerprint that stays the same from run to run.
 
-use super::model::checked::{Annotation, Check, Kind, Level, Verdict};
-use super::model::{Problem, ProblemKind, Report, Severity};
+use super::model::checked::{Check, CheckKind, Verdict};
+use super::model::finding::Severity;
+use super::model::view::{Annotation, Level};
+use super::model::{Problem, ProblemKind, Report};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -47,7 +49,8 @@ pub fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<An
     problems.sort_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
     let problems = problems.into_iter().map(|problem| of_problem(problem, places));
     // The problems themselves stand for the check of integrity.
-    let broken = checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != Kind::Integrity);
+    let broken =
+        checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != CheckKind::Integrity);
     let broken = broken.map(|check| of_check(check, places));
     let mut all: Vec<Annotation> = problems.chain(broken).collect();
     all.sort_by_key(|annotation| annotation.level);
@@ -61,7 +64,7 @@ fn of_problem(problem: &Problem, places: &Places) -> Annotation {
     let place = [segment.as_str(), lsn].join(" ");
     Annotation {
         rule: kind.name().to_owned(),
-        rule_text: kind.sentence().to_owned(),
+        rule_text: kind.text().to_owned(),
         level: Level::Error,
         damage: true,
         message: format!("{}: found {found}, expected {expected}", place.trim()),
@@ -72,21 +75,35 @@ fn of_problem(problem: &Problem, places: &Places) -> Annotation {
 }
 
 fn of_check(check: &Check, places: &Places) -> Annotation {
-    let warning = check.kind == Kind::Rule && check.severity < Severity::Critical;
+    let warning = check.kind == CheckKind::Rule && check.severity < Severity::Critical;
     let rule_text = match check.kind {
-        Kind::Rule => format!("Advice rule {}", check.check),
-        Kind::Restore => "The WAL is enough to restore the backup".into(),
-        Kind::Integrity | Kind::Budget => format!("Budget --{}", check.check),
+        CheckKind::Rule => format!("Advice rule {}", check.check),
+        CheckKind::Restore => "The WAL is enough to restore the backup".into(),
+        CheckKind::Integrity | CheckKind::Budget => format!("Budget --{}", check.check),
     };
     Annotation {
         rule: check.check.clone(),
         rule_text,
         level: if warning { Level::Warning } else { Level::Error },
         damage: false,
-        message: format!("{}: {}", check.check, check.text),
+        message: check.text.clone(),
         path: places.root.clone(),
         offset: None,
         fingerprint: fingerprint(&[&check.check]),
+    }
+}
+
+/// What stands for the whole run where nothing could be checked: `error` says why.
+pub fn unreadable(error: &str, path: &str) -> Annotation {
+    Annotation {
+        rule: "unreadable-input".to_owned(),
+        rule_text: "The input cannot be read as WAL".to_owned(),
+        level: Level::Error,
+        damage: true,
+        message: error.to_owned(),
+        path: path.to_owned(),
+        offset: None,
+        fingerprint: fingerprint(&["unreadable-input", path]),
     }
 }
 

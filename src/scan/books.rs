@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub enum Heading {
     /// A record that the filters left out.
     Filtered,
-    /// Alignment behind a record.
+    /// Alignment after a record.
     Padding,
     /// A page header.
     PageHeader,
     /// The tail of a record that began before the range.
     Continuation,
-    /// The rest of a segment behind an `XLOG_SWITCH`.
+    /// The rest of a segment after an `XLOG_SWITCH`.
     Switch,
     /// A torn record that recovery replaced.
     Overwritten,

@@ -5,7 +5,7 @@ use super::damage::{Cause, Gap};
 use super::run::Run;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{Geometry, LONG_HEADER_BYTES, PageFault};
-use crate::wal::record::{HeaderFault, RecordHeader};
+use crate::wal::record::{HeaderFault, RECORD_HEADER_BYTES, RecordHeader};
 use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_SHUTDOWN};
 
 named! {
@@ -81,6 +81,10 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
         },
         Cause::Header(HeaderFault::Length { found: 0 }) => clean,
         Cause::Header(_) if may_be_old(gap.start, geometry) => EndingKind::Recycled,
+        // Of its header only the part in the first sector was written.
+        Cause::Header(_) if crosses_sector(gap.start, RECORD_HEADER_BYTES as u64) => {
+            EndingKind::IncompleteRecord
+        }
         Cause::Checksum { .. } if spans_sectors(gap) => EndingKind::IncompleteRecord,
         Cause::Continuation { .. } => EndingKind::IncompleteRecord,
         Cause::Cut if in_record && gap.seen_at.0.is_multiple_of(u64::from(geometry.page_bytes)) => {
@@ -111,6 +115,9 @@ fn may_be_old(lsn: Lsn, geometry: &Geometry) -> bool {
 
 /// Whether the record at the head of the gap lies in more than one sector.
 fn spans_sectors(gap: &Gap) -> bool {
-    let bytes = u64::from(gap.record_bytes.unwrap_or(0));
-    gap.start.0 / SECTOR_BYTES != (gap.start.0 + bytes).saturating_sub(1) / SECTOR_BYTES
+    crosses_sector(gap.start, u64::from(gap.record_bytes.unwrap_or(0)))
+}
+
+fn crosses_sector(start: Lsn, bytes: u64) -> bool {
+    start.0 / SECTOR_BYTES != (start.0 + bytes).saturating_sub(1) / SECTOR_BYTES
 }

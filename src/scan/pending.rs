@@ -13,7 +13,7 @@ use crate::wal::record::RECORD_HEADER_BYTES;
 use serde::{Deserialize, Serialize};
 
 /// A record that goes on beyond a page.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pending {
     /// Where it starts.
     pub lsn: Lsn,
@@ -101,7 +101,7 @@ impl Kept {
 
 /// The bytes before the first record of a run, as the page headers explain them: the rest of a
 /// record that began before it.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Lead {
     /// What the bytes are.
     pub books: Books,
@@ -139,7 +139,7 @@ impl Lead {
         self.books.add(Heading::Continuation, scope.clip(lsn, self.end));
     }
 
-    /// Adds the lead of the run behind a run that is all lead.
+    /// Adds the lead of the run after a run that is all lead.
     pub fn append<S>(&mut self, scope: &Scope<S>, next: &Lead) {
         if scope.crc.is_some() {
             self.crc = Crc32c::shift(self.crc, u64::from(next.got)) ^ next.crc;

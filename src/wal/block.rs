@@ -9,6 +9,7 @@ use super::image::HAS_HOLE;
 use super::record::RECORD_HEADER_BYTES;
 use super::version::Version;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
@@ -36,6 +37,13 @@ pub struct RelFileLocator {
     pub database: u32,
     /// File number.
     pub relfilenode: u32,
+}
+
+/// As `pg_waldump -R` takes it: `1663/5/16384`.
+impl fmt::Display for RelFileLocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.tablespace, self.database, self.relfilenode)
+    }
 }
 
 impl RelFileLocator {
@@ -156,7 +164,7 @@ impl<'a> Cursor<'a> {
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
 /// Most records have one of three forms, which are looked at first, without a loop: short main
-/// data alone, or behind one block reference with a relation, without an image or with one that
+/// data alone, or after one block reference with a relation, without an image or with one that
 /// is not compressed.
 #[inline(always)]
 pub fn walk(

@@ -20,7 +20,7 @@ pub const FIRST_IS_CONTRECORD: u16 = 0x0001;
 pub const LONG_HEADER: u16 = 0x0002;
 
 /// The fields of every page header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageHeader {
     /// `xlp_magic`.
     pub magic: u16,
@@ -84,7 +84,7 @@ impl PageHeader {
 }
 
 impl LongHeader {
-    /// Reads the fields behind a short header; `None` if `page` is shorter than 40 bytes.
+    /// Reads the fields after a short header; `None` if `page` is shorter than 40 bytes.
     pub fn parse(page: &[u8]) -> Option<LongHeader> {
         long_fields(page.get(SHORT_HEADER_BYTES..)?).ok().map(|(_, header)| header)
     }

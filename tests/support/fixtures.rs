@@ -96,8 +96,9 @@ impl Sample {
 
     /// The path of a file of the sample's WAL, compressed or not.
     pub fn segment(&self, name: &str) -> PathBuf {
-        let plain = self.wal.join(name);
-        if plain.is_file() { plain } else { self.wal.join(format!("{name}.zst")) }
+        let suffixes = ["", ".zst", ".partial", ".partial.zst"];
+        let mut paths = suffixes.iter().map(|suffix| self.wal.join(format!("{name}{suffix}")));
+        paths.find(|path| path.is_file()).unwrap_or_else(|| self.wal.join(name))
     }
 
     /// The names of all segments, ascending.

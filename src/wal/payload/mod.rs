@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub mod btree;
 pub mod checkpoint;
 pub mod dbase;
-pub mod heap;
 pub mod heap2;
+pub mod heap;
 pub mod invalidation;
 pub mod multixact;
 pub mod prepare;
@@ -19,6 +19,7 @@ pub mod seq;
 pub mod standby;
 pub mod storage;
 pub mod tblspc;
+pub mod timeline;
 pub mod xact;
 pub mod xlog;
 
