@@ -1,5 +1,7 @@
 //! What a share of records adds up to: the sums that every row of every table has.
 
+use super::sums::Numbers;
+
 /// Sums over records, or over the parts of records that are charged to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amounts {
@@ -14,6 +16,12 @@ pub struct Amounts {
 }
 
 impl Amounts {
+    /// The sums as a row shows them.
+    pub fn numbers(&self) -> Numbers {
+        let Amounts { count, record_bytes, fpi_bytes, fpi_count } = *self;
+        Numbers { count, record_bytes, fpi_bytes, total_bytes: self.total_bytes(), fpi_count }
+    }
+
     /// Bytes with images.
     pub fn total_bytes(&self) -> u64 {
         self.record_bytes + self.fpi_bytes

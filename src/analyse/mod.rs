@@ -2,6 +2,7 @@
 
 pub mod amounts;
 pub mod backup;
+pub mod block;
 pub mod block_set;
 pub mod clock;
 pub mod dimension;
@@ -9,6 +10,7 @@ pub mod distribution;
 pub mod finished;
 pub mod fork_table;
 pub mod leaf;
+pub mod names;
 pub mod operation;
 pub mod rare;
 pub mod ratios;
@@ -19,4 +21,5 @@ pub mod sums;
 pub mod totals;
 pub mod transaction;
 pub mod volume;
+pub mod who;
 pub mod why;

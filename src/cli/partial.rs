@@ -84,7 +84,7 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     let mut args = asked.arguments(&own)?;
     args.show.output = given.show.output.clone();
     args.source.threads = given.source.threads;
-    stats::run_on(&args, |filters| put_together(partials, &args, filters))
+    stats::run_on(&args, |filters| Ok(put_together(partials, &args, filters)?.into()))
 }
 
 fn put_together(

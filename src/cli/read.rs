@@ -41,7 +41,17 @@ pub fn read<O: Observe>(
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
     range(source)?;
-    let found = found(source)?;
+    read_found(source, found(source)?, filters, prototype)
+}
+
+/// The same of what lies at its paths, which was found before.
+pub fn read_found<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    filters: &Filters,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    range(source)?;
     let paths = found.paths.clone();
     let (plan, scanned) = match filters.is_empty() {
         true => count(source, found, Everything, prototype),

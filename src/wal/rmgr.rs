@@ -18,7 +18,8 @@ pub const HEAP2: u8 = 9;
 pub const HEAP: u8 = 10;
 /// Resource managers of the built-in index types.
 pub const INDEXES: [u8; 6] = [BTREE, HASH, GIN, GIST, SPGIST, BRIN];
-const BTREE: u8 = 11;
+/// Resource manager of B-trees.
+pub const BTREE: u8 = 11;
 const HASH: u8 = 12;
 const GIN: u8 = 13;
 const GIST: u8 = 14;
@@ -80,12 +81,6 @@ pub const MULTIXACT: u8 = 6;
 pub const RELMAP: u8 = 7;
 /// Resource manager of what a standby has to know.
 pub const STANDBY: u8 = 8;
-/// Resource manager of the rarer changes of tables.
-pub const HEAP2: u8 = 9;
-/// Resource manager of tables.
-pub const HEAP: u8 = 10;
-/// Resource manager of B-trees.
-pub const BTREE: u8 = 11;
 /// Resource manager of sequences.
 pub const SEQUENCE: u8 = 15;
 
