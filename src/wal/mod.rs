@@ -3,6 +3,8 @@
 
 pub mod block;
 pub mod crc;
+pub mod cursor;
+pub mod data_page;
 pub mod image;
 pub mod lsn;
 pub mod page;

@@ -19,6 +19,27 @@ pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
 /// Resource manager of commits and aborts.
 pub const TRANSACTION: u8 = 1;
 
+/// Resource manager of relation files made and truncated.
+pub const STORAGE: u8 = 2;
+/// Resource manager of databases made and dropped.
+pub const DATABASE: u8 = 4;
+/// Resource manager of tablespaces made and dropped.
+pub const TABLESPACE: u8 = 5;
+/// Resource manager of multixacts.
+pub const MULTIXACT: u8 = 6;
+/// Resource manager of the map of catalogs to files.
+pub const RELMAP: u8 = 7;
+/// Resource manager of what a standby has to know.
+pub const STANDBY: u8 = 8;
+/// Resource manager of the rarer changes of tables.
+pub const HEAP2: u8 = 9;
+/// Resource manager of tables.
+pub const HEAP: u8 = 10;
+/// Resource manager of B-trees.
+pub const BTREE: u8 = 11;
+/// Resource manager of sequences.
+pub const SEQUENCE: u8 = 15;
+
 /// A record type: what a row of the statistics counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordType {
