@@ -1,0 +1,171 @@
+//! What is kept of records until what lies before them is known: which second they belong to, and
+//! which checkpoint, is often told by records that come much later, or in another run.
+//!
+//! A tape is written record by record, in chunks of some thousand; whoever follows it reads chunk
+//! after chunk in WAL order, so that what it finds cannot depend on how the WAL was divided. A chunk
+//! knows its sums, so that it is seldom looked into; a record takes about two bytes of it, and a block
+//! twelve, once a chunk. Nothing is concluded here.
+
+mod chunk;
+mod event;
+mod lengths;
+mod relations;
+
+pub use chunk::{Chunk, Image, Mark, Part, Touch};
+pub use event::{CheckpointSeen, Event, FilesChange, Placed};
+pub use lengths::Run;
+pub use relations::{File, Files};
+
+use crate::scan::record::Record;
+use crate::wal::lsn::Lsn;
+use crate::wal::version::Version;
+use chunk::Writer;
+use std::ops::{AddAssign, Range};
+
+/// Sums over records; bytes where not said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Records.
+    pub count: u64,
+    /// Their lengths, images included.
+    pub total_bytes: u64,
+    /// Stored images.
+    pub fpi_bytes: u64,
+    /// How many images.
+    pub fpi_count: u64,
+}
+
+impl AddAssign for Tally {
+    #[inline]
+    fn add_assign(&mut self, other: Tally) {
+        self.count += other.count;
+        self.total_bytes += other.total_bytes;
+        self.fpi_bytes += other.fpi_bytes;
+        self.fpi_count += other.fpi_count;
+    }
+}
+
+/// What of the records is wanted; times, checkpoints and the like always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wants {
+    /// How many, how long, where.
+    pub records: bool,
+    /// Which blocks they touch.
+    pub blocks: bool,
+}
+
+/// The chunks of one run. Blocks name their file by its place in `files`.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// In WAL order.
+    pub chunks: Vec<Chunk>,
+    /// The files that their touches name.
+    pub files: Files,
+    /// The release that wrote the records; `None` if there are none.
+    pub version: Option<&'static Version>,
+}
+
+/// A tape that is being written.
+#[derive(Debug, Clone, Default)]
+pub struct Tape {
+    wants: Wants,
+    /// What runs before the one at hand have left.
+    done: Vec<Batch>,
+    batch: Batch,
+    writer: Writer,
+}
+
+impl Tape {
+    /// An empty one.
+    pub fn new(wants: Wants) -> Tape {
+        Tape { wants, ..Tape::default() }
+    }
+
+    /// Takes note of a record that is counted.
+    #[inline(always)]
+    pub fn add(&mut self, record: &Record<'_>) {
+        if event::may_matter(record) {
+            self.note(record, true);
+        }
+        if self.wants.records {
+            self.add_record(record);
+        }
+    }
+
+    #[inline(always)]
+    fn add_record(&mut self, record: &Record<'_>) {
+        if self.writer.is_full(record.lsn) {
+            self.end_chunk();
+        }
+        self.writer.add(record);
+        if self.wants.blocks {
+            for block in record.blocks() {
+                self.writer.touch(&block, &mut self.batch.files);
+            }
+        }
+    }
+
+    /// Takes note of a record that is not counted: the clock and the checkpoints are those of all.
+    pub fn pass_over(&mut self, record: &Record<'_>) {
+        if event::may_matter(record) {
+            self.note(record, false);
+        }
+    }
+
+    /// Takes note that records are missing in `range`.
+    pub fn lost(&mut self, range: Range<Lsn>) {
+        let (lsn, end) = (range.start, range.end);
+        self.begin_chunk(Placed { lsn, end, event: Event::Lost });
+    }
+
+    /// Times and events. A call of its own: few records have either.
+    #[inline(never)]
+    fn note(&mut self, record: &Record<'_>, is_counted: bool) {
+        if let Some((time, is_commit)) = event::stated_time(record) {
+            if self.writer.is_full(record.lsn) || self.writer.has_all_marks() {
+                self.end_chunk();
+            }
+            self.writer.mark(record, time, is_commit, is_counted);
+        } else if let Some(event) = Event::of(record) {
+            self.begin_chunk(Placed { lsn: record.lsn, end: record.end, event });
+        }
+    }
+
+    fn begin_chunk(&mut self, event: Placed) {
+        self.end_chunk();
+        self.writer.event = Some(event);
+    }
+
+    fn end_chunk(&mut self) {
+        if let Some(chunk) = self.writer.finish() {
+            self.batch.version = self.batch.version.or(self.writer.version);
+            self.batch.chunks.push(chunk);
+        }
+    }
+
+    /// Adds the tape of the run after this one.
+    pub fn append(&mut self, mut later: Tape) {
+        self.end_batch();
+        later.end_batch();
+        self.done.append(&mut later.done);
+    }
+
+    fn end_batch(&mut self) {
+        self.end_chunk();
+        if !self.batch.chunks.is_empty() {
+            self.done.push(std::mem::take(&mut self.batch));
+        }
+    }
+
+    /// Takes what was written so far away.
+    pub fn take(&mut self) -> Vec<Batch> {
+        self.end_batch();
+        std::mem::take(&mut self.done)
+    }
+
+    /// Gives back memory that only writing needs.
+    pub fn shrink(&mut self) {
+        self.end_batch();
+        self.writer = Writer::default();
+    }
+}

@@ -1,0 +1,428 @@
+//! Some thousand records: their sums, and just enough to divide them at any place later.
+
+use super::event::Placed;
+use super::lengths::{self, Runs};
+use super::relations::{File, Files};
+use super::{Batch, Tally};
+use crate::scan::record::Record;
+use crate::wal::block::BlockRef;
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+use crate::wal::version::Version;
+
+/// Records in a chunk, at most.
+const RECORDS: u32 = 4096;
+/// Touches in a chunk, more or less: a record may bring 33.
+const TOUCHES: usize = 8192;
+/// Slots of the table that finds a touch; a power of two.
+const SLOTS: usize = 2 * TOUCHES;
+/// Places in a chunk are counted from its start in units of 8 bytes, in 32 bits.
+const BYTES: u64 = 1 << 35;
+
+/// A record that states its own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The time.
+    pub time: Time,
+    offset: u32,
+    is_commit: bool,
+    is_counted: bool,
+}
+
+impl Mark {
+    /// Whether its record is counted.
+    pub fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
+    /// Whether it commits a transaction.
+    pub fn is_commit(&self) -> bool {
+        self.is_commit
+    }
+}
+
+/// A record with images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Image {
+    offset: u32,
+    /// Bytes of its images.
+    pub bytes: u32,
+    /// How many they are.
+    pub count: u16,
+    /// Which record of the chunk it is.
+    index: u16,
+}
+
+/// A block that records of the chunk refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// Number of its file, in the batch.
+    pub file: u32,
+    /// Block number.
+    pub block: u32,
+    /// Bit 15: the first record has an image of it; below: the first record of the chunk.
+    first: u16,
+    /// The last record of the chunk.
+    last: u16,
+}
+
+const HAS_IMAGE: u16 = 1 << 15;
+
+impl Touch {
+    /// Whether the first record has an image of it.
+    pub fn has_image(&self) -> bool {
+        self.first & HAS_IMAGE != 0
+    }
+
+    fn first(&self) -> u16 {
+        self.first & !HAS_IMAGE
+    }
+}
+
+/// An image of a block that records of the chunk have touched before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Again {
+    touch: u16,
+    /// The record that touched it last.
+    previous: u16,
+    /// The record with the image.
+    at: u16,
+}
+
+/// Some thousand records; an event is its beginning.
+#[derive(Debug, Clone, Default)]
+pub struct Chunk {
+    /// What happened before its first record; mostly that record itself.
+    pub event: Option<Box<Placed>>,
+    /// Where its first record, or mark, starts.
+    pub start: Lsn,
+    /// Where its last record ends.
+    pub end: Lsn,
+    /// All its records.
+    pub tally: Tally,
+    /// The records that state their time.
+    pub marks: Box<[Mark]>,
+    lengths: Box<[u8]>,
+    images: Box<[Image]>,
+    touches: Box<[Touch]>,
+    again: Box<[Again]>,
+}
+
+/// What of a chunk lies on one side of a place.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Its records.
+    pub tally: Tally,
+    /// Where those with images start, and how many bytes the images have.
+    pub images: Vec<(Lsn, u64)>,
+    /// The blocks that they touch, and whether the first that does has an image.
+    pub touches: Vec<(u32, u32, bool)>,
+}
+
+impl Chunk {
+    fn place(&self, offset: u32) -> Lsn {
+        Lsn(self.start.0 + u64::from(offset) * 8)
+    }
+
+    /// Its records, those alike together.
+    pub fn runs(&self) -> Runs<'_> {
+        Runs::new(&self.lengths, self.start.0)
+    }
+
+    /// Its records with images, and where they start.
+    pub fn images(&self) -> impl Iterator<Item = (Lsn, &Image)> {
+        self.images.iter().map(|image| (self.place(image.offset), image))
+    }
+
+    /// Where its records start that state their time.
+    pub fn mark_lsn(&self, mark: &Mark) -> Lsn {
+        self.place(mark.offset)
+    }
+
+    /// The blocks that its records touch.
+    pub fn touches(&self) -> &[Touch] {
+        &self.touches
+    }
+
+    /// Whether a block was imaged that had been touched in the chunk before: what a redo point in
+    /// it looks like.
+    pub fn images_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// How much memory it takes, about.
+    pub fn bytes(&self) -> usize {
+        size_of::<Chunk>()
+            + self.lengths.len()
+            + size_of_val(&*self.marks)
+            + size_of_val(&*self.images)
+            + size_of_val(&*self.touches)
+            + size_of_val(&*self.again)
+    }
+
+    /// Forgets the times, when they are known to whoever follows the tape.
+    pub fn drop_marks(&mut self) {
+        self.marks = Box::default();
+    }
+
+    /// The records that start before `lsn`, and the others.
+    pub fn divide(&self, lsn: Lsn) -> (Part, Part) {
+        let index = self.index_of(lsn);
+        let mut before = Part { tally: self.tally_before(lsn), ..Part::default() };
+        let mut after = Part::default();
+        for (place, image) in self.images() {
+            let part = if image.index < index { &mut before } else { &mut after };
+            part.images.push((place, u64::from(image.bytes)));
+        }
+        let imaged = self.imaged_again_at(index);
+        for (touch, imaged) in self.touches.iter().zip(imaged) {
+            let (file, block, has_image) = (touch.file, touch.block, touch.has_image());
+            if touch.first() < index {
+                before.touches.push((file, block, has_image));
+            }
+            if touch.first() >= index {
+                after.touches.push((file, block, has_image));
+            } else if touch.last >= index {
+                after.touches.push((file, block, imaged));
+            }
+        }
+        after.tally = Tally {
+            count: self.tally.count - before.tally.count,
+            total_bytes: self.tally.total_bytes - before.tally.total_bytes,
+            fpi_bytes: self.tally.fpi_bytes - before.tally.fpi_bytes,
+            fpi_count: self.tally.fpi_count - before.tally.fpi_count,
+        };
+        (before, after)
+    }
+
+    /// How many records start before `lsn`.
+    fn index_of(&self, lsn: Lsn) -> u16 {
+        self.runs().map(|run| run.before(lsn.0)).sum::<u64>() as u16
+    }
+
+    fn tally_before(&self, lsn: Lsn) -> Tally {
+        let mut tally = Tally::default();
+        for run in self.runs() {
+            let count = run.before(lsn.0);
+            tally.count += count;
+            tally.total_bytes += count * run.total_bytes;
+        }
+        for (_, image) in self.images().filter(|(place, _)| *place < lsn) {
+            tally.fpi_bytes += u64::from(image.bytes);
+            tally.fpi_count += u64::from(image.count);
+        }
+        tally
+    }
+
+    /// For each block: whether the first record from `index` on that touches it has an image of it,
+    /// and another record before `index` has touched it.
+    fn imaged_again_at(&self, index: u16) -> Vec<bool> {
+        let mut imaged = vec![false; self.touches.len()];
+        for again in &self.again {
+            if again.previous < index
+                && again.at >= index
+                && let Some(imaged) = imaged.get_mut(usize::from(again.touch))
+            {
+                *imaged = true;
+            }
+        }
+        imaged
+    }
+
+    /// Numbers the files of its touches anew.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        for touch in &mut self.touches {
+            touch.file = numbers.get(touch.file as usize).copied().unwrap_or(touch.file);
+        }
+    }
+}
+
+/// Writes a chunk.
+#[derive(Debug, Clone, Default)]
+pub struct Writer {
+    /// The event that it begins with.
+    pub event: Option<Placed>,
+    /// The release of the last record that a chunk began with.
+    pub version: Option<&'static Version>,
+    start: Lsn,
+    /// Whether anything is in it, but for the event.
+    begun: bool,
+    end: Lsn,
+    count: u32,
+    total_bytes: u64,
+    fpi_bytes: u64,
+    fpi_count: u64,
+    lengths: lengths::Writer,
+    /// Whether the next record states its own time.
+    has_time: bool,
+    marks: Vec<Mark>,
+    images: Vec<Image>,
+    touches: Vec<Touch>,
+    again: Vec<Again>,
+    /// Places in `touches`, by a hash of the block; 0xFFFF is none.
+    slots: Vec<u16>,
+    /// The block touched last, and its place.
+    last: Option<(File, u32)>,
+    last_touch: usize,
+}
+
+const NONE: u16 = u16::MAX;
+
+impl Writer {
+    /// Whether a record at `lsn` has no room in it.
+    #[inline(always)]
+    pub fn is_full(&self, lsn: Lsn) -> bool {
+        self.count >= RECORDS
+            || self.touches.len() >= TOUCHES
+            || (self.begun && lsn.0 - self.start.0 >= BYTES)
+    }
+
+    /// Whether a time has no room in it.
+    pub fn has_all_marks(&self) -> bool {
+        self.marks.len() >= RECORDS as usize
+    }
+
+    fn offset(&self, lsn: Lsn) -> u32 {
+        (lsn.0.saturating_sub(self.start.0) / 8) as u32
+    }
+
+    #[cold]
+    fn begin(&mut self, record: &Record<'_>) {
+        self.begun = true;
+        self.version = Some(record.version);
+        self.start = record.lsn;
+        self.lengths.begin(record.lsn.0);
+    }
+
+    /// Adds a record.
+    #[inline(always)]
+    pub fn add(&mut self, record: &Record<'_>) {
+        if !self.begun {
+            self.begin(record);
+        }
+        let total_bytes = record.header.total_bytes;
+        let has_time = std::mem::take(&mut self.has_time);
+        self.lengths.push(record.lsn.0, record.end.0, total_bytes, has_time);
+        self.end = record.end;
+        self.total_bytes += u64::from(total_bytes);
+        if record.parts.fpi_count > 0 {
+            self.add_images(record.lsn, record.parts.fpi_bytes, record.parts.fpi_count);
+        }
+        self.count += 1;
+    }
+
+    fn add_images(&mut self, lsn: Lsn, bytes: u32, count: u32) {
+        self.fpi_bytes += u64::from(bytes);
+        self.fpi_count += u64::from(count);
+        let (offset, index) = (self.offset(lsn), self.count as u16);
+        self.images.push(Image { offset, bytes, count: count as u16, index });
+    }
+
+    /// Takes note of a time; the record itself is added next, if it is counted.
+    pub fn mark(&mut self, record: &Record<'_>, time: Time, is_commit: bool, is_counted: bool) {
+        if !self.begun {
+            self.begin(record);
+        }
+        let offset = self.offset(record.lsn);
+        self.has_time = is_counted;
+        self.marks.push(Mark { time, offset, is_commit, is_counted });
+    }
+
+    /// Takes note of a block of the record added last.
+    #[inline(always)]
+    pub fn touch(&mut self, block: &BlockRef, files: &mut Files) {
+        let at = (self.count - 1) as u16;
+        let has_image = block.image.is_some();
+        let (file, number) = (File::of(block), block.block);
+        if self.last != Some((file, number)) {
+            self.last = Some((file, number));
+            self.last_touch = self.find(files.number(file), number, at, has_image);
+        }
+        let place = self.last_touch;
+        if let Some(touch) = self.touches.get_mut(place) {
+            let previous = std::mem::replace(&mut touch.last, at);
+            if has_image && previous != at {
+                self.again.push(Again { touch: place as u16, previous, at });
+            }
+        }
+    }
+
+    /// The place of a block in `touches`; a new one is touched by record `at` first.
+    #[inline]
+    fn find(&mut self, file: u32, block: u32, at: u16, has_image: bool) -> usize {
+        if self.slots.is_empty() {
+            self.slots = vec![NONE; SLOTS];
+        }
+        let mut slot = hash(file, block);
+        loop {
+            let place = usize::from(self.slots[slot]);
+            match self.touches.get(place) {
+                Some(touch) if touch.block == block && touch.file == file => return place,
+                Some(_) => slot = (slot + 1) % SLOTS,
+                None => break,
+            }
+        }
+        let place = self.touches.len();
+        self.slots[slot] = place as u16;
+        let first = at | if has_image { HAS_IMAGE } else { 0 };
+        self.touches.push(Touch { file, block, first, last: at });
+        place
+    }
+
+    /// The chunk, if anything is in it; the writer is empty afterwards.
+    pub fn finish(&mut self) -> Option<Chunk> {
+        let event = self.event.take().map(Box::new);
+        if !self.begun && event.is_none() {
+            return None;
+        }
+        let chunk = Chunk {
+            start: if self.begun { self.start } else { event.as_ref().map_or(Lsn(0), |e| e.lsn) },
+            end: self.end,
+            event,
+            tally: Tally {
+                count: u64::from(self.count),
+                total_bytes: self.total_bytes,
+                fpi_bytes: self.fpi_bytes,
+                fpi_count: self.fpi_count,
+            },
+            marks: taken(&mut self.marks),
+            lengths: self.lengths.finish(),
+            images: taken(&mut self.images),
+            again: taken(&mut self.again),
+            touches: self.take_touches(),
+        };
+        (self.begun, self.count, self.total_bytes) = (false, 0, 0);
+        (self.fpi_bytes, self.fpi_count, self.end) = (0, 0, Lsn(0));
+        Some(chunk)
+    }
+
+    /// The touches; the table that finds them is empty afterwards.
+    fn take_touches(&mut self) -> Box<[Touch]> {
+        self.last = None;
+        if !self.touches.is_empty() {
+            self.slots.fill(NONE);
+        }
+        taken(&mut self.touches)
+    }
+}
+
+/// A copy of just the size; the vector keeps its memory for the next chunk.
+fn taken<T: Copy>(values: &mut Vec<T>) -> Box<[T]> {
+    let taken = values.as_slice().into();
+    values.clear();
+    taken
+}
+
+#[inline(always)]
+fn hash(file: u32, block: u32) -> usize {
+    const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
+    let key = u64::from(file) << 32 | u64::from(block);
+    (key.wrapping_mul(PRIME) >> (64 - SLOTS.trailing_zeros())) as usize
+}
+
+impl Batch {
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+}
