@@ -84,24 +84,27 @@ impl Tape {
     /// Takes note of a record that is counted.
     #[inline(always)]
     pub fn add(&mut self, record: &Record<'_>) {
-        if event::may_matter(record) {
-            self.note(record, true);
-        }
-        if self.wants.records {
-            self.add_record(record);
+        if !self.writer.repeat(record) {
+            self.add_other(record);
         }
     }
 
-    #[inline(always)]
-    fn add_record(&mut self, record: &Record<'_>) {
+    /// A call of its own: the loop over records that repeat each other keeps its registers.
+    #[inline(never)]
+    fn add_other(&mut self, record: &Record<'_>) {
+        if event::may_matter(record) {
+            self.note(record, true);
+        }
+        if !self.wants.records {
+            return;
+        }
         if self.writer.is_full(record.lsn) {
             self.end_chunk();
         }
         self.writer.add(record);
-        if self.wants.blocks {
-            for block in record.blocks() {
-                self.writer.touch(&block, &mut self.batch.files);
-            }
+        match self.wants.blocks {
+            true => self.writer.touch_all(record, &mut self.batch.files),
+            false => self.writer.pass_blocks(record),
         }
     }
 

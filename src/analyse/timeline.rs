@@ -11,8 +11,9 @@ mod peaks;
 pub use buckets::{Bucket, Buckets};
 pub use peaks::{Peak, Peaks};
 
-use super::tape::{Chunk, Mark, Run};
+use super::tape::{Chunk, Image, Mark, Run};
 use super::time_map::{Anchor, Interval, Tick};
+use crate::wal::lsn::Lsn;
 use ladder::{Ladder, Rung};
 
 /// So many seconds are kept; then those long past are summed up.
@@ -91,6 +92,48 @@ impl Timeline {
 
     /// Takes a chunk, over which the clock goes on by `ticks`.
     pub fn take(&mut self, chunk: &Chunk, ticks: &[Tick]) {
+        match self.one_second(chunk, ticks) {
+            Some((second, last)) => self.take_at_once(chunk, second, last),
+            None => self.take_one_by_one(chunk, ticks),
+        }
+        self.forget_past();
+    }
+
+    /// The second in which all marks of a chunk lie, and the one before the chunk too, and the last
+    /// of them; `None` if they do not, or if the clock does not go on to the last one.
+    fn one_second(&self, chunk: &Chunk, ticks: &[Tick]) -> Option<(i64, Anchor)> {
+        let (from, to) = (self.last?, ticks.last()?.to);
+        let second = from.time.second();
+        let is_last = |mark: &Mark| chunk.mark_lsn(mark) == to.lsn;
+        let all = chunk.marks.iter().all(|m| m.is_counted() && m.time.second() == second)
+            && ticks.iter().all(|tick| tick.to.time.second() == second && !tick.is_set_back)
+            && chunk.marks.last().is_some_and(is_last);
+        all.then_some((second, to))
+    }
+
+    /// The same as one by one, where all up to the last mark belongs to one second.
+    fn take_at_once(&mut self, chunk: &Chunk, second: i64, last: Anchor) {
+        self.tick(&Tick { to: last, is_set_back: false });
+        let (tally, end) = chunk.before_tail();
+        let commits = chunk.marks.iter().filter(|mark| mark.is_commit() && mark.is_counted());
+        let row = self.seconds.at(second);
+        row.commits += commits.count() as u64;
+        if tally.count > 0 {
+            row.add_records(tally.count, tally.total_bytes, chunk.start.0, end.0);
+            row.add_images(tally.fpi_count, tally.fpi_bytes);
+        }
+        for run in chunk.tail() {
+            match run.has_time {
+                true => self.seconds.at(second).add_records(1, run.total_bytes, run.lsn, run.end()),
+                false => self.keep(run),
+            }
+        }
+        for (lsn, image) in chunk.images().filter(|(lsn, _)| *lsn >= last.lsn) {
+            self.keep_images(lsn, image);
+        }
+    }
+
+    fn take_one_by_one(&mut self, chunk: &Chunk, ticks: &[Tick]) {
         let mut marks = chunk.marks.iter().filter(|mark| mark.is_counted());
         let mut runs = chunk.runs();
         let mut next = runs.next();
@@ -123,11 +166,13 @@ impl Timeline {
                 false => self.keep(run),
             }
         }
-        for (lsn, image) in images {
-            let (count, bytes) = (u64::from(image.count), u64::from(image.bytes));
-            self.images.add(Rung { lsn: lsn.0, end: lsn.0, count, bytes });
-        }
-        self.forget_past();
+        images.for_each(|(lsn, image)| self.keep_images(lsn, image));
+    }
+
+    /// Keeps the images of a record until the clock goes on.
+    fn keep_images(&mut self, lsn: Lsn, image: &Image) {
+        let (count, bytes) = (u64::from(image.count), u64::from(image.bytes));
+        self.images.add(Rung { lsn: lsn.0, end: lsn.0, count, bytes });
     }
 
     /// Adds a record that states its own time.

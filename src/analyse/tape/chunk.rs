@@ -5,7 +5,7 @@ use super::lengths::{self, Runs};
 use super::relations::{File, Files};
 use super::{Batch, Tally};
 use crate::scan::record::Record;
-use crate::wal::block::BlockRef;
+use crate::wal::block::StoredPlace;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::version::Version;
@@ -106,6 +106,18 @@ pub struct Chunk {
     images: Box<[Image]>,
     touches: Box<[Touch]>,
     again: Box<[Again]>,
+    tail: Tail,
+}
+
+/// The records from the last mark on, that mark's own included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tail {
+    /// Where their lengths begin.
+    at: usize,
+    /// Where the first one starts if nothing lies between.
+    lsn: u64,
+    /// All records before them.
+    before: Tally,
 }
 
 /// What of a chunk lies on one side of a place.
@@ -127,6 +139,16 @@ impl Chunk {
     /// Its records, those alike together.
     pub fn runs(&self) -> Runs<'_> {
         Runs::new(&self.lengths, self.start.0)
+    }
+
+    /// Its records from the last mark on, that mark's own included.
+    pub fn tail(&self) -> Runs<'_> {
+        Runs::new(self.lengths.get(self.tail.at..).unwrap_or_default(), self.tail.lsn)
+    }
+
+    /// Sums over the records before those, and where the last of them ends at the latest.
+    pub fn before_tail(&self) -> (Tally, Lsn) {
+        (self.tail.before, Lsn(self.tail.lsn))
     }
 
     /// Its records with images, and where they start.
@@ -238,8 +260,21 @@ impl Chunk {
 }
 
 /// Writes a chunk.
+///
+/// Records of one form, one directly after the other, on one block, cost a comparison each: they are
+/// counted in `repeats`, and noted down together when another record comes.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
+    /// Where the next record starts if it repeats the last one.
+    next: u64,
+    /// Length of the last record; 0: no record repeats it.
+    length: u32,
+    /// Its only block.
+    place: Option<StoredPlace>,
+    /// How many have repeated it.
+    repeats: u32,
+    /// How many more may.
+    room: u32,
     /// The event that it begins with.
     pub event: Option<Placed>,
     /// The release of the last record that a chunk began with.
@@ -248,31 +283,66 @@ pub struct Writer {
     /// Whether anything is in it, but for the event.
     begun: bool,
     end: Lsn,
-    count: u32,
-    total_bytes: u64,
-    fpi_bytes: u64,
-    fpi_count: u64,
+    tally: Tally,
     lengths: lengths::Writer,
     /// Whether the next record states its own time.
     has_time: bool,
     marks: Vec<Mark>,
+    tail: Tail,
     images: Vec<Image>,
     touches: Vec<Touch>,
     again: Vec<Again>,
     /// Places in `touches`, by a hash of the block; 0xFFFF is none.
     slots: Vec<u16>,
-    /// The block touched last, and its place.
-    last: Option<(File, u32)>,
+    /// Where in `touches` the only block of the last record is.
     last_touch: usize,
 }
 
 const NONE: u16 = u16::MAX;
 
 impl Writer {
-    /// Whether a record at `lsn` has no room in it.
+    /// Takes a record that is as the last one and directly after it, on the same block; `false`:
+    /// it is not, and was not taken.
     #[inline(always)]
+    pub fn repeat(&mut self, record: &Record<'_>) -> bool {
+        let is_next = record.lsn.0 == self.next
+            && record.header.total_bytes == self.length
+            && self.room > 0
+            && record.end.0 - record.lsn.0 == u64::from(self.length);
+        // Records with times and events have no block: they are never taken here.
+        if !is_next || self.place.is_none() || record.one_place() != self.place {
+            return false;
+        }
+        self.next += lengths::stride(u64::from(self.length));
+        self.room -= 1;
+        self.repeats += 1;
+        true
+    }
+
+    /// Notes down the records that repeated the last one.
+    fn end_repeats(&mut self) {
+        let count = u64::from(std::mem::take(&mut self.repeats));
+        if count == 0 {
+            return;
+        }
+        let (length, stride) = (u64::from(self.length), lengths::stride(u64::from(self.length)));
+        self.lengths.repeat(count, stride);
+        self.tally.count += count;
+        self.tally.total_bytes += count * length;
+        self.end = Lsn(self.next - stride + length);
+        let at = self.last_index();
+        if let Some(touch) = self.touches.get_mut(self.last_touch) {
+            touch.last = at;
+        }
+    }
+
+    fn last_index(&self) -> u16 {
+        self.tally.count.saturating_sub(1) as u16
+    }
+
+    /// Whether another record at `lsn` has no room in it.
     pub fn is_full(&self, lsn: Lsn) -> bool {
-        self.count >= RECORDS
+        self.room == 0 && self.begun
             || self.touches.len() >= TOUCHES
             || (self.begun && lsn.0 - self.start.0 >= BYTES)
     }
@@ -289,60 +359,79 @@ impl Writer {
     #[cold]
     fn begin(&mut self, record: &Record<'_>) {
         self.begun = true;
+        self.room = RECORDS;
         self.version = Some(record.version);
         self.start = record.lsn;
         self.lengths.begin(record.lsn.0);
+        self.tail = Tail { at: 0, lsn: record.lsn.0, before: Tally::default() };
     }
 
-    /// Adds a record.
-    #[inline(always)]
+    /// Adds any record.
     pub fn add(&mut self, record: &Record<'_>) {
+        self.end_repeats();
         if !self.begun {
             self.begin(record);
         }
         let total_bytes = record.header.total_bytes;
         let has_time = std::mem::take(&mut self.has_time);
-        self.lengths.push(record.lsn.0, record.end.0, total_bytes, has_time);
+        self.next = self.lengths.push(record.lsn.0, record.end.0, total_bytes, has_time);
+        (self.length, self.place) = (total_bytes, None);
         self.end = record.end;
-        self.total_bytes += u64::from(total_bytes);
+        self.tally.total_bytes += u64::from(total_bytes);
         if record.parts.fpi_count > 0 {
             self.add_images(record.lsn, record.parts.fpi_bytes, record.parts.fpi_count);
         }
-        self.count += 1;
+        self.tally.count += 1;
+        self.room -= 1;
     }
 
     fn add_images(&mut self, lsn: Lsn, bytes: u32, count: u32) {
-        self.fpi_bytes += u64::from(bytes);
-        self.fpi_count += u64::from(count);
-        let (offset, index) = (self.offset(lsn), self.count as u16);
+        self.tally.fpi_bytes += u64::from(bytes);
+        self.tally.fpi_count += u64::from(count);
+        let (offset, index) = (self.offset(lsn), self.tally.count as u16);
         self.images.push(Image { offset, bytes, count: count as u16, index });
     }
 
     /// Takes note of a time; the record itself is added next, if it is counted.
     pub fn mark(&mut self, record: &Record<'_>, time: Time, is_commit: bool, is_counted: bool) {
+        self.end_repeats();
         if !self.begun {
             self.begin(record);
         }
         let offset = self.offset(record.lsn);
         self.has_time = is_counted;
         self.marks.push(Mark { time, offset, is_commit, is_counted });
+        let (at, lsn) = self.lengths.pause();
+        self.tail = Tail { at, lsn, before: self.tally };
     }
 
-    /// Takes note of a block of the record added last.
+    /// Lets others repeat the record added last, whose blocks are not noted down.
+    pub fn pass_blocks(&mut self, record: &Record<'_>) {
+        self.place = record.one_place();
+    }
+
+    /// Takes note of the blocks of the record added last.
     #[inline(always)]
-    pub fn touch(&mut self, block: &BlockRef, files: &mut Files) {
-        let at = (self.count - 1) as u16;
-        let has_image = block.image.is_some();
-        let (file, number) = (File::of(block), block.block);
-        if self.last != Some((file, number)) {
-            self.last = Some((file, number));
-            self.last_touch = self.find(files.number(file), number, at, has_image);
+    pub fn touch_all(&mut self, record: &Record<'_>, files: &mut Files) {
+        let mut count = 0;
+        record.for_each_place(|place, has_image| {
+            self.touch(place, has_image, files);
+            count += 1;
+        });
+        if count == 1 {
+            self.place = record.one_place();
         }
-        let place = self.last_touch;
-        if let Some(touch) = self.touches.get_mut(place) {
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, place: &StoredPlace, has_image: bool, files: &mut Files) {
+        let at = self.last_index();
+        let found = self.find(files.number(File::of(place)), place.block(), at, has_image);
+        self.last_touch = found;
+        if let Some(touch) = self.touches.get_mut(found) {
             let previous = std::mem::replace(&mut touch.last, at);
             if has_image && previous != at {
-                self.again.push(Again { touch: place as u16, previous, at });
+                self.again.push(Again { touch: found as u16, previous, at });
             }
         }
     }
@@ -371,34 +460,32 @@ impl Writer {
 
     /// The chunk, if anything is in it; the writer is empty afterwards.
     pub fn finish(&mut self) -> Option<Chunk> {
+        self.end_repeats();
+        (self.length, self.place) = (0, None);
         let event = self.event.take().map(Box::new);
         if !self.begun && event.is_none() {
             return None;
         }
-        let chunk = Chunk {
-            start: if self.begun { self.start } else { event.as_ref().map_or(Lsn(0), |e| e.lsn) },
-            end: self.end,
-            event,
-            tally: Tally {
-                count: u64::from(self.count),
-                total_bytes: self.total_bytes,
-                fpi_bytes: self.fpi_bytes,
-                fpi_count: self.fpi_count,
+        self.begun = false;
+        Some(Chunk {
+            start: match &event {
+                Some(event) if self.tally.count == 0 && self.marks.is_empty() => event.lsn,
+                _ => self.start,
             },
+            end: std::mem::take(&mut self.end),
+            event,
+            tally: std::mem::take(&mut self.tally),
             marks: taken(&mut self.marks),
+            tail: std::mem::take(&mut self.tail),
             lengths: self.lengths.finish(),
             images: taken(&mut self.images),
             again: taken(&mut self.again),
             touches: self.take_touches(),
-        };
-        (self.begun, self.count, self.total_bytes) = (false, 0, 0);
-        (self.fpi_bytes, self.fpi_count, self.end) = (0, 0, Lsn(0));
-        Some(chunk)
+        })
     }
 
     /// The touches; the table that finds them is empty afterwards.
     fn take_touches(&mut self) -> Box<[Touch]> {
-        self.last = None;
         if !self.touches.is_empty() {
             self.slots.fill(NONE);
         }

@@ -60,53 +60,39 @@ pub struct Writer {
     bytes: Vec<u8>,
     /// Where the next record starts if nothing lies between.
     next: u64,
-    /// The last value written.
-    last: u64,
-    repeats: u64,
 }
 
 impl Writer {
     /// Begins anew at the first record.
     pub fn begin(&mut self, lsn: u64) {
         self.bytes.clear();
-        (self.next, self.last, self.repeats) = (lsn, 0, 0);
+        self.next = lsn;
     }
 
-    /// Adds a record in `[lsn, end)` of so many bytes.
-    #[inline(always)]
-    pub fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) {
+    /// Adds a record in `[lsn, end)` of so many bytes. Returns where the next one starts if nothing
+    /// lies between.
+    #[inline]
+    pub fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
         let gap = lsn.wrapping_sub(self.next);
         let headers = end.wrapping_sub(lsn + u64::from(total_bytes));
-        let length = u64::from(total_bytes) << FLAGS;
-        self.next = lsn + stride(u64::from(total_bytes));
-        if length == self.last && gap | headers == 0 && !has_time {
-            self.repeats += 1;
-        } else {
-            self.write(length, gap, headers, has_time);
-        }
-    }
-
-    fn write(&mut self, length: u64, gap: u64, headers: u64, has_time: bool) {
-        self.write_repeats();
         let flag = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
         let flags = flag(gap != 0, HAS_GAP) | flag(headers != 0, HAS_HEADERS);
-        let value = length | flags | flag(has_time, HAS_TIME);
-        self.number(value);
+        self.number(u64::from(total_bytes) << FLAGS | flags | flag(has_time, HAS_TIME));
         for more in [gap, headers] {
             if more != 0 {
                 self.number(more / 8);
             }
         }
-        // Only plain records repeat.
-        self.last = value;
+        self.next = lsn + stride(u64::from(total_bytes));
+        self.next
     }
 
-    fn write_repeats(&mut self) {
-        let repeats = std::mem::take(&mut self.repeats);
-        if repeats > 0 {
-            self.number(REPEATS);
-            self.number(repeats);
-        }
+    /// Adds so many records that are as long as the last one, each directly after the one before,
+    /// without a time.
+    pub fn repeat(&mut self, count: u64, stride: u64) {
+        self.number(REPEATS);
+        self.number(count);
+        self.next += count * stride;
     }
 
     /// Seven bits a byte, the low ones first; the highest bit says that more follow.
@@ -119,16 +105,23 @@ impl Writer {
         self.bytes.push(value as u8);
     }
 
+    /// From where to read the records to come, if the next one is pushed: the place in what was
+    /// written, and that of the next record if nothing lies between.
+    pub fn pause(&self) -> (usize, u64) {
+        (self.bytes.len(), self.next)
+    }
+
     /// What was written.
     pub fn finish(&mut self) -> Box<[u8]> {
-        self.write_repeats();
-        self.bytes.as_slice().into()
+        let written = self.bytes.as_slice().into();
+        self.bytes.clear();
+        written
     }
 }
 
 /// From the start of a record to the next, page headers left out.
 #[inline(always)]
-fn stride(total_bytes: u64) -> u64 {
+pub fn stride(total_bytes: u64) -> u64 {
     (total_bytes + 7) & !7
 }
 
@@ -170,7 +163,8 @@ impl Iterator for Runs<'_> {
         let mut count = 1;
         if value == REPEATS {
             count = self.number()?;
-            value = self.last;
+            // Only the length repeats.
+            value = self.last >> FLAGS << FLAGS;
         }
         let gap = if value & HAS_GAP != 0 { self.number()? * 8 } else { 0 };
         let headers = if value & HAS_HEADERS != 0 { self.number()? * 8 } else { 0 };
@@ -196,8 +190,15 @@ mod tests {
     fn written(records: &[One]) -> Box<[u8]> {
         let mut writer = Writer::default();
         writer.begin(records.first().map_or(0, |record| record.0));
+        let (mut next, mut length) = (0, 0);
         for &(lsn, end, total, has_time) in records {
-            writer.push(lsn, end, total, has_time);
+            if (lsn, total) == (next, length) && end == lsn + u64::from(total) && !has_time {
+                writer.repeat(1, stride(u64::from(total)));
+                next += stride(u64::from(total));
+            } else {
+                next = writer.push(lsn, end, total, has_time);
+            }
+            length = total;
         }
         writer.finish()
     }
@@ -219,7 +220,11 @@ mod tests {
     fn records_of_one_length_take_next_to_nothing() {
         let records: Vec<One> =
             (0..4000).map(|i| (40 + i * 64, 40 + i * 64 + 59, 59, false)).collect();
-        let bytes = written(&records);
+        let mut writer = Writer::default();
+        writer.begin(40);
+        writer.push(40, 99, 59, false);
+        writer.repeat(3999, 64);
+        let bytes = writer.finish();
         assert!(bytes.len() <= 6, "{bytes:?}");
         assert_eq!(read(&bytes, 40), records);
     }

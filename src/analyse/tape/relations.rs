@@ -1,6 +1,6 @@
 //! Files that blocks lie in, by small numbers: one fork of one relation each.
 
-use crate::wal::block::{BlockRef, RelFileLocator};
+use crate::wal::block::{RelFileLocator, StoredPlace};
 use std::collections::HashMap;
 
 /// One fork of a relation.
@@ -15,8 +15,8 @@ pub struct File {
 impl File {
     /// The file of a block.
     #[inline(always)]
-    pub fn of(block: &BlockRef) -> File {
-        File { relation: block.relation, fork: block.fork }
+    pub fn of(place: &StoredPlace) -> File {
+        File { relation: place.relation(), fork: place.fork }
     }
 }
 

@@ -48,13 +48,19 @@ impl Buckets {
     /// The bucket of a second.
     #[inline]
     pub fn at(&mut self, second: i64) -> &mut Bucket {
-        let begin = second - second.rem_euclid(self.width);
-        if self.now.is_none_or(|(now, _)| now != begin) {
-            self.put_down();
-            let bucket = self.rows.remove(&begin).unwrap_or_default();
-            self.now = Some((begin, bucket));
+        let width = self.width;
+        if self.now.is_none_or(|(now, _)| !(now..now + width).contains(&second)) {
+            self.go_to(second);
         }
         &mut self.now.get_or_insert_default().1
+    }
+
+    #[inline(never)]
+    fn go_to(&mut self, second: i64) {
+        self.put_down();
+        let begin = second - second.rem_euclid(self.width);
+        let bucket = self.rows.remove(&begin).unwrap_or_default();
+        self.now = Some((begin, bucket));
     }
 
     fn put_down(&mut self) {
