@@ -438,37 +438,15 @@ const ONE_PLACE_BYTES: u32 = RECORD_HEADER_BYTES as u32 + 22;
 /// other form. The record was walked over before.
 #[inline(always)]
 pub fn one_place(head: &[u8], head_bytes: u32) -> Option<StoredPlace> {
-    let &[
-        ..,
-        id,
-        flags,
-        _,
-        _,
-        p0,
-        p1,
-        p2,
-        p3,
-        p4,
-        p5,
-        p6,
-        p7,
-        p8,
-        p9,
-        p10,
-        p11,
-        b0,
-        b1,
-        b2,
-        b3,
-        next,
-        _,
-    ] = head.first_chunk::<{ RECORD_HEADER_BYTES + 22 }>()?;
+    let start: &[u8; RECORD_HEADER_BYTES + 22] = head.first_chunk()?;
+    let (_, body) = start.split_at(RECORD_HEADER_BYTES);
+    let (&[id, flags, _, _], body) = body.split_first_chunk()?;
+    let (bytes, rest) = body.split_first_chunk::<16>()?;
     let is_one = head_bytes == ONE_PLACE_BYTES
         && id <= MAX_BLOCK_ID
         && flags & (HAS_IMAGE | SAME_REL) == 0
-        && next == ID_DATA_SHORT;
-    let bytes = [p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, b0, b1, b2, b3];
-    is_one.then_some(StoredPlace { bytes, fork: flags & FORK_MASK })
+        && rest.first() == Some(&ID_DATA_SHORT);
+    is_one.then_some(StoredPlace { bytes: *bytes, fork: flags & FORK_MASK })
 }
 
 /// Calls `visit` with every place in a record that was walked over before, and whether it has an

@@ -102,7 +102,7 @@ pub struct Chunk {
     pub tally: Tally,
     /// The records that state their time.
     pub marks: Box<[Mark]>,
-    lengths: Box<[u8]>,
+    lengths: Box<[u16]>,
     images: Box<[Image]>,
     touches: Box<[Touch]>,
     again: Box<[Again]>,
@@ -175,7 +175,7 @@ impl Chunk {
     /// How much memory it takes, about.
     pub fn bytes(&self) -> usize {
         size_of::<Chunk>()
-            + self.lengths.len()
+            + size_of_val(&*self.lengths)
             + size_of_val(&*self.marks)
             + size_of_val(&*self.images)
             + size_of_val(&*self.touches)
@@ -320,13 +320,19 @@ impl Writer {
     }
 
     /// Notes down the records that repeated the last one.
+    #[inline(always)]
     fn end_repeats(&mut self) {
-        let count = u64::from(std::mem::take(&mut self.repeats));
-        if count == 0 {
-            return;
+        if self.repeats > 0 {
+            self.note_repeats();
         }
+    }
+
+    #[inline(never)]
+    fn note_repeats(&mut self) {
+        let count = u64::from(std::mem::take(&mut self.repeats));
         let (length, stride) = (u64::from(self.length), lengths::stride(u64::from(self.length)));
-        self.lengths.repeat(count, stride);
+        // A chunk has no more records than that.
+        self.lengths.repeat(count as u16, stride);
         self.tally.count += count;
         self.tally.total_bytes += count * length;
         self.end = Lsn(self.next - stride + length);

@@ -1,18 +1,22 @@
-//! Where consecutive records start and how long they are, in a byte or two each: mostly one starts
-//! where the one before ends. Records of one length cost nothing but the first.
-
-/// Says that the record before repeats, so many times.
-const REPEATS: u64 = 0;
+//! Where consecutive records start and how long they are, in two bytes each: mostly one starts where
+//! the one before ends. Records that repeat the one before cost four bytes together.
 
 /// Bits below the length.
 const FLAGS: u32 = 3;
 /// Something lies between the record and the one before: a page header, records that are not
-/// counted.
-const HAS_GAP: u64 = 1;
-/// Page headers lie in it.
-const HAS_HEADERS: u64 = 2;
+/// counted. A distance follows.
+const HAS_GAP: u16 = 1;
+/// Page headers lie in it. A distance follows.
+const HAS_HEADERS: u16 = 2;
 /// It states its own time.
-const HAS_TIME: u64 = 4;
+const HAS_TIME: u16 = 4;
+/// A longer record has length 0, and its length follows in two words.
+const LONGEST: u32 = u16::MAX as u32 >> FLAGS;
+/// Instead of a record: the length of the one before repeats as often as the next word says. No
+/// record has length 0 and no flag: a longer one has the flag of its headers.
+const REPEATS: u16 = 0;
+/// Distances are counted in units of 8 bytes; a longer one follows this word, in four.
+const LONG_DISTANCE: u16 = u16::MAX;
 
 /// Records of one form, one directly after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +61,7 @@ impl Run {
 /// Writes lengths.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
-    bytes: Vec<u8>,
+    words: Vec<u16>,
     /// Where the next record starts if nothing lies between.
     next: u64,
 }
@@ -65,56 +69,72 @@ pub struct Writer {
 impl Writer {
     /// Begins anew at the first record.
     pub fn begin(&mut self, lsn: u64) {
-        self.bytes.clear();
+        self.words.clear();
         self.next = lsn;
     }
 
     /// Adds a record in `[lsn, end)` of so many bytes. Returns where the next one starts if nothing
     /// lies between.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
         let gap = lsn.wrapping_sub(self.next);
         let headers = end.wrapping_sub(lsn + u64::from(total_bytes));
-        let flag = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
-        let flags = flag(gap != 0, HAS_GAP) | flag(headers != 0, HAS_HEADERS);
-        self.number(u64::from(total_bytes) << FLAGS | flags | flag(has_time, HAS_TIME));
-        for more in [gap, headers] {
-            if more != 0 {
-                self.number(more / 8);
-            }
+        let time = if has_time { HAS_TIME } else { 0 };
+        if gap | headers == 0 && total_bytes <= LONGEST {
+            self.words.push((total_bytes as u16) << FLAGS | time);
+        } else {
+            self.push_odd(gap, headers, total_bytes, time);
         }
         self.next = lsn + stride(u64::from(total_bytes));
         self.next
     }
 
+    /// Adds a record after a gap, or over page headers, or a long one.
+    #[inline(never)]
+    fn push_odd(&mut self, gap: u64, headers: u64, total_bytes: u32, time: u16) {
+        let is_long = total_bytes > LONGEST;
+        let gap_flag = if gap != 0 { HAS_GAP } else { 0 };
+        let headers_flag = if headers != 0 || is_long { HAS_HEADERS } else { 0 };
+        let length = if is_long { 0 } else { total_bytes as u16 };
+        self.words.push(length << FLAGS | gap_flag | headers_flag | time);
+        if is_long {
+            self.words.extend([total_bytes as u16, (total_bytes >> 16) as u16]);
+        }
+        if gap_flag != 0 {
+            self.distance(gap);
+        }
+        if headers_flag != 0 {
+            self.distance(headers);
+        }
+    }
+
+    fn distance(&mut self, bytes: u64) {
+        let units = bytes / 8;
+        if units < u64::from(LONG_DISTANCE) {
+            return self.words.push(units as u16);
+        }
+        let words = [0, 16, 32, 48].map(|shift| (units >> shift) as u16);
+        self.words.push(LONG_DISTANCE);
+        self.words.extend(words);
+    }
+
     /// Adds so many records that are as long as the last one, each directly after the one before,
     /// without a time.
-    pub fn repeat(&mut self, count: u64, stride: u64) {
-        self.number(REPEATS);
-        self.number(count);
-        self.next += count * stride;
+    pub fn repeat(&mut self, count: u16, stride: u64) {
+        self.words.extend([REPEATS, count]);
+        self.next += u64::from(count) * stride;
     }
 
-    /// Seven bits a byte, the low ones first; the highest bit says that more follow.
-    #[inline]
-    fn number(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
-    }
-
-    /// From where to read the records to come, if the next one is pushed: the place in what was
-    /// written, and that of the next record if nothing lies between.
+    /// From where to read the records to come: the place in what was written, and that of the next
+    /// record if nothing lies between.
     pub fn pause(&self) -> (usize, u64) {
-        (self.bytes.len(), self.next)
+        (self.words.len(), self.next)
     }
 
     /// What was written.
-    pub fn finish(&mut self) -> Box<[u8]> {
-        let written = self.bytes.as_slice().into();
-        self.bytes.clear();
+    pub fn finish(&mut self) -> Box<[u16]> {
+        let written = self.words.as_slice().into();
+        self.words.clear();
         written
     }
 }
@@ -128,29 +148,45 @@ pub fn stride(total_bytes: u64) -> u64 {
 /// Reads what a [`Writer`] wrote for records from `next` on.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
-    rest: &'a [u8],
+    rest: &'a [u16],
     next: u64,
     last: u64,
 }
 
 impl<'a> Runs<'a> {
     /// From the first record on, which starts at `lsn`.
-    pub fn new(bytes: &'a [u8], lsn: u64) -> Runs<'a> {
-        Runs { rest: bytes, next: lsn, last: 0 }
+    pub fn new(words: &'a [u16], lsn: u64) -> Runs<'a> {
+        Runs { rest: words, next: lsn, last: 0 }
     }
 
-    #[inline]
-    fn number(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            value |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
+    #[inline(always)]
+    fn word(&mut self) -> Option<u16> {
+        let (word, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*word)
+    }
+
+    /// The flags, gap, headers and length of a record that is not plain.
+    #[inline(never)]
+    fn odd(&mut self, word: u16) -> Option<(u64, u64, u64)> {
+        let mut total_bytes = u64::from(word >> FLAGS);
+        if total_bytes == 0 {
+            total_bytes = u64::from(self.word()?) | u64::from(self.word()?) << 16;
+        }
+        let gap = if word & HAS_GAP != 0 { self.distance()? } else { 0 };
+        let headers = if word & HAS_HEADERS != 0 { self.distance()? } else { 0 };
+        Some((gap, headers, total_bytes))
+    }
+
+    fn distance(&mut self) -> Option<u64> {
+        let mut units = u64::from(self.word()?);
+        if units == u64::from(LONG_DISTANCE) {
+            units = 0;
+            for shift in [0, 16, 32, 48] {
+                units |= u64::from(self.word()?) << shift;
             }
         }
-        None
+        Some(units * 8)
     }
 }
 
@@ -159,23 +195,21 @@ impl Iterator for Runs<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Run> {
-        let mut value = self.number()?;
-        let mut count = 1;
-        if value == REPEATS {
-            count = self.number()?;
-            // Only the length repeats.
-            value = self.last >> FLAGS << FLAGS;
+        let word = self.word()?;
+        let has_time = word & HAS_TIME != 0;
+        let (mut gap, mut headers, mut total_bytes, mut count) = (0, 0, self.last, 1);
+        if word == REPEATS {
+            count = u64::from(self.word()?);
+        } else if word & (HAS_GAP | HAS_HEADERS) == 0 {
+            total_bytes = u64::from(word >> FLAGS);
+        } else {
+            (gap, headers, total_bytes) = self.odd(word)?;
         }
-        let gap = if value & HAS_GAP != 0 { self.number()? * 8 } else { 0 };
-        let headers = if value & HAS_HEADERS != 0 { self.number()? * 8 } else { 0 };
-        let total_bytes = value >> FLAGS;
         let lsn = self.next.wrapping_add(gap);
         let stride = stride(total_bytes);
-        self.last = value;
+        self.last = total_bytes;
         self.next = lsn.wrapping_add(count * stride);
-        let span = total_bytes + headers;
-        let has_time = value & HAS_TIME != 0;
-        Some(Run { lsn, stride, total_bytes, span, count, has_time })
+        Some(Run { lsn, stride, total_bytes, span: total_bytes + headers, count, has_time })
     }
 }
 
@@ -187,7 +221,7 @@ mod tests {
     /// Start, end, length, whether it states its time.
     type One = (u64, u64, u32, bool);
 
-    fn written(records: &[One]) -> Box<[u8]> {
+    fn written(records: &[One]) -> Box<[u16]> {
         let mut writer = Writer::default();
         writer.begin(records.first().map_or(0, |record| record.0));
         let (mut next, mut length) = (0, 0);
@@ -203,9 +237,9 @@ mod tests {
         writer.finish()
     }
 
-    fn read(bytes: &[u8], lsn: u64) -> Vec<One> {
+    fn read(words: &[u16], lsn: u64) -> Vec<One> {
         let mut records = Vec::new();
-        for run in Runs::new(bytes, lsn) {
+        for run in Runs::new(words, lsn) {
             let mut rest = run;
             while rest.count > 0 {
                 let (one, others) = rest.split(1);
@@ -224,9 +258,9 @@ mod tests {
         writer.begin(40);
         writer.push(40, 99, 59, false);
         writer.repeat(3999, 64);
-        let bytes = writer.finish();
-        assert!(bytes.len() <= 6, "{bytes:?}");
-        assert_eq!(read(&bytes, 40), records);
+        let words = writer.finish();
+        assert_eq!(words.len(), 3);
+        assert_eq!(read(&words, 40), records);
     }
 
     #[test]
@@ -242,7 +276,7 @@ mod tests {
         fn what_is_written_is_read(
             parts in proptest::collection::vec(
                 (prop_oneof![Just(59u32), Just(64), 24..9000u32, 24..1u32 << 29],
-                 prop_oneof![4 => Just(0u64), 1 => 0..1u64 << 34],
+                 prop_oneof![4 => Just(0u64), 1 => 0..9u64, 1 => 0..1u64 << 34],
                  prop_oneof![4 => Just(0u64), 1 => 0..9u64],
                  prop_oneof![4 => Just(false), 1 => any::<bool>()]),
                 1..60),
