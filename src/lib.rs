@@ -17,7 +17,7 @@
 //! use walstat::wal::crc::Crc32c;
 //! use walstat::wal::lsn::Lsn;
 //!
-//! # fn main() -> Result<(), walstat::input::plan::InputError> {
+//! # fn main() -> Result<(), walstat::input::error::InputError> {
 //! let paths = [PathBuf::from("tests/fixtures/pg15-mixed")];
 //! let wanted = Wanted {
 //!     crc: Some(Crc32c::detect()),
@@ -67,6 +67,9 @@
 //! dimension that was asked for sees it once ([`Observe`](scan::record::Observe)) → runs are joined
 //! in WAL order ([`scan::run`]) and concluded ([`scan::outcome`]) → [`report::build`] fills the
 //! model → one file of `render` writes it. There is no way back up, and no second pass.
+
+#[macro_use]
+mod listed;
 
 pub mod analyse;
 #[cfg(feature = "cli")]

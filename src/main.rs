@@ -3,22 +3,25 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
-use walstat::cli::args::{Cli, Command, nearest_option};
-use walstat::cli::{Failure, Outcome, check, rules, stats};
+use walstat::cli::args::{Cli, Command};
+use walstat::cli::values::nearest_option;
+use walstat::cli::{Exit, Failure, check, partial, rules, stats};
+use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
     match Cli::try_parse().map_or_else(misuse, |cli| run(&cli)) {
-        Ok(outcome) => outcome.into(),
+        Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("walstat: {failure}");
+            eprintln!("walstat: {}", visible(&failure.to_string()));
             failure.exit_code()
         }
     }
 }
 
-fn run(cli: &Cli) -> Result<Outcome, Failure> {
+fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Check(args)) => check::run(args),
+        Some(Command::Merge(args)) => partial::merge(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),
         None => stats::run(&cli.stats),
     }
@@ -26,7 +29,7 @@ fn run(cli: &Cli) -> Result<Outcome, Failure> {
 
 /// What clap has to say: help, or why the arguments make no sense. A monitoring server reads
 /// standard output alone, and knows other codes.
-fn misuse(error: clap::Error) -> Result<Outcome, Failure> {
+fn misuse(error: clap::Error) -> Result<Exit, Failure> {
     if error.use_stderr() && check::is_plugin_call(std::env::args().skip(1)) {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();

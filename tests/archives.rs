@@ -13,7 +13,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use support::{Ran, command, finish, json_of, walstat};
 
-const JSON: [&str; 3] = ["--stats=record", "--format", "json"];
+/// The last segment of most trees is open: the server had not filled it when it was stopped. So they
+/// are taken for what it left; what they promise as archives is `an_open_segment_is_told`'s affair.
+const JSON: [&str; 5] = ["--stats=record", "--format", "json", "--as", "pg_wal"];
+const AS_SERVER: [&str; 3] = ["--stats=record", "--as", "pg_wal"];
 
 /// Where a tree of the fixture lies, unpacked once for all runs of the tests.
 fn tree(name: &str) -> PathBuf {
@@ -97,7 +100,7 @@ fn of_path(path: &Path) -> Ran {
 fn of_wal(report: &Value) -> Value {
     let mut report = report.clone();
     check_books(&report);
-    for key in ["paths", "other_files"] {
+    for key in ["paths", "other_files", "taken_for"] {
         report["input"][key].take();
     }
     for key in ["input_bytes", "zero_bytes", "duplicate_bytes"] {
@@ -115,7 +118,7 @@ fn check_books(report: &Value) {
 }
 
 fn raw() -> Value {
-    let report = json_of(&["--stats=record"], &tree("raw"));
+    let report = json_of(&AS_SERVER, &tree("raw"));
     assert_eq!(report["input"]["segments"], 10);
     assert_eq!(report["ending"]["kind"], "shutdown");
     of_wal(&report)
@@ -151,7 +154,7 @@ fn every_archive_gives_the_report_of_the_raw_segments() {
         .chain(["receivewal-lz4", "pgbackrest-zst/archive/demo", "barman-gzip/wals"])
         .chain(["pgbackrest-lz4/archive/demo/15-1", "barman-xz/wals/0000000100000000"]);
     for name in trees {
-        let report = json_of(&["--stats=record"], &tree(name));
+        let report = json_of(&AS_SERVER, &tree(name));
         assert_eq!(of_wal(&report), want, "{name}");
         let piped = piped(&[], tar_of(&files(&tree(name)))).exits(0);
         assert_eq!(of_wal(&piped.json()), want, "tar of {name} on standard input");

@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use walstat::analyse::clock::Clock;
+use walstat::analyse::dimension::Dimension;
+use walstat::analyse::select::Filters;
 use walstat::analyse::totals::{RecordTable, Totals};
 use walstat::input::plan::Plan;
 use walstat::render::pg_waldump;
-use walstat::report::build::{Request, build};
-use walstat::report::model::{Report, Row, Shares, percent};
-use walstat::scan::books::Books;
+use walstat::report::build::{Counted, Request, build};
+use walstat::report::model::table::{Shares, percent};
+use walstat::report::model::view::View;
+use walstat::report::model::{CommandName, Numbers, Report};
 use walstat::scan::ending::{Ending, EndingKind};
 use walstat::scan::outcome::Outcome;
 use walstat::wal::lsn::Lsn;
@@ -101,56 +104,41 @@ fn counted(lines: &[Line], main_data: impl Fn(&Line) -> u64) -> RecordTable {
 }
 
 /// The report over `table`, as if a range of just its bytes had been read.
-fn report(table: RecordTable) -> Report {
+fn view(table: RecordTable) -> View {
     let version = version();
     let bytes = table.sum(|_| true).total_bytes;
-    let plan = Plan {
-        geometry: Geometry {
-            version,
-            system_identifier: 1,
-            segment_bytes: 16 << 20,
-            page_bytes: 8192,
-        },
-        segments: Vec::new(),
-        timeline: 1,
-        timelines: vec![1],
-        branch_point: None,
-        other_files: Vec::new(),
-        duplicate_bytes: 0,
-        problems: Vec::new(),
-    };
+    let geometry =
+        Geometry { version, system_identifier: 1, segment_bytes: 16 << 20, page_bytes: 8192 };
+    let plan = Plan { timeline: 1, timelines: vec![1], ..Plan::new(geometry) };
     let start = Lsn(16 << 20);
     let outcome = Outcome {
-        books: Books::default(),
         input_bytes: bytes,
-        problems: Vec::new(),
-        first_damage: None,
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(start.0 + bytes) },
         first: Some(start),
-        counted_end: None,
-        observer: (table, Clock::default()),
+        ..Outcome::new(start, (table, Clock::default()))
     };
     let request = Request {
-        command: "report",
-        rmgrs: true,
-        records: true,
-        advice: true,
+        command: CommandName::Report,
+        dimensions: Dimension::ALL.iter().copied().collect(),
         checksums_verified: true,
         start: Some(start),
+        filters: Filters::default(),
     };
-    build(Vec::new(), &plan, &outcome, &request)
+    build(Vec::new(), &plan, &outcome, Counted::from(&outcome.observer), &request)
 }
 
 /// All eight tables as reports.
 fn reports() -> BTreeMap<String, Report> {
-    tables().into_iter().map(|(name, lines)| (name, report(counted(&lines, |_| 0)))).collect()
+    let report = |lines: &[Line]| view(counted(lines, |_| 0)).report;
+    tables().into_iter().map(|(name, lines)| (name, report(&lines))).collect()
 }
 
 #[test]
 fn the_tables_come_out_line_for_line() {
-    for (name, report) in reports() {
+    for (name, lines) in tables() {
         let mut text = Vec::new();
-        pg_waldump::render(&report, &mut text).expect("a vector takes everything");
+        pg_waldump::render(&view(counted(&lines, |_| 0)), &mut text)
+            .expect("a vector takes everything");
         let text = String::from_utf8(text).expect("UTF-8");
         let want = fixture(&format!("{name}.txt"));
         for (number, (got, want)) in text.lines().zip(want.lines()).enumerate() {
@@ -163,25 +151,25 @@ fn the_tables_come_out_line_for_line() {
 #[test]
 fn rows_totals_and_percentages_are_the_articles() {
     for (name, lines) in tables() {
-        let report = report(counted(&lines, |_| 0));
-        let records = report.records.as_deref().expect("records were asked for");
+        let report = view(counted(&lines, |_| 0)).report;
+        let records = report.records.as_ref().expect("records were asked for");
         let (total, lines) = lines.split_last().expect("a Total line");
         assert_eq!(total.label, "Total");
-        assert_eq!(records.len(), lines.len(), "{name}");
-        for (row, line) in records.iter().zip(lines) {
-            assert_eq!(format!("{}/{}", row.rmgr, row.record), line.label, "{name}");
-            same_sums(&row.row, line, &name);
+        assert_eq!(records.rows.len(), lines.len(), "{name}");
+        for (row, line) in records.lines(&report.totals).zip(lines) {
+            assert_eq!(row.label, line.label, "{name}");
+            same_sums(&row.numbers, line, &name);
             let Shares { count, record, fpi, total } = row.shares;
             let shares = [count, record, fpi, total].map(|share| format!("{share:.2}"));
             assert_eq!(shares.as_slice(), line.printed, "{name} {}", line.label);
         }
-        same_sums(&report.totals, total, &name);
+        same_sums(&report.totals.numbers(), total, &name);
         assert_eq!(report.books.unaccounted_bytes, 0, "{name}");
         assert_eq!(report.books.input_bytes, total.combined_bytes, "{name}");
     }
 }
 
-fn same_sums(row: &Row, line: &Line, name: &str) {
+fn same_sums(row: &Numbers, line: &Line, name: &str) {
     let got = [row.count, row.record_bytes, row.fpi_bytes, row.total_bytes];
     let want = [line.count, line.record_bytes, line.fpi_bytes, line.combined_bytes];
     assert_eq!(got, want, "{name} {}", line.label);
@@ -246,7 +234,7 @@ fn the_rules_say_of_the_articles_runs_what_the_article_says() {
     let reports = reports();
     let found = |name: &str| -> Vec<&str> {
         let findings = reports[name].findings.iter().flatten();
-        let mut rules: Vec<&str> = findings.map(|finding| finding.rule).collect();
+        let mut rules: Vec<&str> = findings.map(|finding| finding.rule.as_str()).collect();
         rules.sort_unstable();
         rules
     };
@@ -264,11 +252,11 @@ fn the_table_of_bug_14687_differs_in_the_record_size_alone() {
     let old_size = |label: &str| {
         old.iter().find(|line| line.label == label).expect("the same types").record_bytes
     };
-    let report = report(counted(right, |line| old_size(&line.label) - 24 * line.count));
-    let records = report.records.as_deref().expect("records were asked for");
+    let report = view(counted(right, |line| old_size(&line.label) - 24 * line.count)).report;
+    let records = &report.records.as_ref().expect("records were asked for").rows;
     assert_eq!(records.len() + 1, old.len());
     for (row, line) in records.iter().zip(old) {
-        let row = &row.row;
+        let row = &row.sums;
         let sizes = [row.count, row.main_data_only_bytes(), row.fpi_bytes];
         assert_eq!(sizes, [line.count, line.record_bytes, line.fpi_bytes], "{}", line.label);
         assert!(

@@ -245,7 +245,7 @@ fn zeros_behind_the_last_record_are_a_running_server() {
     // A copy that stops with the last record, as of a file still being sent.
     bytes.truncate(offset);
     let directory = tempfile::tempdir().expect("a directory for the segment");
-    file(directory.path(), &segment, &bytes);
+    file(directory.path(), &format!("{segment}.partial"), &bytes);
     let (kind, end) = ending_of(&[], directory.path());
     assert_eq!((kind.as_str(), lsn(&end)), ("partial_page", lsn(&sample.end)));
 }

@@ -12,7 +12,7 @@ use common::disk::Disk;
 use common::{ALL, Ask, assert_closed, json, naive, read, stats};
 use std::path::Path;
 use support::fixtures::{sample, sample_names};
-use walstat::report::model::{Report, Row};
+use walstat::report::model::{Report, Sums};
 use walstat::wal::lsn::Lsn;
 
 #[test]
@@ -31,8 +31,8 @@ fn every_fixture_gives_one_report_on_any_number_of_threads() {
 }
 
 /// Sums over reports.
-fn total(parts: &[Report]) -> Row {
-    let mut sum = Row::default();
+fn total(parts: &[Report]) -> Sums {
+    let mut sum = Sums::default();
     parts.iter().for_each(|part| sum.add(&part.totals));
     sum
 }

@@ -7,10 +7,9 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use tempfile::TempDir;
 use walstat::input::codec::Codec;
-use walstat::input::plan::InputError;
 use walstat::input::recognise::{Content, recognise};
 use walstat::input::stream::{Item, for_each_item};
-use walstat::input::tar::for_each_member;
+use walstat::input::tar::{Kind, for_each_member};
 
 const CODECS: [Codec; 9] = [
     Codec::Gzip,
@@ -77,6 +76,9 @@ fn members(data: &[u8]) {
     let (mut count, mut total) = (0, 0);
     let _ = for_each_member(data, |member| {
         count += 1;
+        if member.kind != Kind::File {
+            return Ok(ControlFlow::Continue(()));
+        }
         let size = member.size;
         let read = std::io::copy(&mut member.bytes.take(BYTES_MAX), &mut std::io::sink())?;
         assert_eq!(read, size.min(BYTES_MAX), "{}", member.path.display());
@@ -95,7 +97,7 @@ fn items(data: &[u8], name: &str) {
         let path = directory.path().join(name);
         fs::write(&path, data).expect("a file");
         let (mut count, mut total) = (0, 0);
-        let walked = for_each_item(&path, &mut |item| {
+        for_each_item(&path, &mut |item| {
             count += 1;
             if let Item::Segment(segment) = item {
                 let mut bytes = segment.bytes.take(BYTES_MAX);
@@ -106,8 +108,5 @@ fn items(data: &[u8], name: &str) {
                 false => ControlFlow::Break(()),
             }
         });
-        if let Err(error) = walked {
-            assert!(matches!(error, InputError::Io { .. }), "{error}");
-        }
     });
 }

@@ -9,20 +9,22 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 use walstat::analyse::clock::Clock;
+use walstat::analyse::dimension::Dimension;
+use walstat::analyse::select::Filters;
 use walstat::analyse::totals::RecordTable;
-use walstat::input::discover::Found;
+use walstat::input::discover::{Found, Stream};
 use walstat::input::plan::Plan;
 use walstat::input::probe::first_page;
-use walstat::render::table::Show;
+use walstat::render::style::Show;
 use walstat::render::{csv, json, pg_waldump, screen, table};
-use walstat::report::arrange::{Sort, Top, arrange};
-use walstat::report::build::{Request, build};
-use walstat::report::model::{Report, Row};
-use walstat::scan::outcome::{Outcome, conclude};
+use walstat::report::build::{Counted, Request, build};
+use walstat::report::model::table::{Sort, Top};
+use walstat::report::model::{CommandName, Report, Sums};
+use walstat::scan::outcome::Outcome;
 use walstat::scan::pages::Progress;
-use walstat::scan::read::read;
+use walstat::scan::read::{read, read_found};
 use walstat::scan::record::Everything;
-use walstat::scan::streamed::{self, Wanted};
+use walstat::scan::streamed::Wanted;
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
 use walstat::wal::segment::SegmentName;
@@ -126,42 +128,44 @@ fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
 
 /// As standard input is read, from a file.
 fn scan_stream(path: &Path, shape: &Shape) -> Option<Scanned> {
-    let found = Found { streams: vec![path.to_owned()], ..Found::default() };
+    let mut found = Found::default();
+    found.streams.push(Stream { path: path.to_owned(), root: 0 });
     let prototype = <(RecordTable, Clock)>::default();
-    let (plan, stretches) =
-        streamed::scan(found, wanted(shape), &Progress::default(), &prototype).ok()?;
-    let outcome = conclude(&plan, stretches, prototype)?;
-    Some((plan, outcome))
+    read_found(found, wanted(shape), NonZeroUsize::MIN, &Progress::default(), &prototype).ok()
 }
 
 /// Builds and writes every form of report.
 fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
     let start = Some(shape.range.0).filter(|&start| start > Lsn(0));
-    for (rmgrs, records, advice) in [(true, true, true), (true, false, false), (false, true, false)]
-    {
+    for (command, dimensions) in [
+        (CommandName::Report, &[Dimension::Rmgr, Dimension::Record][..]),
+        (CommandName::Stats, &[Dimension::Rmgr]),
+        (CommandName::Stats, &[Dimension::Record]),
+    ] {
         let request = Request {
-            command: if advice { "report" } else { "stats" },
-            rmgrs,
-            records,
-            advice,
+            command,
+            dimensions: dimensions.iter().copied().collect(),
             checksums_verified: shape.checked,
             start,
+            filters: Filters::default(),
         };
-        let mut report = build(vec!["stream".into()], plan, outcome, &request);
-        check(&report);
-        assert!(shape.limit.is_none_or(|limit| report.totals.count <= limit), "over the limit");
-        let text = written(|out| json::render(&report, out));
-        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(value["books"]["unaccounted_bytes"], 0, "{}", value["books"]);
-        if !advice {
-            written(|out| csv::render(&report, out));
-            written(|out| pg_waldump::render(&report, out));
+        let counted = Counted::from(&outcome.observer);
+        let mut view = build(vec!["stream".into()], plan, outcome, counted, &request);
+        check(&view.report);
+        let count = view.report.totals.count;
+        assert!(shape.limit.is_none_or(|limit| count <= limit), "over the limit");
+        let text = written(|out| json::render(&view.report, out));
+        let back: Report = serde_json::from_str(&text).expect("a report reads back");
+        assert_eq!(back, view.report);
+        if command == CommandName::Stats {
+            written(|out| csv::render(&view.report, out));
+            written(|out| pg_waldump::render(&view, out));
         }
-        arrange(&mut report, Sort::Fpi, Top { rmgrs: 3, records: 3 });
+        view.report.arrange(Sort::Fpi, Top { rmgrs: 3, others: 3 });
         for flag in [false, true] {
             let show = Show { human: flag, bars: flag, main_data: !flag, verbose: flag };
-            written(|out| screen::render(&report, &show, out));
-            written(|out| table::render(&report, &show, out));
+            written(|out| screen::render(&view, &show, out));
+            written(|out| table::render(&view, &show, out));
         }
     }
 }
@@ -169,11 +173,12 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
 /// The books close, and the rows of each table add up to the totals.
 fn check(report: &Report) {
     assert_eq!(report.books.unaccounted_bytes, 0, "{:?} {:?}", report.books, report.problems);
-    let rmgrs = report.rmgrs.iter().map(|rows| rows.iter().map(|row| row.row).collect());
-    let records = report.records.iter().map(|rows| rows.iter().map(|row| row.row).collect());
+    let rmgrs = report.rmgrs.iter().map(|table| table.rows.iter().map(|row| row.sums).collect());
+    let records =
+        report.records.iter().map(|table| table.rows.iter().map(|row| row.sums).collect());
     for rows in rmgrs.chain(records) {
-        let rows: Vec<Row> = rows;
-        let mut sum = Row::default();
+        let rows: Vec<Sums> = rows;
+        let mut sum = Sums::default();
         rows.iter().for_each(|row| sum.add(row));
         assert_eq!((sum.count, sum.total_bytes), (report.totals.count, report.totals.total_bytes));
         assert_eq!(sum.record_bytes + sum.fpi_bytes, report.totals.total_bytes);

@@ -6,8 +6,11 @@ use super::shape::{SEGMENTS, Shape};
 use std::path::PathBuf;
 use walstat::analyse::clock::Clock;
 use walstat::analyse::totals::RecordTable;
+use walstat::input::names::Standing;
 use walstat::input::plan::{Plan, Segment};
+use walstat::input::probe::NotWal;
 use walstat::input::source::{Bytes, Source};
+use walstat::input::taken_for::TakenFor;
 use walstat::scan::books::Heading;
 use walstat::scan::ending::EndingKind;
 use walstat::scan::outcome::{Outcome, conclude};
@@ -82,7 +85,12 @@ fn segments(shape: &Shape) -> Vec<Segment> {
         raw_bytes: None,
         modified: None,
         sha1: None,
-        partial: false,
+        named: true,
+        standing: Standing::Aside,
+        taken_for: TakenFor::Copy,
+        compressed: false,
+        first_page: Err(NotWal::Zeros),
+        piece: index,
         source: Source::Streamed(PathBuf::from(format!("segment {index}"))),
     };
     present.map(segment).collect()

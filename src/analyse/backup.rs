@@ -4,13 +4,11 @@
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::checkpoint::Checkpoint;
-use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
-
-/// `XLOG_BACKUP_END` of `src/include/catalog/pg_control.h`; its main data is the backup's start.
-const XLOG_BACKUP_END: u8 = 0x50;
+use crate::wal::rmgr::{XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
+use serde::{Deserialize, Serialize};
 
 /// A checkpoint record and where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// Start of the record.
     pub lsn: Lsn,
@@ -19,16 +17,16 @@ pub struct Placed {
 }
 
 /// The end of a backup that was taken from a primary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupEnd {
     /// Where the backup started (its redo point).
     pub start: Lsn,
-    /// Behind the record: replayed up to here, the backup is consistent.
+    /// After the record: replayed up to here, the backup is consistent.
     pub end: Lsn,
 }
 
 /// Checkpoints and ends of backups, in the order of the WAL.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Backups {
     /// All checkpoints.
     pub checkpoints: Vec<Placed>,

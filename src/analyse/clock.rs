@@ -7,9 +7,10 @@ use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::payload::xact;
 use crate::wal::rmgr::{TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// First and last time seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Clock {
     /// Earliest.
     pub first: Option<Time>,

@@ -1,16 +1,20 @@
 //! The contract's ratios, once: computed here, carried in the model, only formatted elsewhere.
 
-use super::totals::{RecordTable, Totals};
-use crate::wal::payload::xact;
-use crate::wal::rmgr::{RecordType, TRANSACTION};
+use super::sums::Sums;
+use super::totals::RecordTable;
+use super::volume::Volume;
+use crate::wal::rmgr::{HEAP, HEAP_HOT_UPDATE, HEAP_UPDATE};
+use serde::{Deserialize, Serialize};
 
 /// `a / b`, or nothing if there is nothing to divide by.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
     (b > 0).then(|| a as f64 / b as f64)
 }
 
-/// Ratios over a set of records; fractions where not said otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// Ratios over a set of records: fractions where not said otherwise, `null` where there is
+/// nothing to divide by; and what they are of where nothing else says that.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratios {
     /// Image bytes of all bytes.
     pub fpi_ratio: Option<f64>,
@@ -20,8 +24,17 @@ pub struct Ratios {
     pub hot_ratio: Option<f64>,
     /// All bytes by bytes that are not images (Chen 2017): 1 or more.
     pub write_amplification: Option<f64>,
+    /// Bytes of all records in the range by their commits, whatever the filters say.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub bytes_per_commit: Option<f64>,
     /// Stored image bytes by what they would be uncompressed.
     pub compression_ratio: Option<f64>,
+    /// Commits in the range, whatever the filters say.
+    #[serde(default)]
+    pub commits: u64,
+    /// Heap updates, HOT or not.
+    #[serde(default)]
+    pub updates: u64,
 }
 
 /// Heap updates, by whether their index entries could stay.
@@ -33,46 +46,33 @@ pub struct Updates {
     pub other: u64,
 }
 
-const HEAP: u8 = 10;
-const HEAP_OPCODE: u8 = 0x7;
-const UPDATE: u8 = 0x2;
-const HOT_UPDATE: u8 = 0x4;
-
 impl Updates {
     /// Counts the updates in `table`, `+INIT` variants included.
     pub fn of(table: &RecordTable) -> Updates {
-        let count = |opcode| {
-            let wanted =
-                |record: RecordType| record.rmgr == HEAP && record.slot & HEAP_OPCODE == opcode;
-            table.sum(wanted).count
-        };
-        Updates { hot: count(HOT_UPDATE), other: count(UPDATE) }
+        let count =
+            |opcode| table.sum(|record| record.rmgr == HEAP && record.opcode() == opcode).count;
+        Updates { hot: count(HEAP_HOT_UPDATE), other: count(HEAP_UPDATE) }
     }
 
-    /// HOT updates of all updates.
-    pub fn hot_ratio(&self) -> Option<f64> {
-        ratio(self.hot, self.hot + self.other)
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.hot + self.other
     }
-}
-
-/// Commits in `table`: `COMMIT` and `COMMIT_PREPARED`.
-pub fn commits(table: &RecordTable) -> u64 {
-    let wanted = |record: RecordType| {
-        let opcode = record.info() & xact::OPCODE_MASK;
-        record.rmgr == TRANSACTION && [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode)
-    };
-    table.sum(wanted).count
 }
 
 impl Ratios {
-    /// Computes all ratios of `table`; `page_bytes`: the size of data pages.
-    pub fn of(table: &RecordTable, totals: &Totals, page_bytes: u32) -> Ratios {
+    /// Computes all ratios of `table`; `all`: its sums, `range`: what there was before filters.
+    pub fn of(table: &RecordTable, all: &Sums, range: Volume) -> Ratios {
+        let updates = Updates::of(table);
         Ratios {
-            fpi_ratio: ratio(totals.fpi_bytes, totals.total_bytes),
-            fpi_record_ratio: ratio(totals.fpi_records, totals.count),
-            hot_ratio: Updates::of(table).hot_ratio(),
-            write_amplification: ratio(totals.total_bytes, totals.record_bytes()),
-            compression_ratio: ratio(totals.fpi_bytes, totals.uncompressed_fpi_bytes(page_bytes)),
+            fpi_ratio: ratio(all.fpi_bytes, all.total_bytes),
+            fpi_record_ratio: ratio(all.fpi_records, all.count),
+            hot_ratio: ratio(updates.hot, updates.all()),
+            write_amplification: ratio(all.total_bytes, all.record_bytes),
+            bytes_per_commit: ratio(range.total_bytes, range.commits),
+            compression_ratio: ratio(all.fpi_bytes, all.uncompressed_fpi_bytes),
+            commits: range.commits,
+            updates: updates.all(),
         }
     }
 }

@@ -1,38 +1,42 @@
 //! Counts and bytes by record type, in a dense table: no hashing, no allocation a record.
 
+use super::sums::Sums;
 use crate::scan::record::{Observe, Record};
 use crate::wal::block::{Image, walk};
 use crate::wal::image::HAS_HOLE;
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
-/// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Records.
-    pub count: u64,
-    /// Total length, images included.
-    pub total_bytes: u64,
-    /// Stored images.
-    pub fpi_bytes: u64,
-    /// Main data.
-    pub main_data_bytes: u64,
-    /// Block data.
-    pub block_data_bytes: u64,
-    /// How many images.
-    pub fpi_count: u64,
-    /// How many records with at least one.
-    pub fpi_records: u64,
-    /// How many images are stored for consistency checking only.
-    pub fpi_check_count: u64,
-    /// Their bytes.
-    pub fpi_check_bytes: u64,
-    /// Stored bytes of images that are not compressed.
-    pub raw_fpi_bytes: u64,
-    /// How many images are compressed.
-    pub compressed_count: u64,
-    /// Holes of the compressed images.
-    pub compressed_hole_bytes: u64,
+sums! {
+    /// What is added up a record; bytes where not said otherwise. [`Sums`] follow from it.
+    #[derive(Serialize, Deserialize)]
+    pub struct Totals {
+        /// Records.
+        count,
+        /// Total length, images included.
+        total_bytes,
+        /// Stored images.
+        fpi_bytes,
+        /// Main data.
+        main_data_bytes,
+        /// Block data.
+        block_data_bytes,
+        /// How many images.
+        fpi_count,
+        /// How many records with at least one.
+        fpi_records,
+        /// How many images are stored for consistency checking only.
+        fpi_check_count,
+        /// Their bytes.
+        fpi_check_bytes,
+        /// Stored bytes of images that are not compressed.
+        raw_fpi_bytes,
+        /// How many images are compressed.
+        compressed_count,
+        /// Holes of the compressed images.
+        compressed_hole_bytes,
+    }
 }
 
 impl Totals {
@@ -41,20 +45,25 @@ impl Totals {
         self.total_bytes - self.fpi_bytes
     }
 
-    /// Record headers, block headers, image headers.
-    pub fn header_bytes(&self) -> u64 {
-        self.record_bytes() - self.main_data_bytes - self.block_data_bytes
-    }
-
-    /// How many images are replayed.
-    pub fn fpi_apply_count(&self) -> u64 {
-        self.fpi_count - self.fpi_check_count
-    }
-
-    /// What the images would be uncompressed, with data pages of `page_bytes`.
-    pub fn uncompressed_fpi_bytes(&self, page_bytes: u32) -> u64 {
-        let whole = self.compressed_count * u64::from(page_bytes);
-        self.raw_fpi_bytes + whole.saturating_sub(self.compressed_hole_bytes)
+    /// The sums of the contract, with data pages of `page_bytes`.
+    pub fn sums(&self, page_bytes: u32) -> Sums {
+        let record_bytes = self.record_bytes();
+        let compressed_pages = self.compressed_count * u64::from(page_bytes);
+        Sums {
+            count: self.count,
+            record_bytes,
+            fpi_bytes: self.fpi_bytes,
+            total_bytes: self.total_bytes,
+            main_data_bytes: self.main_data_bytes,
+            block_data_bytes: self.block_data_bytes,
+            header_bytes: record_bytes - self.main_data_bytes - self.block_data_bytes,
+            fpi_count: self.fpi_count,
+            fpi_records: self.fpi_records,
+            fpi_apply_count: self.fpi_count - self.fpi_check_count,
+            fpi_check_count: self.fpi_check_count,
+            uncompressed_fpi_bytes: self.raw_fpi_bytes
+                + compressed_pages.saturating_sub(self.compressed_hole_bytes),
+        }
     }
 
     #[inline(always)]
@@ -66,8 +75,8 @@ impl Totals {
     }
 
     /// Counts the images of a record. A call of its own: an image is worth one, and the loop over
-    /// all records keeps its registers. Gives the size of data pages if an image tells it (it
-    /// has neither a hole nor compression), else 0.
+    /// all records keeps its registers. Returns the size of data pages if an image tells it
+    /// (it has neither a hole nor compression), else 0.
     #[inline(never)]
     fn count_images(&mut self, head: &[u8], total_bytes: u32, version: &Version) -> u32 {
         self.fpi_records += 1;
@@ -99,22 +108,6 @@ impl Totals {
         self.raw_fpi_bytes += bytes;
         if image.info & HAS_HOLE == 0 { u32::from(image.bytes) } else { 0 }
     }
-
-    /// Adds `other`.
-    pub fn add(&mut self, other: &Totals) {
-        self.count += other.count;
-        self.total_bytes += other.total_bytes;
-        self.fpi_bytes += other.fpi_bytes;
-        self.main_data_bytes += other.main_data_bytes;
-        self.block_data_bytes += other.block_data_bytes;
-        self.fpi_count += other.fpi_count;
-        self.fpi_records += other.fpi_records;
-        self.fpi_check_count += other.fpi_check_count;
-        self.fpi_check_bytes += other.fpi_check_bytes;
-        self.raw_fpi_bytes += other.raw_fpi_bytes;
-        self.compressed_count += other.compressed_count;
-        self.compressed_hole_bytes += other.compressed_hole_bytes;
-    }
 }
 
 /// Rows of the built-in resource managers: more ids than any release has.
@@ -123,7 +116,7 @@ const SLOTS: usize = 16;
 const FIRST_CUSTOM: usize = 128;
 
 /// Totals by record type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordTable {
     /// Rows of the built-in resource managers; empty while the table is shrunk.
     built_in: Vec<Totals>,

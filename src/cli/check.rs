@@ -1,23 +1,26 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
-use super::args::{BytesForm, When};
-use super::check_args::{CheckArgs, CheckFormat, CheckShowArgs, RestoreArgs};
-use super::output::{wanted, write_to};
+use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
+use super::output::{spare_inputs, write_to};
 use super::read::{Statistics, read};
-use super::{Failure, Outcome, config};
+use super::values::When;
+use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
+use crate::analyse::dimension::Dimensions;
+use crate::analyse::reach::Reach;
 use crate::input::label;
 use crate::input::plan::Plan;
 use crate::render;
 use crate::render::nagios::State;
-use crate::render::table::Show;
-use crate::report::annotation::{Places, relative};
+use crate::render::style::Show;
+use crate::report::annotation::{Places, relative, unreadable};
 use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
-use crate::report::build::{Request, build_from};
+use crate::report::build::{Counted, Request, build};
 use crate::report::check::{Asked, judge};
-use crate::report::model::Report;
-use crate::report::model::checked::Check;
+use crate::report::model::checked::{Check, Verdict};
+use crate::report::model::view::View;
+use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
 use crate::wal::segment::SegmentName;
 use std::fs;
@@ -28,19 +31,43 @@ use std::time::Instant;
 /// Where GitHub Actions takes the step's summary from.
 const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
-/// Runs the check. A monitoring plugin answers on standard output whatever happens.
-pub fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
+/// Runs the check. A monitoring plugin answers on standard output whatever happens, and other
+/// formats that machines collect where the input cannot be read.
+pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let result = check(args);
-    match result {
-        Err(failure) if args.show.format == CheckFormat::Nagios => unknown(&failure.to_string()),
-        result => result,
+    match &result {
+        Err(failure) if args.format == CheckFormat::Nagios => return unknown(&failure.to_string()),
+        Err(failure) if failure.is_unreadable() && !args.show.is_silent() => {
+            answer(args, &failure.to_string())?;
+        }
+        _ => {}
     }
+    result
+}
+
+/// Says in the format asked for why there is no report.
+fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
+    let answer = Unreadable::new(CommandName::Check, error.to_owned());
+    let path = args.source.inputs().next().unwrap_or(Path::new("."));
+    let annotation = unreadable(error, &path.display().to_string());
+    let now = jiff::Timestamp::now().as_microsecond();
+    if [CheckFormat::Table, CheckFormat::Nagios].contains(&args.format) {
+        return Ok(());
+    }
+    write_to(args.show.output.as_deref(), args.show.color, |out| match args.format {
+        CheckFormat::Table | CheckFormat::Nagios => Ok(()),
+        CheckFormat::Json => render::json::render(&answer, out),
+        CheckFormat::Junit => render::junit::unreadable(&answer, now, out),
+        CheckFormat::Sarif => render::sarif::unreadable(&answer, out),
+        CheckFormat::Github => render::github::unreadable(&annotation, out),
+        CheckFormat::Gitlab => render::gitlab::unreadable(&annotation, out),
+    })
 }
 
 /// The plugin's answer where there is none.
-pub fn unknown(reason: &str) -> Result<Outcome, Failure> {
+pub fn unknown(reason: &str) -> Result<Exit, Failure> {
     write_to(None, When::Never, |out| render::nagios::unknown(reason, out))?;
-    Ok(Outcome::Plugin(State::Unknown))
+    Ok(Exit::Plugin(State::Unknown))
 }
 
 /// Whether arguments that could not be parsed ask for a plugin's answer.
@@ -56,42 +83,58 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
     format && arguments.first().is_some_and(|command| command == "check")
 }
 
-fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
-    let budgets = args.budgets.budgets().or(config::load(args.budgets.config.as_deref())?);
+fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let (budgets, config) = args.budgets.budgets()?;
     check_usage(args, &budgets)?;
+    let beside = [&budgets.baseline, &args.restore.backup_label, &config];
+    let beside = beside.into_iter().flatten().map(PathBuf::as_path);
+    spare_inputs(args.show.output.as_deref(), args.source.inputs().chain(beside))?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
+    let mut view = read_and_judge(args, &budgets, baseline.as_ref(), backup)?;
+    let found = config.map(|path| format!("limits are from {}", path.display()));
+    view.report.notes.extend(found);
+    show(&view, args)?;
+    Ok(exit(&view.report, args.format))
+}
+
+fn read_and_judge(
+    args: &CheckArgs,
+    budgets: &Budgets,
+    baseline: Option<&Baseline>,
+    backup: Option<Backup>,
+) -> Result<View, Failure> {
     let begun = Instant::now();
-    let prototype = <(Statistics, Backups)>::default();
-    let read = read(&args.source, &args.filters.filters(), &prototype)?;
-    let (statistics, backups) = &read.scanned.observer;
     let request = Request {
-        command: "check",
-        rmgrs: false,
-        records: false,
-        advice: true,
+        command: CommandName::Check,
+        dimensions: Dimensions::new(),
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
+        filters: args.filters.filters(),
     };
-    let mut report = build_from(read.paths, &read.plan, &read.scanned, statistics, &request);
-    report.elapsed_seconds = begun.elapsed().as_secs_f64();
+    let prototype = <(Statistics, (Backups, Reach))>::default();
+    let read = read(&args.source, &request.filters, &prototype)?;
+    let (statistics, (backups, reach)) = &read.scanned.observer;
+    let counted = Counted::from(statistics);
+    let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal {
         plan: &read.plan,
         problems: &read.scanned.problems,
         backups,
+        reach,
         end: read.scanned.ending.lsn,
     };
-    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal, &report));
+    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let asked = Asked {
-        budgets: &budgets,
-        baseline: baseline.as_ref(),
+        budgets,
+        baseline,
         restore,
-        places: &places(&report.input.paths, &read.plan),
+        places: &places(&view.report.input.paths, &read.plan),
         segments: &names(&read.plan),
     };
-    judge(&mut report, asked);
-    show(&report, &args.show)?;
-    Ok(outcome(&report, args.show.format))
+    judge(&mut view, asked);
+    Ok(view)
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.
@@ -118,8 +161,8 @@ fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 /// The backup that was asked about.
 fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
     if let Some(path) = &args.backup_label {
-        let label = label::read(path).map_err(|error| beside(path, &error))?;
-        let system_identifier = label::system_identifier_beside(path);
+        let label::Found { label, system_identifier } =
+            label::read(path).map_err(|error| beside(path, &error))?;
         return Ok(Some(Backup { start: label.start, label: Some(label), system_identifier }));
     }
     Ok(args.from.map(|start| Backup { start, label: None, system_identifier: None }))
@@ -157,55 +200,45 @@ fn places(paths: &[String], plan: &Plan) -> Places {
     places
 }
 
-fn outcome(report: &Report, format: CheckFormat) -> Outcome {
-    let checked = report.checked.as_ref();
-    match (format, checked) {
-        (CheckFormat::Nagios, Some(checked)) => Outcome::Plugin(State::of(checked)),
-        _ if !report.problems.is_empty() => Outcome::Damage,
-        (_, Some(checked)) if checked.is_broken() => Outcome::Broken,
-        _ => Outcome::Done,
+fn exit(report: &Report, format: CheckFormat) -> Exit {
+    match format {
+        CheckFormat::Nagios => Exit::Plugin(State::of(report)),
+        _ if !report.problems.is_empty() => Exit::Damage,
+        _ if report.checks_that(Verdict::Fail).next().is_some() => Exit::Broken,
+        _ => Exit::Done,
     }
 }
 
-fn show(report: &Report, show: &CheckShowArgs) -> Result<(), Failure> {
-    let style = style(show);
-    if show.format == CheckFormat::Github {
-        write_summary(report, &style)?;
+fn show(view: &View, args: &CheckArgs) -> Result<(), Failure> {
+    let (show, format) = (&args.show, args.format);
+    let style = show.style(false);
+    if format == CheckFormat::Github {
+        write_summary(view, &style)?;
     }
-    if show.quiet && show.format != CheckFormat::Nagios {
+    if show.is_silent() && format != CheckFormat::Nagios {
         return Ok(());
     }
-    write_to(show.output.as_deref(), show.color, |out| match show.format {
-        CheckFormat::Table => render::check_table::render(report, &style, out),
-        CheckFormat::Json => render::json::render(report, out),
-        CheckFormat::Junit => render::junit::render(report, out),
-        CheckFormat::Sarif => render::sarif::render(report, out),
-        CheckFormat::Github => render::github::render(report, out),
-        CheckFormat::Gitlab => render::gitlab::render(report, out),
-        CheckFormat::Nagios => render::nagios::render(report, out),
+    write_to(show.output.as_deref(), show.color, |out| match format {
+        CheckFormat::Table => render::check_table::render(view, &style, out),
+        CheckFormat::Json => render::json::render(&view.report, out),
+        CheckFormat::Junit => render::junit::render(view, out),
+        CheckFormat::Sarif => render::sarif::render(view, out),
+        CheckFormat::Github => render::github::render(view, out),
+        CheckFormat::Gitlab => render::gitlab::render(view, out),
+        CheckFormat::Nagios => render::nagios::render(view, out),
     })
 }
 
 /// Adds the summary to the file that GitHub Actions names: other steps may have written to it.
-fn write_summary(report: &Report, style: &Show) -> Result<(), Failure> {
+fn write_summary(view: &View, style: &Show) -> Result<(), Failure> {
     let Some(path) = std::env::var_os(SUMMARY_VARIABLE).filter(|path| !path.is_empty()) else {
         return Ok(());
     };
     let path = PathBuf::from(path);
     let mut text = Vec::new();
     let style = Show { human: true, bars: false, ..*style };
-    let written = render::github::summary(report, &style, &mut text)
+    let written = render::github::summary(view, &style, &mut text)
         .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(&path))
         .and_then(|mut file| file.write_all(&text));
     written.map_err(|source| Failure::Output { path: path.display().to_string(), source })
-}
-
-fn style(show: &CheckShowArgs) -> Show {
-    let terminal = wanted(When::Auto, show.output.is_some());
-    Show {
-        human: show.bytes.map_or(terminal, |form| form == BytesForm::Human),
-        bars: wanted(show.color, show.output.is_some()),
-        main_data: false,
-        verbose: show.verbose,
-    }
 }

@@ -2,52 +2,46 @@
 //! options.
 
 use super::Failure;
-use super::args::nearest;
-use super::check_args::FailOn;
-use crate::report::budget::Budgets;
-use clap::ValueEnum;
-use std::fmt::Display;
+use super::values::nearest;
+use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use toml::{Table, Value};
 
 /// The file that is read if none is named.
 const DEFAULT_FILE: &str = "walstat.toml";
 /// The table of this command.
 const TABLE: &str = "check";
-/// Its keys.
-const KEYS: [&str; 8] = [
-    "max-fpi-ratio",
-    "min-hot-ratio",
-    "min-volume",
-    "max-bytes-per-commit",
-    "max-wal-bytes",
-    "fail-on",
-    "baseline",
-    "max-growth",
-];
 
-/// The limits of the file named, or of `walstat.toml` in the current directory, or none.
-pub fn load(named: Option<&Path>) -> Result<Budgets, Failure> {
+/// The limits of the file named, or of `walstat.toml` in the current directory, or none; and the
+/// file, if it was found there.
+pub fn load(named: Option<&Path>) -> Result<(Budgets, Option<PathBuf>), Failure> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
     let usage = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
+    let found = named.is_none().then(|| path.to_owned());
     match std::fs::read_to_string(path) {
-        Ok(text) => parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(usage),
+        Ok(text) => {
+            let budgets = parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(usage)?;
+            Ok((budgets, found))
+        }
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
-            Ok(Budgets::default())
+            Ok((Budgets::default(), None))
         }
         Err(error) => Err(usage(error.to_string())),
     }
+}
+
+fn keys() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().map(|option| option.name)
 }
 
 /// Reads the text of a file that lies in `directory`, from where its paths count.
 fn parse(text: &str, directory: &Path) -> Result<Budgets, String> {
     let file: Table = text.parse().map_err(|error: toml::de::Error| one_line(text, &error))?;
     if let Some(key) = file.keys().find(|key| *key != TABLE) {
-        let near = match KEYS.contains(&key.as_str()) {
+        let near = match keys().any(|known| known == key) {
             true => format!(", it belongs under [{TABLE}]"),
-            false => nearest(key, KEYS.into_iter().chain([TABLE])),
+            false => nearest(key, keys().chain([TABLE])),
         };
         return Err(format!("unknown key \"{key}\"{near}"));
     }
@@ -59,47 +53,38 @@ fn parse(text: &str, directory: &Path) -> Result<Budgets, String> {
 }
 
 fn budgets(table: &Table, directory: &Path) -> Result<Budgets, String> {
-    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(format!("unknown key \"{TABLE}.{key}\"{}", nearest(key, KEYS.into_iter())));
+    let mut budgets = Budgets::default();
+    for (key, value) in table {
+        let Some(option) = OPTIONS.iter().find(|option| option.name == key) else {
+            return Err(format!("unknown key \"{TABLE}.{key}\"{}", nearest(key, keys())));
+        };
+        set(&mut budgets, option, value, directory)?;
     }
-    Ok(Budgets {
-        max_fpi_ratio: read(table, "max-fpi-ratio")?,
-        min_hot_ratio: read(table, "min-hot-ratio")?,
-        max_bytes_per_commit: read(table, "max-bytes-per-commit")?,
-        max_wal_bytes: read(table, "max-wal-bytes")?,
-        min_volume: read(table, "min-volume")?,
-        fail_on: read::<FailOn>(table, "fail-on")?.map(Into::into),
-        baseline: read::<PathBuf>(table, "baseline")?.map(|path| directory.join(path)),
-        max_growth: read(table, "max-growth")?,
-    })
+    Ok(budgets)
 }
 
 /// A number or a text is read just as it would be on the command line.
-fn read<T: FromStr>(table: &Table, key: &str) -> Result<Option<T>, String>
-where
-    T::Err: Display,
-{
-    let text = match table.get(key) {
-        None => return Ok(None),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Integer(number)) => number.to_string(),
-        Some(Value::Float(number)) => number.to_string(),
-        Some(other) => {
+fn set(
+    budgets: &mut Budgets,
+    option: &BudgetOption,
+    value: &Value,
+    directory: &Path,
+) -> Result<(), String> {
+    let key = option.name;
+    let text = match value {
+        Value::String(text) if option.is_file() => {
+            directory.join(text).to_string_lossy().into_owned()
+        }
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        other => {
             let found = name_of(other);
             return Err(format!("{TABLE}.{key} is {found}, expected a number or a text"));
         }
     };
-    let wrong = |error: T::Err| format!("{TABLE}.{key}: {error}, found \"{text}\"");
-    text.parse().map(Some).map_err(wrong)
-}
-
-impl FromStr for FailOn {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<FailOn, String> {
-        <FailOn as ValueEnum>::from_str(text, false)
-            .map_err(|_| "expected \"warning\" or \"critical\"".to_owned())
-    }
+    (option.set)(budgets, &text)
+        .map_err(|error| format!("{TABLE}.{key}: {error}, found \"{text}\""))
 }
 
 fn name_of(value: &Value) -> String {
@@ -117,8 +102,8 @@ fn one_line(text: &str, error: &toml::de::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::budget::{Growth, Ratio, Size};
-    use crate::report::model::Severity;
+    use crate::report::amount::{Growth, Ratio, Size};
+    use crate::report::model::finding::Severity;
 
     fn parsed(text: &str) -> Result<Budgets, String> {
         parse(text, Path::new("conf"))
@@ -127,6 +112,7 @@ mod tests {
     #[test]
     fn every_key_is_read_as_its_option() {
         let text = "[check]\nmax-fpi-ratio = 0.7\nmin-hot-ratio = \"50%\"\nmin-volume = 1024\n\
+            min-updates = 50\n\
             max-bytes-per-commit = \"20kB\"\nmax-wal-bytes = \"10GB\"\nfail-on = \"critical\"\n\
             baseline = \"before.json\"\nmax-growth = \"10%\"\n";
         let want = Budgets {
@@ -135,6 +121,7 @@ mod tests {
             max_bytes_per_commit: Some(Size(20 << 10)),
             max_wal_bytes: Some(Size(10 << 30)),
             min_volume: Some(Size(1024)),
+            min_updates: Some(50),
             fail_on: Some(Severity::Critical),
             baseline: Some("conf/before.json".into()),
             max_growth: Some(Growth(0.1)),

@@ -2,22 +2,29 @@
 //! its own.
 
 pub mod args;
+pub mod budget_args;
 pub mod check;
 pub mod check_args;
 pub mod config;
+pub mod interrupt;
 pub mod output;
+pub mod partial;
 pub mod progress;
 pub mod read;
 pub mod rules;
+pub mod show_args;
+pub mod source_args;
 pub mod stats;
+pub mod values;
+pub mod who;
 
-use crate::input::plan::InputError;
+use crate::input::error::InputError;
 use crate::render::nagios::State;
 use std::process::ExitCode;
 
 /// How a command ended, by the contract's exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Exit {
     /// Everything read is accounted for.
     Done,
     /// A limit was broken.
@@ -55,22 +62,31 @@ pub enum Failure {
     },
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> ExitCode {
-        match outcome {
-            Outcome::Done => ExitCode::SUCCESS,
-            Outcome::Broken => ExitCode::from(1),
-            Outcome::Damage => ExitCode::from(4),
-            Outcome::Plugin(state) => ExitCode::from(state as u8),
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        match exit {
+            Exit::Done => ExitCode::SUCCESS,
+            Exit::Broken => ExitCode::from(1),
+            Exit::Damage => ExitCode::from(4),
+            Exit::Plugin(state) => ExitCode::from(state as u8),
         }
     }
 }
 
 impl Failure {
+    /// Whether there is no report because something cannot be read: formats that machines collect
+    /// say so themselves.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Failure::Input(_) | Failure::Beside { .. })
+    }
+
     /// The contract's exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Usage(_)
+            | Failure::Input(InputError::Several { .. } | InputError::Apart { .. }) => {
+                ExitCode::from(2)
+            }
             Failure::Input(_) | Failure::Beside { .. } | Failure::Output { .. } => {
                 ExitCode::from(3)
             }

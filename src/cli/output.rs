@@ -1,11 +1,18 @@
 //! Where results go: standard output, or a file that is written whole or not at all.
 
 use super::Failure;
-use super::args::When;
+use super::interrupt::{Interrupt, held_back};
+use super::values::When;
+use crate::input::names::FileName;
+use crate::input::probe::first_page;
+use crate::input::recognise::{self, Content, recognise};
 use anstream::{AutoStream, ColorChoice, StripStream};
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
+
+/// Between two looks whether a signal has come.
+const CHUNK_BYTES: usize = 1 << 16;
 
 /// Whether `when` holds for standard output.
 pub fn wanted(when: When, to_file: bool) -> bool {
@@ -16,14 +23,13 @@ pub fn wanted(when: When, to_file: bool) -> bool {
     }
 }
 
-/// Runs `write` on the file, or on standard output; `color`: whether styles are kept. A reader
-/// that went away is no failure.
+/// Runs `write` on the file, or on standard output; `color`: whether styles are kept.
 pub fn write_to(
     file: Option<&Path>,
     color: When,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let result = match file {
+    let written = match file {
         Some(path) => {
             let mut text = StripStream::new(Vec::new());
             write(&mut text).and_then(|()| write_file(path, &text.into_inner()))
@@ -34,7 +40,21 @@ pub fn write_to(
             write(&mut out).and_then(|()| out.flush())
         }
     };
-    match result {
+    told(file, written)
+}
+
+/// Writes bytes that are no text to the file, or to standard output.
+pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let written = match file {
+        Some(path) => write_file(path, bytes),
+        None => io::stdout().lock().write_all(bytes),
+    };
+    told(file, written)
+}
+
+/// A reader that went away is no failure.
+fn told(file: Option<&Path>, written: io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(source) => {
             let path = file.map_or_else(|| "standard output".into(), |p| p.display().to_string());
@@ -54,6 +74,41 @@ impl From<When> for ColorChoice {
     }
 }
 
+/// Refuses to write onto what is read: one of `inputs`, or WAL in a directory among them.
+pub fn spare_inputs<'p>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), Failure> {
+    let Some(output) = output else { return Ok(()) };
+    // What is not there cannot be lost; what is no file is written to as it is.
+    let Some(target) = output.canonicalize().ok().filter(|target| target.is_file()) else {
+        return Ok(());
+    };
+    let is_read = |input: &Path| {
+        let input = input.canonicalize().unwrap_or_default();
+        target == input || (input.is_dir() && target.starts_with(&input) && may_be_wal(&target))
+    };
+    match inputs.into_iter().any(is_read) {
+        true => Err(Failure::Usage(format!(
+            "{}: is an input, expected another file for --output",
+            output.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Whether a file's name or its first bytes are those of WAL, or of what WAL is packed in.
+fn may_be_wal(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut head = Vec::new();
+    let file = File::open(path);
+    let read = file.and_then(|file| file.take(recognise::HEAD as u64).read_to_end(&mut head));
+    FileName::parse(&name) != FileName::Other
+        || read.is_err()
+        || recognise(&head, &name) != Content::Plain
+        || first_page(&head).is_ok()
+}
+
 /// A regular file is replaced when the new one is complete. A device or a pipe is written to.
 fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -61,16 +116,32 @@ fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
     if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return OpenOptions::new().write(true).open(&target)?.write_all(text);
     }
+    let permissions = existing.map(|metadata| metadata.permissions());
+    held_back(|interrupt| replace(&target, text, permissions, interrupt))
+}
+
+/// Writes a file beside `target` and renames it.
+fn replace(
+    target: &Path,
+    text: &[u8],
+    permissions: Option<std::fs::Permissions>,
+    interrupt: &Interrupt,
+) -> io::Result<()> {
     let directory = target.parent().filter(|p| !p.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     directory.metadata()?;
     // The library's own text would name the temporary file, which means nothing to anybody.
     let mut file = new_file(directory).map_err(|error| io::Error::from(error.kind()))?;
-    file.write_all(text)?;
-    if let Some(metadata) = existing {
-        file.as_file().set_permissions(metadata.permissions())?;
+    for chunk in text.chunks(CHUNK_BYTES) {
+        if interrupt.is_due() {
+            return Err(io::Error::other("interrupted"));
+        }
+        file.write_all(chunk)?;
     }
-    file.persist(&target).map(|_| ()).map_err(|error| error.error)
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.persist(target).map(|_| ()).map_err(|error| error.error)
 }
 
 /// A temporary file that may become a result: as readable as any new file.

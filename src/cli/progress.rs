@@ -1,7 +1,7 @@
 //! Progress on standard error: bytes, rate, time left. For work of more than a second, and for
 //! people only unless asked for.
 
-use super::args::When;
+use super::values::When;
 use crate::render::number::human_bytes;
 use crate::scan::pages::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};

@@ -1,20 +1,21 @@
 //! What every command that reads WAL does first: discover, scan, put together.
 
 use super::Failure;
-use super::args::SourceArgs;
 use super::progress;
+use super::source_args::SourceArgs;
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
-use crate::input::discover::discover;
-use crate::input::plan::{Plan, plan};
+use crate::input::discover::{Found, discover_as};
+use crate::input::plan::Plan;
 use crate::scan;
 use crate::scan::outcome::Outcome as Scanned;
 use crate::scan::pages::Progress;
 use crate::scan::record::{Everything, Observe, Select};
-use crate::scan::streamed::Wanted;
+use crate::scan::streamed::{Passed, Wanted};
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -39,11 +40,22 @@ pub fn read<O: Observe>(
     filters: &Filters,
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
-    let range = range(source)?;
-    let paths = paths(source)?;
+    range(source)?;
+    read_found(source, found(source)?, filters, prototype)
+}
+
+/// The same of what lies at its paths, which was found before.
+pub fn read_found<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    filters: &Filters,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    range(source)?;
+    let paths = found.paths.clone();
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, &paths, range, Everything, prototype),
-        false => count(source, &paths, range, filters.clone(), prototype),
+        true => count(source, found, Everything, prototype),
+        false => count(source, found, filters.clone(), prototype),
     }?;
     let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
@@ -53,57 +65,69 @@ fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
     let start = source.range.start.unwrap_or_default();
     let end = source.range.end.unwrap_or(Lsn::MAX);
     if end <= start {
-        return Err(Failure::Usage(format!("--end {end} is not behind --start {start}")));
+        return Err(Failure::Usage(format!("--end {end} is not after --start {start}")));
     }
     Ok((start, end))
 }
 
-/// The paths given, or the current directory if it holds WAL.
-fn paths(source: &SourceArgs) -> Result<Vec<PathBuf>, Failure> {
+/// What lies at the paths given, or in the current directory if it holds WAL.
+pub fn found(source: &SourceArgs) -> Result<Found, Failure> {
     if !source.paths.is_empty() {
-        return Ok(source.paths.clone());
+        return Ok(discover_as(&source.paths, source.taken_for)?);
     }
-    let here = PathBuf::from(".");
-    match discover(std::slice::from_ref(&here)).and_then(|found| plan(found, None)) {
-        Ok(_) => Ok(vec![here]),
-        Err(_) => Err(Failure::Usage(
+    let here = [PathBuf::from(".")];
+    let found = discover_as(&here, source.taken_for).ok().filter(Found::holds_wal);
+    found.ok_or_else(|| {
+        Failure::Usage(
             "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
-        )),
-    }
+        )
+    })
+}
+
+/// What a scan of the source is to look for.
+pub fn wanted<S>(source: &SourceArgs, select: S) -> Result<Wanted<S>, Failure> {
+    Ok(Wanted {
+        crc: (!source.no_verify_checksums).then(Crc32c::detect),
+        range: range(source)?,
+        limit: source.range.limit.filter(|&limit| limit > 0),
+        timeline: source.range.timeline,
+        select,
+    })
+}
+
+fn threads(source: &SourceArgs) -> NonZeroUsize {
+    let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
+    threads.unwrap_or(NonZeroUsize::MIN)
 }
 
 fn count<S: Select + Clone, O: Observe>(
     source: &SourceArgs,
-    paths: &[PathBuf],
-    range: (Lsn, Lsn),
+    found: Found,
     select: S,
     prototype: &O,
 ) -> Result<(Plan, Scanned<O>), Failure> {
-    let wanted = Wanted {
-        crc: (!source.no_verify_checksums).then(Crc32c::detect),
-        range,
-        limit: source.range.limit.filter(|&limit| limit > 0),
-        timeline: source.range.timeline,
-        select,
-    };
-    let threads = source.threads.or_else(|| std::thread::available_parallelism().ok());
-    let threads = threads.unwrap_or(NonZeroUsize::MIN);
-    let read = Progress::default();
-    let total = || bytes_of(paths, source.range.timeline, range);
-    let result = progress::shown(source.progress, total, &read, || {
-        scan::read::read(paths, wanted, threads, &read, prototype)
-    });
+    let wanted = wanted(source, select)?;
+    let (read, threads) = (Progress::default(), threads(source));
+    let total = found.bytes_in(wanted.range.0, wanted.range.1);
+    let result = progress::shown(
+        source.progress,
+        || total,
+        &read,
+        || scan::read::read_found(found, wanted, threads, &read, prototype),
+    );
     Ok(result?)
 }
 
-/// Bytes that there are to read, whole segments where a file is compressed. `None` if something
-/// is a stream: looking at it would take its bytes away.
-fn bytes_of(paths: &[PathBuf], timeline: Option<u32>, (start, end): (Lsn, Lsn)) -> Option<u64> {
-    let at_rest = |path: &PathBuf| path.is_dir() || path.is_file();
-    let found = paths.iter().all(at_rest).then(|| discover(paths).ok())??;
-    let files_only = found.streams.is_empty();
-    let mut plan = files_only.then(|| plan(found, timeline).ok())??;
-    plan.clip(start, end).ok()?;
-    let whole = u64::from(plan.geometry.segment_bytes);
-    Some(plan.segments.iter().map(|s| s.raw_bytes.unwrap_or(whole).min(whole)).sum())
+/// Counts what was found and read elsewhere.
+pub fn count_passed<S: Select + Clone>(
+    source: &SourceArgs,
+    found: Found,
+    passed: BTreeMap<usize, Passed<Statistics>>,
+    select: S,
+) -> Result<(Plan, Scanned<Statistics>), Failure> {
+    let wanted = wanted(source, select)?;
+    let prototype = Statistics::default();
+    let progress = Progress::default();
+    let threads = threads(source);
+    Ok(scan::read::read_passed(found, passed, wanted, threads, &progress, &prototype)?)
 }

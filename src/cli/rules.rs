@@ -1,24 +1,24 @@
 //! `walstat rules`: the advice rules, with thresholds and sources.
 
-use super::args::{When, nearest};
 use super::output::write_to;
-use super::{Failure, Outcome};
+use super::values::{When, nearest};
+use super::{Exit, Failure};
 use crate::report::advice::{RULES, Rule};
 
 /// Lists the rules, or explains one.
-pub fn run(id: Option<&str>) -> Result<Outcome, Failure> {
+pub fn run(id: Option<&str>) -> Result<Exit, Failure> {
     let Some(id) = id else {
         write_to(None, When::Auto, |out| {
             RULES.iter().try_for_each(|rule| writeln!(out, "{:<22}{}", rule.id, rule.summary))
         })?;
-        return Ok(Outcome::Done);
+        return Ok(Exit::Done);
     };
     let rule = RULES.iter().find(|rule| rule.id == id).ok_or_else(|| {
         let near = nearest(id, RULES.iter().map(|rule| rule.id));
         Failure::Usage(format!("no rule is called \"{id}\"{near}"))
     })?;
     write_to(None, When::Auto, |out| writeln!(out, "{}\n\n{}", rule.id, explanation(rule)))?;
-    Ok(Outcome::Done)
+    Ok(Exit::Done)
 }
 
 /// The doc comment of the rule's file.

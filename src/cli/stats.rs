@@ -1,14 +1,18 @@
 //! The report and `--stats`: read, build the model, write it.
 
-use super::args::{BytesForm, Dimension, Format, ShowArgs, StatsArgs};
-use super::output::{wanted, write_to};
-use super::read::{Statistics, read};
-use super::{Failure, Outcome};
+use super::args::{Format, StatsArgs};
+use super::output::{spare_inputs, write_to};
+use super::who::{ReadWho, read_who};
+use super::{Exit, Failure, partial};
+use crate::analyse::dimension::Dimension;
+use crate::analyse::select::Filters;
 use crate::render;
-use crate::render::table::Show;
-use crate::report::arrange::{Top, arrange};
-use crate::report::build::{Request, build};
-use crate::report::model::Report;
+use crate::render::style::Show;
+use crate::report::build::{Counted, Request, build};
+use crate::report::who;
+use crate::report::model::table::Top;
+use crate::report::model::view::View;
+use crate::report::model::{CommandName, Report, Unreadable};
 use std::io::Write;
 use std::time::Instant;
 
@@ -18,94 +22,128 @@ const TOP_DEFAULT: usize = 20;
 const TOP_IN_REPORT: usize = 8;
 
 /// Runs the report, or `--stats`.
-pub fn run(args: &StatsArgs) -> Result<Outcome, Failure> {
+pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
+    if args.partial {
+        return partial::write(args);
+    }
+    run_on(args, |filters| {
+        spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+        read_who(args, filters, &request(args).dimensions)
+    })
+}
+
+/// The same of what `read` reads, given the filters.
+pub fn run_on(
+    args: &StatsArgs,
+    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+) -> Result<Exit, Failure> {
+    let result = report(args, read);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+        && args.tables.format == Format::Json
+        && !args.show.is_silent()
+    {
+        let answer = Unreadable::new(command(args), failure.to_string());
+        let output = args.show.output.as_deref();
+        write_to(output, args.show.color, |out| render::json::render(&answer, out))?;
+    }
+    result
+}
+
+fn report(
+    args: &StatsArgs,
+    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let read = read(&args.source, &args.filters.filters(), &Statistics::default())?;
-    let mut report = build(read.paths, &read.plan, &read.scanned, &request(args));
-    report.elapsed_seconds = begun.elapsed().as_secs_f64();
-    show(&mut report, args)?;
-    Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::Damage })
+    let request = request(args);
+    let ReadWho { read, who, warnings } = read(&request.filters)?;
+    let counted = Counted::from(&read.scanned.observer);
+    let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    view.report.notes.extend(warnings);
+    if let Some(who) = who {
+        who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+    }
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    arrange(&mut view.report, args);
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
 
 /// What clap cannot check: options that contradict each other.
 fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
     let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
-    let dimensions = usize::from(by_rmgr(args)) + usize::from(by_record(args));
-    match args.show.format {
+    let dimensions = args.dimensions().len();
+    match args.tables.format {
         Format::Csv if dimensions != 1 => usage("--format csv takes one --stats=DIM"),
         Format::PgWaldump if dimensions != 1 => usage("--format pg_waldump takes one --stats=DIM"),
         _ => Ok(()),
     }
 }
 
-fn by_rmgr(args: &StatsArgs) -> bool {
-    args.stats.iter().any(|dim| [Dimension::Rmgr, Dimension::All].contains(dim))
-}
-
-fn by_record(args: &StatsArgs) -> bool {
-    args.stats.iter().any(|dim| [Dimension::Record, Dimension::All].contains(dim))
+fn command(args: &StatsArgs) -> CommandName {
+    if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
 }
 
 fn request(args: &StatsArgs) -> Request {
-    let report = args.stats.is_empty();
+    let command = command(args);
+    let mut dimensions = args.dimensions();
+    if command == CommandName::Report {
+        dimensions.insert(Dimension::Record);
+        if args.tables.format == Format::Json {
+            dimensions.insert(Dimension::Rmgr);
+        }
+    }
     Request {
-        command: if report { "report" } else { "stats" },
-        rmgrs: by_rmgr(args) || (report && args.show.format == Format::Json),
-        records: by_record(args) || report,
-        advice: report,
+        command,
+        dimensions,
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
+        filters: args.filters.filters(),
     }
 }
 
-fn show(report: &mut Report, args: &StatsArgs) -> Result<(), Failure> {
-    let show = &args.show;
-    let style = style(show);
-    match (show.format, show.top) {
-        (Format::Table, top) => {
-            let default = if args.stats.is_empty() { TOP_IN_REPORT } else { TOP_DEFAULT };
-            // There are few resource managers: all are shown unless fewer are asked for.
-            let top = Top { rmgrs: top.unwrap_or(0), records: top.unwrap_or(default) };
-            arrange(report, show.sort.into(), top);
-        }
-        (Format::Json | Format::Csv, Some(top)) => {
-            arrange(report, show.sort.into(), Top { rmgrs: top, records: top });
-        }
-        _ => {}
-    }
-    if show.format == Format::PgWaldump
-        && let Some((line, true)) = &report.official.skip_line
+/// Puts the tables into the order and length asked for. The official tool has an order of its
+/// own.
+fn arrange(report: &mut Report, args: &StatsArgs) {
+    let others = match args.tables.format {
+        Format::PgWaldump => return,
+        Format::Json | Format::Csv => 0,
+        Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
+        Format::Table => TOP_DEFAULT,
+    };
+    // There are few resource managers: all are shown unless fewer are asked for.
+    let asked = args.tables.top;
+    let top = Top { rmgrs: asked.unwrap_or(0), others: asked.unwrap_or(others) };
+    report.arrange(args.tables.sort, top);
+}
+
+fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
+    if args.tables.format == Format::PgWaldump
+        && let Some((line, true)) = &view.official.skip_line
     {
         eprintln!("{line}");
     }
-    if show.quiet && show.output.is_none() {
+    if args.show.is_silent() {
         return Ok(());
     }
-    write_to(show.output.as_deref(), show.color, |out| write_format(report, args, &style, out))
+    let style = args.show.style(args.tables.show_main_data);
+    write_to(args.show.output.as_deref(), args.show.color, |out| {
+        write_format(view, args, &style, out)
+    })
 }
 
 fn write_format(
-    report: &Report,
+    view: &View,
     args: &StatsArgs,
     style: &Show,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    match args.show.format {
-        Format::Table if args.stats.is_empty() => render::screen::render(report, style, out),
-        Format::Table => render::table::render(report, style, out),
-        Format::Json => render::json::render(report, out),
-        Format::Csv => render::csv::render(report, out),
-        Format::PgWaldump => render::pg_waldump::render(report, out),
-    }
-}
-
-fn style(show: &ShowArgs) -> Show {
-    let terminal = wanted(super::args::When::Auto, show.output.is_some());
-    Show {
-        human: show.bytes.map_or(terminal, |form| form == BytesForm::Human),
-        bars: wanted(show.color, show.output.is_some()),
-        main_data: show.show_main_data,
-        verbose: show.verbose,
+    match args.tables.format {
+        Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
+        Format::Table => render::table::render(view, style, out),
+        Format::Json => render::json::render(&view.report, out),
+        Format::Csv => render::csv::render(&view.report, out),
+        Format::PgWaldump => render::pg_waldump::render(view, out),
     }
 }

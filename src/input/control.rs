@@ -52,7 +52,7 @@ const LAYOUTS: [Layout; 9] = {
         layout(1300, 40, C::V12, 216, 288),
         layout(1700, 40, C::V17, 216, 288),
         layout(1800, 40, C::V17, 216, 292),
-        Layout { has_slru_pages: true, ..layout(1905, 40, C::V19, 224, 304) },
+        Layout { has_slru_pages: true, ..layout(1905, 40, C::V19, 224, 308) },
     ]
 };
 
@@ -177,8 +177,8 @@ impl Control {
         let short = || ControlError::Length(bytes.len());
         let control_version: u32 = at(bytes, 8).ok_or_else(short)?;
         let layout = LAYOUTS.iter().find(|layout| layout.version == control_version);
-        let layout = layout.ok_or_else(|| match control_version {
-            swapped if swapped % 65536 == 0 && swapped > 0 => ControlError::ByteSwapped,
+        let layout = layout.ok_or(match control_version {
+            swapped if swapped.is_multiple_of(65536) && swapped > 0 => ControlError::ByteSwapped,
             other => ControlError::Version(other),
         })?;
         let covered = bytes.get(..layout.crc).ok_or_else(short)?;

@@ -1,61 +1,81 @@
 //! Paths → what lies there: files that may be segments, timeline histories, streams, and what
 //! else is found beside them.
 //!
-//! Judges nothing: which of it is read, and in what order, is decided in [`super::plan`].
+//! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
-use super::history::{self, Ancestor};
-use super::names::{FileName, SegmentFile};
-use super::plan::InputError;
+use super::error::InputError;
+use super::history::Histories;
+use super::names::{FileName, SegmentFile, Standing};
+use super::piece::Piece;
+use super::placing::vote;
 use super::probe::{NotWal, Probe, probe, read_text};
-use std::collections::BTreeMap;
-use std::fs;
+use super::problem::{Problem, ProblemKind};
+use super::taken_for::{ARCHIVE_STATUS, Directories, SERVER_DIRECTORIES, TakenFor};
+use crate::wal::lsn::Lsn;
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// A file that may be a segment.
-#[derive(Debug)]
-pub struct Candidate {
-    /// The file.
-    pub path: PathBuf,
-    /// What its name says, if it says that it is a segment.
-    pub name: Option<SegmentFile>,
-    /// What its first bytes say.
-    pub probe: Probe,
-}
 
 /// What the paths hold.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Where was looked.
     pub paths: Vec<PathBuf>,
+    /// What the places are to be taken for, whatever they look like.
+    pub taken_for: Option<TakenFor>,
     /// Files that may be segments.
-    pub candidates: Vec<Candidate>,
+    pub pieces: Vec<Piece>,
     /// What can only be read from front to back: tars, pipes. `-` is standard input.
-    pub streams: Vec<PathBuf>,
+    pub streams: Vec<Stream>,
     /// Timeline histories.
-    pub histories: BTreeMap<u32, Vec<Ancestor>>,
+    pub histories: Histories,
+    /// Where the pieces lie.
+    pub directories: Directories,
+    /// The first data directory among the paths: what `PG_VERSION` and `global` lie in.
+    pub data_directory: Option<PathBuf>,
     /// Names of other files.
     pub others: Vec<String>,
+    /// What could not be looked at.
+    pub problems: Vec<Problem>,
+    /// What is to be said of files that are not read.
+    pub notes: Vec<String>,
+    /// Directories that were looked into.
+    seen: BTreeSet<Identity>,
+}
+
+/// What can only be read from front to back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// The file; `-` is standard input.
+    pub path: PathBuf,
+    /// Which of the paths asked for it lies in.
+    pub root: usize,
 }
 
 /// The path that means standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Directories of a tree in which the WAL lies, whatever lies beside them: of a data directory,
-/// a Barman server, a pgBackRest repository, WAL-G storage.
-const WAL_DIRECTORIES: [&str; 5] = ["pg_wal", "pg_xlog", "wals", "archive", "wal_005"];
+/// Directories beside segments that hold none; the last one is a file system's own.
+const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 
-/// Directories beside segments that hold none.
-const PASSED_OVER: [&str; 2] = ["archive_status", "summaries"];
+/// Beside the WAL in an archiver's tree lie base backups, whose WAL is another matter.
+const BASE_BACKUPS: [(&str, &str); 3] =
+    [("archive", "backup"), ("wals", "base"), ("wal_005", "basebackups_005")];
 
 /// Archives are not deeper than that: `archive/STANZA/15-1/0000000100000000/SEGMENT`.
 const DEPTH_MAX: usize = 5;
 
 /// Looks at all paths.
 pub fn discover(paths: &[PathBuf]) -> Result<Found, InputError> {
-    let mut found = Found { paths: paths.to_vec(), ..Found::default() };
-    for path in paths {
-        found.add_path(path)?;
+    discover_as(paths, None)
+}
+
+/// Looks at all paths, which are to be taken for what the user says.
+pub fn discover_as(paths: &[PathBuf], taken_for: Option<TakenFor>) -> Result<Found, InputError> {
+    let mut found = Found { paths: paths.to_vec(), taken_for, ..Found::default() };
+    for (root, path) in paths.iter().enumerate() {
+        found.add_path(root, path)?;
     }
     Ok(found)
 }
@@ -66,109 +86,300 @@ pub fn file_name(path: &Path) -> String {
 }
 
 impl Found {
-    fn add_path(&mut self, path: &Path) -> Result<(), InputError> {
+    /// The same paths once more, as they are now.
+    pub fn again(&self) -> Result<Found, InputError> {
+        discover_as(&self.paths, self.taken_for)
+    }
+
+    /// Whether anything looks like WAL.
+    pub fn holds_wal(&self) -> bool {
+        let is_wal = |piece: &Piece| piece.probe.first_page.is_ok();
+        self.pieces.iter().any(is_wal) || self.streams.iter().any(|s| is_backups_tar(&s.path))
+    }
+
+    /// Bytes that there are to read, whole segments where a file is compressed. `None` if something
+    /// is a stream: looking at it would take its bytes away.
+    pub fn bytes_in(&self, start: Lsn, end: Lsn) -> Option<u64> {
+        let geometry = vote(&self.pieces).filter(|_| self.streams.is_empty())?;
+        let whole = u64::from(geometry.segment_bytes);
+        let inside = |piece: &&Piece| {
+            let name = piece.name.as_ref().map(|name| name.name);
+            let first = name.and_then(|name| name.start(geometry.segment_bytes));
+            first.is_none_or(|first| first < end && first.0 + whole > start.0)
+        };
+        let bytes = self.pieces.iter().filter(inside);
+        Some(bytes.map(|piece| piece.probe.raw_bytes.unwrap_or(whole).min(whole)).sum())
+    }
+
+    /// How many things were found that may be WAL.
+    fn count(&self) -> usize {
+        self.pieces.len() + self.streams.len()
+    }
+
+    fn add_path(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
         if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
-            self.streams.push(path.to_owned());
+            self.streams.push(Stream { path: path.to_owned(), root });
             return Ok(());
         }
         let io = |source| InputError::Io { path: path.to_owned(), source };
-        let metadata = fs::metadata(path).map_err(io)?;
+        let name = file_name(path);
+        let metadata = match fs::metadata(path) {
+            Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
+                return Ok(());
+            }
+            metadata => metadata.map_err(io)?,
+        };
         if metadata.is_dir() {
-            let before = self.candidates.len() + self.streams.len();
-            self.add_directory(path, DEPTH_MAX)?;
-            if self.candidates.len() + self.streams.len() == before {
+            let before = self.count();
+            let new = self.add_directory(root, path, DEPTH_MAX).map_err(io)?;
+            let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
+            if new && self.count() == before && !beside {
                 return Err(InputError::NoSegments { path: path.to_owned() });
             }
             return Ok(());
         }
         if !metadata.is_file() {
-            return Err(InputError::Kind { path: path.to_owned(), kind: kind_of(&metadata) });
-        }
-        self.add_file(path, true).map_err(io)
-    }
-
-    /// Adds what lies in a directory, and below it.
-    fn add_directory(&mut self, path: &Path, depth: usize) -> Result<(), InputError> {
-        let io = |source| InputError::Io { path: path.to_owned(), source };
-        let mut entries = fs::read_dir(path)
-            .and_then(|entries| entries.collect::<io::Result<Vec<_>>>())
-            .map_err(io)?;
-        entries.sort_by_key(fs::DirEntry::file_name);
-        let wal: Vec<PathBuf> = WAL_DIRECTORIES.iter().map(|name| path.join(name)).collect();
-        let wal = wal.into_iter().find(|directory| directory.is_dir());
-        if let Some(wal) = wal.filter(|_| depth > 0) {
-            return self.add_directory(&wal, depth - 1);
-        }
-        for entry in entries {
-            // A live directory loses files while it is read: what is gone is passed over.
-            let Ok(metadata) = fs::metadata(entry.path()) else { continue };
-            if metadata.is_file() {
-                self.add_entry(&entry.path())?;
-            } else if metadata.is_dir() && depth > 0 && !is_passed_over(&entry) {
-                self.add_directory(&entry.path(), depth - 1)?;
+            let kind = kind_of(&metadata);
+            if !is_segments(&name) {
+                return Err(InputError::Kind { path: path.to_owned(), kind });
             }
+            self.refuse(root, path, NotWal::NoFile(kind.into()));
+            return Ok(());
         }
+        self.look_around(root, path);
+        self.add_file(root, path, true);
         Ok(())
     }
 
-    fn add_entry(&mut self, path: &Path) -> Result<(), InputError> {
-        match self.add_file(path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(InputError::Io { path: path.to_owned(), source }),
-            Ok(()) => Ok(()),
+    /// What the place of a single file tells.
+    fn look_around(&mut self, root: usize, path: &Path) {
+        let parent = directory_of(path);
+        let servers = parent.join(ARCHIVE_STATUS).is_dir()
+            || is_server_directory(parent) && is_data_directory(&parent.join(".."));
+        if servers {
+            let directory = self.directories.index(root, parent);
+            self.directories.is_servers(directory);
         }
     }
 
-    /// Adds a file. `asked`: it was named by the user, so it is WAL or an error; beside other
-    /// files, only what is called like a segment or like a tar of them is looked at.
-    fn add_file(&mut self, path: &Path, asked: bool) -> io::Result<()> {
+    /// Adds what lies in a directory, and below it; says whether it was not looked into before.
+    fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
+        if !self.seen.insert(identity(path)?) {
+            return Ok(false);
+        }
+        let mut entries: Vec<DirEntry> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(DirEntry::file_name);
+        let names: BTreeSet<String> = entries.iter().map(name_of).collect();
+        let data = is_data_directory(path);
+        if data {
+            self.data_directory.get_or_insert_with(|| path.to_owned());
+        }
+        if names.contains(ARCHIVE_STATUS) || self.is_servers(path) {
+            let directory = self.directories.index(root, path);
+            self.directories.is_servers(directory);
+        }
+        for entry in entries {
+            let name = name_of(&entry);
+            match fs::metadata(entry.path()) {
+                Ok(metadata) if metadata.is_dir() => {
+                    let wanted = !is_passed_over(&name, &names)
+                        && (!data || SERVER_DIRECTORIES.contains(&&*name));
+                    self.add_below(root, &entry.path(), depth, wanted);
+                }
+                metadata => self.add_entry(root, &entry.path(), metadata),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether WAL in this directory is that of the data directory that it lies in.
+    fn is_servers(&mut self, path: &Path) -> bool {
+        let parent = path.join("..");
+        let servers = is_server_directory(path) && is_data_directory(&parent);
+        if servers {
+            self.data_directory.get_or_insert(parent);
+        }
+        servers
+    }
+
+    /// Adds a directory in a directory.
+    fn add_below(&mut self, root: usize, path: &Path, depth: usize, wanted: bool) {
+        let name = file_name(path);
+        if is_segments(&name) {
+            self.refuse(root, path, NotWal::NoFile("directory".into()));
+        }
+        if !wanted {
+            return;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            self.notes.push(format!("{}: too deep, not looked into", path.display()));
+            return;
+        };
+        match self.add_directory(root, path, depth) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let (expected, found) = ("a directory that can be read".into(), error.to_string());
+                let path = path.display().to_string();
+                let problem = Problem::of_file(ProblemKind::Unreadable, &path, expected, found);
+                self.problems.push(problem);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what is no directory. A live directory loses files while it is read: what is gone is
+    /// passed over.
+    fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
+        let named = is_segments(&file_name(path));
+        match metadata {
+            Ok(metadata) if metadata.is_file() => self.add_file(root, path, false),
+            Ok(metadata) if named => {
+                self.refuse(root, path, NotWal::NoFile(kind_of(&metadata).into()))
+            }
+            Err(_) if named && is_link_to_nothing(path) => {
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
+            }
+            Err(error) if named && error.kind() != io::ErrorKind::NotFound => {
+                self.refuse(root, path, NotWal::Io(error.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
+    /// beside other files, only what is called like a segment or like a tar of them.
+    fn add_file(&mut self, root: usize, path: &Path, asked: bool) {
         let text = file_name(path);
         let name = match FileName::parse(&text) {
             FileName::History(timeline) => {
-                self.add_history(timeline, read_text(path)?, text);
-                return Ok(());
+                let read = read_text(path).map_err(|error| error.to_string());
+                self.histories.add(timeline, read.as_deref().map_err(Clone::clone), &text);
+                return;
             }
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
                 self.others.push(text);
-                return Ok(());
+                return;
             }
         };
-        let probe = probe(path)?;
-        match probe.first_page {
-            Err(NotWal::Tar) => self.streams.push(path.to_owned()),
-            // Segments one behind the other in one file.
-            Ok(page) if name.is_none() && probe.holds_several(&page) => {
-                self.streams.push(path.to_owned());
+        let probe = match probe(path) {
+            Ok(probe) => probe,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !asked => return,
+            Err(error) => Probe::failed(path, NotWal::Io(error.to_string())),
+        };
+        let is_stream = match &probe.first_page {
+            Err(NotWal::Tar) => true,
+            // A tar that cannot be decoded says so when it is read.
+            Err(NotWal::Io(_)) => is_called_like_a_tar(&text),
+            // Segments one after the other in one file.
+            Ok(page) => name.is_none() && probe.holds_several(page),
+            _ => false,
+        };
+        match is_stream {
+            true => self.streams.push(Stream { path: path.to_owned(), root }),
+            false => {
+                self.add_piece(root, directory_of(path), name, probe);
             }
-            _ => self.candidates.push(Candidate { path: path.to_owned(), name, probe }),
         }
-        Ok(())
     }
 
-    /// Adds a history file; one that cannot be read is just another file.
-    pub fn add_history(&mut self, timeline: u32, text: String, file: String) {
-        match history::parse(&text) {
-            Some(ancestors) => {
-                self.histories.insert(timeline, ancestors);
-            }
-            None => self.others.push(file),
+    /// Adds what may be a segment, in a directory on disk or in a tar.
+    pub fn add_piece(
+        &mut self,
+        root: usize,
+        directory: &Path,
+        name: Option<SegmentFile>,
+        probe: Probe,
+    ) -> usize {
+        let directory = self.directories.index(root, directory);
+        let full = name.as_ref().filter(|name| name.standing == Standing::Full);
+        if full.is_some_and(|name| name.sha1.is_some() || probe.compressed) {
+            self.directories.is_archive(directory);
         }
+        self.pieces.push(Piece { name, probe, directory, after: None });
+        self.pieces.len() - 1
+    }
+
+    fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
+        let name = match FileName::parse(&file_name(path)) {
+            FileName::Segment(name) => Some(name),
+            _ => None,
+        };
+        self.add_piece(root, directory_of(path), name, Probe::failed(path, reason));
     }
 }
 
-fn is_passed_over(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name();
-    let name = name.to_string_lossy();
-    name.starts_with('.') || PASSED_OVER.contains(&&*name)
+const LINK_TO_NOTHING: &str = "link to nothing";
+
+fn name_of(entry: &DirEntry) -> String {
+    entry.file_name().to_string_lossy().into_owned()
 }
 
-/// `pg_wal.tar`, `base.tar.gz`: what `pg_basebackup -Ft` writes.
-fn is_called_like_a_tar(name: &str) -> bool {
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or_else(|| Path::new(""))
+}
+
+fn is_segments(name: &str) -> bool {
+    matches!(FileName::parse(name), FileName::Segment(_))
+}
+
+fn is_link_to_nothing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
+}
+
+/// Whether a directory is one in which a server keeps its data.
+fn is_data_directory(path: &Path) -> bool {
+    let has = |name: &&str| path.join(name).is_dir();
+    path.join("PG_VERSION").is_file() && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
+}
+
+fn is_server_directory(path: &Path) -> bool {
+    let name = file_name(path);
+    SERVER_DIRECTORIES.contains(&&*name)
+}
+
+/// Whether a directory holds no WAL of its own; `beside`: the names in the same directory.
+fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
+    let backups = |(wal, backups): &(&str, &str)| *backups == name && beside.contains(*wal);
+    name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
+}
+
+/// What tells a directory from all others, by whatever path it was come to.
+#[cfg(unix)]
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+type Identity = PathBuf;
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::canonicalize(path)
+}
+
+/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
+const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
+
+/// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
+pub fn is_called_like_a_tar(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     let mut parts = name.rsplitn(3, '.');
-    let (last, before) = (parts.next(), parts.next());
-    last == Some("tar") || before == Some("tar")
+    let (last, before, rest) = (parts.next(), parts.next(), parts.next());
+    let is_tar = last.is_some_and(|suffix| TARS.contains(&suffix)) && before.is_some();
+    is_tar || before == Some("tar") && rest.is_some()
+}
+
+/// What `pg_basebackup -Ft` writes WAL into.
+fn is_backups_tar(path: &Path) -> bool {
+    let name = file_name(path);
+    ["pg_wal.tar", "base.tar"].iter().any(|start| name.starts_with(start))
 }
 
 /// A pipe that the shell has opened for us: `<(…)`, `/dev/stdin`.

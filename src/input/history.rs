@@ -1,19 +1,85 @@
 //! Timeline history files: `NNNNNNNN.history`, one line per ancestor
 //! (`src/backend/access/transam/timeline.c`).
 
+use super::problem::{Problem, ProblemKind};
 use crate::wal::lsn::Lsn;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{digit1, multispace0, space1};
 use nom::combinator::map_res;
 use nom::{IResult, Parser};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One ancestor of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ancestor {
     /// The ancestor.
     pub timeline: u32,
     /// Where it ended and the next one began.
     pub end: Lsn,
+}
+
+/// All histories that were found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Histories {
+    sound: BTreeMap<u32, Vec<Ancestor>>,
+    named: BTreeSet<u32>,
+    /// Those that cannot be read, hold nothing, or contradict another.
+    pub problems: Vec<Problem>,
+}
+
+impl Histories {
+    /// Takes in the text of a history file, or why it cannot be read.
+    pub fn add(&mut self, timeline: u32, text: Result<&str, String>, file: &str) {
+        self.named.insert(timeline);
+        match text.and_then(|text| parse(timeline, text)) {
+            Ok(ancestors) => self.insert(timeline, ancestors, file),
+            Err(found) => self.complain(file, found),
+        }
+    }
+
+    /// Adds those of other paths; the file of each is called by its timeline.
+    pub fn extend(&mut self, others: Histories) {
+        self.named.extend(others.named);
+        self.problems.extend(others.problems);
+        for (timeline, ancestors) in others.sound {
+            self.insert(timeline, ancestors, &name_of(timeline));
+        }
+    }
+
+    fn insert(&mut self, timeline: u32, ancestors: Vec<Ancestor>, file: &str) {
+        match self.sound.insert(timeline, ancestors.clone()) {
+            Some(other) if other != ancestors => {
+                self.complain(file, "another history under the same name".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn complain(&mut self, file: &str, found: String) {
+        let expected = "a timeline and the LSN of its end in each line".to_owned();
+        self.problems.push(Problem::of_file(ProblemKind::History, file, expected, found));
+    }
+
+    /// The ancestors of a timeline, if its history is there and sound.
+    pub fn ancestors(&self, timeline: u32) -> Option<&[Ancestor]> {
+        self.sound.get(&timeline).map(Vec::as_slice)
+    }
+
+    /// Whether there is a history of a timeline, sound or not.
+    pub fn has(&self, timeline: u32) -> bool {
+        self.named.contains(&timeline)
+    }
+
+    /// All sound histories, by timeline.
+    pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
+        self.sound.iter().map(|(timeline, ancestors)| (*timeline, ancestors.as_slice()))
+    }
+}
+
+/// The name of a timeline's history file.
+pub fn name_of(timeline: u32) -> String {
+    format!("{timeline:08X}.history")
 }
 
 /// `TLI <TAB> LSN …`; what follows is free text.
@@ -26,12 +92,26 @@ fn ancestor(line: &str) -> IResult<&str, Ancestor> {
         .parse(line)
 }
 
-/// Reads a history file: the ancestors, oldest first. `None` if a line is not an ancestor or
-/// the timelines do not rise.
-pub fn parse(text: &str) -> Option<Vec<Ancestor>> {
+/// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
+/// server refuses to start with such a history.
+pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
     let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
-    let ancestors: Option<Vec<_>> = lines.map(|l| ancestor(l).ok().map(|(_, a)| a)).collect();
-    ancestors.filter(|all| all.windows(2).all(|w| w[0].timeline < w[1].timeline))
+    let mut ancestors: Vec<Ancestor> = Vec::new();
+    for line in lines {
+        let Ok((_, next)) = ancestor(line) else {
+            let shown: String = line.chars().take(40).collect();
+            return Err(format!("{shown:?}"));
+        };
+        let before = ancestors.last().map_or(0, |last| last.timeline);
+        if next.timeline <= before || next.timeline >= timeline {
+            return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
+        }
+        ancestors.push(next);
+    }
+    if ancestors.is_empty() {
+        return Err("no ancestor".to_owned());
+    }
+    Ok(ancestors)
 }
 
 /// The timeline that a history file is about, from its name.
@@ -52,15 +132,27 @@ mod tests {
             Ancestor { timeline: 1, end: Lsn(0x892E18) },
             Ancestor { timeline: 2, end: Lsn(1 << 32) },
         ];
-        assert_eq!(parse(text), Some(want));
-        assert_eq!(parse(""), Some(vec![]));
+        assert_eq!(parse(3, text), Ok(want));
     }
 
     #[test]
     fn nonsense_is_refused() {
-        assert_eq!(parse("one\t0/0"), None);
-        assert_eq!(parse("2\t0/10\n1\t0/20\n"), None);
-        assert_eq!(parse("1\t0-10"), None);
+        for text in ["", "# nothing", "one\t0/0", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
+            assert!(parse(3, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_history_that_cannot_be_read_is_a_problem() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/10\tx\n"), "00000002.history");
+        histories.add(2, Ok("1\t0/10\ty\n"), "00000002.history.gz");
+        assert_eq!(histories.problems, []);
+        histories.add(3, Err("Permission denied".into()), "00000003.history");
+        histories.add(2, Ok("1\t0/18\tx\n"), "00000002.history");
+        let found = histories.problems.iter().map(|problem| problem.segment.as_str());
+        assert_eq!(found.collect::<Vec<_>>(), ["00000003.history", "00000002.history"]);
+        assert!(histories.has(3) && histories.ancestors(3).is_none() && !histories.has(4));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //! archive keeps beside the segments. Written by `build_backup_content` of
 //! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
 
-use super::codec::Codec;
 use super::control;
-use super::recognise::{Content, HEAD, recognise};
+use super::discover::file_name;
+use super::probe::read_head;
+use super::recognise::{Content, recognise};
+use super::tar::for_each_member;
 use crate::wal::lsn::Lsn;
 use crate::wal::segment::SegmentName;
 use nom::bytes::complete::{tag, take_while1};
@@ -13,7 +15,8 @@ use nom::combinator::{map_opt, map_res, opt, recognize};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// No label is longer than that: the free text in it has at most 1 kB.
@@ -43,33 +46,74 @@ pub enum LabelError {
     /// Encrypted.
     #[error("encrypted ({0}), expected a backup_label or .backup file")]
     Encrypted(&'static str),
+    /// A tar of something else.
+    #[error("no backup_label in this tar, expected that of a base backup")]
+    NoMember,
     /// Something else.
     #[error("no line '{0}: …', expected a backup_label or .backup file")]
     NoLine(&'static str),
 }
 
-/// Reads a label, compressed or not; a directory stands for the `backup_label` in it.
-pub fn read(path: &Path) -> Result<Label, LabelError> {
-    let path = match path.is_dir() {
-        true => path.join("backup_label"),
-        false => path.to_owned(),
-    };
-    let mut bytes = Vec::new();
-    File::open(&path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    let head = bytes.get(..HEAD).unwrap_or(&bytes);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    match recognise(head, &name) {
-        Content::Compressed(codec) => bytes = plain(codec, &bytes)?,
-        Content::Encrypted(encryption) => return Err(LabelError::Encrypted(encryption.name())),
-        _ => {}
-    }
-    parse(&String::from_utf8_lossy(&bytes))
+/// A label, and what lies beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The label.
+    pub label: Label,
+    /// The cluster that it belongs to, if it lies in a plain backup.
+    pub system_identifier: Option<u64>,
 }
 
-fn plain(codec: Codec, compressed: &[u8]) -> io::Result<Vec<u8>> {
+/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
+/// else is in a tar is not looked at: it may be large.
+pub fn read(path: &Path) -> Result<Found, LabelError> {
+    let file = match path.is_dir() {
+        true => path.join(BACKUP_LABEL),
+        false => path.to_owned(),
+    };
+    let name = file_name(&file);
+    let label = parse(&text(File::open(&file)?, &name, DEPTH_MAX)?)?;
+    Ok(Found { label, system_identifier: system_identifier_beside(path) })
+}
+
+/// The label in a directory or in a tar.
+const BACKUP_LABEL: &str = "backup_label";
+
+/// A compressed tar is as far as it goes.
+const DEPTH_MAX: usize = 2;
+
+/// The text of a label, decoded, out of its tar.
+fn text(mut reader: impl Read, name: &str, depth: usize) -> Result<String, LabelError> {
+    let head = read_head(&mut reader)?;
+    let content = recognise(&head, name);
+    let reader = Cursor::new(head).chain(reader);
+    match content {
+        Content::Compressed(codec) if depth > 0 => {
+            text(&mut *codec.decoder(reader)? as &mut dyn Read, "", depth - 1)
+        }
+        Content::Tar if depth > 0 => member(reader),
+        Content::Encrypted(encryption) => Err(LabelError::Encrypted(encryption.name())),
+        _ => plain(reader),
+    }
+}
+
+fn plain(reader: impl Read) -> Result<String, LabelError> {
     let mut bytes = Vec::new();
-    codec.decoder(compressed)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    reader.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The label in a tar of a base backup.
+fn member(reader: impl Read) -> Result<String, LabelError> {
+    let mut found = None;
+    for_each_member(reader, |member| {
+        let inner = member.path.strip_prefix(".").unwrap_or(&member.path);
+        if inner != Path::new(BACKUP_LABEL) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(plain(member.bytes));
+        Ok(ControlFlow::Break(()))
+    })?;
+    found.unwrap_or(Err(LabelError::NoMember))
 }
 
 /// Reads the text of a label.
@@ -108,7 +152,7 @@ fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
 
 /// The system identifier of the cluster that a label belongs to, by the `pg_control` beside it, if
 /// the label lies in a plain backup.
-pub fn system_identifier_beside(label: &Path) -> Option<u64> {
+fn system_identifier_beside(label: &Path) -> Option<u64> {
     let directory: PathBuf = match label.is_dir() {
         true => label.to_owned(),
         false => label.parent()?.to_owned(),

@@ -1,22 +1,25 @@
-//! What was found → what is read: the segments of one cluster and one history, each once, in
-//! order; and what is wrong with the files themselves.
+//! What is read: the segments of one cluster and one history, each once, in order; and what else
+//! promises to be a segment, which is verified.
 
-use super::discover::{Candidate, Found, file_name};
-use super::duplicate;
-use super::probe::{FirstPage, NotWal, Probe};
-use super::problem::Problem;
+use super::discover::{Found, file_name};
+use super::error::InputError;
+use super::history;
+use super::names::Standing;
+use super::placing::{Key, Placed};
+use super::probe::{FirstPage, NotWal};
+use super::problem::{Problem, ProblemKind};
 use super::source::Source;
-use super::timeline::{Lineage, newest_complete};
+use super::taken_for::TakenFor;
+use super::timeline::{Branch, Lineage, branches, newest_complete, without_history};
 use crate::wal::lsn::Lsn;
-use crate::wal::page::{Geometry, LongHeader};
-use crate::wal::segment::{SegmentName, number_of};
-use crate::wal::version::{Magic, Version};
+use crate::wal::page::Geometry;
+use crate::wal::segment::SegmentName;
+use crate::wal::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// One segment to be read.
+/// One file of a segment.
 #[derive(Debug, Clone)]
 pub struct Segment {
     /// Segment number: LSN divided by the segment size.
@@ -29,10 +32,20 @@ pub struct Segment {
     pub modified: Option<SystemTime>,
     /// SHA-1 of the uncompressed segment, if its name says it.
     pub sha1: Option<String>,
-    /// Not yet whole when it was stored.
-    pub partial: bool,
+    /// Whether its place comes from its name.
+    pub named: bool,
+    /// What its name promises.
+    pub standing: Standing,
+    /// What the place where it lies is taken for.
+    pub taken_for: TakenFor,
+    /// Its first page, or why it is none.
+    pub first_page: Result<FirstPage, NotWal>,
+    /// Whether its bytes come compressed.
+    pub compressed: bool,
     /// Where its bytes are.
     pub source: Source,
+    /// Which of the pieces found it is.
+    pub piece: usize,
 }
 
 /// What is to be read.
@@ -40,12 +53,20 @@ pub struct Segment {
 pub struct Plan {
     /// Release, cluster and sizes.
     pub geometry: Geometry,
+    /// All files of each segment, the one to be read first.
+    pub files: BTreeMap<Key, Vec<Segment>>,
     /// The segments of one history, ascending by number, each number once.
     pub segments: Vec<Segment>,
     /// The timeline that is followed.
     pub timeline: u32,
+    /// Its history.
+    pub lineage: Lineage,
     /// Timelines that the segments are of.
     pub timelines: Vec<u32>,
+    /// Histories of the other timelines of which there are segments.
+    pub other_lineages: Vec<Lineage>,
+    /// Where timelines leave others, as their histories say.
+    pub branches: Vec<Branch>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
     pub branch_point: Option<Lsn>,
     /// Files that are no segments of this history, by name.
@@ -54,212 +75,53 @@ pub struct Plan {
     pub duplicate_bytes: u64,
     /// What is wrong with the files themselves.
     pub problems: Vec<Problem>,
+    /// What is to be said of files that are not read.
+    pub notes: Vec<String>,
+    /// The data directory among the paths.
+    pub data_directory: Option<PathBuf>,
 }
 
-/// Why there is nothing to read. Each is one line; the exit code is 3.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// The path cannot be read.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A path that is neither a file nor a directory.
-    #[error("{}: is a {kind}, expected a WAL segment or a directory of segments", path.display())]
-    Kind {
-        /// The path.
-        path: PathBuf,
-        /// What it is.
-        kind: &'static str,
-    },
-    /// A directory without segments.
-    #[error("{}: no WAL segment in this directory (files named by 24 hexadecimal digits)", path.display())]
-    NoSegments {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// No file is WAL; the first reason.
-    #[error("{}: {reason}", path.display())]
-    NotWal {
-        /// The file.
-        path: PathBuf,
-        /// Why it is not.
-        reason: NotWal,
-    },
-    /// No segment of the timeline that was asked for.
-    #[error("{}: no segment of timeline {wanted}; there is {}", path.display(), list(present))]
-    Timeline {
-        /// A file.
-        path: PathBuf,
-        /// Asked for.
-        wanted: u32,
-        /// Present.
-        present: Vec<u32>,
-    },
-    /// The range lies outside the segments.
-    #[error("{}: nothing in range: the segments hold {first} to {last}", path.display())]
-    Range {
-        /// The first file.
-        path: PathBuf,
-        /// First byte of the first segment.
-        first: Lsn,
-        /// Behind the last byte of the last segment.
-        last: Lsn,
-    },
-    /// No record starts in the range.
-    #[error("{}: nothing in range: no WAL record starts at {start} or behind it", path.display())]
-    NothingInRange {
-        /// The first file.
-        path: PathBuf,
-        /// Start of the range.
-        start: Lsn,
-    },
-    /// Nothing but zeros and old content.
-    #[error("{}: no WAL record found in {} to {}", path.display(), first, last)]
-    NoRecord {
-        /// The first file.
-        path: PathBuf,
-        /// First byte read.
-        first: Lsn,
-        /// Behind the last byte read.
-        last: Lsn,
-    },
-}
-
-fn list(timelines: &[u32]) -> String {
-    let texts: Vec<String> = timelines.iter().map(u32::to_string).collect();
-    format!("timeline {}", texts.join(", "))
-}
-
-/// Makes the plan for files; `timeline`: the one asked for.
-pub fn plan(mut found: Found, timeline: Option<u32>) -> Result<Plan, InputError> {
-    let geometry = geometry(&found.candidates)?;
-    let mut plan = Plan::new(geometry);
-    let mut placed: BTreeMap<u64, Vec<(u32, Candidate)>> = BTreeMap::new();
-    let mut refused = Vec::new();
-    for candidate in std::mem::take(&mut found.candidates) {
-        match place(&candidate, &geometry) {
-            Ok((number, timeline)) => {
-                placed.entry(number).or_default().push((timeline, candidate));
-            }
-            Err(problem) => refused.push((candidate, problem)),
+/// Makes the plan of what has its place; `timeline`: the one asked for.
+pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
+    let present: BTreeSet<u32> = placed.files.keys().map(|(timeline, _)| *timeline).collect();
+    let histories = &found.histories;
+    let followed = match timeline {
+        Some(wanted) if !present.contains(&wanted) => {
+            let present = present.into_iter().collect();
+            let path = found.paths.first().cloned().unwrap_or_default();
+            return Err(InputError::Timeline { path, wanted, present });
         }
-    }
-    plan.other_files = std::mem::take(&mut found.others);
-    for (candidate, problem) in refused {
-        match is_spare_copy(&candidate, &placed, &geometry) {
-            true => plan.other_files.push(file_name(&candidate.path)),
-            false => plan.problems.push(problem),
-        }
-    }
-    let present = placed.values().flatten().map(|(timeline, _)| *timeline).collect();
-    let lineage = plan.follow(timeline, present, &found)?;
-    for (number, files) in placed {
-        plan.choose_file(&lineage, number, files);
-    }
-    plan.timelines = plan.timelines_read();
+        wanted => wanted.or(newest_complete(&present, histories)).unwrap_or(1),
+    };
+    let ends = histories.all().filter(|(child, _)| *child > followed);
+    let ends = ends.flat_map(|(_, ancestors)| ancestors);
+    let ends = ends.filter(|ancestor| ancestor.timeline == followed);
+    let others = present.iter().rev().filter(|other| **other != followed);
+    let mut plan = Plan {
+        timeline: followed,
+        lineage: Lineage::of(followed, histories),
+        other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
+        branches: branches(&present, histories),
+        branch_point: ends.map(|ancestor| ancestor.end).max(),
+        files: placed.files,
+        other_files: placed.others,
+        problems: placed.problems,
+        notes: placed.notes,
+        data_directory: found.data_directory.clone(),
+        ..Plan::new(placed.geometry)
+    };
+    plan.problems.extend(histories.problems.iter().cloned());
+    plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
+    plan.check_first_pages();
+    plan.choose();
+    plan.name_others();
     Ok(plan)
 }
 
-/// Release, cluster and sizes that most first pages agree on.
-fn geometry(candidates: &[Candidate]) -> Result<Geometry, InputError> {
-    let mut votes: BTreeMap<(u16, u64, u32, u32), usize> = BTreeMap::new();
-    for page in candidates.iter().filter_map(|c| c.probe.first_page.as_ref().ok()) {
-        *votes.entry(identity(page)).or_default() += 1;
-    }
-    // Among equals the newest release: `max_by_key` keeps the last one.
-    let winner = votes.into_iter().max_by_key(|&(_, count)| count).map(|(key, _)| key);
-    if let Some((magic, system_identifier, segment_bytes, page_bytes)) = winner
-        && let Magic::Known(version) = Magic::of(magic)
-    {
-        return Ok(Geometry { version, system_identifier, segment_bytes, page_bytes });
-    }
-    let unreadable = |candidate: &Candidate| {
-        let reason = candidate.probe.first_page.clone().err()?;
-        Some(InputError::NotWal { path: candidate.path.clone(), reason })
-    };
-    let first = candidates.iter().find_map(unreadable);
-    Err(first.unwrap_or(InputError::NoSegments { path: PathBuf::from(".") }))
-}
-
-fn identity(page: &FirstPage) -> (u16, u64, u32, u32) {
-    let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
-    (page.header.magic, system_identifier, segment_bytes, page_bytes)
-}
-
-/// Number and timeline of a candidate; a problem if it belongs to something else.
-fn place(candidate: &Candidate, geometry: &Geometry) -> Result<(u64, u32), Problem> {
-    let file = file_name(&candidate.path);
-    let first = candidate.probe.first_page.as_ref();
-    if let Ok(page) = first {
-        belongs(page, geometry, &file)?;
-    }
-    let name = candidate.name.as_ref().map(|file| file.name);
-    match (name, first) {
-        (_, Err(reason)) if reason.is_final() => {
-            Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
-        }
-        (Some(name), _) => match name.number(geometry.segment_bytes) {
-            Some(number) => Ok((number, name.timeline)),
-            None => {
-                let bytes = geometry.segment_bytes;
-                let expected = format!("a name that is possible with segments of {bytes} bytes");
-                Err(Problem::of_file("segment_name", &file, expected, file.clone()))
-            }
-        },
-        (None, Ok(page)) => match number_of(page.header.address, geometry.segment_bytes) {
-            Some(number) => Ok((number, page.header.timeline)),
-            None => {
-                let found = format!("page address {}", page.header.address);
-                Err(Problem::of_file("page_address", &file, "an address with an end".into(), found))
-            }
-        },
-        (None, Err(reason)) => {
-            Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
-        }
-    }
-}
-
-/// Whether a file is an encrypted copy, or one in a format that is not read, of a segment that is
-/// there in the clear as well.
-fn is_spare_copy(
-    candidate: &Candidate,
-    placed: &BTreeMap<u64, Vec<(u32, Candidate)>>,
-    geometry: &Geometry,
-) -> bool {
-    let refused = candidate.probe.first_page.as_ref().err();
-    let name = candidate.name.as_ref().map(|file| file.name);
-    name.filter(|_| refused.is_some_and(NotWal::may_be_a_copy)).is_some_and(|name| {
-        let number = name.number(geometry.segment_bytes);
-        let files = number.and_then(|number| placed.get(&number));
-        files.is_some_and(|files| files.iter().any(|(timeline, _)| *timeline == name.timeline))
-    })
-}
-
-/// Whether a first page is of this release, cluster and sizes; a problem if not.
-pub fn belongs(page: &FirstPage, geometry: &Geometry, file: &str) -> Result<(), Problem> {
-    let version = geometry.version;
-    if page.header.magic != version.magic {
-        let release = match Magic::of(page.header.magic) {
-            Magic::Known(version) => version.name,
-            _ => "unknown",
-        };
-        let expected = format!("WAL of PostgreSQL {}", version.name);
-        let found = format!("WAL of PostgreSQL {release}");
-        return Err(Problem::of_file("other_release", file, expected, found));
-    }
-    let expected = geometry.long_header();
-    if page.long == expected {
-        return Ok(());
-    }
-    let kind = match page.long.system_identifier == expected.system_identifier {
-        true => "segment_size",
-        false => "other_cluster",
-    };
-    Err(Problem::of_file(kind, file, expected.to_string(), page.long.to_string()))
+fn missing_history(timeline: u32) -> Problem {
+    let name = history::name_of(timeline);
+    let expected = format!("the history of timeline {timeline}, beside segments of an older one");
+    Problem::of_file(ProblemKind::MissingHistory, &name, expected, "no such file".to_owned())
 }
 
 impl Plan {
@@ -267,95 +129,87 @@ impl Plan {
     pub fn new(geometry: Geometry) -> Plan {
         Plan {
             geometry,
+            files: BTreeMap::new(),
             segments: Vec::new(),
             timeline: 0,
+            lineage: Lineage::default(),
             timelines: Vec::new(),
+            other_lineages: Vec::new(),
+            branches: Vec::new(),
             branch_point: None,
             other_files: Vec::new(),
             duplicate_bytes: 0,
             problems: Vec::new(),
+            notes: Vec::new(),
+            data_directory: None,
         }
     }
 
-    /// Decides which history is followed.
-    pub fn follow(
-        &mut self,
-        wanted: Option<u32>,
-        present: BTreeSet<u32>,
-        found: &Found,
-    ) -> Result<Lineage, InputError> {
-        let timeline = match wanted {
-            Some(wanted) if present.contains(&wanted) => wanted,
-            Some(wanted) => {
-                let present = present.into_iter().collect();
-                let path = found.paths.first().cloned().unwrap_or_default();
-                return Err(InputError::Timeline { path, wanted, present });
+    /// A page that is the first one of its segment must be of the timeline that had begun there.
+    fn check_first_pages(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        let lineages: BTreeMap<u32, &Lineage> = self
+            .other_lineages
+            .iter()
+            .chain([&self.lineage])
+            .map(|lineage| (lineage.timeline(), lineage))
+            .collect();
+        let mut first: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for ((timeline, number), files) in &self.files {
+            let first = *first.entry(*timeline).or_insert(*number);
+            let start = Lsn(number * u64::from(bytes));
+            let Some(lineage) = lineages.get(timeline) else { continue };
+            // Without a history the first file may begin on an older timeline.
+            let known = *timeline == 1 || *number > first || lineage.begin() > Lsn(0);
+            let theirs = lineage.of_file(*number, bytes) == *timeline;
+            for file in files.iter().filter(|_| known && theirs) {
+                let Ok(page) = &file.first_page else { continue };
+                let (found, expected) = (page.header.timeline, lineage.of_page(start));
+                if page.header.address == start && found != expected && found <= *timeline {
+                    problems.push(wrong_timeline(file, start, expected, found));
+                }
             }
-            None => newest_complete(&present, &found.histories).unwrap_or(1),
-        };
-        let newer = found.histories.iter().filter(|(child, _)| **child > timeline);
-        let ends = newer.flat_map(|(_, ancestors)| ancestors);
-        let ends = ends.filter(|ancestor| ancestor.timeline == timeline);
-        self.branch_point = ends.map(|ancestor| ancestor.end).max();
-        self.timeline = timeline;
-        Ok(Lineage::of(timeline, &found.histories))
-    }
-
-    /// Of all files for one segment, takes the one to read.
-    fn choose_file(&mut self, lineage: &Lineage, number: u64, files: Vec<(u32, Candidate)>) {
-        let start = Lsn(number * u64::from(self.geometry.segment_bytes));
-        let best = lineage.files_for(start).find(|wanted| files.iter().any(|(t, _)| t == wanted));
-        let (ours, others): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|(t, _)| Some(*t) == best);
-        self.other_files.extend(others.iter().map(|(_, candidate)| file_name(&candidate.path)));
-        let mut ours: Vec<Candidate> = ours.into_iter().map(|(_, candidate)| candidate).collect();
-        // Whole before partial, plain before compressed.
-        ours.sort_by_key(|c| (c.is_partial(), matches!(c.probe.source, Source::Compressed(..))));
-        if ours.len() > 1 {
-            let verdict = duplicate::compare(&ours, start, &self.geometry);
-            self.duplicate_bytes += verdict.duplicate_bytes;
-            self.problems.extend(verdict.problems);
-            ours.swap(0, verdict.best);
         }
-        if let (Some(timeline), Some(candidate)) = (best, ours.into_iter().next()) {
-            let partial = candidate.is_partial();
-            let sha1 = candidate.name.and_then(|file| file.sha1);
-            let Probe { source, raw_bytes, modified, .. } = candidate.probe;
-            self.segments.push(Segment {
-                number,
-                timeline,
-                raw_bytes,
-                modified,
-                sha1,
-                partial,
-                source,
-            });
-        }
+        self.problems.extend(problems);
     }
 
-    /// Whether this segment is read from a file of this timeline.
-    pub fn reads(&self, number: u64, timeline: u32) -> bool {
-        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
-        let segment = index.ok().and_then(|index| self.segments.get(index));
-        segment.is_some_and(|segment| segment.timeline == timeline)
+    /// Takes the best file of each segment of the history that is followed.
+    pub fn choose(&mut self) {
+        let ours = self.files.iter().filter(|(key, _)| self.follows(key));
+        let mut segments: Vec<Segment> =
+            ours.filter_map(|(_, files)| files.first().cloned()).collect();
+        segments.sort_by_key(|segment| segment.number);
+        let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
+        self.timelines = timelines.into_iter().collect();
+        self.segments = segments;
     }
 
-    /// The timelines of the segments, each once.
-    pub fn timelines_read(&self) -> Vec<u32> {
-        let timelines: BTreeSet<u32> = self.segments.iter().map(|s| s.timeline).collect();
-        timelines.into_iter().collect()
+    /// Whether a segment is part of the history that is followed.
+    fn follows(&self, (timeline, number): &Key) -> bool {
+        self.lineage.of_file(*number, self.geometry.segment_bytes) == *timeline
     }
 
-    /// Leaves only the segments that the range needs.
+    /// Names the segments of other histories.
+    fn name_others(&mut self) {
+        let others = self.files.iter().filter(|(key, _)| !self.follows(key));
+        let names: Vec<String> = others.flat_map(|(_, files)| files).map(Segment::file).collect();
+        self.other_files.extend(names);
+        self.other_files.sort();
+    }
+
+    /// Leaves only what the range needs.
     pub fn clip(&mut self, start: Lsn, end: Lsn) -> Result<(), InputError> {
         let bytes = u64::from(self.geometry.segment_bytes);
         let (first, last) = self.bounds();
         let path = self.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
-        self.segments.retain(|s| s.number * bytes < end.0 && (s.number + 1) * bytes > start.0);
+        let inside = |number: u64| number * bytes < end.0 && (number + 1) * bytes > start.0;
+        self.segments.retain(|segment| inside(segment.number));
+        self.files.retain(|(_, number), _| inside(*number));
         self.problems.retain(|problem| {
             let name = problem.segment.get(..24).and_then(SegmentName::parse);
-            let place = name.and_then(|name| name.start(self.geometry.segment_bytes));
-            place.is_none_or(|lsn| lsn < end && lsn.0 + bytes > start.0)
+            let number = name.and_then(|name| name.number(self.geometry.segment_bytes));
+            number.is_none_or(inside)
         });
         if self.segments.is_empty() {
             return Err(InputError::Range { path, first, last });
@@ -363,7 +217,13 @@ impl Plan {
         Ok(())
     }
 
-    /// The first byte of the first segment, and the byte behind the last one.
+    /// The history of a timeline of which there are segments.
+    pub fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
+        let mut all = self.other_lineages.iter().chain([&self.lineage]);
+        all.find(|lineage| lineage.timeline() == timeline)
+    }
+
+    /// The first byte of the first segment, and the byte after the last one.
     pub fn bounds(&self) -> (Lsn, Lsn) {
         let bytes = u64::from(self.geometry.segment_bytes);
         let first = self.segments.first().map_or(0, |s| s.number * bytes);
@@ -373,11 +233,18 @@ impl Plan {
 
     /// The name of the segment in which `lsn` lies.
     pub fn segment_name(&self, lsn: Lsn) -> String {
-        let number = lsn.0 / u64::from(self.geometry.segment_bytes);
-        let segment = self.segments.binary_search_by_key(&number, |s| s.number).ok();
-        let timeline = segment.and_then(|index| self.segments.get(index)).map(|s| s.timeline);
-        let timeline = timeline.unwrap_or(self.timeline);
-        SegmentName::new(timeline, number, self.geometry.segment_bytes).to_string()
+        self.chain().segment_name(lsn)
+    }
+
+    /// The segments that are read, as a chain.
+    pub fn chain(&self) -> Chain<'_> {
+        Chain { geometry: &self.geometry, segments: &self.segments, lineage: &self.lineage }
+    }
+
+    /// What the input is taken for: where the last segment read lies decides what may be open.
+    pub fn taken_for(&self) -> TakenFor {
+        let last = self.segments.iter().rfind(|segment| segment.named);
+        last.map_or(TakenFor::Copy, |segment| segment.taken_for)
     }
 
     /// The release that wrote the WAL.
@@ -386,9 +253,62 @@ impl Plan {
     }
 }
 
-impl Candidate {
-    /// Whether its name says that it is not whole.
-    pub fn is_partial(&self) -> bool {
-        self.name.as_ref().is_some_and(|file| file.partial)
+fn wrong_timeline(file: &Segment, start: Lsn, expected: u32, found: u32) -> Problem {
+    let (expected, found) = (format!("timeline {expected}"), format!("timeline {found}"));
+    let problem = Problem::of_file(ProblemKind::PageTimeline, &file.file(), expected, found);
+    Problem { lsn: Some(start), ..problem }
+}
+
+impl Segment {
+    /// The file's name, for people.
+    pub fn file(&self) -> String {
+        file_name(self.source.path())
+    }
+
+    /// Whether its name promises a whole segment.
+    pub fn is_promised(&self) -> bool {
+        self.standing == Standing::Full
+    }
+
+    /// Whether nothing may be open in it.
+    pub fn must_be_full(&self) -> bool {
+        self.is_promised() && self.taken_for == TakenFor::Archive
+    }
+}
+
+/// Segments of one history, some of which may be missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'p> {
+    /// Release, cluster and sizes.
+    pub geometry: &'p Geometry,
+    /// Ascending by number, each number once.
+    pub segments: &'p [Segment],
+    /// The history.
+    pub lineage: &'p Lineage,
+}
+
+impl<'p> Chain<'p> {
+    /// The first byte of a segment, and the byte after its last one.
+    pub fn span(&self, segment: &Segment) -> (Lsn, Lsn) {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes))
+    }
+
+    /// The segment in which `lsn` lies.
+    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
+        let number = lsn.0 / u64::from(self.geometry.segment_bytes);
+        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
+        index.ok().and_then(|index| self.segments.get(index))
+    }
+
+    /// The name of the segment in which `lsn` lies, whether it is there or not.
+    pub fn segment_name(&self, lsn: Lsn) -> String {
+        let bytes = self.geometry.segment_bytes;
+        let number = lsn.0 / u64::from(bytes);
+        let timeline = match self.segment_at(lsn) {
+            Some(segment) => segment.timeline,
+            None => self.lineage.of_file(number, bytes),
+        };
+        SegmentName::new(timeline, number, bytes).to_string()
     }
 }

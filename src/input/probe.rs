@@ -5,6 +5,8 @@ use super::recognise::{Content, Encryption, recognise};
 use super::source::Source;
 use crate::wal::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
 use crate::wal::version::{Magic, Version};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use std::time::SystemTime;
 const HEAD_BYTES: usize = 512;
 
 /// The first page of a segment, as far as its header tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstPage {
     /// The header.
     pub header: PageHeader,
@@ -27,6 +29,8 @@ pub struct FirstPage {
 pub struct Probe {
     /// Where its bytes are.
     pub source: Source,
+    /// Whether it is compressed on its own.
+    pub compressed: bool,
     /// Its length, if it is not compressed.
     pub raw_bytes: Option<u64>,
     /// When it was last written to, before it was looked at.
@@ -36,7 +40,7 @@ pub struct Probe {
 }
 
 /// Why a file is not a segment.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum NotWal {
     /// No byte in it.
     #[error("the file is empty")]
@@ -52,18 +56,18 @@ pub enum NotWal {
     TooOld(u16),
     /// Newer than what is known.
     #[error("page magic 0x{0:04X} is newer than PostgreSQL {1}, the newest release known")]
-    TooNew(u16, &'static str),
+    TooNew(u16, Cow<'static, str>),
     /// A development version.
     #[error(
         "page magic 0x{0:04X} is of a pre-release of PostgreSQL {1}, whose WAL may differ from the release's"
     )]
-    PreRelease(u16, &'static str),
+    PreRelease(u16, Cow<'static, str>),
     /// The other byte order.
     #[error(
         "page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server \
          is not supported"
     )]
-    ByteSwapped(u16, &'static str),
+    ByteSwapped(u16, Cow<'static, str>),
     /// Anything else.
     #[error(
         "not PostgreSQL WAL: found 0x{0:04X} where a page magic (0xD087 to 0x{1:04X}) should be"
@@ -85,7 +89,10 @@ pub enum NotWal {
     Encrypted(Encryption),
     /// A format that is not read.
     #[error("{0} is not supported")]
-    Unsupported(&'static str),
+    Unsupported(Cow<'static, str>),
+    /// No file at all: a pipe, a directory, a link to nothing.
+    #[error("is a {0}, expected a file")]
+    NoFile(Cow<'static, str>),
     /// Cannot be read.
     #[error("{0}")]
     Io(String),
@@ -100,6 +107,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
         source: Source::Raw(path.to_owned()),
+        compressed: false,
         raw_bytes: Some(raw_bytes),
         modified,
         first_page,
@@ -107,7 +115,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     Ok(match recognise(&head, &name) {
         Content::Compressed(codec) => probe_compressed(path, codec, modified),
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
-        Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format))),
+        Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
         Content::Tar => raw(Err(NotWal::Tar)),
         Content::Plain => raw(first_page(&head)),
     })
@@ -123,7 +131,7 @@ fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> 
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Probe { source, raw_bytes: None, modified, first_page }
+    Probe { source, compressed: true, raw_bytes: None, modified, first_page }
 }
 
 /// The text of a small file, which may be compressed.
@@ -149,6 +157,18 @@ pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 impl Probe {
+    /// What cannot be looked at.
+    pub fn failed(path: &Path, reason: NotWal) -> Probe {
+        let source = Source::Raw(path.to_owned());
+        Probe {
+            source,
+            compressed: false,
+            raw_bytes: None,
+            modified: None,
+            first_page: Err(reason),
+        }
+    }
+
     /// Whether the file is as long as several segments, one behind the other.
     pub fn holds_several(&self, page: &FirstPage) -> bool {
         self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))
@@ -193,10 +213,10 @@ pub fn first_page(head: &[u8]) -> Result<FirstPage, NotWal> {
     let magic = header.magic;
     match Magic::of(magic) {
         Magic::Known(_) => {}
-        Magic::PreRelease(release) => return Err(NotWal::PreRelease(magic, release)),
+        Magic::PreRelease(release) => return Err(NotWal::PreRelease(magic, release.into())),
         Magic::TooOld => return Err(NotWal::TooOld(magic)),
-        Magic::TooNew => return Err(NotWal::TooNew(magic, Version::newest().name)),
-        Magic::ByteSwapped(version) => return Err(NotWal::ByteSwapped(magic, version.name)),
+        Magic::TooNew => return Err(NotWal::TooNew(magic, Version::newest().name.into())),
+        Magic::ByteSwapped(version) => return Err(NotWal::ByteSwapped(magic, version.name.into())),
         Magic::Unknown => return Err(NotWal::Unknown(magic, Version::newest().magic)),
     }
     if header.info & LONG_HEADER == 0 {

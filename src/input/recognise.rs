@@ -12,6 +12,7 @@
 mod openpgp;
 
 use super::codec::Codec;
+use serde::{Deserialize, Serialize};
 
 /// How many bytes at the start of a file are enough for [`recognise`]: a tar
 /// header.
@@ -34,7 +35,7 @@ pub enum Content {
 }
 
 /// An encryption that shows in the first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Encryption {
     /// An OpenPGP message, as `gpg` and WAL-G write it.
     OpenPgp,

@@ -6,9 +6,11 @@
 //! (`benches/README.md`).
 
 use super::codec::Codec;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Where the bytes of a segment are.
@@ -20,6 +22,20 @@ pub enum Source {
     Compressed(PathBuf, Codec),
     /// They came through a stream and are gone; its name and the member's.
     Streamed(PathBuf),
+    /// They came through a stream and were kept.
+    Kept(PathBuf, Arc<Kept>),
+}
+
+/// Bytes that had to be kept as they passed by.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Zeros before all others.
+    pub zeros: u64,
+    /// The others.
+    pub rest: Vec<u8>,
+    /// What the bytes ended with, if that was not their end.
+    #[serde(with = "kept_error")]
+    pub error: Option<(io::ErrorKind, String)>,
 }
 
 /// The bytes of a segment, being read.
@@ -34,8 +50,16 @@ impl Source {
     /// The file.
     pub fn path(&self) -> &PathBuf {
         match self {
-            Source::Raw(path) | Source::Compressed(path, _) | Source::Streamed(path) => path,
+            Source::Raw(path)
+            | Source::Compressed(path, _)
+            | Source::Streamed(path)
+            | Source::Kept(path, _) => path,
         }
+    }
+
+    /// Whether the bytes are in a file, and can be read again.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Source::Raw(_) | Source::Compressed(..))
     }
 
     /// When the file was last written to, as far as that can be told.
@@ -45,25 +69,93 @@ impl Source {
 
     /// Opens the segment and goes to byte `from` of it.
     pub fn open(&self, from: u64) -> io::Result<Bytes<'static>> {
-        let mut file = File::open(self.path())?;
         match self {
-            Source::Raw(_) => {
+            Source::Raw(path) => {
+                let mut file = File::open(path)?;
                 if from > 0 {
                     file.seek(SeekFrom::Start(from))?;
                 }
                 Ok(Bytes::Raw(file))
             }
-            Source::Compressed(_, codec) => {
-                let mut bytes = Bytes::Read(codec.decoder(file)?);
+            Source::Compressed(path, codec) => {
+                let mut bytes = Bytes::Read(codec.decoder(File::open(path)?)?);
                 bytes.skip(from)?;
                 Ok(bytes)
             }
             Source::Streamed(_) => Err(io::Error::other("a stream cannot be read again")),
+            Source::Kept(_, kept) => {
+                let mut bytes = Bytes::Read(Box::new(KeptReader { kept: kept.clone(), at: 0 }));
+                bytes.skip(from)?;
+                Ok(bytes)
+            }
         }
     }
 }
 
-impl Bytes<'_> {
+/// Of the kind of an error only one thing matters: whether the bytes were cut off.
+mod kept_error {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::io::ErrorKind;
+
+    type Error = Option<(ErrorKind, String)>;
+
+    pub fn serialize<S: Serializer>(error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+        let form = error.as_ref().map(|(kind, text)| (*kind == ErrorKind::UnexpectedEof, text));
+        form.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Error, D::Error> {
+        let form = Option::<(bool, String)>::deserialize(deserializer)?;
+        Ok(form.map(|(is_cut, text)| match is_cut {
+            true => (ErrorKind::UnexpectedEof, text),
+            false => (ErrorKind::Other, text),
+        }))
+    }
+}
+
+impl Kept {
+    /// No bytes, but an error.
+    pub fn failing(kind: io::ErrorKind, text: String) -> Kept {
+        Kept { zeros: 0, rest: Vec::new(), error: Some((kind, text)) }
+    }
+}
+
+/// Shows kept bytes once more.
+struct KeptReader {
+    kept: Arc<Kept>,
+    at: u64,
+}
+
+impl Read for KeptReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let zeros = usize::try_from(self.kept.zeros.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let count = if zeros > 0 {
+            let count = zeros.min(out.len());
+            out.iter_mut().take(count).for_each(|byte| *byte = 0);
+            count
+        } else {
+            let from = usize::try_from(self.at - self.kept.zeros).unwrap_or(usize::MAX);
+            self.kept.rest.get(from..).unwrap_or_default().read(out)?
+        };
+        self.at += count as u64;
+        match &self.kept.error {
+            Some((kind, text)) if count == 0 && !out.is_empty() => {
+                Err(io::Error::new(*kind, text.clone()))
+            }
+            _ => Ok(count),
+        }
+    }
+}
+
+impl<'a> Bytes<'a> {
+    /// The same as any reader.
+    pub fn into_reader(self) -> Box<dyn Read + 'a> {
+        match self {
+            Bytes::Raw(file) => Box::new(file),
+            Bytes::Read(reader) => reader,
+        }
+    }
+
     /// Fills `window` from where the last call ended; fewer bytes only at the end. The bytes
     /// before an error are delivered, the error with the next call.
     pub fn fill(&mut self, window: &mut [u8]) -> io::Result<usize> {

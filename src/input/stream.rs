@@ -1,38 +1,43 @@
 //! What can only be read from front to back: tars and pipes, compressed or not, segments one
-//! behind the other. Nothing is unpacked to disk; the items come as they lie.
+//! after the other. Nothing is unpacked to disk; the items come as they lie.
 
-use super::discover::{STANDARD_INPUT, file_name};
+use super::discover::{STANDARD_INPUT, file_name, is_called_like_a_tar};
 use super::names::{FileName, SegmentFile};
-use super::plan::InputError;
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
-use super::tar::{Member, for_each_member};
+use super::tar::{Kind, Member, for_each_member};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One thing in a stream.
 pub enum Item<'a> {
     /// A segment, or what is called like one.
     Segment(StreamSegment<'a>),
-    /// The history of a timeline: its text, and the file's name.
-    History(u32, String, String),
+    /// The history of a timeline: its text or why it cannot be read, and the file's name.
+    History(u32, Result<String, String>, String),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
-    /// Another file.
-    Other(String),
-    /// Something that ends before it should.
-    Cut(String, String),
+    /// Another file, by its path in the tar.
+    Other(PathBuf),
+    /// A directory in a tar.
+    Directory(PathBuf),
+    /// Something in a tar that is called like a segment and is no file.
+    NoFile(PathBuf, &'static str),
+    /// What ends before it should, or cannot be read on.
+    Broken(String, io::Error),
 }
 
 /// A segment in a stream.
 pub struct StreamSegment<'a> {
-    /// What to call it.
-    pub file: String,
+    /// The path of a tar's member; else what to call it.
+    pub path: PathBuf,
     /// What its name says, if it has one.
     pub name: Option<SegmentFile>,
+    /// Whether it is compressed on its own.
+    pub compressed: bool,
     /// Its first page.
     pub first_page: Result<FirstPage, NotWal>,
     /// Its bytes, from the first one on. Not more than a segment has, if it has no name.
@@ -47,18 +52,13 @@ const DEPTH_MAX: usize = 4;
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Shows everything in the stream at `path` to `visit`.
-pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) -> Result<(), InputError> {
+pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
     let result = match path == Path::new(STANDARD_INPUT) {
         true => walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, visit),
         false => File::open(path).and_then(|file| walk(file, &file_name(path), DEPTH_MAX, visit)),
     };
-    match result {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            let _ = visit(Item::Cut(path.display().to_string(), error.to_string()));
-            Ok(())
-        }
-        Err(source) => Err(InputError::Io { path: path.to_owned(), source }),
+    if let Err(error) = result {
+        let _ = visit(Item::Broken(path.display().to_string(), error));
     }
 }
 
@@ -84,8 +84,8 @@ fn walk<'r>(
 fn not_wal(content: Content) -> NotWal {
     match content {
         Content::Encrypted(encryption) => NotWal::Encrypted(encryption),
-        Content::Unsupported(format) => NotWal::Unsupported(format),
-        _ => NotWal::Unsupported("an archive inside of archives"),
+        Content::Unsupported(format) => NotWal::Unsupported(format.into()),
+        _ => NotWal::Unsupported("an archive inside of archives".into()),
     }
 }
 
@@ -109,34 +109,71 @@ fn take_member(
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let file = file_name(&member.path);
-    match FileName::parse(&file) {
+    let name = FileName::parse(&file);
+    let no_file = match (member.kind, &name) {
+        (Kind::File, _) => None,
+        (Kind::Directory, FileName::Segment(_)) => Some("directory"),
+        (Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
+        (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
+        (Kind::Special, _) => return Ok(ControlFlow::Continue(())),
+    };
+    if let Some(kind) = no_file {
+        return Ok(visit(Item::NoFile(member.path, kind)));
+    }
+    match name {
         FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
-        FileName::Other => Ok(visit(Item::Other(file))),
+        FileName::Other if depth > 0 && is_called_like_a_tar(&file) => {
+            let walked = walk(member.bytes, &file, depth, visit);
+            Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))))
+        }
+        FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
-            let text = decoded(member.bytes, &file, depth).and_then(text_of);
-            Ok(match text {
-                Ok(text) => visit(Item::History(timeline, text, file)),
-                Err(error) => visit(broken(file, &error)),
-            })
+            let text = decoded(member.bytes, &file, depth).and_then(|(_, reader)| text_of(reader));
+            let text = text.map_err(|error| error.to_string());
+            Ok(visit(Item::History(timeline, text, file)))
         }
-        FileName::Segment(name) => {
-            // What is wrong with a member is its own affair: the others stand.
-            let opened = decoded(member.bytes, &file, depth).and_then(|mut reader| {
-                let head = read_head(&mut reader)?;
-                Ok((head, reader))
-            });
-            let (head, reader) = match opened {
-                Ok(opened) => opened,
-                Err(error) => return Ok(visit(broken(file, &error))),
-            };
-            let first_page = match recognise(&head, "") {
-                Content::Plain => first_page(&head),
-                other => Err(not_wal(other)),
-            };
-            let mut bytes = Cursor::new(head).chain(reader);
-            let name = Some(name);
-            Ok(visit(Item::Segment(StreamSegment { file, name, first_page, bytes: &mut bytes })))
+        FileName::Segment(name) => Ok(take_segment(member, &file, name, depth, visit)),
+    }
+}
+
+/// What is wrong with a member is its own affair: the others stand.
+fn take_segment(
+    member: Member<'_>,
+    file: &str,
+    name: SegmentFile,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> ControlFlow<()> {
+    let opened = decoded(member.bytes, file, depth).and_then(|(compressed, mut reader)| {
+        let head = read_head(&mut reader)?;
+        Ok((compressed, head, reader))
+    });
+    let path = member.path;
+    let name = Some(name);
+    let (compressed, head, reader) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let first_page = Err(NotWal::Io(error.to_string()));
+            let mut bytes = Failing(Some(error));
+            let segment =
+                StreamSegment { path, name, compressed: true, first_page, bytes: &mut bytes };
+            return visit(Item::Segment(segment));
         }
+    };
+    let first_page = match recognise(&head, "") {
+        Content::Plain => first_page(&head),
+        other => Err(not_wal(other)),
+    };
+    let mut bytes = Cursor::new(head).chain(reader);
+    visit(Item::Segment(StreamSegment { path, name, compressed, first_page, bytes: &mut bytes }))
+}
+
+/// The bytes of what cannot be read.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
     }
 }
 
@@ -157,30 +194,23 @@ fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn broken(file: String, error: &io::Error) -> Item<'static> {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => Item::Cut(file, error.to_string()),
-        _ => Item::NotWal(file, NotWal::Io(error.to_string())),
-    }
-}
-
-/// The plain bytes of a member.
+/// The plain bytes of a member, and whether it is compressed.
 fn decoded<'m>(
     bytes: &'m mut dyn Read,
     name: &str,
     depth: usize,
-) -> io::Result<Box<dyn Read + 'm>> {
+) -> io::Result<(bool, Box<dyn Read + 'm>)> {
     let mut bytes = bytes;
     let head = read_head(&mut bytes)?;
     let content = recognise(&head, name);
     let reader = Cursor::new(head).chain(bytes);
     match content {
-        Content::Compressed(codec) if depth > 0 => codec.decoder(reader),
-        _ => Ok(Box::new(reader)),
+        Content::Compressed(codec) if depth > 0 => Ok((true, codec.decoder(reader)?)),
+        _ => Ok((false, Box::new(reader))),
     }
 }
 
-/// Segments one behind the other; the first one says how long each is.
+/// Segments one after the other; the first one says how long each is.
 fn segments(
     mut reader: impl Read,
     name: &str,
@@ -200,8 +230,9 @@ fn segments(
             return Ok(visit(Item::NotWal(name.to_owned(), reason)));
         };
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
-        let file = name.to_owned();
-        let segment = StreamSegment { file, name: None, first_page, bytes: &mut bytes };
+        let path = PathBuf::from(name);
+        let (name, compressed) = (None, false);
+        let segment = StreamSegment { path, name, compressed, first_page, bytes: &mut bytes };
         if visit(Item::Segment(segment)).is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -15,10 +15,23 @@ use std::path::PathBuf;
 const HEADERS_MAX: u64 = 1 << 20;
 const BLOCK: u64 = 512;
 
-/// A plain file in a tar.
+/// What a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Directory,
+    /// A link, a pipe, a device: it has no content of its own.
+    Special,
+}
+
+/// A file in a tar, or something in its place.
 pub struct Member<'a> {
     /// As the tar has it, long names included.
     pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
     /// In bytes.
     pub size: u64,
     /// The content. Ends after `size` bytes; before that, the end of the tar is
@@ -26,9 +39,8 @@ pub struct Member<'a> {
     pub bytes: &'a mut dyn Read,
 }
 
-/// Shows each plain file of a tar to `visit`, which need not read its bytes,
-/// until there are no more or `visit` breaks. Directories, links and devices
-/// are passed over.
+/// Shows each member of a tar to `visit`, which need not read its bytes, until
+/// there are no more or `visit` breaks.
 ///
 /// # Errors
 ///
@@ -56,19 +68,35 @@ pub fn for_each_member(
         };
         let behind =
             (watch.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
-        let is_file = kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse();
-        if is_file && !entry.path_bytes().ends_with(b"/") {
+        if let Some(kind) = kind_of(kind, entry.path_bytes().ends_with(b"/")) {
             let path = entry.path().map_err(|error| watch.judge(error))?.into_owned();
             let size = entry.size();
             watch.allowed.set(u64::MAX);
             let mut bytes = Bytes { entry: &mut entry, left: size };
-            let member = Member { path, size, bytes: &mut bytes };
+            let member = Member { path, kind, size, bytes: &mut bytes };
             if visit(member)?.is_break() {
                 return Ok(());
             }
         }
         let unread = behind.saturating_sub(watch.position.get());
         watch.allowed.set(unread.saturating_add(HEADERS_MAX));
+    }
+}
+
+/// What a member is to us; `None`: a header without a member of its own. Old tars know a directory
+/// by the end of its name.
+fn kind_of(kind: tar::EntryType, named_directory: bool) -> Option<Kind> {
+    match kind {
+        tar::EntryType::Directory => Some(Kind::Directory),
+        _ if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() => {
+            Some(if named_directory { Kind::Directory } else { Kind::File })
+        }
+        tar::EntryType::Link
+        | tar::EntryType::Symlink
+        | tar::EntryType::Char
+        | tar::EntryType::Block
+        | tar::EntryType::Fifo => Some(Kind::Special),
+        _ => None,
     }
 }
 
@@ -172,6 +200,9 @@ mod tests {
     fn walk(reader: impl Read) -> (Members, io::Result<()>) {
         let mut members = Vec::new();
         let result = for_each_member(reader, |member| {
+            if member.kind != Kind::File {
+                return Ok(ControlFlow::Continue(()));
+            }
             let mut bytes = Vec::new();
             let result = member.bytes.read_to_end(&mut bytes);
             assert!(result.is_err() || bytes.len() as u64 == member.size);
@@ -210,7 +241,7 @@ mod tests {
     fn members_need_not_be_read_and_the_walk_can_stop() {
         let mut names = Vec::new();
         for_each_member(sample("gnu.tar").as_slice(), |member| {
-            names.push(member.path);
+            names.extend((member.kind == Kind::File).then_some(member.path));
             Ok(ControlFlow::Continue(()))
         })
         .expect("whole");

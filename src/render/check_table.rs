@@ -1,81 +1,63 @@
 //! `walstat check` for people: a table of checks with value, limit and verdict, what was broken,
 //! and what was verified.
 
-use super::number::{fraction, grouped, human_bytes};
-use super::screen::problem_line;
-use super::table::{Show, plain};
-use crate::report::model::checked::{Bound, Check, Checked, Kind, Unit, Verdict};
-use crate::report::model::{Report, Severity};
+use super::closing::{self, verified};
+use super::number::{counted, fraction};
+use super::style::{Show, plain};
+use super::visible::visible;
+use crate::report::model::Report;
+use crate::report::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
+use crate::report::model::view::View;
 use anstyle::{AnsiColor, Effects};
 use std::io::{self, Write};
 
-/// Problems told one by one; the rest is counted. `-v` tells all.
+/// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 10;
 
 /// Writes the checks of a report.
-pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
+pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
     header(report, out)?;
     let mut table = plain(&["CHECK", "value", "limit", "verdict"]);
     // To the left: the table takes the letters of a colour for text and would move the word.
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    for check in &checked.checks {
+    for check in report.checks() {
         let verdict = coloured(check.verdict);
         table.add_row([check.check.clone(), value(check, style), limit(check, style), verdict]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    for check in checked.checks.iter().filter(|check| speaks(check, style)) {
-        writeln!(out, "{}: {}", check.check, check.text)?;
+    for check in report.checks().iter().filter(|check| speaks(check, style)) {
+        writeln!(out, "{}: {}", check.check, visible(&check.text))?;
     }
-    problems(report, style, out)?;
-    for note in &report.notes {
-        writeln!(out, "Note: {note}.")?;
-    }
-    if style.verbose && !report.input.other_files.is_empty() {
-        writeln!(out, "Not read: {}", report.input.other_files.join(", "))?;
-    }
-    writeln!(out, "{}: {}", verdict_line(checked), verified(checked))
+    closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+    closing::notes(report, style, out)?;
+    writeln!(out, "{}: {}", verdict_line(report), verified(view))
 }
 
 fn header(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let input = &report.input;
-    let timelines: Vec<String> = input.timelines.iter().map(u32::to_string).collect();
-    writeln!(
-        out,
-        "PostgreSQL {}, cluster {}, timeline {}, {} to {}",
-        input.postgres,
-        input.system_identifier,
-        timelines.join(" and "),
-        report.range.start,
-        report.range.end,
-    )?;
+    let (origin, range) = (closing::origin(&report.input), &report.range);
+    writeln!(out, "{origin}, {} to {}", range.start, range.end)?;
+    if let Some(filters) = closing::filters(report) {
+        writeln!(out, "{filters}")?;
+    }
     writeln!(out, "{}\n", report.ending.text)
 }
 
 /// What is more than pass or fail: whatever is broken or skipped, and how far a restore comes.
 fn speaks(check: &Check, style: &Show) -> bool {
-    check.verdict != Verdict::Pass || check.kind == Kind::Restore || style.verbose
-}
-
-fn problems(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let shown = if style.verbose { report.problems.len() } else { PROBLEMS_SHOWN };
-    for problem in report.problems.iter().take(shown) {
-        writeln!(out, "{}", problem_line(problem))?;
-    }
-    match report.problems.len().saturating_sub(shown) {
-        0 => Ok(()),
-        more => writeln!(out, "PROBLEM {more} more (-v shows all)"),
-    }
+    check.verdict != Verdict::Pass || check.kind == CheckKind::Restore || style.verbose
 }
 
 /// A check's value for people.
 pub fn value(check: &Check, style: &Show) -> String {
     match check.kind {
-        Kind::Rule if check.text == "nothing found" => "–".into(),
-        Kind::Rule => severity(check.severity).into(),
-        Kind::Integrity | Kind::Budget | Kind::Restore => amount(check.unit, check.value, style),
+        CheckKind::Rule if check.text == "nothing found" => "–".into(),
+        CheckKind::Rule => check.severity.name().into(),
+        CheckKind::Integrity | CheckKind::Budget | CheckKind::Restore => {
+            amount(check.unit, check.value, style)
+        }
     }
 }
 
@@ -93,17 +75,8 @@ fn amount(unit: Unit, amount: Option<f64>, style: &Show) -> String {
     match (unit, amount) {
         (Unit::Ratio, ratio) => fraction(ratio),
         (Unit::Bytes, Some(bytes)) => style.bytes(bytes.round() as u64),
-        (Unit::Problems, Some(1.0)) => "1 problem".into(),
-        (Unit::Problems, Some(count)) => format!("{} problems", grouped(count as u64)),
+        (Unit::Problems, Some(count)) => counted(count as u64, "problem"),
         (_, None) | (Unit::None, _) => "–".into(),
-    }
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Critical => "critical",
     }
 }
 
@@ -127,33 +100,13 @@ fn coloured(verdict: Verdict) -> String {
 }
 
 /// `OK`, or what kind of failure.
-pub fn verdict_line(checked: &Checked) -> String {
-    let broken = checked.count(Verdict::Fail);
-    let skipped = match checked.count(Verdict::Skipped) {
+pub fn verdict_line(report: &Report) -> String {
+    let skipped = match report.checks_that(Verdict::Skipped).count() {
         0 => String::new(),
         count => format!(", {count} skipped"),
     };
-    match broken {
+    match report.checks_that(Verdict::Fail).count() {
         0 => format!("OK{skipped}"),
-        _ => format!("FAILED {broken} of {}{skipped}", checked.checks.len()),
+        broken => format!("FAILED {broken} of {}{skipped}", report.checks().len()),
     }
-}
-
-/// What was verified, and how fast: `200 segments, 3.10 GB, 2,431,391 records, …`.
-pub fn verified(checked: &Checked) -> String {
-    let verified = &checked.verified;
-    let segments = if verified.segments == 1 { "segment" } else { "segments" };
-    let checksums = match verified.checksums {
-        true => "every checksum verified",
-        false => "checksums not verified",
-    };
-    let rate = verified.bytes_per_second.map(|rate| format!(", {}/s", human_bytes(rate as u64)));
-    format!(
-        "{} {segments}, {}, {} records, {checksums}, {:.2} s{}",
-        grouped(verified.segments as u64),
-        human_bytes(verified.bytes),
-        grouped(verified.records),
-        verified.seconds,
-        rate.unwrap_or_default(),
-    )
 }

@@ -1,37 +1,45 @@
 //! `--format github`: workflow commands that GitHub Actions turns into annotations, and the
 //! summary of the step in Markdown.
 
-use super::check_table::{limit, value, verdict_line, verified, word};
-use super::table::Show;
-use crate::report::model::Report;
-use crate::report::model::checked::Checked;
-use crate::report::model::checked::{Annotation, Level};
+use super::check_table::{limit, value, verdict_line, word};
+use super::closing::{filters, verified};
+use super::number::counted;
+use super::style::Show;
+use crate::report::model::view::{Annotation, Level, View};
 use std::io::{self, Write};
 
 /// GitHub shows so many annotations of a kind for a step, and silently drops the rest.
 const SHOWN: usize = 10;
 
 /// Writes the annotations, worst first, and one line on what was verified.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     for (level, command) in [(Level::Error, "error"), (Level::Warning, "warning")] {
         let of_kind: Vec<&Annotation> =
-            checked.annotations.iter().filter(|a| a.level == level).collect();
+            view.annotations.iter().filter(|a| a.level == level).collect();
         for annotation in of_kind.iter().take(SHOWN) {
-            writeln!(
-                out,
-                "::{command} file={},title={}::{}",
-                property(&annotation.path),
-                property(&format!("walstat: {}", annotation.rule)),
-                data(&annotation.message),
-            )?;
+            annotate(command, annotation, out)?;
         }
         // Another kind, or GitHub would drop this very line.
         if let Some(more @ 1..) = of_kind.len().checked_sub(SHOWN) {
-            writeln!(out, "::notice title=walstat::{more} more {command}s")?;
+            let more = counted(more as u64, &format!("more {command}"));
+            writeln!(out, "::notice title=walstat::{more}")?;
         }
     }
-    writeln!(out, "{}: {}", verdict_line(checked), verified(checked))
+    if let Some(filters) = filters(&view.report) {
+        writeln!(out, "{}", data(&filters))?;
+    }
+    writeln!(out, "{}: {}", verdict_line(&view.report), verified(view))
+}
+
+/// Writes why nothing could be checked.
+pub fn unreadable(annotation: &Annotation, out: &mut dyn Write) -> io::Result<()> {
+    annotate("error", annotation, out)
+}
+
+fn annotate(command: &str, annotation: &Annotation, out: &mut dyn Write) -> io::Result<()> {
+    let file = property(&annotation.path);
+    let title = property(&format!("walstat: {}", annotation.rule));
+    writeln!(out, "::{command} file={file},title={title}::{}", data(&annotation.message))
 }
 
 /// The value of a property of a workflow command.
@@ -45,23 +53,26 @@ fn data(text: &str) -> String {
 }
 
 /// Writes the step's summary.
-pub fn summary(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
-    writeln!(out, "### walstat check: {}\n", verdict_line(checked))?;
+pub fn summary(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    writeln!(out, "### walstat check: {}\n", verdict_line(report))?;
     writeln!(out, "| check | value | limit | verdict | |")?;
     writeln!(out, "| --- | ---: | ---: | --- | --- |")?;
-    for check in &checked.checks {
+    for check in report.checks() {
         let (value, limit) = (value(check, style), limit(check, style));
         let verdict = word(check.verdict);
         let text = cell(&check.text);
         writeln!(out, "| {} | {value} | {limit} | {verdict} | {text} |", check.check)?;
     }
-    broken_files(checked, out)?;
-    writeln!(out, "\n{}.\n", verified(checked))
+    broken_files(&view.annotations, out)?;
+    for line in filters(report).iter().chain(&report.notes) {
+        writeln!(out, "\n{}.", cell(line))?;
+    }
+    writeln!(out, "\n{}.\n", verified(view))
 }
 
-fn broken_files(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
-    let damage: Vec<&Annotation> = checked.annotations.iter().filter(|a| a.damage).collect();
+fn broken_files(annotations: &[Annotation], out: &mut dyn Write) -> io::Result<()> {
+    let damage: Vec<&Annotation> = annotations.iter().filter(|a| a.damage).collect();
     if damage.is_empty() {
         return Ok(());
     }

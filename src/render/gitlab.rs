@@ -1,7 +1,6 @@
 //! `--format gitlab`: a code quality report as GitLab reads it.
 
-use crate::report::model::Report;
-use crate::report::model::checked::{Annotation, Level};
+use crate::report::model::view::{Annotation, Level, View};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -27,9 +26,17 @@ struct Lines {
 }
 
 /// Writes the list of issues; empty if nothing is broken.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
-    let issues: Vec<Issue<'_>> = checked.annotations.iter().map(issue).collect();
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    list(&view.annotations, out)
+}
+
+/// Writes why nothing could be checked.
+pub fn unreadable(annotation: &Annotation, out: &mut dyn Write) -> io::Result<()> {
+    list(std::slice::from_ref(annotation), out)
+}
+
+fn list(annotations: &[Annotation], out: &mut dyn Write) -> io::Result<()> {
+    let issues: Vec<Issue<'_>> = annotations.iter().map(issue).collect();
     serde_json::to_writer_pretty(&mut *out, &issues).map_err(io::Error::from)?;
     writeln!(out)
 }

@@ -1,59 +1,102 @@
 //! `--format junit`: test results as Jenkins, GitLab and most CI servers read them. Follows the
 //! schema of Jenkins' xUnit plugin and the older one of Ant; `tests/formats` has the former.
 
-use super::check_table::verified;
-use super::screen::problem_line;
-use crate::report::model::checked::SegmentGroup;
-use crate::report::model::checked::{Check, Checked, Kind, Verdict};
-use crate::report::model::{Problem, Report};
+use super::closing::{problem_line, verified};
+use super::number::counted;
+use crate::report::model::checked::{Check, CheckKind, SegmentGroup, Verdict};
+use crate::report::model::view::View;
+use crate::report::model::{Problem, Report, Unreadable};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Problems told in one test case; the rest is counted.
 const PROBLEMS_SHOWN: usize = 100;
 
+/// What the suite says of itself.
+struct Suite {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+    seconds: f64,
+    /// Microseconds since 1970-01-01 UTC.
+    finished: i64,
+}
+
 /// Writes one suite: a case for each group of segments and for each check.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
-    let groups = &checked.segment_groups;
-    let checks: Vec<&Check> = checked.checks.iter().filter(|c| c.kind != Kind::Integrity).collect();
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    let groups = report.segment_groups.as_deref().unwrap_or_default();
+    let checks: Vec<&Check> =
+        report.checks().iter().filter(|c| c.kind != CheckKind::Integrity).collect();
     let damaged = groups.iter().filter(|group| !group.problems.is_empty()).count();
-    let broken = checks.iter().filter(|c| c.verdict == Verdict::Fail).count();
+    let suite = Suite {
+        tests: groups.len() + checks.len(),
+        failures: damaged + checks.iter().filter(|c| c.verdict == Verdict::Fail).count(),
+        errors: 0,
+        skipped: report.checks_that(Verdict::Skipped).count(),
+        seconds: view.elapsed_seconds,
+        finished: view.finished,
+    };
+    begin(&suite, out)?;
+    properties(report, out)?;
+    groups.iter().try_for_each(|group| segments(group, report, out))?;
+    checks.iter().try_for_each(|check| case(check, out))?;
+    end(&verified(view), out)
+}
+
+/// Writes why nothing could be checked: a suite with one error.
+pub fn unreadable(answer: &Unreadable, finished: i64, out: &mut dyn Write) -> io::Result<()> {
+    let suite = Suite { tests: 1, failures: 0, errors: 1, skipped: 0, seconds: 0.0, finished };
+    begin(&suite, out)?;
+    list_properties(&[("walstat", answer.walstat.as_str())], out)?;
+    begin_case("integrity", "input", out)?;
+    let error = escape(&answer.error);
+    writeln!(out, "><error type=\"unreadable\" message=\"{error}\">{error}</error></testcase>")?;
+    end("", out)
+}
+
+fn begin(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
+    let Suite { tests, failures, errors, skipped, seconds, finished } = *suite;
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites>")?;
     writeln!(
         out,
-        "  <testsuite id=\"0\" package=\"walstat\" name=\"walstat check\" tests=\"{}\" failures=\"{}\" \
-         errors=\"0\" skipped=\"{}\" time=\"{:.3}\" timestamp=\"{}\" hostname=\"localhost\">",
-        groups.len() + checks.len(),
-        damaged + broken,
-        checked.count(Verdict::Skipped),
-        checked.verified.seconds,
-        timestamp(checked),
-    )?;
-    properties(report, out)?;
-    groups.iter().try_for_each(|group| segments(group, report, out))?;
-    checks.iter().try_for_each(|check| case(check, out))?;
-    writeln!(out, "    <system-out>{}</system-out>", escape(&verified(checked)))?;
+        "  <testsuite id=\"0\" package=\"walstat\" name=\"walstat check\" tests=\"{tests}\" \
+         failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{seconds:.3}\" \
+         timestamp=\"{}\" hostname=\"localhost\">",
+        timestamp(finished),
+    )
+}
+
+fn end(said: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "    <system-out>{}</system-out>", escape(said))?;
     writeln!(out, "    <system-err></system-err>")?;
     writeln!(out, "  </testsuite>")?;
     writeln!(out, "</testsuites>")
 }
 
 /// Seconds, no time zone: the older schema allows neither fractions nor a zone.
-fn timestamp(checked: &Checked) -> String {
-    let time = jiff::Timestamp::from_microsecond(checked.verified.finished).unwrap_or_default();
+fn timestamp(finished: i64) -> String {
+    let time = jiff::Timestamp::from_microsecond(finished).unwrap_or_default();
     time.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
 fn properties(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let properties = [
-        ("walstat", report.walstat),
-        ("postgres", report.input.postgres),
+    let mut properties = vec![
+        ("walstat", report.walstat.as_str()),
+        ("postgres", &report.input.postgres),
         ("system_identifier", &report.input.system_identifier),
         ("start", &report.range.start),
         ("end", &report.range.end),
     ];
+    let filters = report.input.filters.options();
+    properties.extend(filters.as_deref().map(|filters| ("filters", filters)));
+    properties.extend(report.notes.iter().map(|note| ("note", note.as_str())));
+    list_properties(&properties, out)
+}
+
+fn list_properties(properties: &[(&str, &str)], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "    <properties>")?;
     for (name, value) in properties {
         writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escape(value))?;
@@ -64,7 +107,9 @@ fn properties(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// Integrity of a group of segments.
 fn segments(group: &SegmentGroup, report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let name = match (&group.first, &group.last) {
-        (Some(first), Some(last)) => format!("{} segments, {first} to {last}", group.segments),
+        (Some(first), Some(last)) => {
+            format!("{}, {first} to {last}", counted(group.segments as u64, "segment"))
+        }
         _ => group.group.clone(),
     };
     let problems: Vec<&Problem> =
@@ -84,12 +129,7 @@ fn segments(group: &SegmentGroup, report: &Report, out: &mut dyn Write) -> io::R
 }
 
 fn case(check: &Check, out: &mut dyn Write) -> io::Result<()> {
-    let class = match check.kind {
-        Kind::Integrity => "integrity",
-        Kind::Restore => "restore",
-        Kind::Budget => "budget",
-        Kind::Rule => "rule",
-    };
+    let class = check.kind.name();
     begin_case(class, &check.check, out)?;
     match check.verdict {
         Verdict::Pass => writeln!(out, "/>"),

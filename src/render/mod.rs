@@ -1,6 +1,7 @@
 //! Floor 6, model → text; one file a format. Computes nothing: it formats what the model says.
 
 pub mod check_table;
+pub mod closing;
 pub mod csv;
 pub mod github;
 pub mod gitlab;
@@ -11,4 +12,6 @@ pub mod number;
 pub mod pg_waldump;
 pub mod sarif;
 pub mod screen;
+pub mod style;
 pub mod table;
+pub mod visible;

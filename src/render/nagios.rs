@@ -1,10 +1,11 @@
 //! `--format nagios`: one line with performance data, then details, as the Monitoring Plugins
 //! guidelines have it for Nagios, Icinga and their kin.
 
-use super::check_table::verified;
-use super::screen::problem_line;
-use crate::report::model::checked::{Bound, Check, Checked, Unit, Verdict};
-use crate::report::model::{Report, Severity};
+use super::closing::{filters, problem_line, verified};
+use crate::report::model::Report;
+use crate::report::model::checked::{Bound, Check, Unit, Verdict};
+use crate::report::model::finding::Severity;
+use crate::report::model::view::View;
 use std::io::{self, Write};
 
 /// Lines of details; monitoring cuts long output anyway.
@@ -25,8 +26,8 @@ pub enum State {
 
 impl State {
     /// The state that a checked report is in.
-    pub fn of(checked: &Checked) -> State {
-        match checked.worst() {
+    pub fn of(report: &Report) -> State {
+        match report.worst() {
             None => State::Ok,
             Some(Severity::Critical) => State::Critical,
             Some(Severity::Info | Severity::Warning) => State::Warning,
@@ -44,17 +45,19 @@ impl State {
 }
 
 /// Writes the state, the performance data and what is broken.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
-    let state = State::of(checked);
-    let broken = checked.checks.iter().filter(|check| check.verdict == Verdict::Fail);
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    let broken = report.checks_that(Verdict::Fail);
     let broken: Vec<String> = broken.map(|c| format!("{}: {}", c.check, c.text)).collect();
     let text = match broken.is_empty() {
-        true => verified(checked),
+        true => verified(view),
         false => broken.join("; "),
     };
-    let data = performance(report, checked).join(" ");
-    writeln!(out, "WALSTAT {} - {} | {data}", state.word(), plain(&text))?;
+    let data = performance(view).join(" ");
+    writeln!(out, "WALSTAT {} - {} | {data}", State::of(report).word(), plain(&text))?;
+    if let Some(filters) = filters(report) {
+        writeln!(out, "{}", plain(&filters))?;
+    }
     for problem in report.problems.iter().take(DETAILS) {
         writeln!(out, "{}", plain(&problem_line(problem)))?;
     }
@@ -79,18 +82,18 @@ fn plain(text: &str) -> String {
     text.chars().map(replaced).collect()
 }
 
-fn performance(report: &Report, checked: &Checked) -> Vec<String> {
-    let verified = &checked.verified;
+fn performance(view: &View) -> Vec<String> {
+    let verified = view.verified();
     let mut data = vec![
         format!("segments={}", verified.segments),
         format!("records={}", verified.records),
         format!("bytes={}B", verified.bytes),
         format!("time={:.3}s", verified.seconds),
     ];
-    if let Some(ratio) = report.ratios.fpi_ratio {
+    if let Some(ratio) = view.report.ratios.fpi_ratio {
         data.push(format!("fpi_ratio={:.2}%", ratio * 100.0));
     }
-    data.extend(checked.checks.iter().filter_map(datum));
+    data.extend(view.report.checks().iter().filter_map(datum));
     data
 }
 

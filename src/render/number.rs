@@ -44,6 +44,14 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// A number of things: `1 record`, `2,431,391 records`.
+pub fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{} {thing}s", grouped(count)),
+    }
+}
+
 /// A fraction in percent with two decimals; `–` if there is none.
 pub fn fraction(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |v| format!("{:.2} %", v * 100.0))
@@ -67,6 +75,12 @@ mod tests {
         ] {
             assert_eq!(human_bytes(bytes), text);
         }
+    }
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        let told = [0, 1, 2, 1000].map(|count| counted(count, "record"));
+        assert_eq!(told, ["0 records", "1 record", "2 records", "1,000 records"]);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! `--format pg_waldump`: the text of `pg_waldump --stats`, byte for byte, as the release that
 //! wrote the WAL prints it.
 
-use crate::report::model::{Report, Row, Shares, percent};
+use crate::report::model::Sums;
+use crate::report::model::table::{Line, percent};
+use crate::report::model::view::View;
 use std::io::{self, Write};
 
 /// Writes the table of record types if there is one, else that of resource managers. What the
-/// tool prints on standard error is in `report.official` and left to the caller.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let official = &report.official;
+/// tool prints on standard error is in `view.official` and left to the caller.
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let View { report, official, .. } = view;
     if let Some((line, false)) = &official.skip_line {
         writeln!(out, "{line}")?;
     }
@@ -18,17 +20,13 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{line}")?;
     }
     headings(out)?;
+    let all = &report.totals;
     if let Some(records) = &report.records {
-        for line in records {
-            let label = format!("{}/{}", line.rmgr, line.record);
-            table_row(out, &label, &line.row, &line.shares)?;
-        }
+        records.lines(all).try_for_each(|line| table_row(out, &line))?;
     } else if let Some(rmgrs) = &report.rmgrs {
-        for line in rmgrs {
-            table_row(out, &line.rmgr, &line.row, &line.shares)?;
-        }
+        rmgrs.lines(all).try_for_each(|line| table_row(out, &line))?;
     }
-    total(out, &report.totals)
+    total(out, all)
 }
 
 fn headings(out: &mut dyn Write) -> io::Result<()> {
@@ -45,7 +43,8 @@ fn headings(out: &mut dyn Write) -> io::Result<()> {
     line(out, texts.map(|text| &"-------------"[..text.len()]))
 }
 
-fn table_row(out: &mut dyn Write, label: &str, row: &Row, shares: &Shares) -> io::Result<()> {
+fn table_row(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    let Line { label, numbers: row, shares, .. } = line;
     writeln!(
         out,
         "{label:<27} {:>20} ({:>6.2}) {:>20} ({:>6.2}) {:>20} ({:>6.2}) {:>20} ({:>6.2})",
@@ -60,7 +59,7 @@ fn table_row(out: &mut dyn Write, label: &str, row: &Row, shares: &Shares) -> io
     )
 }
 
-fn total(out: &mut dyn Write, all: &Row) -> io::Result<()> {
+fn total(out: &mut dyn Write, all: &Sums) -> io::Result<()> {
     let (none, rule) = ("", "--------");
     writeln!(
         out,

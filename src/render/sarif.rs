@@ -1,9 +1,9 @@
 //! `--format sarif`: SARIF 2.1.0 (OASIS), for code scanning and its viewers. Every result has
 //! its rule, a file and a fingerprint that stays the same from run to run.
 
-use super::check_table::verified;
-use crate::report::model::Report;
-use crate::report::model::checked::{Annotation, Level};
+use super::closing::{filters, verified};
+use crate::report::model::Unreadable;
+use crate::report::model::view::{Annotation, Level, View};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,9 +14,8 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const FINGERPRINT: &str = "walstat/v1";
 
 /// Writes one run.
-pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Some(checked) = &report.checked else { return Ok(()) };
-    let annotations = &checked.annotations;
+pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let annotations = &view.annotations;
     // One rule each, in the order of their names.
     let rules: BTreeMap<&str, &Annotation> =
         annotations.iter().map(|annotation| (annotation.rule.as_str(), annotation)).collect();
@@ -24,25 +23,49 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         rules.keys().enumerate().map(|(index, rule)| (*rule, index)).collect();
     let results: Vec<Value> =
         annotations.iter().map(|a| result(a, indexes.get(a.rule.as_str()))).collect();
-    let log = json!({
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {
-                "name": "walstat",
-                "version": report.walstat,
-                "semanticVersion": report.walstat,
-                "rules": rules.values().map(|annotation| rule(annotation)).collect::<Vec<_>>(),
-            }},
-            "invocations": [{
-                "executionSuccessful": true,
-                "toolExecutionNotifications": [
-                    {"level": "note", "message": {"text": verified(checked)}}
-                ],
-            }],
-            "results": results,
+    let rules: Vec<Value> = rules.values().map(|annotation| rule(annotation)).collect();
+    let said: Vec<Value> = std::iter::once(verified(view))
+        .chain(filters(&view.report))
+        .chain(view.report.notes.iter().cloned())
+        .map(|text| notification("note", &text))
+        .collect();
+    write(&run(&view.report.walstat, rules, true, said, results), out)
+}
+
+/// Writes why nothing could be checked: a run that did not succeed.
+pub fn unreadable(answer: &Unreadable, out: &mut dyn Write) -> io::Result<()> {
+    let said = vec![notification("error", &answer.error)];
+    write(&run(&answer.walstat, Vec::new(), false, said, Vec::new()), out)
+}
+
+fn notification(level: &str, text: &str) -> Value {
+    json!({"level": level, "message": {"text": text}})
+}
+
+fn run(
+    version: &str,
+    rules: Vec<Value>,
+    successful: bool,
+    said: Vec<Value>,
+    results: Vec<Value>,
+) -> Value {
+    json!({
+        "tool": {"driver": {
+            "name": "walstat",
+            "version": version,
+            "semanticVersion": version,
+            "rules": rules,
+        }},
+        "invocations": [{
+            "executionSuccessful": successful,
+            "toolExecutionNotifications": said,
         }],
-    });
+        "results": results,
+    })
+}
+
+fn write(run: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let log = json!({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]});
     serde_json::to_writer_pretty(&mut *out, &log).map_err(io::Error::from)?;
     writeln!(out)
 }

@@ -1,52 +1,54 @@
 //! The first screen: what is this WAL, why is there so much, what made it, what to do, and can
 //! the numbers be trusted.
 
-use super::number::{fraction, grouped, human_bytes, whole_bytes};
-use super::table::{Show, plain, record_table};
-use crate::report::model::{Finding, Problem, Report, Severity};
-use anstyle::{AnsiColor, Effects, Style};
+use super::closing;
+use super::number::{counted, fraction, human_bytes, whole_bytes};
+use super::style::{Show, plain};
+use super::table::record_table;
+use super::visible::visible;
+use crate::report::model::Report;
+use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::FPI_RATIO;
+use crate::report::model::view::View;
+use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
-/// Something is wrong.
-const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 /// A threshold is crossed.
 const LOOK: Style = AnsiColor::Yellow.on_default();
-/// Problems told one by one; the rest is counted. `-v` tells all.
+/// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
 
 /// Writes the report.
-pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
     header(report, style, out)?;
-    problems(report, style, out)?;
+    // Problems come before the numbers.
+    if !report.problems.is_empty() {
+        closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+        writeln!(out)?;
+    }
     why(report, style, out)?;
     if let Some(records) = &report.records {
         writeln!(out, "WHAT")?;
-        writeln!(out, "{}\n", record_table(report, records, style).trim_fmt())?;
+        writeln!(out, "{}\n", record_table(records, &report.totals, style).trim_fmt())?;
     }
     findings(report, out)?;
-    closing(report, style, out)
+    closing::notes(report, style, out)?;
+    closing::books(view, out)
 }
 
 fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let input = &report.input;
-    let plural = |count: usize, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{} {word}s", grouped(count as u64)),
-    };
-    let timelines: Vec<String> = input.timelines.iter().map(u32::to_string).collect();
     writeln!(
         out,
-        "PostgreSQL {}, cluster {}, timeline {}, {} of {}",
-        input.postgres,
-        input.system_identifier,
-        timelines.join(" and "),
-        plural(input.segments, "segment"),
+        "{}, {} of {}",
+        closing::origin(input),
+        counted(input.segments as u64, "segment"),
         whole_bytes(u64::from(input.segment_bytes)),
     )?;
     let range = &report.range;
-    let commits = plural(report.ratios.commits as usize, "commit");
     let bytes = match style.human {
         true => human_bytes(report.totals.total_bytes),
         false => format!("{} bytes", report.totals.total_bytes),
@@ -55,7 +57,12 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
         write!(out, ", {}", span(first, last))?;
     }
-    writeln!(out, ", {commits}")?;
+    let commits = counted(report.ratios.commits, "commit");
+    match closing::filters(report) {
+        // Commits are counted whatever the filters leave of them.
+        Some(filters) => writeln!(out, ", {commits} in all\n{filters}")?,
+        None => writeln!(out, ", {commits}")?,
+    }
     writeln!(out, "{}\n", report.ending.text)
 }
 
@@ -70,35 +77,6 @@ fn span(first: &str, last: &str) -> String {
         true => format!("{first_date} {first_clock} to {last_clock} UTC"),
         false => format!("{first_date} {first_clock} to {last_date} {last_clock} UTC"),
     }
-}
-
-/// Problems come before the numbers, in one line each.
-fn problems(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    if report.problems.is_empty() {
-        return Ok(());
-    }
-    let shown = if style.verbose { report.problems.len() } else { PROBLEMS_SHOWN };
-    for problem in report.problems.iter().take(shown) {
-        writeln!(out, "{BAD}{}{BAD:#}", problem_line(problem))?;
-    }
-    match report.problems.len().saturating_sub(shown) {
-        0 => writeln!(out),
-        more => writeln!(out, "PROBLEM {more} more (-v shows all)\n"),
-    }
-}
-
-/// A problem in one line.
-pub fn problem_line(problem: &Problem) -> String {
-    let place = match &problem.lsn {
-        Some(lsn) => format!("{} {lsn}", problem.segment),
-        None => problem.segment.clone(),
-    };
-    let skipped = match problem.skipped_bytes {
-        0 => String::new(),
-        bytes => format!("; {} bytes skipped", grouped(bytes)),
-    };
-    let Problem { kind, found, expected, .. } = problem;
-    format!("PROBLEM {place}: {kind}: found {found}, expected {expected}{skipped}")
 }
 
 fn why(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -117,11 +95,12 @@ fn why(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
         true => format!("{} a commit; ", human_bytes(bytes as u64)),
         false => format!("{bytes:.0} bytes a commit; "),
     });
-    let images = fraction(report.ratios.fpi_ratio);
     writeln!(
         out,
-        "  {}images are {images} of the bytes (above 70 % is worth a look)\n",
-        commit.unwrap_or_default()
+        "  {}images are {} of the bytes (above {:.0} % is worth a look)\n",
+        commit.unwrap_or_default(),
+        fraction(report.ratios.fpi_ratio),
+        FPI_RATIO * 100.0,
     )
 }
 
@@ -146,7 +125,7 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     let style = if finding.severity > Severity::Info { LOOK } else { Style::new() };
-    writeln!(out, "  {number} {style}{}{style:#}", finding.title)?;
+    writeln!(out, "  {number} {style}{}{style:#}", visible(&finding.title))?;
     for advice in &finding.advice {
         writeln!(out, "      {advice}")?;
     }
@@ -154,48 +133,4 @@ fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()>
         writeln!(out, "      price: {price}")?;
     }
     Ok(())
-}
-
-/// Ratios and books: what every answer for people ends with.
-pub fn closing(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    if report.why.is_none() {
-        problems(report, style, out)?;
-        let ratios = &report.ratios;
-        let times = ratios.write_amplification.map_or("–".into(), |times| format!("{times:.2}"));
-        writeln!(
-            out,
-            "Images: {} of bytes, {} of records. HOT updates: {}. Write amplification: {times}.",
-            fraction(ratios.fpi_ratio),
-            fraction(ratios.fpi_record_ratio),
-            fraction(ratios.hot_ratio),
-        )?;
-        writeln!(out, "{}", report.ending.text)?;
-    }
-    for note in &report.notes {
-        writeln!(out, "Note: {note}.")?;
-    }
-    if style.verbose && !report.input.other_files.is_empty() {
-        writeln!(out, "Not read: {}", report.input.other_files.join(", "))?;
-    }
-    books(report, out)
-}
-
-fn books(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let books = &report.books;
-    let checksums = match report.input.checksums_verified {
-        true => "every checksum verified",
-        false => "checksums not verified",
-    };
-    let problems = match report.problems.len() {
-        1 => "1 problem".to_owned(),
-        count => format!("{} problems", grouped(count as u64)),
-    };
-    writeln!(
-        out,
-        "BOOKS  {} bytes read, {} unaccounted; {} records,\n       {checksums}; {problems}. {:.2} s",
-        grouped(books.input_bytes),
-        books.unaccounted_bytes,
-        grouped(report.totals.count),
-        report.elapsed_seconds,
-    )
 }

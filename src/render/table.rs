@@ -1,46 +1,30 @@
 //! `--format table`: statistics for people, with the headings of `pg_waldump --stats`.
 
-use super::number::{grouped, human_bytes};
-use crate::report::model::{Report, Row, Shares};
-use comfy_table::{CellAlignment, Table, presets};
+use super::closing;
+use super::number::grouped;
+use super::style::{Show, plain};
+use super::visible::visible;
+use crate::report::model::{Report, Sums};
+use crate::report::model::table::{Line, RecordRow, Table, TableRow};
+use crate::report::model::view::View;
 use std::io::{self, Write};
 
-/// How to show a report to people.
-#[derive(Debug, Clone, Copy)]
-pub struct Show {
-    /// Bytes as `3.42 MB` rather than as digits.
-    pub human: bool,
-    /// Bars may be drawn.
-    pub bars: bool,
-    /// Add the column of main data and headers alone.
-    pub main_data: bool,
-    /// Say more.
-    pub verbose: bool,
-}
-
-impl Show {
-    /// Bytes in the form asked for.
-    pub fn bytes(&self, bytes: u64) -> String {
-        if self.human { human_bytes(bytes) } else { bytes.to_string() }
-    }
-}
+/// Problems told one by one; the rest is counted.
+const PROBLEMS_SHOWN: usize = 5;
 
 /// Writes the tables that were asked for, and what has to be said about them.
-pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    let all = &report.totals;
     if let Some(rmgrs) = &report.rmgrs {
-        let rows = rmgrs.iter().filter(|line| line.row.count > 0);
-        let rows = rows.map(|line| (line.rmgr.clone(), &line.row, &line.shares));
-        let more = report
-            .more_rmgrs
-            .as_ref()
-            .map(|more| (format!("{} more", more.rows), &more.row, &more.shares));
-        let table = statistics("Resource manager", rows.chain(more), report, style);
-        writeln!(out, "{}\n", table.trim_fmt())?;
+        let lines = rmgrs.lines(all).filter(|line| line.numbers.count > 0);
+        let lines = lines.chain(rmgrs.left_out(all, |count| format!("{count} more")));
+        writeln!(out, "{}\n", statistics("Resource manager", lines, all, style).trim_fmt())?;
     }
     if let Some(records) = &report.records {
-        let table = record_table(report, records, style);
-        writeln!(out, "{}\n", table.trim_fmt())?;
+        writeln!(out, "{}\n", record_table(records, all, style).trim_fmt())?;
     }
+    who(report, style, out)?;
     if style.main_data {
         writeln!(
             out,
@@ -49,31 +33,61 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
              it is not the size.\n"
         )?;
     }
-    super::screen::closing(report, style, out)
+    if let Some(filters) = closing::filters(report) {
+        writeln!(out, "{filters}")?;
+    }
+    closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+    if !report.problems.is_empty() {
+        writeln!(out)?;
+    }
+    closing::ratios(report, out)?;
+    closing::notes(report, style, out)?;
+    closing::books(view, out)
+}
+
+/// The tables of who writes the WAL.
+fn who(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let all = &report.totals;
+    rows("Relation", &report.relations, all, style, out)?;
+    rows("Table", &report.tables, all, style, out)?;
+    rows("Database", &report.databases, all, style, out)?;
+    rows("Tablespace", &report.tablespaces, all, style, out)?;
+    rows("Fork", &report.forks, all, style, out)?;
+    let blocks = report.blocks.as_ref().map(|blocks| &blocks.top);
+    rows("Block", &blocks.cloned(), all, style, out)?;
+    let transactions = report.transactions.as_ref().map(|transactions| &transactions.top);
+    rows("Transaction", &transactions.cloned(), all, style, out)
+}
+
+fn rows<R: TableRow>(
+    first: &str,
+    table: &Option<Table<R>>,
+    all: &Sums,
+    style: &Show,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(table) = table else { return Ok(()) };
+    let lines = table.lines(all).chain(table.left_out(all, |count| format!("{count} more")));
+    let lines = lines.map(|line| Line { label: visible(&line.label).into(), ..line });
+    writeln!(out, "{}\n", statistics(first, lines, all, style).trim_fmt())
 }
 
 /// The table of record types.
-pub fn record_table(
-    report: &Report,
-    records: &[crate::report::model::RecordRow],
-    style: &Show,
-) -> Table {
-    let rows = records
-        .iter()
-        .map(|line| (format!("{}/{}", line.rmgr, line.record), &line.row, &line.shares));
-    let more = report
-        .more_records
-        .as_ref()
-        .map(|more| (format!("{} more types", more.rows), &more.row, &more.shares));
-    statistics("Type", rows.chain(more), report, style)
+pub fn record_table(records: &Table<RecordRow>, all: &Sums, style: &Show) -> comfy_table::Table {
+    let more = |count| match count {
+        1 => "1 more type".to_owned(),
+        _ => format!("{count} more types"),
+    };
+    let lines = records.lines(all).chain(records.left_out(all, more));
+    statistics("Type", lines, all, style)
 }
 
-fn statistics<'r>(
+fn statistics(
     first: &str,
-    rows: impl Iterator<Item = (String, &'r Row, &'r Shares)>,
-    report: &Report,
+    lines: impl Iterator<Item = Line>,
+    all: &Sums,
     style: &Show,
-) -> Table {
+) -> comfy_table::Table {
     let mut headings = vec![first, "N", "%"];
     // In units the columns are narrower than their headings.
     headings.extend(match style.human {
@@ -84,43 +98,28 @@ fn statistics<'r>(
         headings.push("Main data");
     }
     let mut table = plain(&headings);
-    for (label, row, shares) in rows {
-        table.add_row(cells(label, row, shares, style));
+    for line in lines.chain([Line::total(all)]) {
+        table.add_row(cells(line, style));
     }
-    let all = &report.totals;
-    table.add_row(cells("Total".into(), all, &Shares::of(all, all), style));
     table
 }
 
-fn cells(label: String, row: &Row, shares: &Shares, style: &Show) -> Vec<String> {
+fn cells(line: Line, style: &Show) -> Vec<String> {
+    let Line { label, numbers, shares, main_data_only_bytes } = line;
     let percent = |share: f64| format!("{share:.2}");
     let mut cells = vec![
         label,
-        grouped(row.count),
+        grouped(numbers.count),
         percent(shares.count),
-        style.bytes(row.record_bytes),
+        style.bytes(numbers.record_bytes),
         percent(shares.record),
-        style.bytes(row.fpi_bytes),
+        style.bytes(numbers.fpi_bytes),
         percent(shares.fpi),
-        style.bytes(row.total_bytes),
+        style.bytes(numbers.total_bytes),
         percent(shares.total),
     ];
     if style.main_data {
-        cells.push(style.bytes(row.main_data_only_bytes()));
+        cells.push(main_data_only_bytes.map_or("–".into(), |bytes| style.bytes(bytes)));
     }
     cells
-}
-
-/// A table without lines: the first column to the left, all others to the right.
-pub fn plain(headings: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(headings.iter().copied());
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 1));
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
 }

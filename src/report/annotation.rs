@@ -1,8 +1,10 @@
 //! What was broken, one by one, as code hosts and scanners take it: a rule, a level, a file and
 //! a fingerprint that stays the same from run to run.
 
-use super::model::checked::{Annotation, Check, Kind, Level, Verdict};
-use super::model::{Problem, Report, Severity};
+use super::model::checked::{Check, CheckKind, Verdict};
+use super::model::finding::Severity;
+use super::model::view::{Annotation, Level};
+use super::model::{Problem, ProblemKind, Report};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -44,10 +46,11 @@ pub fn relative(path: &Path, here: &Path, given: &Path) -> String {
 /// Problems and broken checks, worst first: missing segments, then by bytes lost, then limits.
 pub fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<Annotation> {
     let mut problems: Vec<&Problem> = report.problems.iter().collect();
-    problems.sort_by_key(|p| (p.kind != "missing_segment", Reverse(p.skipped_bytes)));
+    problems.sort_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
     let problems = problems.into_iter().map(|problem| of_problem(problem, places));
     // The problems themselves stand for the check of integrity.
-    let broken = checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != Kind::Integrity);
+    let broken =
+        checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != CheckKind::Integrity);
     let broken = broken.map(|check| of_check(check, places));
     let mut all: Vec<Annotation> = problems.chain(broken).collect();
     all.sort_by_key(|annotation| annotation.level);
@@ -60,51 +63,48 @@ fn of_problem(problem: &Problem, places: &Places) -> Annotation {
     let lsn = lsn.as_deref().unwrap_or("");
     let place = [segment.as_str(), lsn].join(" ");
     Annotation {
-        rule: (*kind).to_owned(),
-        rule_text: sentence(kind),
+        rule: kind.name().to_owned(),
+        rule_text: kind.text().to_owned(),
         level: Level::Error,
         damage: true,
         message: format!("{}: found {found}, expected {expected}", place.trim()),
         path: places.of(segment),
         offset: problem.offset,
-        fingerprint: fingerprint(&[kind, segment, lsn]),
+        fingerprint: fingerprint(&[kind.name(), segment, lsn]),
     }
 }
 
 fn of_check(check: &Check, places: &Places) -> Annotation {
-    let warning = check.kind == Kind::Rule && check.severity < Severity::Critical;
+    let warning = check.kind == CheckKind::Rule && check.severity < Severity::Critical;
     let rule_text = match check.kind {
-        Kind::Rule => format!("Advice rule {}", check.check),
-        Kind::Restore => "The WAL is enough to restore the backup".into(),
-        Kind::Integrity | Kind::Budget => format!("Budget --{}", check.check),
+        CheckKind::Rule => format!("Advice rule {}", check.check),
+        CheckKind::Restore => "The WAL is enough to restore the backup".into(),
+        CheckKind::Integrity | CheckKind::Budget => format!("Budget --{}", check.check),
     };
     Annotation {
         rule: check.check.clone(),
         rule_text,
         level: if warning { Level::Warning } else { Level::Error },
         damage: false,
-        message: format!("{}: {}", check.check, check.text),
+        message: check.text.clone(),
         path: places.root.clone(),
         offset: None,
         fingerprint: fingerprint(&[&check.check]),
     }
 }
 
-/// What a kind of problem is.
-fn sentence(kind: &str) -> String {
-    let known = match kind {
-        "checksum" => "The record's checksum fails",
-        "missing_segment" => "A segment is missing from the archive",
-        "truncated" => "The file ends before the segment is full, and WAL follows it",
-        "other_cluster" => "The segment is of another cluster",
-        "other_release" => "The segment is of another release",
-        "segment_size" => "The segment is of another size",
-        "prev_link" => "The record does not follow the one before it",
-        "page_address" => "The page is not the one that should be at this place",
-        "unreadable" => "The bytes cannot be read or decompressed",
-        _ => return format!("WAL problem: {}", kind.replace('_', " ")),
-    };
-    known.to_owned()
+/// What stands for the whole run where nothing could be checked: `error` says why.
+pub fn unreadable(error: &str, path: &str) -> Annotation {
+    Annotation {
+        rule: "unreadable-input".to_owned(),
+        rule_text: "The input cannot be read as WAL".to_owned(),
+        level: Level::Error,
+        damage: true,
+        message: error.to_owned(),
+        path: path.to_owned(),
+        offset: None,
+        fingerprint: fingerprint(&["unreadable-input", path]),
+    }
 }
 
 /// A hash of `parts` that is the same on every machine and in every release (XXH3, whose
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::report::model::sample;
 
-    fn problem(kind: &'static str, segment: &str, skipped_bytes: u64) -> Problem {
+    fn problem(kind: ProblemKind, segment: &str, skipped_bytes: u64) -> Problem {
         Problem {
             kind,
             segment: segment.to_owned(),
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn worst_first_and_each_with_its_own_fingerprint() {
         let mut report = sample::report(0, 0);
-        let small = problem("checksum", "1", 1);
+        let small = problem(ProblemKind::Checksum, "1", 1);
         report.problems = vec![
             small.clone(),
-            problem("zero_page", "2", 9),
-            problem("missing_segment", "3", 0),
+            problem(ProblemKind::ZeroPage, "2", 9),
+            problem(ProblemKind::MissingSegment, "3", 0),
             small,
         ];
         let all = annotations(&report, &[], &Places::default());

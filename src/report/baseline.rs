@@ -1,6 +1,6 @@
 //! An earlier report, read back: only what a comparison needs.
 
-use super::model::SCHEMA;
+use super::model::{Ratios, SCHEMA};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Baseline {
     /// The report's file.
     pub path: PathBuf,
-    /// Bytes of the range per commit; `None` if nothing was committed.
+    /// Bytes of records per commit; `None` if nothing was committed.
     pub bytes_per_commit: Option<f64>,
 }
 
@@ -33,14 +33,7 @@ struct Keys {
     #[serde(rename = "walstat")]
     _walstat: String,
     schema: String,
-    ratios: RatioKeys,
-}
-
-#[derive(Deserialize)]
-struct RatioKeys {
-    /// Has to be there, if only as `null`.
-    #[serde(deserialize_with = "Option::deserialize")]
-    bytes_per_commit: Option<f64>,
+    ratios: Ratios,
 }
 
 /// Reads the JSON of the report at `path`.

@@ -1,15 +1,13 @@
-//! Budgets: what a check is asked to hold, and the sizes and ratios they are written in. Judged
-//! in [`super::check`].
+//! Budgets: what a check is asked to hold. Each is one row of [`OPTIONS`], which the command line,
+//! `walstat.toml` and [`super::check`] read.
 
-use super::model::Severity;
+use super::amount::{AmountError, Growth, Ratio, Size};
+use super::model::Report;
+use super::model::checked::{Bound, Unit};
+use super::model::finding::Severity;
+use super::model::threshold::{MIN_UPDATES, MIN_VOLUME_BYTES};
 use std::path::PathBuf;
 use std::str::FromStr;
-
-/// Bytes of records below which a ratio budget is not judged, if nothing else is said: an idle
-/// server writes almost nothing but images. The advice rules are silent below the same volume.
-pub const MIN_VOLUME: Size = Size(16 << 20);
-/// How much the bytes per commit may grow over a baseline, if nothing else is said.
-pub const MAX_GROWTH: Growth = Growth(0.10);
 
 /// All budgets; `None` is not asked for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -18,12 +16,14 @@ pub struct Budgets {
     pub max_fpi_ratio: Option<Ratio>,
     /// Fewest HOT updates of all updates.
     pub min_hot_ratio: Option<Ratio>,
+    /// Below so many bytes of records, the two ratios are not judged.
+    pub min_volume: Option<Size>,
+    /// Below so many updates, their HOT share is not judged.
+    pub min_updates: Option<u64>,
     /// Most bytes of the range per commit.
     pub max_bytes_per_commit: Option<Size>,
     /// Most bytes of records, as `pg_stat_wal.wal_bytes` counts them.
     pub max_wal_bytes: Option<Size>,
-    /// Below so many bytes of records, the two ratios are not judged.
-    pub min_volume: Option<Size>,
     /// Advice of this severity or a worse one breaks the check.
     pub fail_on: Option<Severity>,
     /// An earlier report.
@@ -32,157 +32,257 @@ pub struct Budgets {
     pub max_growth: Option<Growth>,
 }
 
-impl Budgets {
-    /// These budgets, and those of `other` where nothing is said here.
-    pub fn or(self, other: Budgets) -> Budgets {
-        Budgets {
-            max_fpi_ratio: self.max_fpi_ratio.or(other.max_fpi_ratio),
-            min_hot_ratio: self.min_hot_ratio.or(other.min_hot_ratio),
-            max_bytes_per_commit: self.max_bytes_per_commit.or(other.max_bytes_per_commit),
-            max_wal_bytes: self.max_wal_bytes.or(other.max_wal_bytes),
-            min_volume: self.min_volume.or(other.min_volume),
-            fail_on: self.fail_on.or(other.fail_on),
-            baseline: self.baseline.or(other.baseline),
-            max_growth: self.max_growth.or(other.max_growth),
-        }
+/// How much the bytes per commit may grow over a baseline, if nothing else is said.
+pub const MAX_GROWTH: Growth = Growth(0.10);
+
+/// A budget as it is asked for: `--name VALUE`, or the key `name` in `walstat.toml`.
+#[derive(Debug)]
+pub struct BudgetOption {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value is called.
+    pub value_name: &'static str,
+    /// What its value may be; empty: whatever [`BudgetOption::set`] takes.
+    pub values: &'static [&'static str],
+    /// What it asks for.
+    pub help: &'static str,
+    /// Takes the value as it was written.
+    pub set: fn(&mut Budgets, &str) -> Result<(), AmountError>,
+    /// How a report is held against it, if it is a limit on one number of it.
+    pub limit: Option<Limit>,
+}
+
+/// A limit on a number of the report.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// How to speak of it.
+    pub words: Words,
+    /// The number.
+    pub value: fn(&Report) -> Option<f64>,
+    /// The limit, if it was asked for.
+    pub limit: fn(&Budgets) -> Option<f64>,
+    /// Why the number says too little to be judged.
+    pub gate: fn(&Report, &Budgets) -> Option<String>,
+}
+
+/// What a number is, and how to speak of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// What the number is.
+    pub unit: Unit,
+    /// Which side of the limit is good.
+    pub bound: Bound,
+    /// What it is of.
+    pub what: &'static str,
+    /// Why there may be none.
+    pub without: &'static str,
+}
+
+impl BudgetOption {
+    /// Whether the value is a file, which counts from where the option stands.
+    pub fn is_file(&self) -> bool {
+        matches!(self.value_name, "FILE")
     }
 }
 
-/// A size in bytes, written with or without one of PostgreSQL's units (1 kB = 1024 bytes).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size(pub u64);
+/// All budgets, in the order of help and verdicts.
+pub const OPTIONS: &[BudgetOption] = &[
+    BudgetOption {
+        name: "max-fpi-ratio",
+        value_name: "RATIO",
+        values: &[],
+        help: "Most bytes of full page images in all bytes of records: 0.7 or 70%",
+        set: |budgets, text| put(&mut budgets.max_fpi_ratio, text),
+        limit: Some(Limit {
+            words: Words {
+                unit: Unit::Ratio,
+                bound: Bound::Max,
+                what: "share of full page images in all bytes:",
+                without: "no record",
+            },
+            value: |report| report.ratios.fpi_ratio,
+            limit: |budgets| budgets.max_fpi_ratio.map(|limit| limit.0),
+            gate: little_volume,
+        }),
+    },
+    BudgetOption {
+        name: "min-hot-ratio",
+        value_name: "RATIO",
+        values: &[],
+        help: "Fewest HOT updates in all updates: 0.5 or 50%",
+        set: |budgets, text| put(&mut budgets.min_hot_ratio, text),
+        limit: Some(Limit {
+            words: Words {
+                unit: Unit::Ratio,
+                bound: Bound::Min,
+                what: "share of HOT updates in all updates:",
+                without: "no update",
+            },
+            value: |report| report.ratios.hot_ratio,
+            limit: |budgets| budgets.min_hot_ratio.map(|limit| limit.0),
+            gate: |report, budgets| {
+                little_volume(report, budgets).or_else(|| few_updates(report, budgets))
+            },
+        }),
+    },
+    BudgetOption {
+        name: "min-volume",
+        value_name: "SIZE",
+        values: &[],
+        help: "Skip --max-fpi-ratio and --min-hot-ratio where there are fewer bytes of records: \
+               an idle server writes almost nothing but images [default: 16MB]",
+        set: |budgets, text| put(&mut budgets.min_volume, text),
+        limit: None,
+    },
+    BudgetOption {
+        name: "min-updates",
+        value_name: "N",
+        values: &[],
+        help: "Skip --min-hot-ratio where there are fewer updates [default: 1000]",
+        set: |budgets, text| {
+            let number = text.trim().parse().map_err(|_| AmountError("a number like 1000"))?;
+            budgets.min_updates = Some(number);
+            Ok(())
+        },
+        limit: None,
+    },
+    BudgetOption {
+        name: "max-bytes-per-commit",
+        value_name: "SIZE",
+        values: &[],
+        help: "Most bytes of records per commit, whatever the filters leave of both",
+        set: |budgets, text| put(&mut budgets.max_bytes_per_commit, text),
+        limit: Some(Limit {
+            words: Words {
+                unit: Unit::Bytes,
+                bound: Bound::Max,
+                what: "WAL per commit:",
+                without: "no commit",
+            },
+            value: |report| report.ratios.bytes_per_commit,
+            limit: |budgets| budgets.max_bytes_per_commit.map(|limit| limit.0 as f64),
+            gate: |_, _| None,
+        }),
+    },
+    BudgetOption {
+        name: "max-wal-bytes",
+        value_name: "SIZE",
+        values: &[],
+        help: "Most bytes of records in all, as pg_stat_wal.wal_bytes counts them: 10GB",
+        set: |budgets, text| put(&mut budgets.max_wal_bytes, text),
+        limit: Some(Limit {
+            words: Words {
+                unit: Unit::Bytes,
+                bound: Bound::Max,
+                what: "records in all:",
+                without: "no record",
+            },
+            value: |report| Some(report.totals.total_bytes as f64),
+            limit: |budgets| budgets.max_wal_bytes.map(|limit| limit.0 as f64),
+            gate: |_, _| None,
+        }),
+    },
+    BudgetOption {
+        name: "fail-on",
+        value_name: "SEVERITY",
+        values: &["warning", "critical"],
+        help: "Advice of this severity or a worse one is a failure; walstat rules says which rule \
+               is critical from where on",
+        set: |budgets, text| {
+            let severity = [Severity::Warning, Severity::Critical];
+            let severity = severity.into_iter().find(|severity| severity.name() == text);
+            budgets.fail_on = severity;
+            severity.map(|_| ()).ok_or(AmountError("\"warning\" or \"critical\""))
+        },
+        limit: None,
+    },
+    BudgetOption {
+        name: "baseline",
+        value_name: "FILE",
+        values: &[],
+        help: "Compare bytes per commit with this earlier report (the output of --format json)",
+        set: |budgets, text| {
+            budgets.baseline = Some(PathBuf::from(text));
+            Ok(())
+        },
+        limit: None,
+    },
+    BudgetOption {
+        name: "max-growth",
+        value_name: "PERCENT",
+        values: &[],
+        help: "Most growth over the baseline [default: 10%]",
+        set: |budgets, text| put(&mut budgets.max_growth, text),
+        limit: None,
+    },
+];
 
-/// A fraction from 0 to 1, written as such or in percent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio(pub f64);
-
-/// A growth: 0 is none, 1 is twice as much. Written in percent, or as a fraction up to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Growth(pub f64);
-
-/// Why a text is no budget: what was expected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0}")]
-pub struct BudgetError(&'static str);
-
-impl FromStr for Size {
-    type Err = BudgetError;
-
-    fn from_str(text: &str) -> Result<Size, BudgetError> {
-        let error =
-            BudgetError("a size like 512kB, 16MB or 10GB (units of 1024: B, kB, MB, GB, TB)");
-        let text = text.trim();
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let shift = match unit.trim().to_ascii_lowercase().as_str() {
-            "" | "b" => 0,
-            "k" | "kb" => 10,
-            "m" | "mb" => 20,
-            "g" | "gb" => 30,
-            "t" | "tb" => 40,
-            _ => return Err(error),
-        };
-        let unit = 1u64 << shift;
-        if let Ok(whole) = number.parse::<u64>() {
-            return whole.checked_mul(unit).map(Size).ok_or(error);
-        }
-        let bytes = number.parse::<f64>().map_err(|_| error.clone())? * unit as f64;
-        // Half a byte is nothing, and a float above 2^53 is not exact.
-        match bytes.fract() == 0.0 && (0.0..9e15).contains(&bytes) {
-            true => Ok(Size(bytes as u64)),
-            false => Err(error),
-        }
-    }
+/// Reads `text` into `budget`.
+fn put<T: FromStr<Err = AmountError>>(
+    budget: &mut Option<T>,
+    text: &str,
+) -> Result<(), AmountError> {
+    *budget = Some(text.parse()?);
+    Ok(())
 }
 
-impl FromStr for Ratio {
-    type Err = BudgetError;
-
-    fn from_str(text: &str) -> Result<Ratio, BudgetError> {
-        let fraction = fraction(text).filter(|(value, _)| *value <= 1.0);
-        let error = BudgetError("a ratio from 0 to 1 or 0% to 100%, like 0.7 or 70%");
-        fraction.map(|(value, _)| Ratio(value)).ok_or(error)
-    }
+/// A ratio of too little WAL to say anything.
+fn little_volume(report: &Report, budgets: &Budgets) -> Option<String> {
+    let least = budgets.min_volume.map_or(MIN_VOLUME_BYTES, |size| size.0);
+    let volume = report.totals.total_bytes;
+    (volume < least)
+        .then(|| format!("{volume} bytes of records are less than --min-volume {least}"))
 }
 
-impl FromStr for Growth {
-    type Err = BudgetError;
-
-    fn from_str(text: &str) -> Result<Growth, BudgetError> {
-        // A bare 10 could be 10 % or ten times as much.
-        let fraction = fraction(text).filter(|(value, percent)| *percent || *value <= 1.0);
-        let error = BudgetError("a growth like 10% or 0.1");
-        fraction.map(|(value, _)| Growth(value)).ok_or(error)
-    }
-}
-
-/// A number that is not negative, and whether it was written in percent.
-fn fraction(text: &str) -> Option<(f64, bool)> {
-    let text = text.trim();
-    let (number, divisor) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let value = number.parse::<f64>().ok().filter(|value| plain && value.is_finite())?;
-    Some((value / divisor, divisor > 1.0))
+/// A ratio of too few updates to say anything.
+fn few_updates(report: &Report, budgets: &Budgets) -> Option<String> {
+    let least = budgets.min_updates.unwrap_or(MIN_UPDATES);
+    let updates = report.ratios.updates;
+    (updates < least).then(|| format!("fewer updates ({updates}) than --min-updates {least}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn option(name: &str) -> &'static BudgetOption {
+        OPTIONS.iter().find(|option| option.name == name).expect("an option")
+    }
+
+    /// Every option leaves its mark on the budgets, and every limit is the one that it asks for.
     #[test]
-    fn sizes_are_read_in_the_servers_units() {
-        let sizes = [
-            ("0", 0),
-            ("4096", 4096),
-            ("1kB", 1 << 10),
-            ("16MB", 16 << 20),
-            ("10 GB", 10 << 30),
-            ("1.5gb", 3 << 29),
-            ("2T", 2 << 40),
-        ];
-        for (text, bytes) in sizes {
-            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
-        }
-        for text in ["", "GB", "-1", "1.3B", "10 parsecs", "1e3", "99999999999TB", "NaN", "1.2.3MB"]
-        {
-            assert!(text.parse::<Size>().is_err(), "{text}");
+    fn options_set_what_limits_read() {
+        for option in OPTIONS {
+            let value = option.values.first().copied().unwrap_or("1");
+            let mut budgets = Budgets::default();
+            assert_eq!((option.set)(&mut budgets, value), Ok(()), "{}", option.name);
+            assert_ne!(budgets, Budgets::default(), "{}", option.name);
+            let limits: Vec<&str> = OPTIONS
+                .iter()
+                .filter(|o| o.limit.is_some_and(|limit| (limit.limit)(&budgets).is_some()))
+                .map(|option| option.name)
+                .collect();
+            let own = option.limit.map(|_| option.name);
+            assert_eq!(limits, own.into_iter().collect::<Vec<_>>());
         }
     }
 
     #[test]
-    fn ratios_are_read_as_fractions_and_in_percent() {
-        for (text, ratio) in [("0.7", 0.7), ("70%", 0.7), ("12.5 %", 0.125), ("0", 0.0), ("1", 1.0)]
-        {
-            assert_eq!(text.parse(), Ok(Ratio(ratio)), "{text}");
-        }
-        for text in ["70", "1.01", "101%", "-0.1", "nan", "inf", "", "%", "+0.5"] {
-            assert!(text.parse::<Ratio>().is_err(), "{text}");
-        }
+    fn defaults_are_those_that_the_help_tells() {
+        assert!(option("min-volume").help.contains("[default: 16MB]"));
+        assert_eq!("16MB".parse(), Ok(Size(MIN_VOLUME_BYTES)));
+        assert!(option("min-updates").help.contains(&format!("[default: {MIN_UPDATES}]")));
+        assert!(option("max-growth").help.contains("[default: 10%]"));
+        assert_eq!("10%".parse(), Ok(MAX_GROWTH));
     }
 
     #[test]
-    fn growth_may_be_more_than_all_but_not_ambiguous() {
-        for (text, growth) in [("10%", 0.1), ("250%", 2.5), ("0.1", 0.1), ("0%", 0.0)] {
-            assert_eq!(text.parse(), Ok(Growth(growth)), "{text}");
+    fn the_later_value_wins() {
+        let mut budgets = Budgets::default();
+        for text in ["0.9", "50%"] {
+            assert_eq!((option("max-fpi-ratio").set)(&mut budgets, text), Ok(()));
         }
-        for text in ["10", "1.5", "-5%", "ten"] {
-            assert!(text.parse::<Growth>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_first_ones_win() {
-        let line = Budgets { max_fpi_ratio: Some(Ratio(0.5)), ..Budgets::default() };
-        let file = Budgets {
-            max_fpi_ratio: Some(Ratio(0.9)),
-            max_wal_bytes: Some(Size(1)),
-            ..Budgets::default()
-        };
-        let both = line.or(file);
-        assert_eq!(both.max_fpi_ratio, Some(Ratio(0.5)));
-        assert_eq!(both.max_wal_bytes, Some(Size(1)));
+        assert_eq!(budgets.max_fpi_ratio, Some(Ratio(0.5)));
+        assert!((option("fail-on").set)(&mut budgets, "info").is_err());
     }
 }

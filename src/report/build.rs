@@ -1,93 +1,118 @@
 //! Results of a scan → the model. Every number of a report is computed here or below, once.
 
-use super::advice;
-use super::model::{self, Report};
+use super::model::filters::Filters;
+use super::model::table::{RecordRow, RmgrRow};
+use super::model::view::View;
+use super::model::{self, CommandName, Report, Sums};
+use super::{advice, official};
 use crate::analyse::clock::Clock;
-use crate::analyse::ratios::{self, Ratios, ratio};
+use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::ratios::{Ratios, ratio};
+use crate::analyse::select;
 use crate::analyse::totals::{RecordTable, Totals};
-use crate::analyse::why;
+use crate::analyse::volume::Volume;
+use crate::analyse::why::{self, ByteCause};
 use crate::input::plan::Plan;
 use crate::input::problem::Problem;
 use crate::scan::books::Heading;
 use crate::scan::outcome::Outcome;
+use crate::wal::fork::Fork;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
+use std::cmp::Reverse;
 
 /// What was asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Request {
-    /// `report`, `stats` or `check`.
-    pub command: &'static str,
-    /// Sums by resource manager.
-    pub rmgrs: bool,
-    /// Sums by record type.
-    pub records: bool,
-    /// Causes and findings.
-    pub advice: bool,
+    /// The command; all but the statistics have causes and findings.
+    pub command: CommandName,
+    /// What the report has tables of.
+    pub dimensions: Dimensions,
     /// Every checksum was verified.
     pub checksums_verified: bool,
     /// Start of the range, if it was given.
     pub start: Option<Lsn>,
+    /// What was left out of the statistics.
+    pub filters: select::Filters,
+}
+
+/// What was counted. Every report needs the statistics; a dimension that may be asked for is an
+/// `Option` beside them.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'c> {
+    /// By record type, and the WAL's clock.
+    pub statistics: &'c (RecordTable, Clock),
+}
+
+impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
+    fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
+        Counted { statistics }
+    }
 }
 
 /// Data pages if no image tells their size: the default of every release.
 const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
 
-/// Fills the model from a scan that counted just what a report needs.
-pub fn build(
-    paths: Vec<String>,
-    plan: &Plan,
-    outcome: &Outcome<(RecordTable, Clock)>,
-    request: &Request,
-) -> Report {
-    build_from(paths, plan, outcome, &outcome.observer, request)
-}
-
-/// The same from a scan that counted other things too: `(table, clock)` is the part of it.
-pub fn build_from<O>(
+/// Fills the model from what was scanned and counted; `paths` as they were given.
+pub fn build<O>(
     paths: Vec<String>,
     plan: &Plan,
     outcome: &Outcome<O>,
-    (table, clock): &(RecordTable, Clock),
+    counted: Counted<'_>,
     request: &Request,
-) -> Report {
-    let totals = table.sum(|_| true);
+) -> View {
+    let (table, clock) = counted.statistics;
+    let all = table.sum(|_| true);
     let page_bytes = table.page_bytes().unwrap_or(DEFAULT_DATA_PAGE_BYTES);
-    let books = close_books(outcome, &totals);
+    let totals = all.sums(page_bytes);
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().0);
-    let commits = ratios::commits(table);
-    let range_bytes = outcome.ending.lsn.0.saturating_sub(start.0);
-    let ratios = ratios_of(table, &totals, page_bytes, commits, range_bytes);
-    let row = |totals: &Totals| row_of(totals, page_bytes);
     let version = plan.version();
+    let advises = request.command != CommandName::Stats;
+    let asked = |dimension| request.dimensions.contains(&dimension);
+    let rmgrs = || rmgr_rows(table, version, page_bytes).into();
+    let records = || record_rows(table, version, page_bytes).into();
     let mut report = Report {
-        walstat: env!("CARGO_PKG_VERSION"),
-        schema: model::SCHEMA,
+        walstat: model::VERSION.to_owned(),
+        schema: model::SCHEMA.to_owned(),
         command: request.command,
         input: input(paths, plan, request),
         range: range(start, outcome.ending.lsn, clock),
-        books,
-        totals: row(&totals),
-        ratios,
-        why: request.advice.then(|| why_rows(table, &totals)),
-        rmgrs: request.rmgrs.then(|| rmgr_rows(table, version, row)),
-        records: request.records.then(|| record_rows(table, version, row)),
+        books: close_books(outcome, &totals),
+        totals,
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
+        why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
+        rmgrs: asked(Dimension::Rmgr).then(rmgrs),
+        records: asked(Dimension::Record).then(records),
+        relations: None,
+        names: None,
+        tables: None,
+        databases: None,
+        tablespaces: None,
+        forks: None,
+        blocks: None,
+        transactions: None,
         ending: ending(plan, outcome),
-        problems: outcome.problems.iter().map(|p| problem(plan, p)).collect(),
+        problems: problems(plan, outcome, request),
         findings: None,
-        notes: notes(table, &totals, request),
-        checked: None,
-        more_rmgrs: None,
-        more_records: None,
-        official: official(version, request, plan, outcome),
-        elapsed_seconds: 0.0,
+        notes: notes(table, &all, (plan, outcome), request),
+        checks: None,
+        segment_groups: None,
     };
-    if request.advice {
-        report.findings = Some(advice::findings(&report));
-    }
-    report
+    report.findings = advises.then(|| advice::findings(&report));
+    View::of(report, official::lines(version, request.start, plan, outcome))
+}
+
+/// What is wrong. That the WAL is shorter than the range asked for is wrong where it is checked.
+fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<model::Problem> {
+    let uncovered = outcome.uncovered.iter().filter(|_| request.command == CommandName::Check);
+    outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
+}
+
+/// The volume of the range, whatever the filters left out of the table.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
+    Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
 fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
@@ -96,12 +121,29 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
         segments: plan.segments.len(),
         timelines: plan.timelines.clone(),
         system_identifier: plan.geometry.system_identifier.to_string(),
-        postgres: plan.version().name,
+        postgres: plan.version().name.to_owned(),
         magic: format!("0x{:04X}", plan.version().magic),
         segment_bytes: plan.geometry.segment_bytes,
         page_bytes: plan.geometry.page_bytes,
         checksums_verified: request.checksums_verified,
+        taken_for: plan.taken_for(),
+        filters: filters(&request.filters),
         other_files: plan.other_files.clone(),
+    }
+}
+
+/// The filters that are on, by the names of their options.
+fn filters(filters: &select::Filters) -> Filters {
+    let fork = |number| Fork::of(number).map_or_else(|| number.to_string(), |f| f.to_string());
+    Filters {
+        rmgr: filters.rmgrs.iter().map(|id| rmgr::name(*id).into()).collect(),
+        record: filters.records.clone(),
+        xid: filters.xid.map(|xid| xid.to_string()),
+        relation: filters.relation.map(|relation| relation.to_string()),
+        block: filters.block,
+        fork: filters.fork.map(fork),
+        database: filters.database,
+        fullpage: filters.full_page.then_some(true),
     }
 }
 
@@ -115,17 +157,17 @@ fn range(start: Lsn, end: Lsn, clock: &Clock) -> model::Range {
 }
 
 /// RFC 3339, UTC, microseconds; `None` for a time outside the years that can be written.
-fn rfc3339(time: Time) -> Option<String> {
+pub fn rfc3339(time: Time) -> Option<String> {
     let timestamp = jiff::Timestamp::from_microsecond(time.0).ok()?;
     Some(format!("{timestamp:.6}"))
 }
 
-fn close_books<O>(outcome: &Outcome<O>, totals: &Totals) -> model::Books {
+fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {
     let get = |heading| outcome.books.get(heading);
     let accounted = outcome.books.total() + totals.total_bytes;
     model::Books {
         input_bytes: outcome.input_bytes,
-        record_bytes: totals.record_bytes(),
+        record_bytes: totals.record_bytes,
         fpi_bytes: totals.fpi_bytes,
         filtered_bytes: get(Heading::Filtered),
         padding_bytes: get(Heading::Padding),
@@ -142,89 +184,40 @@ fn close_books<O>(outcome: &Outcome<O>, totals: &Totals) -> model::Books {
     }
 }
 
-fn row_of(totals: &Totals, page_bytes: u32) -> model::Row {
-    model::Row {
-        count: totals.count,
-        record_bytes: totals.record_bytes(),
-        fpi_bytes: totals.fpi_bytes,
-        total_bytes: totals.total_bytes,
-        main_data_bytes: totals.main_data_bytes,
-        block_data_bytes: totals.block_data_bytes,
-        header_bytes: totals.header_bytes(),
-        fpi_count: totals.fpi_count,
-        fpi_records: totals.fpi_records,
-        fpi_apply_count: totals.fpi_apply_count(),
-        fpi_check_count: totals.fpi_check_count,
-        uncompressed_fpi_bytes: totals.uncompressed_fpi_bytes(page_bytes),
-    }
-}
-
-fn ratios_of(
-    table: &RecordTable,
-    totals: &Totals,
-    page_bytes: u32,
-    commits: u64,
-    range_bytes: u64,
-) -> model::Ratios {
-    let ratios = Ratios::of(table, totals, page_bytes);
-    model::Ratios {
-        fpi_ratio: ratios.fpi_ratio,
-        fpi_record_ratio: ratios.fpi_record_ratio,
-        hot_ratio: ratios.hot_ratio,
-        write_amplification: ratios.write_amplification,
-        bytes_per_commit: ratio(range_bytes, commits),
-        compression_ratio: ratios.compression_ratio,
-        commits,
-    }
-}
-
-fn why_rows(table: &RecordTable, totals: &Totals) -> Vec<model::Why> {
+fn why_rows(table: &RecordTable, totals: &Sums) -> Vec<model::Why> {
     let causes = why::causes(table).into_iter();
     let mut rows: Vec<model::Why> = causes
         .map(|(cause, bytes)| model::Why {
-            cause: cause.key(),
-            label: cause.label(),
+            cause,
+            label: cause.text().to_owned(),
             bytes,
             share: ratio(bytes, totals.total_bytes),
         })
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    // What is left comes last, however much it is.
+    rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
     rows
 }
 
 /// Every built-in resource manager of the release, and those of extensions that have records.
-pub fn rmgr_rows(
-    table: &RecordTable,
-    version: &Version,
-    row: impl Fn(&Totals) -> model::Row,
-) -> Vec<model::RmgrRow> {
+fn rmgr_rows(table: &RecordTable, version: &Version, page_bytes: u32) -> Vec<RmgrRow> {
     let ids = (0..=u8::MAX).map(|id| (id, table.sum(|record| record.rmgr == id)));
-    let all = row(&table.sum(|_| true));
     ids.filter(|(id, totals)| *id <= version.rmgr_max || totals.count > 0)
-        .map(|(id, totals)| {
-            let row = row(&totals);
-            let shares = model::Shares::of(&row, &all);
-            model::RmgrRow { rmgr: rmgr::name(id).into(), id, row, shares }
+        .map(|(id, totals)| RmgrRow {
+            rmgr: rmgr::name(id).into(),
+            id,
+            sums: totals.sums(page_bytes),
         })
         .collect()
 }
 
 /// Every record type that has records.
-pub fn record_rows(
-    table: &RecordTable,
-    version: &Version,
-    row: impl Fn(&Totals) -> model::Row,
-) -> Vec<model::RecordRow> {
-    let all = row(&table.sum(|_| true));
-    let rows = table.rows().map(|(record, totals)| {
-        let row = row(totals);
-        model::RecordRow {
-            rmgr: rmgr::name(record.rmgr).into(),
-            record: record.name(version).into(),
-            info: format!("0x{:02X}", record.info()),
-            shares: model::Shares::of(&row, &all),
-            row,
-        }
+fn record_rows(table: &RecordTable, version: &Version, page_bytes: u32) -> Vec<RecordRow> {
+    let rows = table.rows().map(|(record, totals)| RecordRow {
+        rmgr: rmgr::name(record.rmgr).into(),
+        record: record.name(version).into(),
+        info: format!("0x{:02X}", record.info()),
+        sums: totals.sums(page_bytes),
     });
     rows.collect()
 }
@@ -234,10 +227,10 @@ fn ending<O>(plan: &Plan, outcome: &Outcome<O>) -> model::Ending {
     // A position at the very end of a segment is told as part of that segment.
     let inside = Lsn(ending.lsn.0.saturating_sub(1)).max(plan.bounds().0);
     model::Ending {
-        kind: ending.kind.name(),
+        kind: ending.kind,
         lsn: ending.lsn.to_string(),
         segment: plan.segment_name(inside),
-        text: ending.kind.sentence().into(),
+        text: format!("{}.", ending.kind.text()),
     }
 }
 
@@ -254,8 +247,19 @@ fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     }
 }
 
-fn notes(table: &RecordTable, totals: &Totals, request: &Request) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes<O>(
+    table: &RecordTable,
+    totals: &Totals,
+    (plan, outcome): (&Plan, &Outcome<O>),
+    request: &Request,
+) -> Vec<String> {
+    let mut notes = plan.notes.clone();
+    if let Some(file) = &outcome.open {
+        notes.push(format!("{file} is open at its end; in an archive it may not: --as archive"));
+    }
+    if let Some(Problem { expected, found, .. }) = &outcome.uncovered {
+        notes.push(format!("asked for was {expected}; there is {found}"));
+    }
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());
     }
@@ -265,43 +269,4 @@ fn notes(table: &RecordTable, totals: &Totals, request: &Request) -> Vec<String>
         ));
     }
     notes
-}
-
-/// The lines around the official tool's table. See `pg_waldump.c` of each release.
-fn official<O>(
-    version: &Version,
-    request: &Request,
-    plan: &Plan,
-    outcome: &Outcome<O>,
-) -> model::Official {
-    let tool = version.tool;
-    let text = |lsn: Lsn| match tool.padded_lsn {
-        true => lsn.to_string(),
-        false => lsn.unpadded().to_string(),
-    };
-    let first = outcome.first;
-    let range_line = match (first, outcome.counted_end) {
-        (Some(first), Some(end)) if tool.range_line => {
-            Some(format!("WAL statistics between {} and {}:", text(first), text(end)))
-        }
-        _ => None,
-    };
-    let segment_bytes = u64::from(plan.geometry.segment_bytes);
-    let skipped = |(start, first): (Lsn, Lsn)| {
-        if first <= start || start.0.is_multiple_of(segment_bytes) {
-            return None;
-        }
-        let bytes = first.0 - start.0;
-        let unit = if bytes == 1 && tool.singular_byte { "byte" } else { "bytes" };
-        let (start, first) = (text(start), text(first));
-        let line =
-            format!("first record is after {start}, at {first}, skipping over {bytes} {unit}");
-        let prefix = if tool.skip_on_stderr { "pg_waldump: " } else { "" };
-        Some((format!("{prefix}{line}"), tool.skip_on_stderr))
-    };
-    model::Official {
-        range_line,
-        skip_line: request.start.zip(first).and_then(skipped),
-        silent_if_empty: tool.range_line,
-    }
 }

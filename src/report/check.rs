@@ -4,9 +4,11 @@
 use super::advice::RULES;
 use super::annotation::{self, Places};
 use super::baseline::Baseline;
-use super::budget::{Budgets, MAX_GROWTH, MIN_VOLUME};
-use super::model::checked::{Bound, Check, Checked, Kind, Unit, Verdict, Verified};
-use super::model::{Report, Severity};
+use super::budget::{Budgets, MAX_GROWTH, OPTIONS, Words};
+use super::model::Report;
+use super::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
+use super::model::finding::Severity;
+use super::model::view::View;
 use super::segment_group::groups;
 use std::collections::BTreeMap;
 
@@ -25,43 +27,26 @@ pub struct Asked<'a> {
     pub segments: &'a [String],
 }
 
-/// Judges `report` and puts the result into it.
-pub fn judge(report: &mut Report, asked: Asked<'_>) {
+/// Judges a report and puts the result into it, and what renderers need of that beside it.
+pub fn judge(view: &mut View, asked: Asked<'_>) {
     let Asked { budgets, baseline, restore, places, segments } = asked;
+    let report = &mut view.report;
     let mut checks = vec![integrity(report)];
     checks.extend(restore);
-    checks.extend(ratio_budgets(report, budgets));
-    checks.extend(byte_budgets(report, budgets));
+    checks.extend(limits(report, budgets));
     checks.extend(baseline.map(|baseline| growth(report, baseline, budgets)));
     if let Some(fail_on) = budgets.fail_on {
         checks.extend(rules(report, fail_on));
     }
-    report.checked = Some(Checked {
-        annotations: annotation::annotations(report, &checks, places),
-        segment_groups: groups(segments, &report.problems),
-        verified: verified(report),
-        checks,
-    });
-}
-
-fn verified(report: &Report) -> Verified {
-    let bytes = report.books.input_bytes;
-    let seconds = report.elapsed_seconds;
-    Verified {
-        segments: report.input.segments,
-        bytes,
-        records: report.totals.count,
-        checksums: report.input.checksums_verified,
-        seconds,
-        bytes_per_second: (seconds > 0.0).then(|| bytes as f64 / seconds),
-        finished: jiff::Timestamp::now().as_microsecond(),
-    }
+    report.segment_groups = Some(groups(segments, &report.problems));
+    view.annotations = annotation::annotations(report, &checks, places);
+    report.checks = Some(checks);
 }
 
 fn integrity(report: &Report) -> Check {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for problem in &report.problems {
-        *kinds.entry(problem.kind).or_default() += 1;
+        *kinds.entry(problem.kind.name()).or_default() += 1;
     }
     let count = report.problems.len();
     let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
@@ -75,7 +60,7 @@ fn integrity(report: &Report) -> Check {
     };
     Check {
         check: "integrity".into(),
-        kind: Kind::Integrity,
+        kind: CheckKind::Integrity,
         verdict: if count == 0 { Verdict::Pass } else { Verdict::Fail },
         severity: Severity::Critical,
         value: Some(count as f64),
@@ -86,132 +71,78 @@ fn integrity(report: &Report) -> Check {
     }
 }
 
-/// A number, its limit, and how to speak of them.
-struct Budget {
-    name: &'static str,
-    unit: Unit,
-    bound: Bound,
-    what: &'static str,
-    /// Why there may be no number.
-    without: &'static str,
-    value: Option<f64>,
-    limit: f64,
-}
-
-impl Budget {
-    fn judge(self) -> Check {
-        let holds = |value: f64| match self.bound {
-            Bound::Max => value <= self.limit,
-            Bound::Min => value >= self.limit,
-        };
-        let verdict = match self.value.map(holds) {
-            Some(true) => Verdict::Pass,
-            Some(false) => Verdict::Fail,
-            None => Verdict::Skipped,
-        };
-        let text = match self.value {
-            None => format!("nothing to judge: {}", self.without),
-            Some(value) => {
-                let side = if self.bound == Bound::Max { "at most" } else { "at least" };
-                let (value, limit) = (self.unit.amount(value), self.unit.amount(self.limit));
-                format!("{} {value}, {side} {limit} allowed", self.what)
+/// Every limit on a number of the report that was asked for.
+fn limits(report: &Report, budgets: &Budgets) -> Vec<Check> {
+    let asked = OPTIONS.iter().filter_map(|option| {
+        let limit = option.limit.as_ref()?;
+        Some((option.name, limit, (limit.limit)(budgets)?))
+    });
+    let checks = asked.map(|(name, limit, wanted)| {
+        let value = (limit.value)(report);
+        let check = hold(name, &limit.words, value, wanted);
+        match value.and_then(|_| (limit.gate)(report, budgets)) {
+            Some(why) => {
+                Check { verdict: Verdict::Skipped, text: format!("not judged: {why}"), ..check }
             }
-        };
-        Check {
-            check: self.name.into(),
-            kind: Kind::Budget,
-            verdict,
-            severity: Severity::Warning,
-            value: self.value,
-            limit: Some(self.limit),
-            unit: self.unit,
-            bound: Some(self.bound),
-            text,
+            None => check,
         }
+    });
+    checks.collect()
+}
+
+/// Holds `value` against the limit that was `wanted`.
+fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check {
+    let Words { unit, bound, what, without } = *words;
+    let holds = |value: f64| match bound {
+        Bound::Max => value <= wanted,
+        Bound::Min => value >= wanted,
+    };
+    let verdict = match value.map(holds) {
+        Some(true) => Verdict::Pass,
+        Some(false) => Verdict::Fail,
+        None => Verdict::Skipped,
+    };
+    let text = match value {
+        None => format!("nothing to judge: {without}"),
+        Some(value) => {
+            let side = if bound == Bound::Max { "at most" } else { "at least" };
+            format!("{what} {}, {side} {} allowed", amount(unit, value), amount(unit, wanted))
+        }
+    };
+    Check {
+        check: name.to_owned(),
+        kind: CheckKind::Budget,
+        verdict,
+        severity: Severity::Warning,
+        value,
+        limit: Some(wanted),
+        unit,
+        bound: Some(bound),
+        text,
     }
 }
 
-impl Unit {
-    /// A number of this unit, exact enough to tell a value from its limit.
-    fn amount(self, value: f64) -> String {
-        match self {
-            Unit::Ratio => format!("{:.2} %", value * 100.0),
-            Unit::Bytes => format!("{value:.0} bytes"),
-            Unit::Problems | Unit::None => value.to_string(),
-        }
+/// A number, exact enough to tell a value from its limit.
+fn amount(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Ratio => format!("{:.2} %", value * 100.0),
+        Unit::Bytes => format!("{value:.0} bytes"),
+        Unit::Problems | Unit::None => value.to_string(),
     }
-}
-
-fn ratio_budgets(report: &Report, budgets: &Budgets) -> Vec<Check> {
-    let ratios = &report.ratios;
-    let max_fpi = budgets.max_fpi_ratio.map(|limit| Budget {
-        name: "max-fpi-ratio",
-        unit: Unit::Ratio,
-        bound: Bound::Max,
-        what: "share of full page images in all bytes:",
-        without: "no record",
-        value: ratios.fpi_ratio,
-        limit: limit.0,
-    });
-    let min_hot = budgets.min_hot_ratio.map(|limit| Budget {
-        name: "min-hot-ratio",
-        unit: Unit::Ratio,
-        bound: Bound::Min,
-        what: "share of HOT updates in all updates:",
-        without: "no update",
-        value: ratios.hot_ratio,
-        limit: limit.0,
-    });
-    let checks = max_fpi.into_iter().chain(min_hot).map(Budget::judge);
-    let volume = report.totals.total_bytes;
-    let gate = budgets.min_volume.unwrap_or(MIN_VOLUME).0;
-    checks
-        .map(|check| if volume < gate { below_gate(check, volume, gate) } else { check })
-        .collect()
-}
-
-/// A ratio of too little WAL to say anything.
-fn below_gate(check: Check, volume: u64, gate: u64) -> Check {
-    let text = format!("not judged: {volume} bytes of records are less than --min-volume {gate}");
-    Check { verdict: Verdict::Skipped, text, ..check }
-}
-
-fn byte_budgets(report: &Report, budgets: &Budgets) -> Vec<Check> {
-    let per_commit = budgets.max_bytes_per_commit.map(|limit| Budget {
-        name: "max-bytes-per-commit",
-        unit: Unit::Bytes,
-        bound: Bound::Max,
-        what: "WAL per commit:",
-        without: "no commit",
-        value: report.ratios.bytes_per_commit,
-        limit: limit.0 as f64,
-    });
-    let wal = budgets.max_wal_bytes.map(|limit| Budget {
-        name: "max-wal-bytes",
-        unit: Unit::Bytes,
-        bound: Bound::Max,
-        what: "records in all:",
-        without: "no record",
-        value: Some(report.totals.total_bytes as f64),
-        limit: limit.0 as f64,
-    });
-    per_commit.into_iter().chain(wal).map(Budget::judge).collect()
 }
 
 /// The bytes per commit against those of an earlier report.
 fn growth(report: &Report, baseline: &Baseline, budgets: &Budgets) -> Check {
     let now = report.ratios.bytes_per_commit;
     let then = baseline.bytes_per_commit.filter(|bytes| *bytes > 0.0);
-    let budget = Budget {
-        name: "max-growth",
+    let words = Words {
         unit: Unit::Ratio,
         bound: Bound::Max,
         what: "growth of WAL per commit:",
         without: if now.is_none() { "no commit" } else { "no commit in the baseline" },
-        value: now.zip(then).map(|(now, then)| now / then - 1.0),
-        limit: budgets.max_growth.unwrap_or(MAX_GROWTH).0,
     };
-    let check = budget.judge();
+    let grown = now.zip(then).map(|(now, then)| now / then - 1.0);
+    let check = hold("max-growth", &words, grown, budgets.max_growth.unwrap_or(MAX_GROWTH).0);
     let text = match now.zip(then) {
         Some((now, then)) => {
             format!("{} ({now:.0} bytes, {then:.0} in {})", check.text, baseline.path.display())
@@ -229,7 +160,7 @@ fn rules(report: &Report, fail_on: Severity) -> Vec<Check> {
         let broken = finding.is_some_and(|finding| finding.severity >= fail_on);
         Check {
             check: id.to_owned(),
-            kind: Kind::Rule,
+            kind: CheckKind::Rule,
             verdict: if broken { Verdict::Fail } else { Verdict::Pass },
             severity: finding.map_or(fail_on, |finding| finding.severity),
             value: None,
@@ -245,10 +176,11 @@ fn rules(report: &Report, fail_on: Severity) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::budget::{Growth, Ratio, Size};
+    use crate::report::amount::{Growth, Ratio, Size};
     use crate::report::model::sample;
+    use crate::report::model::view::Official;
 
-    fn judged(mut report: Report, budgets: Budgets, before: Option<f64>) -> Vec<Check> {
+    fn judged(report: Report, budgets: Budgets, before: Option<f64>) -> Vec<Check> {
         let baseline = before
             .map(|bytes| Baseline { path: "before.json".into(), bytes_per_commit: Some(bytes) });
         let asked = Asked {
@@ -258,8 +190,9 @@ mod tests {
             places: &Places::default(),
             segments: &[],
         };
-        judge(&mut report, asked);
-        report.checked.map(|checked| checked.checks).unwrap_or_default()
+        let mut view = View::of(report, Official::default());
+        judge(&mut view, asked);
+        view.report.checks.unwrap_or_default()
     }
 
     fn verdict(checks: &[Check], name: &str) -> Option<Verdict> {
@@ -288,6 +221,29 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_of_few_updates_is_not_judged() {
+        let budgets = |min_updates| Budgets {
+            min_hot_ratio: Some(Ratio(0.5)),
+            min_updates,
+            ..Budgets::default()
+        };
+        let report = |updates| {
+            let mut report = sample::report(0, 100 << 20);
+            (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.1), updates);
+            report
+        };
+        for (updates, least, want) in [
+            (999, None, Verdict::Skipped),
+            (1000, None, Verdict::Fail),
+            (999, Some(999), Verdict::Fail),
+            (999, Some(0), Verdict::Fail),
+        ] {
+            let checks = judged(report(updates), budgets(least), None);
+            assert_eq!(verdict(&checks, "min-hot-ratio"), Some(want), "{updates} {least:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_number_is_not_judged() {
         let budgets = Budgets {
             min_hot_ratio: Some(Ratio(0.5)),
@@ -313,13 +269,14 @@ mod tests {
 
     #[test]
     fn rules_break_from_their_severity_on() {
-        let verdict_at = |fail_on| {
-            let mut report = sample::report(80 << 20, 100 << 20);
+        let verdict_at = |fail_on, images: u64| {
+            let mut report = sample::report(images << 20, 100 << 20);
             report.findings = Some(crate::report::advice::findings(&report));
             let budgets = Budgets { fail_on: Some(fail_on), ..Budgets::default() };
             verdict(&judged(report, budgets, None), "fpi-ratio")
         };
-        assert_eq!(verdict_at(Severity::Warning), Some(Verdict::Fail));
-        assert_eq!(verdict_at(Severity::Critical), Some(Verdict::Pass));
+        assert_eq!(verdict_at(Severity::Warning, 80), Some(Verdict::Fail));
+        assert_eq!(verdict_at(Severity::Critical, 80), Some(Verdict::Pass));
+        assert_eq!(verdict_at(Severity::Critical, 96), Some(Verdict::Fail));
     }
 }

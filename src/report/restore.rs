@@ -4,13 +4,20 @@
 //! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
 //! before the start does not matter.
 
-use super::model::checked::{Check, Kind, Unit, Verdict};
-use super::model::{Report, Severity};
+use super::build::rfc3339;
+use super::model::checked::{Check, CheckKind, Unit, Verdict};
+use super::model::finding::Severity;
 use crate::analyse::backup::Backups;
+use crate::analyse::reach::Reach;
+use crate::input::history;
 use crate::input::label::Label;
-use crate::input::plan::Plan;
+use crate::input::plan::{Plan, Segment};
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
+use crate::wal::segment::SegmentName;
+
+/// Digits of a segment's name.
+const SEGMENT_DIGITS: usize = 24;
 
 /// What is to be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,23 +39,25 @@ pub struct Wal<'a> {
     pub problems: &'a [Problem],
     /// Checkpoints and ends of backups.
     pub backups: &'a Backups,
+    /// Where replay stands, segment by segment.
+    pub reach: &'a Reach,
     /// Where the WAL ends.
     pub end: Lsn,
 }
 
-/// Judges whether `backup` can be restored; `report` tells the time of the end.
-pub fn restore(backup: &Backup, wal: Wal<'_>, report: &Report) -> Check {
+/// Judges whether `backup` can be restored.
+pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
     let result = cluster(backup, wal.plan)
         .and_then(|()| begins(backup, &wal))
         .and_then(|()| checkpoint(backup, &wal))
-        .and_then(|()| reach(backup, &wal, report));
+        .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
         Ok(text) => (Verdict::Pass, text),
         Err(text) => (Verdict::Fail, text),
     };
     Check {
         check: "restore".into(),
-        kind: Kind::Restore,
+        kind: CheckKind::Restore,
         verdict,
         severity: Severity::Critical,
         value: None,
@@ -120,24 +129,66 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// How far replay comes: to the first fault behind the start, or to the end.
-fn reach(backup: &Backup, wal: &Wal<'_>, report: &Report) -> Result<String, String> {
-    // A damaged record may begin before the start and reach over it: it counts.
-    let fault = |problem: &&Problem| {
-        let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
-        problem.lsn >= Some(backup.start) || end > Some(backup.start)
+/// How far replay comes: to the end of the last whole record before the first fault after the
+/// start, or before the first segment that no server asks for.
+fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+    let broken =
+        wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
+    let broken = broken.min_by_key(|(limit, _)| *limit);
+    let limit = broken.map_or(Lsn::MAX, |(limit, _)| limit).min(unnamed(backup, wal));
+    let point = wal.reach.before(limit).filter(|point| point.end > backup.start);
+    let segment = u64::from(wal.plan.geometry.segment_bytes);
+    let stop = match point {
+        Some(point) if point.switch => Lsn(point.end.0.next_multiple_of(segment)),
+        Some(point) => point.end,
+        None => backup.start,
     };
-    let broken = wal.problems.iter().filter(fault).min_by_key(|problem| problem.lsn);
-    let stop = broken.and_then(|problem| problem.lsn).unwrap_or(wal.end);
     let consistent = consistent(backup, wal, stop)?;
-    match (broken, &report.range.last_time) {
-        (Some(problem), _) => Err(format!(
-            "restorable to LSN {stop} only, not to the end at {}: {} in {}{consistent}",
+    let time = point.and_then(|point| point.time).and_then(rfc3339);
+    let time = time.map_or(String::new(), |time| format!(" (time {time})"));
+    match broken {
+        Some((_, problem)) => Err(format!(
+            "restorable to LSN {stop}{time} only, not to the end at {}: {} in {}{consistent}",
             wal.end, problem.kind, problem.segment
         )),
-        (None, Some(time)) => Ok(format!("restorable to LSN {stop} (time {time}){consistent}")),
-        (None, None) => Ok(format!("restorable to LSN {stop}{consistent}")),
+        None => Ok(format!("restorable to LSN {stop}{time}{consistent}")),
     }
+}
+
+/// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
+/// that a server cannot use.
+fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
+    let plan = wal.plan;
+    let name = problem.segment.get(..SEGMENT_DIGITS).and_then(SegmentName::parse);
+    let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
+    let on_the_way = match name.zip(begin) {
+        Some((name, begin)) => {
+            let bytes = plan.geometry.segment_bytes;
+            plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
+        }
+        None => history::timeline_of(&problem.segment).is_some_and(|t| plan.lineage.has(t)),
+    };
+    let limit = match problem.kind {
+        kind if kind.is_of_records() => problem.lsn,
+        _ => begin.or(problem.lsn),
+    };
+    // A damaged record may begin before the start and reach over it: it counts.
+    let segment = u64::from(plan.geometry.segment_bytes);
+    let end = match problem.kind.is_of_records() {
+        true => problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes))),
+        false => begin.map(|begin| Lsn(begin.0.saturating_add(segment))),
+    };
+    let matters = limit >= Some(backup.start) || end > Some(backup.start);
+    limit.filter(|_| on_the_way && matters)
+}
+
+/// The first segment after the start that is only there under a name that no server asks for.
+fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
+    let bytes = u64::from(wal.plan.geometry.segment_bytes);
+    let after = |segment: &&Segment| (segment.number + 1) * bytes > backup.start.0;
+    let mut segments = wal.plan.segments.iter().filter(after);
+    let first = segments.find(|segment| segment.named && !segment.is_promised());
+    first.map_or(Lsn::MAX, |segment| Lsn(segment.number * bytes))
 }
 
 /// Whether replay up to `stop` makes the backup consistent; what is to be said about it.

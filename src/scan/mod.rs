@@ -2,13 +2,16 @@
 
 pub mod body;
 pub mod books;
+pub mod copies;
 pub mod damage;
 pub mod ending;
 mod fast;
 pub mod outcome;
 pub mod pages;
 pub mod parallel;
+pub mod partial;
 pub mod pending;
+mod promise;
 pub mod read;
 pub mod reader;
 pub mod record;
@@ -17,4 +20,6 @@ pub mod run;
 pub mod scope;
 pub mod streamed;
 pub mod stretch;
+pub mod turns;
+pub mod verify;
 pub mod window;

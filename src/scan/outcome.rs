@@ -1,12 +1,14 @@
-//! All runs of a scan put together: the books closed, the ending named, what is missing said.
+//! All runs of a scan put together: the books closed, the ending named, what is missing said, and
+//! the files held to what their names promise.
 
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
 use super::ending::{self, Ending, EndingKind};
+use super::promise;
 use super::record::Observe;
-use super::run::Run;
-use crate::input::plan::Plan;
-use crate::input::problem::Problem;
+use super::run::{Last, Run};
+use crate::input::plan::{Chain, Plan};
+use crate::input::problem::{Problem, ProblemKind};
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{LONG_HEADER_BYTES, PageFault};
 
@@ -23,12 +25,44 @@ pub struct Outcome<O> {
     pub first_damage: Option<Lsn>,
     /// How the WAL ends.
     pub ending: Ending,
+    /// Segments that end here or before are not open: beyond lies the end of the WAL, or nothing
+    /// that was looked at.
+    pub whole_to: Lsn,
+    /// The first segment that is open in a place of which cannot be told whether it may be.
+    pub open: Option<String>,
+    /// The last valid record.
+    pub last: Option<Last>,
     /// The first valid record in the range, before any filter.
     pub first: Option<Lsn>,
     /// Behind the last counted record.
     pub counted_end: Option<Lsn>,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
+    /// What of the range asked for there is no WAL of.
+    pub uncovered: Option<Problem>,
     /// What was counted.
     pub observer: O,
+}
+
+impl<O> Outcome<O> {
+    /// The same with what `change` makes of what was counted.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Outcome<P> {
+        Outcome {
+            books: self.books,
+            input_bytes: self.input_bytes,
+            problems: self.problems,
+            first_damage: self.first_damage,
+            ending: self.ending,
+            whole_to: self.whole_to,
+            open: self.open,
+            last: self.last,
+            first: self.first,
+            counted_end: self.counted_end,
+            filtered_commits: self.filtered_commits,
+            uncovered: self.uncovered,
+            observer: change(self.observer),
+        }
+    }
 }
 
 /// Puts the stretches of a scan together, into `observer`, an empty one. `None` if there is no WAL
@@ -38,49 +72,68 @@ pub fn conclude<O: Observe>(
     stretches: Vec<Run<O>>,
     observer: O,
 ) -> Option<Outcome<O>> {
-    let live = stretches.iter().rposition(Run::has_wal)?;
-    let mut outcome = Outcome {
-        books: Books::default(),
-        input_bytes: plan.duplicate_bytes,
-        problems: plan.problems.clone(),
-        first_damage: None,
-        ending: Ending { kind: EndingKind::Complete, lsn: Lsn(0) },
-        first: None,
-        counted_end: None,
-        observer,
-    };
+    if !stretches.iter().any(Run::has_wal) {
+        return None;
+    }
+    let mut outcome = conclude_chain(&plan.chain(), stretches, observer);
+    outcome.input_bytes += plan.duplicate_bytes;
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
-    let mut before: Option<Lsn> = None;
-    for (index, run) in stretches.into_iter().enumerate() {
-        if let Some(end) = before.filter(|&end| index <= live && end < run.start) {
-            outcome.problems.push(missing(plan, end, run.start));
-        }
-        before = Some(run.end);
-        outcome.take(plan, run, index < live, index == live);
-    }
-    for problem in &mut outcome.problems {
-        if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
-            problem.segment = plan.segment_name(lsn);
-        }
-    }
-    outcome.problems.sort_by_key(|problem| problem.lsn);
+    outcome.problems.extend(plan.problems.iter().cloned());
+    outcome.sort_problems();
     if plan.branch_point == Some(outcome.ending.lsn) {
         outcome.ending.kind = EndingKind::TimelineSwitch;
     }
     Some(outcome)
 }
 
+/// The same for any chain of segments: only what is wrong in them.
+pub fn conclude_chain<O: Observe>(
+    chain: &Chain<'_>,
+    stretches: Vec<Run<O>>,
+    observer: O,
+) -> Outcome<O> {
+    let live = stretches.iter().rposition(Run::has_wal);
+    let begin = stretches.first().map_or(Lsn(0), |run| run.start);
+    let mut outcome = Outcome::new(begin, observer);
+    let mut before: Option<Lsn> = None;
+    for (index, run) in stretches.into_iter().enumerate() {
+        let missed = |end: &Lsn| {
+            *end < run.start
+                && (live.is_some_and(|live| index <= live)
+                    || promise::goes_on(&outcome, chain, *end, &run))
+        };
+        if let Some(end) = before.filter(missed) {
+            outcome.problems.push(missing(chain, end, run.start));
+        }
+        before = Some(run.end);
+        let place = live.map_or(std::cmp::Ordering::Greater, |live| index.cmp(&live));
+        outcome.take(chain, run, place);
+    }
+    promise::hold(&mut outcome, chain);
+    for problem in &mut outcome.problems {
+        if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
+            problem.segment = chain.segment_name(lsn);
+        }
+    }
+    outcome.sort_problems();
+    outcome
+}
+
 impl<O: Observe> Outcome<O> {
-    /// Adds a stretch. `closed`: records follow in a later one, so an open end is damage;
-    /// `last`: the WAL ends in this one.
-    fn take(&mut self, plan: &Plan, mut run: Run<O>, closed: bool, last: bool) {
-        let version = plan.version();
+    /// Adds a stretch: one with which the WAL ends, one before or after that. Where records follow
+    /// in a later one an open end is damage.
+    fn take(&mut self, chain: &Chain<'_>, mut run: Run<O>, place: std::cmp::Ordering) {
+        let version = chain.geometry.version;
+        let (closed, last) = (place.is_lt(), place.is_eq());
         run.end_of_input();
+        let ending = ending::name(&run, chain.geometry);
         if last {
-            self.ending = ending::name(&run, &plan.geometry);
+            self.ending = ending;
+            self.whole_to = promise::whole_to(&run, chain.geometry);
+            self.last = run.last;
         }
         if let Some(gap) = run.lead_gap.take() {
-            match begins_in_switch(&run, &gap, plan) {
+            match begins_in_switch(&run, &gap, chain) {
                 true => run.books.add(Heading::Switch, gap.counts.total()),
                 false => run.gap_is_damage(&gap, version),
             }
@@ -92,32 +145,91 @@ impl<O: Observe> Outcome<O> {
                 () if closed && cut_by_missing => {
                     run.books.add(Heading::Damaged, gap.counts.total());
                 }
-                () if closed || self.ends_in_damage(last) => run.gap_is_damage(&gap, version),
+                () if closed || ending.kind == EndingKind::Damage => {
+                    run.gap_is_damage(&gap, version);
+                }
                 () => run.books.merge(&gap.counts),
             }
         }
         self.books.merge(&run.lead.books);
         self.books.merge(&run.books);
         self.input_bytes += run.input_bytes;
+        promise::say_once(&mut run.problems);
         let damage = run.problems.iter().filter_map(|problem| problem.lsn).min();
         self.first_damage = self.first_damage.or(damage);
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
+        self.filtered_commits += run.filtered_commits;
         self.observer.merge(run.observer);
     }
 }
 
 impl<O> Outcome<O> {
-    fn ends_in_damage(&self, last: bool) -> bool {
-        last && self.ending.kind == EndingKind::Damage
+    /// That of nothing yet, which begins at `begin`.
+    pub fn new(begin: Lsn, observer: O) -> Outcome<O> {
+        Outcome {
+            books: Books::default(),
+            input_bytes: 0,
+            problems: Vec::new(),
+            first_damage: None,
+            ending: Ending { kind: EndingKind::Zeroed, lsn: begin },
+            whole_to: begin,
+            open: None,
+            last: None,
+            first: None,
+            counted_end: None,
+            filtered_commits: 0,
+            uncovered: None,
+            observer,
+        }
+    }
+
+    /// Holds the range asked for against the WAL that there is.
+    pub fn hold_range(&mut self, plan: &Plan, (start, end): (Lsn, Lsn)) {
+        let (first, _) = plan.bounds();
+        let last = self.ending.lsn;
+        let covered = first <= start || start == Lsn(0);
+        if covered && (end == Lsn::MAX || last >= end) {
+            return;
+        }
+        let place = if covered { last } else { start };
+        let to = if end == Lsn::MAX { "the end".to_owned() } else { end.to_string() };
+        let (expected, found) = (format!("WAL from {start} to {to}"), format!("{first} to {last}"));
+        let segment = plan.segment_name(place);
+        let kind = ProblemKind::RangeNotCovered;
+        let problem = Problem::of_file(kind, &segment, expected, found);
+        self.uncovered = Some(Problem { lsn: Some(place), ..problem });
+    }
+
+    /// Adds what was found wrong elsewhere, but for what is known.
+    pub fn add_problems(&mut self, problems: Vec<Problem>) {
+        for problem in problems {
+            let same = |known: &Problem| {
+                known.kind == problem.kind
+                    && known.segment == problem.segment
+                    && known.lsn == problem.lsn
+            };
+            if !self.problems.iter().any(same) {
+                self.problems.push(problem);
+            }
+        }
+        self.sort_problems();
+    }
+
+    fn sort_problems(&mut self) {
+        // Whatever the order in which files were looked at.
+        self.problems.sort_by(|a, b| {
+            let order = |problem: &Problem| (problem.lsn, problem.kind.name());
+            order(a).cmp(&order(b)).then_with(|| a.segment.cmp(&b.segment))
+        });
     }
 }
 
-/// Whether a range begins in the rest of a segment behind a switch: nothing but zero pages up
+/// Whether a range begins in the rest of a segment after a switch: nothing but zero pages up
 /// to the first record of the next segment.
-fn begins_in_switch<O>(run: &Run<O>, gap: &Gap, plan: &Plan) -> bool {
-    let segment = u64::from(plan.geometry.segment_bytes);
+fn begins_in_switch<O>(run: &Run<O>, gap: &Gap, chain: &Chain<'_>) -> bool {
+    let segment = u64::from(chain.geometry.segment_bytes);
     let first = run.first.map_or(0, |first| first.lsn.0);
     let zeros = gap.counts.get(Heading::Zero) + gap.counts.get(Heading::PageHeader);
     gap.cause == Cause::Page(PageFault::Zero)
@@ -128,15 +240,15 @@ fn begins_in_switch<O>(run: &Run<O>, gap: &Gap, plan: &Plan) -> bool {
 }
 
 /// Segments that should lie between two stretches and do not.
-fn missing(plan: &Plan, from: Lsn, to: Lsn) -> Problem {
-    let count = (to.0 - from.0) / u64::from(plan.geometry.segment_bytes);
-    let first = plan.segment_name(from);
+pub fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
+    let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
+    let first = chain.segment_name(from);
     let found = match count {
         1 => "no such file".to_owned(),
-        _ => format!("none of {count} segments, up to {}", plan.segment_name(Lsn(to.0 - 1))),
+        _ => format!("none of {count} segments, up to {}", chain.segment_name(Lsn(to.0 - 1))),
     };
     Problem {
-        kind: "missing_segment",
+        kind: ProblemKind::MissingSegment,
         segment: first.clone(),
         lsn: Some(from),
         expected: format!("segment {first}"),

@@ -4,10 +4,10 @@ use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::scope::Scope;
 use super::window::Window;
+use crate::input::names::Standing;
 use crate::input::plan::Segment;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::Bytes;
-use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use sha1::{Digest, Sha1};
 use std::io;
@@ -24,8 +24,6 @@ pub struct Pages<'a, S> {
     scope: &'a Scope<S>,
     progress: &'a Progress,
     window: Window,
-    /// CRC-32C of the bytes pushed, where they are to be compared with those of a copy.
-    content: Option<u32>,
 }
 
 /// A segment while it is read.
@@ -40,17 +38,17 @@ struct Place<'s> {
 impl<'a, S: Select> Pages<'a, S> {
     /// Brings pages of what `scope` describes.
     pub fn new(scope: &'a Scope<S>, progress: &'a Progress) -> Self {
-        Pages { scope, progress, window: Window::default(), content: None }
+        Pages::through(Window::default(), scope, progress)
     }
 
-    /// Has the checksum of all bytes computed that are pushed from now on.
-    pub fn watch_content(&mut self) {
-        self.content = Some(Crc32c::START);
+    /// The same through a window that was used before.
+    pub fn through(window: Window, scope: &'a Scope<S>, progress: &'a Progress) -> Self {
+        Pages { scope, progress, window }
     }
 
-    /// The checksum of all bytes pushed since [`Pages::watch_content`].
-    pub fn content(&self) -> Option<u32> {
-        self.content
+    /// The window, to be used again.
+    pub fn into_window(self) -> Window {
+        self.window
     }
 
     /// Opens a segment and pushes its pages, from the range's start on.
@@ -64,9 +62,9 @@ impl<'a, S: Select> Pages<'a, S> {
             Ok(mut bytes) => self.push_bytes(segment, from, &mut bytes, reader),
             Err(error) => {
                 reader.begin_segment(segment.timeline);
-                let lsn = Lsn(self.first_byte(segment) + from);
-                reader.unreadable(lsn, error.to_string());
-                Flow::Next
+                let first = self.first_byte(segment);
+                let length = u64::from(self.scope.geometry.segment_bytes);
+                fail(&Place { segment, first, length, sha1: None }, from, &error, reader)
             }
         }
     }
@@ -106,9 +104,6 @@ impl<'a, S: Select> Pages<'a, S> {
             if let Some(sha1) = &mut place.sha1 {
                 sha1.update(window);
             }
-            if let Some(content) = &mut self.content {
-                *content = Crc32c::detect().update(*content, window);
-            }
             match reader.push(Lsn(place.first + offset), window) {
                 Flow::Next => {}
                 Flow::SkipSegment => switched = true,
@@ -131,13 +126,12 @@ impl<'a, S: Select> Pages<'a, S> {
             }
         }
         if offset < length {
-            reader.cut(Lsn(place.first + offset));
+            cut(&place, offset, "end of file", reader);
         }
         if !skipped {
             check_end(&place, offset, bytes, reader);
         } else if segment.raw_bytes.is_some_and(|bytes| bytes > length) {
-            let file = crate::input::discover::file_name(segment.source.path());
-            reader.note(Problem::trailing_bytes(&file, length));
+            reader.note(Problem::trailing_bytes(&segment.file(), length));
         }
         Flow::Next
     }
@@ -159,42 +153,81 @@ fn fail<S: Select, O: Observe>(
 ) -> Flow {
     let lsn = Lsn(place.first + offset);
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => reader.cut(lsn),
-        _ => reader.unreadable(lsn, error.to_string()),
+        io::ErrorKind::UnexpectedEof => cut(place, offset, &error.to_string(), reader),
+        _ => {
+            let expected = "readable bytes".to_owned();
+            note(place, ProblemKind::Unreadable, lsn, expected, error.to_string(), reader);
+            reader.unreadable(lsn, error.to_string());
+        }
     }
+    check_sha1(place, reader);
     Flow::Next
 }
 
-/// Behind a whole segment nothing may follow, and what the archive says of it must hold.
+/// The bytes end before the segment does. A file under a full name promises all of them, whatever
+/// was wrong before; of others it only matters what follows.
+fn cut<S: Select, O: Observe>(
+    place: &Place<'_>,
+    offset: u64,
+    found: &str,
+    reader: &mut Reader<'_, S, O>,
+) {
+    let lsn = Lsn(place.first + offset);
+    if place.segment.is_promised() {
+        let expected = format!("{} bytes", place.length);
+        let found = format!("{found} after {offset} bytes");
+        note(place, ProblemKind::Truncated, lsn, expected, found, reader);
+    }
+    reader.cut(lsn);
+}
+
+/// Says what is wrong with the file itself at `lsn`.
+fn note<S: Select, O: Observe>(
+    place: &Place<'_>,
+    kind: ProblemKind,
+    lsn: Lsn,
+    expected: String,
+    found: String,
+    reader: &mut Reader<'_, S, O>,
+) {
+    let problem = Problem::of_file(kind, &place.segment.file(), expected, found);
+    reader.note(Problem { lsn: Some(lsn), ..problem });
+}
+
+/// After a whole segment nothing may follow, and what the archive says of it must hold.
 fn check_end<S: Select, O: Observe>(
     place: &Place<'_>,
     offset: u64,
     bytes: &mut Bytes<'_>,
     reader: &mut Reader<'_, S, O>,
 ) {
-    let file = place.segment.source.path();
-    let file = crate::input::discover::file_name(file);
+    let file = place.segment.file();
     if offset == place.length {
         match bytes.fill(&mut [0; 1]) {
             Ok(0) => {}
             Ok(_) => reader.note(Problem::trailing_bytes(&file, place.length)),
             // A pg_receivewal file that is still being written has no end mark.
-            Err(error) if place.segment.partial && is_cut(&error) => {}
+            Err(error) if place.segment.standing == Standing::Partial && is_cut(&error) => {}
             Err(error) => reader.note(Problem::of_file(
-                "codec_checksum",
+                ProblemKind::CodecChecksum,
                 &file,
                 "a compressed file that ends as it should".into(),
                 error.to_string(),
             )),
         }
     }
+    check_sha1(place, reader);
+}
+
+fn check_sha1<S: Select, O: Observe>(place: &Place<'_>, reader: &mut Reader<'_, S, O>) {
+    let file = place.segment.file();
     if let (Some(sha1), Some(expected)) = (&place.sha1, &place.segment.sha1) {
         let digest = sha1.clone().finalize();
         let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         if found != *expected {
             let expected = format!("SHA-1 {expected}, as the file name says");
             let found = format!("SHA-1 {found}");
-            reader.note(Problem::of_file("archive_checksum", &file, expected, found));
+            reader.note(Problem::of_file(ProblemKind::ArchiveChecksum, &file, expected, found));
         }
     }
 }

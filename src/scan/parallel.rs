@@ -21,18 +21,23 @@ const RUN_BYTES: u64 = 64 << 20;
 /// does.
 const AHEAD: usize = 2;
 
-/// Reads all of `segments`, ascending by number, on up to `threads` threads. One result per
-/// stretch of segments without a missing one between.
+/// Runs of single segments that were read before, by segment number.
+pub type Ready<O> = BTreeMap<u64, Run<O>>;
+
+/// Reads all of `segments`, ascending by number, on up to `threads` threads, but for those that are
+/// ready. One result per stretch of segments without a missing one between.
 pub fn scan<S: Select + Clone, O: Observe>(
     segments: &[Segment],
+    ready: Ready<O>,
     scope: &Scope<S>,
     threads: NonZeroUsize,
     progress: &Progress,
     prototype: &O,
 ) -> Vec<Run<O>> {
-    let tasks = divide(segments, scope, threads.get());
+    let tasks = divide(segments, &ready, scope, threads.get());
+    let ready = Mutex::new(ready);
     if let Some(limit) = scope.limit {
-        return scan_limited(segments, &tasks, scope, limit, progress, prototype);
+        return scan_limited(segments, &tasks, &ready, scope, limit, progress, prototype);
     }
     let workers = threads.get().min(tasks.len());
     let joiner = Joiner::new(scope, tasks.len(), workers, prototype.clone());
@@ -41,7 +46,9 @@ pub fn scan<S: Select + Clone, O: Observe>(
         let mut pages = Pages::new(scope, progress);
         while let Some(index) = joiner.next() {
             let Some(task) = tasks.get(index) else { break };
-            let run = read_run(segments, task, scope, &mut pages, prototype.clone());
+            let run = task.take(&ready);
+            let read = || read_run(segments, task, scope, &mut pages, prototype.clone());
+            let run = run.unwrap_or_else(read);
             joiner.add(index, task.begins_stretch, run);
         }
     };
@@ -62,7 +69,8 @@ pub fn scan<S: Select + Clone, O: Observe>(
 /// Reads stretch after stretch, each as one run, until `limit` records were counted.
 fn scan_limited<S: Select + Clone, O: Observe>(
     segments: &[Segment],
-    stretches: &[Task],
+    tasks: &[Task],
+    ready: &Mutex<Ready<O>>,
     scope: &Scope<S>,
     limit: u64,
     progress: &Progress,
@@ -70,10 +78,11 @@ fn scan_limited<S: Select + Clone, O: Observe>(
 ) -> Vec<Run<O>> {
     let mut joined = Stretches::new(prototype.clone());
     let mut left = limit;
-    for task in stretches {
+    for task in tasks {
         let part = Scope { limit: Some(left), ..scope.clone() };
         let mut pages = Pages::new(&part, progress);
-        let run = read_run(segments, task, &part, &mut pages, prototype.clone());
+        let read = || read_run(segments, task, &part, &mut pages, prototype.clone());
+        let run = task.take(ready).unwrap_or_else(read);
         left = left.saturating_sub(run.counted);
         joined.push(run, task.begins_stretch, scope);
         if left == 0 {
@@ -89,10 +98,26 @@ struct Task {
     segments: Range<usize>,
     /// No segment lies directly before.
     begins_stretch: bool,
+    /// The number of the segment, if its run is ready.
+    ready: Option<u64>,
 }
 
-/// Divides the segments into runs; with a limit each stretch is one.
-fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task> {
+impl Task {
+    /// The run, if it is ready.
+    fn take<O>(&self, ready: &Mutex<Ready<O>>) -> Option<Run<O>> {
+        let number = self.ready?;
+        ready.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+/// Divides the segments into runs; with a limit each stretch is one. What is ready is a run of its
+/// own.
+fn divide<S, O>(
+    segments: &[Segment],
+    ready: &Ready<O>,
+    scope: &Scope<S>,
+    threads: usize,
+) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
     let per_run = match threads {
@@ -105,11 +130,13 @@ fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task
     for (index, segment) in segments.iter().enumerate() {
         let follows = index.checked_sub(1).and_then(|before| segments.get(before));
         let begins_stretch = follows.is_none_or(|before| before.number + 1 != segment.number);
+        let ready = ready.contains_key(&segment.number).then_some(segment.number);
+        let joins = |task: &Task| ready.is_none() && task.ready.is_none() && !begins_stretch;
         match tasks.last_mut() {
-            Some(task) if !begins_stretch && task.segments.len() < per_run => {
+            Some(task) if joins(task) && task.segments.len() < per_run => {
                 task.segments.end += 1;
             }
-            _ => tasks.push(Task { segments: index..index + 1, begins_stretch }),
+            _ => tasks.push(Task { segments: index..index + 1, begins_stretch, ready }),
         }
     }
     tasks

@@ -1,14 +1,21 @@
 //! From paths to the result of a scan: what a program that uses the library calls.
 
+use super::copies;
 use super::ending::EndingKind;
 use super::outcome::{Outcome, conclude};
 use super::pages::Progress;
-use super::parallel;
-use super::record::{Observe, Select};
-use super::streamed::{self, Wanted};
-use crate::input::discover::discover;
-use crate::input::plan::{InputError, Plan, Segment, plan};
+use super::parallel::{self, Ready};
+use super::record::{Everything, Observe, Select};
+use super::streamed::{self, Passed, Wanted};
+use super::verify::{self, Verifier};
+use crate::input::digest::Digest;
+use crate::input::discover::{Found, discover};
+use crate::input::error::InputError;
+use crate::input::placing::place;
+use crate::input::plan::{Plan, Segment, plan};
+use crate::input::source::Source;
 use crate::wal::lsn::Lsn;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -27,33 +34,67 @@ pub fn read<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Result<(Plan, Outcome<O>), InputError> {
-    let (start, _) = wanted.range;
+    read_found(discover(paths)?, wanted, threads, progress, prototype)
+}
+
+/// The same for what was found before.
+///
+/// # Errors
+///
+/// As those of [`read`].
+pub fn read_found<S: Select + Clone, O: Observe>(
+    mut found: Found,
+    wanted: Wanted<S>,
+    threads: NonZeroUsize,
+    progress: &Progress,
+    prototype: &O,
+) -> Result<(Plan, Outcome<O>), InputError> {
+    let passed = streamed::pass(&mut found, &wanted, progress, prototype);
+    read_passed(found, passed, wanted, threads, progress, prototype)
+}
+
+/// The same for what was found, and partly read, before.
+///
+/// # Errors
+///
+/// As those of [`read`].
+pub fn read_passed<S: Select + Clone, O: Observe>(
+    mut found: Found,
+    passed: BTreeMap<usize, Passed<O>>,
+    wanted: Wanted<S>,
+    threads: NonZeroUsize,
+    progress: &Progress,
+    prototype: &O,
+) -> Result<(Plan, Outcome<O>), InputError> {
+    let (start, end) = wanted.range;
+    let mut reading = Reading { wanted, threads, progress, prototype, passed };
+    // What came through a stream does not come again.
+    let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
-    let (plan, outcome) = loop {
-        let found = discover(paths)?;
-        if !found.streams.is_empty() {
-            let (plan, stretches) = streamed::scan(found, wanted, progress, prototype)?;
-            let outcome = conclude(&plan, stretches, prototype.clone());
-            let outcome = outcome.ok_or_else(|| no_record(&plan, start))?;
-            break (plan, outcome);
-        }
-        let mut plan = plan(found, wanted.timeline)?;
+    let (plan, mut outcome) = loop {
+        let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
-        if there.is_some() && there != seen && is_live(&plan) && tries < TRIES_MAX {
+        if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
             (tries, seen) = (tries + 1, there);
             std::thread::sleep(SETTLING);
+            found = found.again()?;
             continue;
         }
-        let result = read_files(&mut plan, wanted.clone(), threads, progress, prototype);
+        plan.clip(start, end)?;
+        let result = reading.read(&mut plan);
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
-        if sound || tries >= TRIES_MAX || !has_lost_files(&plan) {
+        if sound || tries >= tries_max || !has_lost_files(&plan) {
             break (plan, result?);
         }
+        found = found.again()?;
     };
     if start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, start));
+    }
+    if reading.wanted.limit.is_none() {
+        outcome.hold_range(&plan, (start, end));
     }
     Ok((plan, outcome))
 }
@@ -81,45 +122,76 @@ fn is_live(plan: &Plan) -> bool {
 
 /// Whether a file of the plan is not there any more.
 fn has_lost_files(plan: &Plan) -> bool {
-    plan.segments.iter().any(|segment| segment.source.modified().is_none())
+    let mut files = plan.files.values().flatten().filter(|segment| segment.source.is_file());
+    files.any(|segment| segment.source.modified().is_none())
 }
 
-/// Reads files. If a server was writing there meanwhile, the place where it overtook the
-/// reading is the end.
-fn read_files<S: Select + Clone, O: Observe>(
-    plan: &mut Plan,
-    mut wanted: Wanted<S>,
+/// What is asked, and what came through streams.
+struct Reading<'a, S, O> {
+    wanted: Wanted<S>,
     threads: NonZeroUsize,
-    progress: &Progress,
-    prototype: &O,
-) -> Result<Outcome<O>, InputError> {
-    let (start, end) = wanted.range;
-    plan.clip(start, end)?;
-    let mut outcome = read_once(plan, wanted.clone(), threads, progress, prototype)?;
-    let Some(mut damage) = outcome.first_damage else { return Ok(outcome) };
-    if has_lost_files(plan) {
-        return Ok(outcome);
+    progress: &'a Progress,
+    prototype: &'a O,
+    passed: BTreeMap<usize, Passed<O>>,
+}
+
+impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
+    /// Reads what the plan says, and verifies whatever else promises to be a segment.
+    fn read(&mut self, plan: &mut Plan) -> Result<Outcome<O>, InputError> {
+        let Wanted { crc, range, limit, timeline, .. } = self.wanted;
+        let verified = Wanted { crc, range, limit, timeline, select: Everything };
+        let runs = self.passed.iter().map(|(piece, passed)| (*piece, passed.run.clone()));
+        let verifier = Verifier {
+            scope: verified.scope(plan.geometry),
+            threads: self.threads,
+            progress: self.progress,
+            passed: runs.collect(),
+        };
+        let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
+        let digests: BTreeMap<usize, Digest> = digests.collect();
+        copies::resolve(plan, &digests, &verifier);
+        let problems = verify::others(plan, &verifier);
+        let mut outcome = self.read_live(plan)?;
+        outcome.add_problems(problems);
+        Ok(outcome)
     }
-    if !is_being_written(plan, damage) {
-        if !was_just_written(plan, damage) {
+
+    /// Reads what is counted. If a server was writing there meanwhile, the place where it overtook
+    /// the reading is the end: it moves on. What stays where it is, is damage.
+    fn read_live(&mut self, plan: &mut Plan) -> Result<Outcome<O>, InputError> {
+        let (start, end) = self.wanted.range;
+        let outcome = self.read_once(plan, end)?;
+        let Some(damage) = outcome.first_damage else { return Ok(outcome) };
+        let settled = !is_being_written(plan, damage) && !was_just_written(plan, damage);
+        // What came through a stream does not come again.
+        let streamed = plan.segments.iter().any(|s| matches!(s.source, Source::Streamed(_)));
+        if settled || streamed || has_lost_files(plan) {
             return Ok(outcome);
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
-        outcome = read_once(plan, wanted.clone(), threads, progress, prototype)?;
-        match outcome.first_damage {
-            Some(again) if again == damage && !is_being_written(plan, damage) => {
-                return Ok(outcome);
-            }
-            Some(again) => damage = again,
-            None => return Ok(outcome),
-        }
+        let outcome = self.read_once(plan, end)?;
+        let Some(moved) = outcome.first_damage.filter(|&again| again != damage) else {
+            return Ok(outcome);
+        };
+        plan.clip(start, moved)?;
+        let mut outcome = self.read_once(plan, moved)?;
+        outcome.ending.kind = EndingKind::IncompleteRecord;
+        Ok(outcome)
     }
-    wanted.range = (start, damage);
-    plan.clip(start, damage)?;
-    let mut outcome = read_once(plan, wanted, threads, progress, prototype)?;
-    outcome.ending.kind = EndingKind::IncompleteRecord;
-    Ok(outcome)
+
+    fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<O>, InputError> {
+        let (start, _) = self.wanted.range;
+        let scope = Wanted { range: (start, end), ..self.wanted.clone() }.scope(plan.geometry);
+        let passed = |segment: &Segment| {
+            let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
+            Some((segment.number, run.with(counted).0))
+        };
+        let ready: Ready<O> = plan.segments.iter().filter_map(passed).collect();
+        let Reading { threads, progress, prototype, .. } = *self;
+        let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);
+        conclude(plan, runs, prototype.clone()).ok_or_else(|| no_record(plan, start))
+    }
 }
 
 /// More than a tick of the clock that file systems take their times from.
@@ -128,7 +200,8 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// The files in which a record at `lsn` can lie: its own segment's and the next one's.
 fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {
     let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
-    plan.segments.iter().filter(move |s| (number..=number + 1).contains(&s.number))
+    let near = plan.segments.iter().filter(move |s| (number..=number + 1).contains(&s.number));
+    near.filter(|segment| segment.source.is_file())
 }
 
 /// Whether a file at `lsn` was written to since the plan was made.
@@ -145,19 +218,6 @@ fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
 fn is_young(segment: &Segment) -> bool {
     let age = |time: SystemTime| time.elapsed().unwrap_or_default();
     segment.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK)
-}
-
-fn read_once<S: Select + Clone, O: Observe>(
-    plan: &Plan,
-    wanted: Wanted<S>,
-    threads: NonZeroUsize,
-    progress: &Progress,
-    prototype: &O,
-) -> Result<Outcome<O>, InputError> {
-    let (start, _) = wanted.range;
-    let scope = wanted.scope(plan.geometry);
-    let stretches = parallel::scan(&plan.segments, &scope, threads, progress, prototype);
-    conclude(plan, stretches, prototype.clone()).ok_or_else(|| no_record(plan, start))
 }
 
 fn no_record(plan: &Plan, start: Lsn) -> InputError {

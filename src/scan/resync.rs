@@ -12,20 +12,22 @@ use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
 const ALIGNMENT: usize = 8;
 
 impl<S> Scope<S> {
-    /// The first offset from `from` on where a record of this WAL may start. One that goes on after
-    /// the page is taken at its word: whoever follows it will see.
-    pub fn next_record(&self, page: Page<'_>, from: usize) -> Option<usize> {
-        self.places(page, from).find(|&at| self.is_record(page, at).unwrap_or(true))
+    /// The first offset from `from` on where a record of this WAL may start, if only zeros lie before
+    /// `zeros_to`. One that goes on after the page is taken at its word: whoever follows it will see.
+    pub fn next_record(&self, page: Page<'_>, from: usize, zeros_to: usize) -> Option<usize> {
+        let mut places = self.places(page, zeros_to).skip_while(|&at| at < from);
+        places.find(|&at| self.is_record(page, at).unwrap_or(true))
     }
 
-    /// Whether a whole record of this WAL lies in a page whose header cannot be believed.
-    pub fn holds_record(&self, page: Page<'_>) -> bool {
-        self.places(page, 0).any(|at| self.is_record(page, at) == Some(true))
+    /// Whether a whole record of this WAL lies in a page whose header cannot be believed, if only
+    /// zeros lie before `zeros_to`.
+    pub fn holds_record(&self, page: Page<'_>, zeros_to: usize) -> bool {
+        self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
     }
 
-    /// The offsets at which a header is that could be one of this WAL.
-    fn places<'p>(&'p self, page: Page<'p>, from: usize) -> impl Iterator<Item = usize> + 'p {
-        let from = from.next_multiple_of(ALIGNMENT);
+    /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
+    fn places<'p>(&'p self, page: Page<'p>, zeros_to: usize) -> impl Iterator<Item = usize> + 'p {
+        let from = zeros_to / ALIGNMENT * ALIGNMENT;
         let last = page.bytes.len().saturating_sub(RECORD_HEADER_BYTES);
         let segment = u64::from(self.geometry.segment_bytes);
         (from..=last).step_by(ALIGNMENT).filter(move |&at| {

@@ -1,25 +1,35 @@
-//! Segments that come through a stream, in any order: each is a run of its own as it passes
-//! by, and which runs belong together is decided when all have passed.
+//! Segments that come through a stream, in any order: each is a run of its own as it passes by,
+//! under the sizes that its own first page tells. Judges nothing: which of them belong together is
+//! decided when all have passed, for files and streams alike.
 
 use super::pages::{Pages, Progress};
 use super::reader::Reader;
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::Scope;
-use crate::input::discover::{Found, file_name};
-use crate::input::plan::{InputError, Plan, Segment, belongs};
-use crate::input::probe::{FirstPage, NotWal};
-use crate::input::problem::Problem;
-use crate::input::source::{Bytes, Source};
+use super::turns::Turns;
+use super::window::Window;
+use crate::input::digest::{Digest, Digesting};
+use crate::input::discover::{Found, Stream, file_name};
+use crate::input::names::{FileName, Standing};
+use crate::input::piece::Piece;
+use crate::input::placing::geometry_of;
+use crate::input::plan::Segment;
+use crate::input::probe::{NotWal, Probe};
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::source::{Bytes, Kept, Source};
 use crate::input::stream::{Item, StreamSegment, for_each_item};
+use crate::input::taken_for::{ARCHIVE_STATUS, SERVER_DIRECTORIES, TakenFor};
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::Geometry;
-use crate::wal::segment::{SegmentName, number_of};
-use crate::wal::version::Magic;
+use crate::wal::segment::{SEGMENT_BYTES, number_of};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is asked of a scan before it is known what it will meet.
 #[derive(Debug, Clone)]
@@ -47,367 +57,368 @@ impl<S> Wanted<S> {
 /// Of that many other files in a stream the names are kept.
 const UNREAD_MAX: usize = 1000;
 
-/// A run that passed by. Segments without names that follow each other are one run.
-struct Passed<O> {
-    segments: Vec<Segment>,
-    run: Run<O>,
-    /// Checksum of all its bytes.
-    content: Option<u32>,
+/// Segments without a first page do not say how long a segment is; up to so many bytes of them are
+/// kept until it is known. Zeros are only counted.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// A segment that passed by.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Passed<O> {
+    /// Its run, with the beginnings of timelines in it.
+    pub run: Run<Turns>,
+    /// What was counted in it.
+    pub counted: O,
+    /// What all its bytes come to.
+    pub digest: Digest,
 }
 
 /// What passes by.
 struct Collector<'a, S, O> {
-    scope: Option<Scope<S>>,
-    wanted: Wanted<S>,
+    found: &'a mut Found,
+    wanted: &'a Wanted<S>,
     progress: &'a Progress,
     prototype: &'a O,
-    /// By number of the first segment and timeline.
-    passed: BTreeMap<(u64, u32), Passed<O>>,
-    problems: Vec<Problem>,
-    /// Second copies of segments.
-    copies: Vec<Passed<O>>,
-    not_wal: Option<(PathBuf, NotWal)>,
-    /// Files passed over before it was known what they are part of.
-    unread: Vec<String>,
-    /// Encrypted, or in a format that is not read: copies, if their segment comes in the clear too.
-    maybe_copies: Vec<(SegmentName, Problem)>,
-    /// The segment that passed by last: one without name and first page follows it.
-    last: Option<(u64, u32)>,
+    window: Window,
+    /// By the index of the piece.
+    passed: BTreeMap<usize, Passed<O>>,
+    /// How many records were counted, those that go on after their segment included.
+    counted: u64,
+    /// Bytes that are kept.
+    kept_bytes: usize,
+    stream: Stream,
+    /// The segment of the stream that passed by last.
+    last: Option<usize>,
     /// It had neither name nor first page: two of those in a row are no WAL any more.
     last_was_bare: bool,
+    unread: usize,
 }
 
-/// Reads everything that `found` holds, files and streams. Gives the plan as it turned out,
-/// and the runs by stretches.
-pub fn scan<S: Select + Clone, O: Observe>(
-    mut found: Found,
-    wanted: Wanted<S>,
+/// Lets all streams pass by. What they hold is added to what was found; the runs are by the index
+/// of their piece.
+pub fn pass<S: Select + Clone, O: Observe>(
+    found: &mut Found,
+    wanted: &Wanted<S>,
     progress: &Progress,
     prototype: &O,
-) -> Result<(Plan, Vec<Run<O>>), InputError> {
-    let timeline = wanted.timeline;
-    let mut collector = Collector {
-        scope: None,
-        wanted,
-        progress,
-        prototype,
-        passed: BTreeMap::new(),
-        problems: Vec::new(),
-        copies: Vec::new(),
-        not_wal: None,
-        unread: Vec::new(),
-        maybe_copies: Vec::new(),
-        last: None,
-        last_was_bare: false,
-    };
-    collector.take_files(&mut found)?;
-    let first = found.streams.first().cloned().unwrap_or_default();
-    for stream in std::mem::take(&mut found.streams) {
-        for_each_item(&stream, &mut |item| collector.take(item, &mut found))?;
+) -> BTreeMap<usize, Passed<O>> {
+    let streams = found.streams.clone();
+    let mut collector = Collector::new(found, wanted, progress, prototype);
+    for stream in streams {
+        collector.stream = stream.clone();
+        (collector.last, collector.last_was_bare) = (None, false);
+        for_each_item(&stream.path, &mut |item| collector.take(item));
     }
-    collector.conclude(&found, timeline, first)
+    collector.passed
 }
 
-impl<O> Passed<O> {
-    /// How far valid records go.
-    fn reach(&self) -> Option<Lsn> {
-        self.run.last.map(|last| last.next)
+/// Lets the files that were found pass by too, as if they came through a stream.
+pub fn pass_files<S: Select + Clone, O: Observe>(
+    found: &mut Found,
+    wanted: &Wanted<S>,
+    progress: &Progress,
+    prototype: &O,
+) -> BTreeMap<usize, Passed<O>> {
+    let mut collector = Collector::new(found, wanted, progress, prototype);
+    for index in 0..collector.found.pieces.len() {
+        collector.take_file(index);
     }
-
-    /// The names of its segments' files.
-    fn files(&self) -> Vec<String> {
-        let paths = self.segments.iter().map(|segment| segment.source.path());
-        paths.map(|path| file_name(path)).collect()
-    }
-
-    /// The problem if a second copy has other records, or damage.
-    fn contradiction(&self, other: &Passed<O>) -> Option<Problem> {
-        let alike = self.run.last == other.run.last && self.run.counted == other.run.counted;
-        // Behind the end of the WAL, where a gap is open, copies may differ.
-        let open = self.run.gap.is_some() || other.run.gap.is_some();
-        let same = alike && (self.content == other.content || open);
-        let broken = other.run.gap.as_ref().is_some_and(|gap| !gap.cause.is_end());
-        let shorter = other.reach() < self.reach() && other.run.problems.is_empty() && !broken;
-        if same || shorter {
-            return None;
-        }
-        let file = other.segments.first()?.source.path().display().to_string();
-        Some(Problem {
-            lsn: Some(other.run.start),
-            ..Problem::of_file(
-                "duplicate_differs",
-                &file,
-                "the records of the other copy".into(),
-                "other records".into(),
-            )
-        })
-    }
+    collector.passed
 }
 
-impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
-    /// Files beside the streams are read as if they came through one.
-    fn take_files(&mut self, found: &mut Found) -> Result<(), InputError> {
-        for candidate in std::mem::take(&mut found.candidates) {
-            let io = |source| InputError::Io { path: candidate.path.clone(), source };
-            let mut bytes = candidate.probe.source.open(0).map_err(io)?;
-            let mut reader: Box<dyn std::io::Read> = match &mut bytes {
-                Bytes::Raw(file) => Box::new(file),
-                Bytes::Read(reader) => Box::new(reader),
-            };
-            let segment = StreamSegment {
-                file: file_name(&candidate.path),
-                name: candidate.name,
-                first_page: candidate.probe.first_page,
-                bytes: &mut reader,
-            };
-            let _ = self.take_segment(segment);
+impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
+    fn new(
+        found: &'a mut Found,
+        wanted: &'a Wanted<S>,
+        progress: &'a Progress,
+        prototype: &'a O,
+    ) -> Self {
+        Collector {
+            found,
+            wanted,
+            progress,
+            prototype,
+            window: Window::default(),
+            passed: BTreeMap::new(),
+            counted: 0,
+            kept_bytes: 0,
+            stream: Stream { path: PathBuf::new(), root: 0 },
+            last: None,
+            last_was_bare: false,
+            unread: 0,
         }
-        Ok(())
     }
 
-    fn take(&mut self, item: Item<'_>, found: &mut Found) -> ControlFlow<()> {
-        match item {
-            Item::Segment(segment) => self.take_segment(segment),
-            Item::History(timeline, text, file) => {
-                found.add_history(timeline, text, file);
-                ControlFlow::Continue(())
+    /// A file, as if its bytes came through a stream.
+    fn take_file(&mut self, index: usize) {
+        let Some(piece) = self.found.pieces.get_mut(index) else { return };
+        if !piece.probe.source.is_file() {
+            return;
+        }
+        let opened = piece.probe.source.open(0);
+        piece.probe.source = Source::Streamed(piece.path().to_owned());
+        let mut bytes = match opened {
+            Ok(bytes) => bytes.into_reader(),
+            Err(error) => {
+                piece.probe.first_page = Err(NotWal::Io(error.to_string()));
+                return;
             }
-            Item::NotWal(file, reason) => self.refuse(&file, None, reason),
-            Item::Other(file) => {
-                if self.unread.len() < UNREAD_MAX {
-                    self.unread.push(file);
+        };
+        let segment = StreamSegment {
+            path: piece.path().to_owned(),
+            name: piece.name.clone(),
+            first_page: piece.probe.first_page.clone(),
+            compressed: piece.probe.compressed,
+            bytes: &mut bytes,
+        };
+        match &segment.first_page {
+            Err(reason) if reason.is_final() => {}
+            Err(_) => self.keep(index, segment.bytes),
+            Ok(page) => {
+                if let Some(geometry) = geometry_of(page) {
+                    // Only a limit ends it early.
+                    let _ = self.read(index, geometry, segment);
                 }
-                ControlFlow::Continue(())
-            }
-            Item::Cut(file, found) => {
-                let expected = "the rest of the stream".to_owned();
-                self.problems.push(Problem::of_file("truncated", &file, expected, found));
-                ControlFlow::Continue(())
             }
         }
     }
-
-    /// Refuses a file; `name`: what it is called, if that is a segment's name.
-    fn refuse(&mut self, file: &str, name: Option<SegmentName>, reason: NotWal) -> ControlFlow<()> {
-        let found = reason.to_string();
-        let problem = Problem::of_file("not_wal", file, "a WAL segment".into(), found);
-        match name.filter(|_| reason.may_be_a_copy()) {
-            Some(name) => self.maybe_copies.push((name, problem)),
-            None => self.problems.push(problem),
+    fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
+        match item {
+            Item::Segment(segment) => return self.take_segment(segment),
+            Item::History(timeline, text, file) => {
+                let text = text.as_deref().map_err(Clone::clone);
+                self.found.histories.add(timeline, text, &file);
+            }
+            Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
+            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
+            Item::Other(path) => self.take_other(&path),
+            Item::Directory(path) => self.look_at(&path),
+            Item::Broken(file, error) => self.take_error(file, &error),
         }
-        self.not_wal.get_or_insert((PathBuf::from(file), reason));
         ControlFlow::Continue(())
     }
 
-    fn take_segment(&mut self, item: StreamSegment<'_>) -> ControlFlow<()> {
-        let Some(scope) = self.scope_for(&item) else {
-            return match item.first_page {
-                // Never written: normal, but how long it is nobody has said yet.
-                Err(NotWal::Zeros) if item.name.is_some() => {
-                    self.unread.push(item.file);
-                    ControlFlow::Continue(())
-                }
-                first_page => {
-                    let name = item.name.map(|file| file.name);
-                    self.refuse(&item.file, name, first_page.err().unwrap_or(NotWal::Empty))
-                }
-            };
-        };
-        match &item.first_page {
-            Err(reason) if reason.is_final() => {
-                let name = item.name.as_ref().map(|file| file.name);
-                return self.refuse(&item.file, name, reason.clone());
-            }
-            Ok(page) => {
-                if let Err(problem) = belongs(page, &scope.geometry, &item.file) {
-                    self.problems.push(problem);
-                    return ControlFlow::Continue(());
-                }
-            }
-            Err(_) => {}
+    fn take_other(&mut self, path: &Path) {
+        self.look_at(path);
+        if let Some(parent) = path.parent() {
+            self.look_at(parent);
         }
-        if item.name.is_none() && item.first_page.is_err() {
-            if self.last_was_bare {
-                let found = "more segments without a first page".to_owned();
-                let expected = "the end of the stream".to_owned();
-                self.problems.push(Problem::of_file("trailing_bytes", &item.file, expected, found));
-                return ControlFlow::Break(());
-            }
-            self.last_was_bare = true;
-        } else {
-            self.last_was_bare = false;
-        }
-        match self.segment_of(&item, &scope.geometry) {
-            Some(segment) => self.read(segment, item, scope),
-            None => {
-                let reason = item.first_page.err().unwrap_or(NotWal::MidSegment);
-                self.refuse(&item.file, None, reason)
-            }
+        if self.unread < UNREAD_MAX {
+            self.unread += 1;
+            self.found.others.push(file_name(path));
         }
     }
 
-    /// The scope of the scan, which the first good page of all decides.
-    fn scope_for(&mut self, item: &StreamSegment<'_>) -> Option<Scope<S>> {
-        if self.scope.is_none()
-            && let Ok(page) = &item.first_page
-            && let Magic::Known(version) = Magic::of(page.header.magic)
-        {
-            let FirstPage { long, .. } = page;
-            self.scope = Some(self.wanted.clone().scope(Geometry {
-                version,
-                system_identifier: long.system_identifier,
-                segment_bytes: long.segment_bytes,
-                page_bytes: long.page_bytes,
-            }));
+    /// What the path of a member tells of the directories around it.
+    fn look_at(&mut self, path: &Path) {
+        let parent = self.directory_of(path);
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(ARCHIVE_STATUS) => self.is_servers(&parent),
+            Some("PG_VERSION") => {
+                SERVER_DIRECTORIES.iter().for_each(|name| self.is_servers(&parent.join(name)));
+            }
+            _ => {}
         }
-        self.scope.clone()
+    }
+
+    fn is_servers(&mut self, directory: &Path) {
+        let index = self.found.directories.index(self.stream.root, directory);
+        self.found.directories.is_servers(index);
+    }
+
+    /// The directory of a member, below the stream that it came in.
+    fn directory_of(&self, member: &Path) -> PathBuf {
+        let inner = member.parent().unwrap_or_else(|| Path::new(""));
+        // The parts as they are: `./pg_wal` is `pg_wal`.
+        let inner: PathBuf = inner.components().filter(|part| part.as_os_str() != ".").collect();
+        if inner.as_os_str().is_empty() {
+            self.stream.path.clone()
+        } else {
+            self.stream.path.join(inner)
+        }
+    }
+
+    /// A stream that cannot be read to its end, or a member.
+    fn take_error(&mut self, file: String, error: &io::Error) {
+        let (kind, expected) = match error.kind() {
+            io::ErrorKind::UnexpectedEof => (ProblemKind::Truncated, "the rest of the stream"),
+            _ => (ProblemKind::Unreadable, "bytes that can be read"),
+        };
+        let problem = Problem::of_file(kind, &file, expected.to_owned(), error.to_string());
+        self.found.problems.push(problem);
+    }
+
+    fn refuse(&mut self, path: &Path, reason: NotWal) {
+        let name = match FileName::parse(&file_name(path)) {
+            FileName::Segment(name) => Some(name),
+            _ => None,
+        };
+        let directory = self.directory_of(path);
+        let probe = Probe::failed(path, reason);
+        self.found.add_piece(self.stream.root, &directory, name, probe);
+    }
+
+    fn take_segment(&mut self, item: StreamSegment<'_>) -> ControlFlow<()> {
+        let bare = item.name.is_none() && item.first_page.is_err();
+        if bare && self.last_was_bare {
+            let found = "more segments without a first page".to_owned();
+            let expected = "the end of the stream".to_owned();
+            let file = file_name(&item.path);
+            let problem = Problem::of_file(ProblemKind::TrailingBytes, &file, expected, found);
+            self.found.problems.push(problem);
+            return ControlFlow::Break(());
+        }
+        self.last_was_bare = bare;
+        let index = self.add_piece(&item);
+        let before = self.last.replace(index);
+        if let Some(piece) = self.found.pieces.get_mut(index).filter(|_| bare) {
+            piece.after = before;
+        }
+        match &item.first_page {
+            Err(reason) if reason.is_final() => {}
+            Err(_) => self.keep(index, item.bytes),
+            Ok(page) => {
+                if let Some(geometry) = geometry_of(page) {
+                    return self.read(index, geometry, item);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add_piece(&mut self, item: &StreamSegment<'_>) -> usize {
+        let path = match &item.name {
+            Some(_) => self.stream.path.join(&item.path),
+            None => item.path.clone(),
+        };
+        let probe = Probe {
+            source: Source::Streamed(path),
+            compressed: item.compressed,
+            raw_bytes: None,
+            modified: None,
+            first_page: item.first_page.clone(),
+        };
+        let directory = self.directory_of(&item.path);
+        self.found.add_piece(self.stream.root, &directory, item.name.clone(), probe)
+    }
+
+    /// Keeps the bytes of a segment whose first page does not say how long it is.
+    fn keep(&mut self, index: usize, bytes: &mut dyn Read) {
+        let room = KEPT_BYTES_MAX - self.kept_bytes;
+        let Some(piece) = self.found.pieces.get_mut(index) else { return };
+        let path = piece.path().to_owned();
+        match kept(bytes, room) {
+            Some(kept) => {
+                self.kept_bytes += kept.rest.len();
+                piece.probe.source = Source::Kept(path, Arc::new(kept));
+            }
+            None => {
+                let mb = KEPT_BYTES_MAX >> 20;
+                let reason = format!("no first page, and more than {mb} MB of such segments");
+                piece.probe.source =
+                    Source::Kept(path, Arc::new(Kept::failing(io::ErrorKind::Other, reason)));
+            }
+        }
     }
 
     fn read(
         &mut self,
-        segment: Segment,
+        index: usize,
+        geometry: Geometry,
         item: StreamSegment<'_>,
-        scope: Scope<S>,
     ) -> ControlFlow<()> {
-        let bytes = u64::from(scope.geometry.segment_bytes);
-        let (start, end) = (segment.number * bytes, (segment.number + 1) * bytes);
-        if start >= scope.end.0 || end <= scope.start.0 {
+        let path = self.found.pieces.get(index).map_or(Path::new(""), Piece::path);
+        let Some(segment) = segment_of(index, &item, &geometry, path) else {
+            return ControlFlow::Continue(());
+        };
+        let bytes = u64::from(geometry.segment_bytes);
+        let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));
+        let scope = self.wanted.clone().scope(geometry);
+        if start >= scope.end || end <= scope.start {
             return ControlFlow::Continue(());
         }
-        let in_line = item.name.is_none() && item.first_page.is_ok();
-        let follows = |passed: &Passed<O>| passed.run.end.0 == start && in_line;
-        let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
-        let part = Scope { limit: self.limit_left(&scope), ..scope.clone() };
-        let mut reader: Reader<_, O> =
-            Reader::new(&part, Lsn(start), Lsn(end), self.prototype.clone());
-        let mut pages = Pages::new(&part, self.progress);
-        pages.watch_content();
+        let limit = scope.limit.map(|limit| limit.saturating_sub(self.counted).max(1));
+        let scope = Scope { limit, ..scope };
+        let prototype = (self.prototype.clone(), Turns::default());
+        let mut reader: Reader<_, (O, Turns)> = Reader::new(&scope, start, end, prototype);
+        let window = std::mem::take(&mut self.window);
+        let mut pages = Pages::through(window, &scope, self.progress);
         let from = pages.first_page_in_range(&segment);
-        let mut bytes = Bytes::Read(Box::new(item.bytes));
+        let mut digesting = Digesting::new(item.bytes, geometry.segment_bytes);
+        let mut bytes = Bytes::Read(Box::new(&mut digesting));
         if bytes.skip(from).is_ok() {
             pages.push_bytes(&segment, from, &mut bytes, &mut reader);
         }
-        let mut run = reader.finish();
-        run.observer.shrink();
-        let mut done = run.range_end.is_some();
-        match before.and_then(|key| self.passed.remove_entry(&key)) {
-            Some((key, mut passed)) => {
-                // What was taken for this segment, having no first page of its own, was not it.
-                self.copies.extend(self.passed.remove(&(segment.number, segment.timeline)));
-                passed.segments.push(segment);
-                passed.run = passed.run.join(run, &scope);
-                done = passed.run.range_end.is_some();
-                self.passed.insert(key, passed);
-            }
-            None => self.keep(Passed { segments: vec![segment], run, content: pages.content() }),
-        }
-        match done && scope.limit.is_some() {
+        drop(bytes);
+        self.window = pages.into_window();
+        let run = reader.finish();
+        self.counted += run.counted + u64::from(run.open.is_some());
+        let done = run.range_end.is_some() && scope.limit.is_some();
+        let (run, (mut counted, turns)) = run.with(());
+        let (run, ()) = run.with(turns);
+        counted.shrink();
+        self.passed.insert(index, Passed { run, counted, digest: digesting.finish() });
+        match done {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
+}
 
-    /// How many records the next segment may still count: what all before it have left, a
-    /// record that goes on into it included.
-    fn limit_left(&self, scope: &Scope<S>) -> Option<u64> {
-        let runs = || self.passed.values().map(|passed| &passed.run);
-        let counted: u64 = runs().map(|run| run.counted + u64::from(run.open.is_some())).sum();
-        scope.limit.map(|limit| limit.saturating_sub(counted).max(1))
-    }
+/// What is known of a segment while it passes by; `None` if it has no place.
+fn segment_of(
+    piece: usize,
+    item: &StreamSegment<'_>,
+    geometry: &Geometry,
+    path: &Path,
+) -> Option<Segment> {
+    let page = item.first_page.as_ref().ok()?;
+    let (number, timeline) = match &item.name {
+        Some(file) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
+        None => {
+            let number = number_of(page.header.address, geometry.segment_bytes)?;
+            (number, page.header.timeline)
+        }
+    };
+    Some(Segment {
+        number,
+        timeline,
+        raw_bytes: None,
+        modified: None,
+        sha1: item.name.as_ref().and_then(|name| name.sha1.clone()),
+        named: item.name.is_some(),
+        standing: item.name.as_ref().map_or(Standing::Aside, |name| name.standing),
+        taken_for: TakenFor::Copy,
+        first_page: item.first_page.clone(),
+        compressed: item.compressed,
+        source: Source::Streamed(path.to_owned()),
+        piece,
+    })
+}
 
-    /// Keeps a run; of two copies of a segment the one that reaches further.
-    fn keep(&mut self, passed: Passed<O>) {
-        let Some(first) = passed.segments.first() else { return };
-        let key = (first.number, first.timeline);
-        let kept = match self.passed.remove(&key) {
-            None => passed,
-            Some(other) => {
-                let (kept, dropped) = match passed.reach() > other.reach() {
-                    true => (passed, other),
-                    false => (other, passed),
-                };
-                self.problems.extend(kept.contradiction(&dropped));
-                self.copies.push(dropped);
-                kept
+/// All bytes of a reader, if no more than `room` of them are to be kept.
+fn kept(bytes: &mut dyn Read, room: usize) -> Option<Kept> {
+    let mut kept = Kept::default();
+    let mut buffer = vec![0; 64 << 10];
+    // One byte after the longest segment tells that there are too many.
+    let mut bytes = bytes.take(u64::from(*SEGMENT_BYTES.end()) + 1);
+    loop {
+        match bytes.read(&mut buffer) {
+            Ok(0) => return Some(kept),
+            Ok(count) => {
+                let new = buffer.get(..count).unwrap_or_default();
+                if kept.rest.is_empty() && new.iter().all(|&byte| byte == 0) {
+                    kept.zeros += count as u64;
+                } else if kept.rest.len() + count <= room {
+                    kept.rest.extend_from_slice(new);
+                } else {
+                    return None;
+                }
             }
-        };
-        self.passed.insert(key, kept);
-    }
-
-    /// What the name says of a segment in a stream, or else its first page, or its place.
-    fn segment_of(&mut self, item: &StreamSegment<'_>, geometry: &Geometry) -> Option<Segment> {
-        let name = item.name.as_ref();
-        let (number, timeline) = match (name, &item.first_page) {
-            (Some(file), _) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
-            (None, Ok(page)) => {
-                let number = number_of(page.header.address, geometry.segment_bytes)?;
-                (number, page.header.timeline)
-            }
-            (None, Err(_)) => self.last.map(|(number, timeline)| (number + 1, timeline))?,
-        };
-        self.last = Some((number, timeline));
-        Some(Segment {
-            number,
-            timeline,
-            raw_bytes: None,
-            modified: None,
-            sha1: name.and_then(|file| file.sha1.clone()),
-            partial: name.is_some_and(|file| file.partial),
-            source: Source::Streamed(PathBuf::from(&item.file)),
-        })
-    }
-
-    fn conclude(
-        self,
-        found: &Found,
-        timeline: Option<u32>,
-        path: PathBuf,
-    ) -> Result<(Plan, Vec<Run<O>>), InputError> {
-        let Some(scope) = self.scope else {
-            let (file, reason) = self.not_wal.unwrap_or((path.clone(), NotWal::Empty));
-            let path = if path == file { path } else { path.join(file) };
-            return Err(InputError::NotWal { path, reason });
-        };
-        let mut plan = Plan::new(scope.geometry);
-        let present = self.passed.keys().map(|(_, timeline)| *timeline).collect();
-        let lineage = plan.follow(timeline, present, found)?;
-        plan.problems = self.problems;
-        plan.other_files = found.others.iter().cloned().chain(self.unread).collect();
-        for (name, problem) in self.maybe_copies {
-            let number = name.number(scope.geometry.segment_bytes);
-            match number.is_some_and(|n| self.passed.contains_key(&(n, name.timeline))) {
-                true => plan.other_files.push(problem.segment),
-                false => plan.problems.push(problem),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                kept.error = Some((error.kind(), error.to_string()));
+                return Some(kept);
             }
         }
-        let mut by_number: BTreeMap<u64, BTreeMap<u32, Passed<O>>> = BTreeMap::new();
-        for ((number, timeline), passed) in self.passed {
-            by_number.entry(number).or_default().insert(timeline, passed);
-        }
-        let mut stretches: Vec<Run<O>> = Vec::new();
-        for mut files in by_number.into_values() {
-            let start = files.values().next().map_or(Lsn(0), |passed| passed.run.start);
-            let best = lineage.files_for(start).find(|wanted| files.contains_key(wanted));
-            let best = best.and_then(|timeline| files.remove(&timeline));
-            plan.other_files.extend(files.into_values().flat_map(|passed| passed.files()));
-            let Some(Passed { segments, run, .. }) = best else { continue };
-            plan.segments.extend(segments);
-            match stretches.pop_if(|before| before.end == run.start) {
-                Some(before) => stretches.push(before.join(run, &scope)),
-                None => stretches.push(run),
-            }
-        }
-        for copy in self.copies {
-            let read = copy.segments.iter().any(|s| plan.reads(s.number, s.timeline));
-            match read {
-                true => plan.duplicate_bytes += copy.run.input_bytes,
-                false => plan.other_files.extend(copy.files()),
-            }
-        }
-        plan.timelines = plan.timelines_read();
-        if plan.segments.is_empty() {
-            return Err(InputError::NoSegments { path });
-        }
-        Ok((plan, stretches))
     }
 }

@@ -8,6 +8,8 @@
 use super::image::HAS_HOLE;
 use super::record::RECORD_HEADER_BYTES;
 use super::version::Version;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
@@ -35,6 +37,13 @@ pub struct RelFileLocator {
     pub database: u32,
     /// File number.
     pub relfilenode: u32,
+}
+
+/// As `pg_waldump -R` takes it: `1663/5/16384`.
+impl fmt::Display for RelFileLocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.tablespace, self.database, self.relfilenode)
+    }
 }
 
 impl RelFileLocator {
@@ -99,7 +108,7 @@ pub struct Parts {
 }
 
 /// Why a record with a good checksum makes no sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BodyFault {
     /// The headers run past the record, or do not add up to its length.
     #[error("record with invalid length")]
@@ -155,7 +164,7 @@ impl<'a> Cursor<'a> {
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
 /// Most records have one of three forms, which are looked at first, without a loop: short main
-/// data alone, or behind one block reference with a relation, without an image or with one that
+/// data alone, or after one block reference with a relation, without an image or with one that
 /// is not compressed.
 #[inline(always)]
 pub fn walk(
@@ -212,6 +221,50 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
         image: None,
     };
     Some((parts, Some(block)))
+}
+
+/// What a record of the most usual form says of its one block, as it stands: to tell fast whether
+/// two records refer to the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockMark {
+    id_and_flags: [u8; 2],
+    relation_and_block: [u8; 16],
+}
+
+impl BlockMark {
+    /// The mark of a record that was walked over before; `None` if it is not of that form: one
+    /// block without an image, and short main data.
+    #[inline(always)]
+    pub fn of(head: &[u8], parts: &Parts) -> Option<BlockMark> {
+        let start: &[u8; RECORD_HEADER_BYTES + 22] = head.first_chunk()?;
+        let &[.., id, flags, _, _, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, next, _] = start;
+        let is_usual = parts.head_bytes as usize == start.len()
+            && parts.fpi_count == 0
+            && id <= MAX_BLOCK_ID
+            && next == ID_DATA_SHORT;
+        is_usual.then_some(BlockMark {
+            id_and_flags: [id, flags],
+            relation_and_block: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p],
+        })
+    }
+
+    /// Its relation.
+    #[inline(always)]
+    pub fn relation(&self) -> RelFileLocator {
+        let [relation @ .., _, _, _, _] = &self.relation_and_block;
+        RelFileLocator::parse(relation)
+    }
+
+    /// Its fork.
+    pub fn fork(&self) -> u8 {
+        self.id_and_flags[1] & FORK_MASK
+    }
+
+    /// Its block number.
+    pub fn block(&self) -> u32 {
+        let [.., a, b, c, d] = self.relation_and_block;
+        u32::from_le_bytes([a, b, c, d])
+    }
 }
 
 /// The same of a record with one image, which is not compressed.

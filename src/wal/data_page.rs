@@ -4,6 +4,7 @@
 //! A borrowed view over the bytes of one page of any size; it neither reads files nor knows which
 //! relation the page belongs to. The layout is the same in all releases from 9.5 on.
 
+pub mod btree_page;
 pub mod checksum;
 pub mod heap_tuple;
 pub mod index_tuple;
@@ -122,7 +123,8 @@ impl<'a> DataPage<'a> {
         let of_this_size = at::<u16>(bytes, field::SIZE_AND_VERSION)? & 0x00FF == LAYOUT_VERSION
             && stated_size(bytes)? == bytes.len()
             && is_page_size(bytes.len());
-        (in_order && of_this_size && header.special % 8 == 0).then_some(DataPage { bytes, header })
+        (in_order && of_this_size && header.special.is_multiple_of(8))
+            .then_some(DataPage { bytes, header })
     }
 
     /// Whether a page was never written to: all zeros.

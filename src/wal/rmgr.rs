@@ -8,16 +8,66 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Resource manager of checkpoints, switches and page images.
+/// Resource manager of checkpoints, switches and page images (`rmgrlist.h`, like all below).
 pub const XLOG: u8 = 0;
-/// `XLOG_SWITCH`, in `xl_info & 0xF0`.
-pub const XLOG_SWITCH: u8 = 0x40;
-/// `XLOG_CHECKPOINT_SHUTDOWN`.
+/// Resource manager of commits and aborts; its types are in [`super::payload::xact`].
+pub const TRANSACTION: u8 = 1;
+/// Resource manager of what does not fit into [`HEAP`]: vacuum, many rows at once.
+pub const HEAP2: u8 = 9;
+/// Resource manager of rows.
+pub const HEAP: u8 = 10;
+/// Resource managers of the built-in index types.
+pub const INDEXES: [u8; 6] = [BTREE, HASH, GIN, GIST, SPGIST, BRIN];
+/// Resource manager of B-trees.
+pub const BTREE: u8 = 11;
+const HASH: u8 = 12;
+const GIN: u8 = 13;
+const GIST: u8 = 14;
+const SPGIST: u8 = 16;
+const BRIN: u8 = 17;
+/// Resource manager of what `pg_logical_emit_message` writes.
+pub const LOGICAL_MESSAGE: u8 = 21;
+
+/// `XLOG_CHECKPOINT_SHUTDOWN` in `xl_info & 0xF0` (`pg_control.h`, like all of [`XLOG`]).
 pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
 /// `XLOG_CHECKPOINT_ONLINE`.
 pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
-/// Resource manager of commits and aborts.
-pub const TRANSACTION: u8 = 1;
+/// `XLOG_SWITCH`.
+pub const XLOG_SWITCH: u8 = 0x40;
+/// `XLOG_BACKUP_END`: its main data is the backup's start.
+pub const XLOG_BACKUP_END: u8 = 0x50;
+/// `XLOG_FPW_CHANGE`.
+pub const XLOG_FPW_CHANGE: u8 = 0x80;
+/// `XLOG_END_OF_RECOVERY`.
+pub const XLOG_END_OF_RECOVERY: u8 = 0x90;
+/// `XLOG_FPI_FOR_HINT`: the image of a page in which only hint bits changed.
+pub const XLOG_FPI_FOR_HINT: u8 = 0xA0;
+/// `XLOG_FPI`: images of new pages.
+pub const XLOG_FPI: u8 = 0xB0;
+/// `XLOG_FPI_MULTI`, up to 11: many of them. What 19 writes under this number has no images.
+pub const XLOG_FPI_MULTI: u8 = 0xC0;
+/// `XLOG_OVERWRITE_CONTRECORD`.
+pub const XLOG_OVERWRITE_CONTRECORD: u8 = 0xD0;
+
+/// `XLOG_HEAP_UPDATE` in [`RecordType::opcode`] (`heapam_xlog.h`, like all of the heap).
+pub const HEAP_UPDATE: u8 = 0x20;
+/// `XLOG_HEAP_HOT_UPDATE`.
+pub const HEAP_HOT_UPDATE: u8 = 0x40;
+/// `XLOG_HEAP_LOCK`: a row lock.
+pub const HEAP_LOCK: u8 = 0x60;
+/// Types of vacuum in [`HEAP2`], the names of which differ: clean or prune, vacuum, freeze,
+/// cleanup info. Pages are also pruned by the statements that come across them.
+pub const HEAP2_PRUNES: [u8; 3] = [0x10, 0x20, 0x30];
+/// `XLOG_HEAP2_VISIBLE`: vacuum marks pages as all visible.
+pub const HEAP2_VISIBLE: u8 = 0x40;
+/// `XLOG_HEAP2_MULTI_INSERT`: many rows at once.
+pub const HEAP2_MULTI_INSERT: u8 = 0x50;
+/// `XLOG_HEAP2_LOCK_UPDATED`: a row lock, passed on to later versions of the row.
+pub const HEAP2_LOCK_UPDATED: u8 = 0x60;
+
+/// Bits of `xl_info` that tell types of the heap and of transactions apart. The bit that is left
+/// says something more: a new page (`+INIT`), further main data.
+const OPCODE_MASK: u8 = 0x70;
 
 /// Resource manager of relation files made and truncated.
 pub const STORAGE: u8 = 2;
@@ -31,12 +81,6 @@ pub const MULTIXACT: u8 = 6;
 pub const RELMAP: u8 = 7;
 /// Resource manager of what a standby has to know.
 pub const STANDBY: u8 = 8;
-/// Resource manager of the rarer changes of tables.
-pub const HEAP2: u8 = 9;
-/// Resource manager of tables.
-pub const HEAP: u8 = 10;
-/// Resource manager of B-trees.
-pub const BTREE: u8 = 11;
 /// Resource manager of sequences.
 pub const SEQUENCE: u8 = 15;
 
@@ -63,7 +107,13 @@ impl RecordType {
         self.slot << 4
     }
 
-    /// The name behind the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
+    /// The slot without its highest bit: for [`HEAP`], [`HEAP2`] and [`TRANSACTION`], where that
+    /// bit is not part of the type.
+    pub fn opcode(self) -> u8 {
+        self.info() & OPCODE_MASK
+    }
+
+    /// The name after the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
     pub fn name(self, version: &Version) -> Cow<'static, str> {
         match NAMES.record(self, version) {
             Some(name) => Cow::Borrowed(name),
@@ -188,6 +238,46 @@ mod tests {
         assert_eq!(named(1, 0x80, "15"), "Transaction/COMMIT");
         assert_eq!(named(1, 0xF0, "15"), "Transaction/UNKNOWN (70)");
         assert_eq!(named(1, 0xF0, "9.5"), "Transaction/UNKNOWN (f0)");
+    }
+
+    /// Numbers that the code knows are those of the data file.
+    #[test]
+    fn constants_are_the_data_files() {
+        for (id, text) in [
+            (XLOG, "XLOG"),
+            (TRANSACTION, "Transaction"),
+            (HEAP2, "Heap2"),
+            (HEAP, "Heap"),
+            (BTREE, "Btree"),
+            (HASH, "Hash"),
+            (GIN, "Gin"),
+            (GIST, "Gist"),
+            (SPGIST, "SPGist"),
+            (BRIN, "BRIN"),
+            (LOGICAL_MESSAGE, "LogicalMessage"),
+        ] {
+            assert_eq!(name(id), text);
+        }
+        for (id, info, text) in [
+            (XLOG, XLOG_CHECKPOINT_SHUTDOWN, "CHECKPOINT_SHUTDOWN"),
+            (XLOG, XLOG_CHECKPOINT_ONLINE, "CHECKPOINT_ONLINE"),
+            (XLOG, XLOG_SWITCH, "SWITCH"),
+            (XLOG, XLOG_BACKUP_END, "BACKUP_END"),
+            (XLOG, XLOG_FPI_FOR_HINT, "FPI_FOR_HINT"),
+            (XLOG, XLOG_FPI, "FPI"),
+            (XLOG, XLOG_FPI_MULTI, "FPI_MULTI"),
+            (HEAP, HEAP_UPDATE, "UPDATE"),
+            (HEAP, HEAP_HOT_UPDATE, "HOT_UPDATE"),
+            (HEAP, HEAP_LOCK, "LOCK"),
+            (HEAP2, HEAP2_PRUNES[0], "CLEAN"),
+            (HEAP2, HEAP2_PRUNES[1], "FREEZE_PAGE"),
+            (HEAP2, HEAP2_PRUNES[2], "CLEANUP_INFO"),
+            (HEAP2, HEAP2_VISIBLE, "VISIBLE"),
+            (HEAP2, HEAP2_MULTI_INSERT, "MULTI_INSERT"),
+            (HEAP2, HEAP2_LOCK_UPDATED, "LOCK_UPDATED"),
+        ] {
+            assert_eq!(named(id, info, "9.5"), format!("{}/{text}", name(id)));
+        }
     }
 
     #[test]

@@ -15,11 +15,11 @@ fn verdict<'j>(json: &'j Value, name: &str) -> &'j str {
 #[test]
 fn each_budget_holds_or_breaks() {
     let archive = Archive::whole();
-    // The sample: 38.76 % images, 30.03 % HOT, 211213 bytes a commit, 17066396 bytes of records.
+    // The sample: 38.76 % images, 30.03 % HOT, 198446 bytes a commit, 17066396 bytes of records.
     for (option, holds, breaks) in [
         ("--max-fpi-ratio", "39%", "0.38"),
         ("--min-hot-ratio", "0.30", "31%"),
-        ("--max-bytes-per-commit", "207kB", "206kB"),
+        ("--max-bytes-per-commit", "194kB", "193kB"),
         ("--max-wal-bytes", "17066396", "17066395"),
     ] {
         archive.check(&[option, holds]).exits(0);
@@ -74,6 +74,37 @@ fn advice_breaks_the_check_from_its_severity_on() {
 }
 
 #[test]
+fn few_updates_are_skipped_and_say_why() {
+    let archive = Archive::whole();
+    // The sample has 3137 updates.
+    for (least, want, code) in [("3138", "skipped", 0), ("3137", "fail", 1), ("0", "fail", 1)] {
+        let arguments = ["--min-hot-ratio", "1", "--min-updates", least, "-f", "json"];
+        let json = archive.check(&arguments).exits(code).json();
+        assert_eq!(verdict(&json, "min-hot-ratio"), want, "{least}");
+    }
+    let ran = archive.check(&["--min-hot-ratio", "1", "--min-updates", "9999"]).exits(0);
+    let why = "min-hot-ratio: not judged: fewer updates (3137) than --min-updates 9999";
+    assert!(ran.stdout.contains(why), "{}", ran.stdout);
+}
+
+#[test]
+fn commits_are_counted_whatever_the_filters_say() {
+    let archive = Archive::whole();
+    let whole = archive.check(&["-f", "json"]).exits(0).json();
+    let totals = &whole["totals"]["total_bytes"];
+    let each =
+        totals.as_f64().expect("bytes") / whole["ratios"]["commits"].as_f64().expect("commits");
+    assert_eq!(whole["ratios"]["bytes_per_commit"], each);
+    for filter in [&["-r", "Heap"][..], &["-x", "4294967295"], &["-w"], &["--record", "COMMIT"]] {
+        let arguments = [filter, &["--max-bytes-per-commit", "193kB"], &["-f", "json"]].concat();
+        let json = archive.check(&arguments).exits(1).json();
+        assert_eq!(json["ratios"]["bytes_per_commit"], each, "{filter:?}");
+        assert_eq!(json["ratios"]["commits"], whole["ratios"]["commits"], "{filter:?}");
+        assert_eq!(verdict(&json, "max-bytes-per-commit"), "fail", "{filter:?}");
+    }
+}
+
+#[test]
 fn nonsense_is_a_usage_error() {
     let archive = Archive::whole();
     for (arguments, words) in [
@@ -105,9 +136,11 @@ fn limits_stand_in_a_file_and_the_command_line_wins() {
 
     // The file of the current directory is found by its name; one that is named replaces it.
     fs::rename(archive.beside("limits.toml"), archive.beside("walstat.toml")).expect("renamed");
-    archive.check(&[]).exits(1);
+    let ran = archive.check(&[]).exits(1);
+    assert!(ran.stdout.contains("Note: limits are from walstat.toml.\n"), "{}", ran.stdout);
     archive.check(&["--max-wal-bytes", "1GB"]).exits(0);
-    archive.check(&["--config", "/dev/null"]).exits(0);
+    let ran = archive.check(&["--config", "/dev/null"]).exits(0);
+    assert!(!ran.stdout.contains("limits are from"), "{}", ran.stdout);
 }
 
 #[test]

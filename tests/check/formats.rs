@@ -1,12 +1,15 @@
 //! Every output for machines, held against its schema or grammar (`tests/formats`): of a clean
 //! archive, of broken limits, and of damage with more faults than any host wants to show.
 
-use crate::archive::Archive;
+use crate::archive::{Archive, check};
+use crate::support::finish;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+const REPORT_SCHEMA: &str = "docs/report.schema.json";
 
 const BUDGETS: [&str; 9] = [
     "--max-fpi-ratio",
@@ -21,7 +24,11 @@ const BUDGETS: [&str; 9] = [
 ];
 
 fn format_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(name)
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match name {
+        REPORT_SCHEMA => root.join(name),
+        _ => root.join("tests/formats").join(name),
+    }
 }
 
 /// An archive in which one record of every other page of a segment is spoiled, and one segment
@@ -40,6 +47,18 @@ fn ruin() -> Archive {
 /// Clean, limits broken, damage; each with its exit code.
 fn cases() -> [(Archive, &'static [&'static str], i32); 3] {
     [(Archive::whole(), &[], 0), (Archive::whole(), &BUDGETS, 1), (ruin(), &BUDGETS, 4)]
+}
+
+/// The answer in a format where there is nothing to read, and its one line for people.
+fn answer(format: &str) -> (String, String) {
+    let archive = Archive::whole();
+    archive.put("letter.txt", b"Dear reader, <this> is no write-ahead log & more.");
+    let mut call = check(&["-f", format]);
+    let ran = finish(call.arg("archive/letter.txt").current_dir(archive.beside(""))).exits(3);
+    let line = ran.stderr.strip_prefix("walstat: ").unwrap_or_default().trim_end().to_owned();
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert!(line.starts_with("archive/letter.txt: "), "{line}");
+    (ran.stdout, line)
 }
 
 /// The three outputs in a format.
@@ -73,7 +92,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn json_has_the_checks() {
-    outputs("json").iter().for_each(|text| is_valid("check.schema.json", &json(text)));
+    outputs("json").iter().for_each(|text| is_valid(REPORT_SCHEMA, &json(text)));
 }
 
 /// A validator that lets everything pass would make the other tests worthless.
@@ -145,9 +164,70 @@ fn gitlab_gets_what_its_manual_asks_for() {
 }
 
 #[test]
+fn what_cannot_be_read_is_said_in_every_format() {
+    let (text, line) = answer("json");
+    is_valid(REPORT_SCHEMA, &json(&text));
+    assert_eq!(
+        (&json(&text)["command"], &json(&text)["error"]),
+        (&"check".into(), &line.as_str().into())
+    );
+
+    let (text, line) = answer("sarif");
+    is_valid("sarif-schema-2.1.0.json", &json(&text));
+    let invocation = &json(&text)["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    assert_eq!(invocation["toolExecutionNotifications"][0]["message"]["text"], line.as_str());
+
+    let (text, line) = answer("gitlab");
+    is_valid("gitlab-code-quality.schema.json", &json(&text));
+    assert_eq!(json(&text)[0]["description"], format!("unreadable-input: {line}"));
+    assert_eq!(json(&text)[0]["location"]["path"], "archive/letter.txt");
+
+    let (text, line) = answer("github");
+    let (command, _) = workflow_command(text.trim_end()).expect("a workflow command");
+    assert!(command == "error" && text.trim_end().ends_with(&line), "{text}");
+
+    let (text, line) = answer("junit");
+    let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    assert!(text.contains(&format!(">{escaped}</error>")), "{text}");
+    assert!(text.contains(" tests=\"1\" failures=\"0\" errors=\"1\" "), "{text}");
+
+    assert_eq!(answer("table").0, "");
+}
+
+#[test]
+fn a_name_is_said_once() {
+    let issues = json(&outputs("gitlab")[1]);
+    for issue in issues.as_array().expect("issues") {
+        let name = issue["check_name"].as_str().expect("a name");
+        let text = issue["description"].as_str().expect("a text");
+        assert_eq!(text.matches(name).count(), 1, "{text}");
+    }
+    for line in outputs("github")[1].lines().filter(|line| line.starts_with("::")) {
+        let name = line.split("walstat%3A ").nth(1).and_then(|rest| rest.split("::").next());
+        assert_eq!(line.matches(name.expect("a title")).count(), 1, "{line}");
+    }
+}
+
+#[test]
+fn filters_are_said_where_there_is_a_place_for_them() {
+    let archive = Archive::whole();
+    let words = "--rmgr Heap --fullpage";
+    for format in ["table", "junit", "sarif", "github", "nagios"] {
+        let ran = archive.check(&["-r", "heap", "-w", "-f", format]).exits(0);
+        assert!(ran.stdout.contains(words), "{format}: {}", ran.stdout);
+        let ran = archive.check(&["-f", format]).exits(0);
+        assert!(!ran.stdout.to_lowercase().contains("filter"), "{format}: {}", ran.stdout);
+    }
+    let json = archive.check(&["-r", "heap", "-w", "-f", "json"]).exits(0).json();
+    assert_eq!(json["input"]["filters"], serde_json::json!({"rmgr": ["Heap"], "fullpage": true}));
+}
+
+#[test]
 fn junit_follows_the_schema() {
     let directory = tempfile::tempdir().expect("a directory");
-    for (index, text) in outputs("junit").iter().enumerate() {
+    let answer = answer("junit").0;
+    for (index, text) in outputs("junit").iter().chain([&answer]).enumerate() {
         let path = directory.path().join(format!("{index}.xml"));
         fs::write(&path, text).expect("a file");
         let run = Command::new("xmllint")

@@ -33,11 +33,20 @@ fn refused(path: &Path, words: &[&str]) {
 }
 
 /// Requires one line on standard error, beginning with the program's name, and nothing on standard
-/// output.
+/// output; JSON has the same line in it.
 #[track_caller]
 pub fn one_line(ran: &Ran, words: &[&str]) {
     let Ran { call, stdout, stderr, .. } = ran;
-    assert_eq!(stdout, "", "{call}: a failure prints no result");
+    match call.contains(" --format json ") {
+        true => {
+            let answer = ran.json();
+            let keys: Vec<&String> = answer.as_object().expect("an object").keys().collect();
+            assert_eq!(keys, ["walstat", "schema", "command", "error"], "{call}");
+            let error = answer["error"].as_str().expect("a text");
+            assert_eq!(*stderr, format!("walstat: {error}\n"), "{call}");
+        }
+        false => assert_eq!(stdout, "", "{call}: a failure prints no result"),
+    }
     assert!(stderr.starts_with("walstat: "), "{call}: {stderr}");
     assert!(
         stderr.ends_with('\n') && stderr.lines().count() == 1,
@@ -154,7 +163,7 @@ fn an_unknown_magic_is_refused_with_what_was_found() {
     }
 }
 
-/// A file that was cut is WAL to its cut, and says so.
+/// A file that was cut is WAL to its cut, and says so. Under a full name it promised more.
 #[test]
 fn a_truncated_segment_is_counted_to_its_cut() {
     let directory = directory();
@@ -162,7 +171,8 @@ fn a_truncated_segment_is_counted_to_its_cut() {
     for bytes in [8192, 8200, 100_000, 524_287, whole.len() - 1] {
         let path = file(directory.path(), REAL_NAME, &whole[..bytes]);
         let arguments = ["--stats".as_ref(), "-f".as_ref(), "json".as_ref(), path.as_os_str()];
-        let json = walstat(&arguments).exits(0).json();
+        let json = walstat(&arguments).exits(4).json();
+        assert_eq!(json["problems"][0]["kind"], "truncated");
         assert_eq!(number(&json, "books.input_bytes"), bytes as i128);
         assert_eq!(number(&json, "books.unaccounted_bytes"), 0, "cut at {bytes}");
         let kind = json["ending"]["kind"].as_str().expect("a kind");

@@ -6,7 +6,7 @@ mod naive;
 
 use crate::support::fixtures::sample;
 use crate::support::wal::plain;
-use crate::support::{json_of, number};
+use crate::support::{json_of, number, walstat};
 use naive::{Block, Record, records, some_of};
 use std::path::PathBuf;
 
@@ -228,4 +228,54 @@ fn a_limit_counts_what_the_filters_leave() {
     }
     let none = json_of(&["--stats", "-n", "0"], &read.path);
     assert_eq!(number(&none, "totals.count"), read.records.len() as i128, "0 is no limit");
+}
+
+#[test]
+fn filters_that_were_on_are_said() {
+    let read = read();
+    let relation = read.blocks().next().map(|block| block.relation).expect("a relation");
+    let relation = relation.map(|number| number.to_string()).join("/");
+    let asked = [
+        "--rmgr",
+        "heap",
+        "-r",
+        "Btree",
+        "--record",
+        "Heap/INSERT",
+        "-x",
+        "700",
+        "-R",
+        &relation,
+        "-B",
+        "0",
+        "-F",
+        "main",
+        "--database",
+        "5",
+        "-w",
+    ];
+    let json = json_of(&[&["--stats"], &asked[..]].concat(), &read.path);
+    let want = serde_json::json!({
+        "rmgr": ["Heap", "Btree"],
+        "record": ["Heap/INSERT"],
+        "xid": "700",
+        "relation": relation,
+        "block": 0,
+        "fork": "main",
+        "database": 5,
+        "fullpage": true,
+    });
+    assert_eq!(json["input"]["filters"], want);
+    assert_eq!(json_of(&["--stats"], &read.path)["input"]["filters"], serde_json::json!({}));
+    let line = format!(
+        "Filters: --rmgr Heap --rmgr Btree --record Heap/INSERT --xid 700 --relation {relation} \
+         --block 0 --fork main --database 5 --fullpage"
+    );
+    let path = read.path.to_str().expect("UTF-8");
+    for form in [&["--stats"][..], &[]] {
+        let told = walstat(&[form, &asked[..], &[path]].concat()).exits(0).stdout;
+        assert!(told.lines().any(|l| l == line), "no \"{line}\" in\n{told}");
+        let told = walstat(&[form, &[path]].concat()).exits(0).stdout;
+        assert!(!told.contains("Filters"), "{told}");
+    }
 }

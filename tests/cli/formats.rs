@@ -152,7 +152,35 @@ fn rows_come_in_the_order_asked_for() {
         assert_eq!(rows.len(), 5, "--top 5 --sort {sort}");
         assert_eq!(ordered(&top, key), ordered(&json, key)[..5], "--top 5 --sort {sort}");
         assert_eq!(top["totals"], json["totals"], "--top changes no sum");
+        // Without --top too, in every format but the official tool's.
+        let all = json_of(&["--stats=record", "--sort", sort], &sample.wal);
+        assert_eq!(in_order(&all), ordered(&json, key), "JSON, --sort {sort}");
+        let csv = walstat(&["--stats=record", "-f", "csv", "--sort", sort, wal(&sample)]).exits(0);
+        let label = |row: &Vec<(String, String)>| format!("{}/{}", row[0].1, row[1].1);
+        let csv: Vec<String> = csv_rows(&csv.stdout).iter().map(label).collect();
+        assert_eq!(csv, ordered(&json, key), "CSV, --sort {sort}");
     }
+    let tool = |sort| ["--stats=record", "-f", "pg_waldump", "--sort", sort, wal(&sample)];
+    assert_eq!(walstat(&tool("name")).stdout, walstat(&tool("bytes")).stdout);
+}
+
+/// The records of a report as labels, as they come.
+fn in_order(json: &Value) -> Vec<String> {
+    let text = |row: &Value, key: &str| row[key].as_str().expect("a text").to_owned();
+    let rows = json["records"].as_array().expect("records");
+    rows.iter().map(|row| format!("{}/{}", text(row, "rmgr"), text(row, "record"))).collect()
+}
+
+#[test]
+fn one_thing_is_no_plural() {
+    let sample = sample("pg15-mixed");
+    let lsn = "0/00700028";
+    let told = walstat(&["-s", lsn, "-n", "1", wal(&sample)]).exits(0).stdout;
+    assert!(told.contains(" unaccounted; 1 record,\n"), "{told}");
+    let types = json_of(&["--stats=record"], &sample.wal)["records"].as_array().map_or(0, Vec::len);
+    let all_but_one = (types - 1).to_string();
+    let told = walstat(&["--stats=record", "--top", &all_but_one, wal(&sample)]).exits(0).stdout;
+    assert!(told.lines().any(|line| line.starts_with("1 more type ")), "{told}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn directory() -> tempfile::TempDir {
 fn of_the_wal(mut json: Value) -> Value {
     json["input"]["paths"].take();
     json["input"]["other_files"].take();
+    json["input"]["taken_for"].take();
     json
 }
 

@@ -63,6 +63,101 @@ fn a_failure_leaves_the_file_as_it_was() {
     assert_eq!(entries(directory.path()), ["letter.txt", "result.txt"]);
 }
 
+/// A directory with a segment, its history, and a result of yesterday.
+fn archive() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let segment = fs::read(wal()).expect("a segment");
+    let name = "000000010000000000000015.zst";
+    fs::write(directory.path().join(name), segment).expect("a file");
+    file(directory.path(), "00000002.history", b"1\t0/1600000\tno recovery target specified\n");
+    file(directory.path(), "result.csv", b"yesterday's");
+    directory
+}
+
+#[cfg(unix)]
+#[test]
+fn an_input_is_never_written_onto() {
+    let archive = archive();
+    let run = |arguments: &[&str]| finish(command(arguments).current_dir(archive.path())).exits(2);
+    let segment = "000000010000000000000015.zst";
+    let before = fs::read(archive.path().join(segment)).expect("the segment");
+    let through = archive.path().join("link.csv");
+    std::os::unix::fs::symlink(segment, &through).expect("a link");
+    for (output, input) in [
+        (segment, segment),
+        (segment, "."),
+        ("./000000010000000000000015.zst", "-t1"),
+        ("link.csv", "."),
+        ("00000002.history", "."),
+        ("result.csv", "result.csv"),
+    ] {
+        let ran = run(&["--stats", "-o", output, input]);
+        one_line(&ran, &[output, "is an input"]);
+        one_line(&run(&["check", "-o", output, input]), &[output, "is an input"]);
+    }
+    let beside = ["check", "--baseline", "result.csv", "-f", "json", "-o", "result.csv", "."];
+    one_line(&run(&beside), &["is an input"]);
+    assert_eq!(fs::read(archive.path().join(segment)).expect("the segment"), before);
+
+    // A result that lies beside the WAL is no input.
+    let arguments = [&CSV[..], &["-o", "result.csv", "."]].concat();
+    finish(command(&arguments).current_dir(archive.path())).exits(0);
+    let result = fs::read_to_string(archive.path().join("result.csv")).expect("the result");
+    assert!(result.starts_with("rmgr,record,info,"), "{result}");
+}
+
+/// A file may be called anything; what hides or moves the cursor is shown.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_cannot_write_to_the_terminal() {
+    let archive = archive();
+    let name = "odd\n\u{1b}[2J\u{202e}name";
+    file(archive.path(), name, b"no WAL");
+    let shown = "odd\\n\\u{1b}[2J\\u{202e}name";
+    let here = archive.path().to_str().expect("UTF-8");
+    for form in [&["-v"][..], &["--stats", "-v"], &["check", "-v"]] {
+        let ran = walstat(&[form, &[here]].concat()).exits(0);
+        let line = ran.stdout.lines().find(|line| line.starts_with("Not read: "));
+        assert!(line.is_some_and(|line| line.contains(shown)), "{}", ran.stdout);
+        assert!(!ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
+    }
+    let path = archive.path().join(name);
+    let ran = walstat(&["--stats", path.to_str().expect("UTF-8")]).exits(3);
+    one_line(&ran, &[shown]);
+    // Machines get the name as it is.
+    let json = walstat(&["--stats", "-f", "json", here]).exits(0).json();
+    let others = json["input"]["other_files"].as_array().expect("other files");
+    assert!(others.iter().any(|other| other == name), "{others:?}");
+}
+
+/// A signal ends the program, and a result that is half written is taken away.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_leaves_no_temporary_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("result.json");
+    let wal = sample("pg15-mixed").wal;
+    let wal = wal.to_str().expect("UTF-8");
+    let mut ends = std::collections::BTreeSet::new();
+    for round in 0..60 {
+        let name = target.to_str().expect("UTF-8");
+        let mut child = command(&["--stats=all", "-f", "json", "-o", name, wal])
+            .spawn()
+            .expect("walstat starts");
+        std::thread::sleep(std::time::Duration::from_millis(round));
+        let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).output();
+        kill.expect("kill starts");
+        ends.insert(child.wait().expect("walstat ends").code());
+        let left = entries(directory.path());
+        assert!(left.is_empty() || left == ["result.json"], "{left:?}");
+        if let Ok(text) = fs::read_to_string(&target) {
+            assert!(text.ends_with("}\n"), "half a result");
+            fs::remove_file(&target).expect("the result can be removed");
+        }
+    }
+    assert!(ends.contains(&None), "a signal ends it: {ends:?}");
+}
+
 #[test]
 fn a_place_that_cannot_be_written_is_told_in_one_line() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -24,6 +24,7 @@ impl Disk {
         for entry in fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let name = name.strip_suffix(".partial").unwrap_or(name);
             let number = SegmentName::parse(name).and_then(|n| n.number(form.segment as u32));
             if let Some(number) = number {
                 files.insert(number, fs::read(&path).expect("a segment"));
@@ -104,10 +105,14 @@ impl Disk {
         self
     }
 
-    /// The file of a segment in `directory`.
+    /// The file of a segment in `directory`. The last one, if it is cut off, is a `.partial`: under
+    /// its full name it would promise the whole segment.
     pub fn path(&self, directory: &Path, number: u64) -> PathBuf {
         let Form { timeline, segment, .. } = self.form;
-        directory.join(SegmentName::new(timeline, number, segment as u32).to_string())
+        let name = SegmentName::new(timeline, number, segment as u32).to_string();
+        let last = self.files.last_key_value().filter(|(last, _)| **last == number);
+        let partial = last.is_some_and(|(_, bytes)| (bytes.len() as u64) < segment);
+        directory.join(if partial { format!("{name}.partial") } else { name })
     }
 
     /// Writes all files into a directory of its own.

@@ -4,6 +4,7 @@
 
 pub mod builder;
 pub mod disk;
+pub mod lessons;
 pub mod naive;
 pub mod record;
 pub mod whole;
@@ -12,9 +13,11 @@ pub mod xorshift;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use walstat::analyse::clock::Clock;
+use walstat::analyse::dimension::{Dimension, Dimensions};
+use walstat::analyse::select::Filters;
 use walstat::analyse::totals::RecordTable;
-use walstat::report::build::{Request, build};
-use walstat::report::model::{Books, RecordRow, Report};
+use walstat::report::build::{Counted, Request, build};
+use walstat::report::model::{Books, CommandName, RecordRow, Report};
 use walstat::scan::pages::Progress;
 use walstat::scan::read::read as scan;
 use walstat::scan::record::Everything;
@@ -71,14 +74,14 @@ pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
     );
     let (plan, outcome) = scanned.map_err(|error| error.to_string())?;
     let request = Request {
-        command: "stats",
-        rmgrs: false,
-        records: true,
-        advice: false,
+        command: CommandName::Stats,
+        dimensions: Dimensions::from([Dimension::Record]),
         checksums_verified: true,
         start: ask.start,
+        filters: Filters::default(),
     };
-    Ok(build(Vec::new(), &plan, &outcome, &request))
+    let counted = Counted::from(&outcome.observer);
+    Ok(build(Vec::new(), &plan, &outcome, counted, &request).report)
 }
 
 /// Reads a directory and holds the books against the files.
@@ -125,13 +128,13 @@ pub fn sum(books: &Books) -> u64 {
 #[track_caller]
 pub fn row<'r>(report: &'r Report, rmgr: &str, record: &str) -> &'r RecordRow {
     let rows = report.records.as_ref().expect("rows by record");
-    let found = rows.iter().find(|row| row.rmgr == rmgr && row.record == record);
+    let found = rows.rows.iter().find(|row| row.rmgr == rmgr && row.record == record);
     found.unwrap_or_else(|| panic!("no {rmgr}/{record} in {rows:?}"))
 }
 
 /// The kinds of all problems.
 pub fn kinds(report: &Report) -> Vec<&'static str> {
-    report.problems.iter().map(|problem| problem.kind).collect()
+    report.problems.iter().map(|problem| problem.kind.name()).collect()
 }
 
 /// Everything that a program sees of a report.

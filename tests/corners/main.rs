@@ -13,7 +13,7 @@ use common::record::{Block, HEAP, Image, Rec};
 use common::{ALL, Ask, json, kinds, naive, read, row};
 use std::fs;
 use std::path::Path;
-use walstat::report::model::{Report, Row};
+use walstat::report::model::{Report, Sums};
 use walstat::wal::lsn::Lsn;
 use walstat::wal::version::VERSIONS;
 
@@ -33,7 +33,7 @@ fn sound(disk: &Disk, ask: &Ask) -> Report {
     let twin = naive::read(disk, ask.start, ask.end, ask.limit).expect("records");
     assert_eq!(report.books, twin.books);
     assert_eq!(
-        (report.ending.kind, report.ending.lsn.as_str()),
+        (report.ending.kind.name(), report.ending.lsn.as_str()),
         (twin.kind, twin.end.to_string().as_str())
     );
     report
@@ -51,7 +51,7 @@ fn whole(wal: Wal) -> Report {
 
 #[track_caller]
 fn ends(report: &Report, kind: &str, lsn: u64) {
-    assert_eq!((report.ending.kind, &report.ending.lsn), (kind, &Lsn(lsn).to_string()));
+    assert_eq!((report.ending.kind.name(), &report.ending.lsn), (kind, &Lsn(lsn).to_string()));
 }
 
 /// WAL with one record at its head.
@@ -111,7 +111,7 @@ fn a_record_may_be_longer_than_two_segments() {
             wal.add(&Rec::insert(5));
         }
         let report = whole(wal);
-        let inserts = row(&report, "Heap", "INSERT").row;
+        let inserts = row(&report, "Heap", "INSERT").sums;
         assert_eq!(inserts.main_data_bytes, 40 + 3_700_000 + 10);
     }
 }
@@ -149,11 +149,11 @@ fn lengths_at_their_limits_are_read() {
     let image = Image { bytes: 65535, hole: None, compressed: true, apply: true };
     wal.add(&Rec::new(HEAP, 0x20, 3).block(Block::new(0).data(1).image(image)));
     let report = whole(wal);
-    let deletes = row(&report, "Heap", "DELETE").row;
+    let deletes = row(&report, "Heap", "DELETE").sums;
     let main = 1 + 255 + 256 + 65535 + 65536 + 5;
     assert_eq!((deletes.count, deletes.main_data_bytes, deletes.block_data_bytes), (6, main, 0));
     assert_eq!(deletes.header_bytes, 6 * 24 + 2 * 2 + 4 * 5);
-    let updates = row(&report, "Heap", "UPDATE").row;
+    let updates = row(&report, "Heap", "UPDATE").sums;
     assert_eq!((updates.block_data_bytes, updates.fpi_bytes), (65536, 65535));
 }
 
@@ -183,7 +183,7 @@ fn combinations() -> Vec<Block> {
 fn every_combination_in_a_block_header_is_read() {
     for release in ["9.5", "10", "15", "19"] {
         let mut wal = begun(Form::of(release));
-        let mut expected = Row::default();
+        let mut expected = Sums::default();
         for block in combinations() {
             wal.add(&Rec::new(HEAP, 0x10, 8).block(Block::new(1).data(2)).block(block));
             expected.count += 1;
@@ -199,7 +199,7 @@ fn every_combination_in_a_block_header_is_read() {
             };
         }
         let report = whole(wal);
-        let found = row(&report, "Heap", "DELETE").row;
+        let found = row(&report, "Heap", "DELETE").sums;
         assert_eq!(found.count, 256);
         assert_eq!(found.block_data_bytes, expected.block_data_bytes, "{release}");
         assert_eq!((found.fpi_count, found.fpi_records), (128, expected.fpi_records));
@@ -217,7 +217,7 @@ fn a_record_may_have_33_blocks_and_gaps_between_their_ids() {
     wal.add(&all);
     let gaps = [0, 1, 3, 32].into_iter();
     wal.add(&gaps.fold(Rec::new(HEAP, 0x10, 0), |rec, id| rec.block(Block::new(id).data(9))));
-    assert_eq!(row(&whole(wal), "Heap", "DELETE").row.block_data_bytes, 37 * 9);
+    assert_eq!(row(&whole(wal), "Heap", "DELETE").sums.block_data_bytes, 37 * 9);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn origins_are_read_in_all_releases() {
         let mut wal = begun(Form::of(version.name));
         wal.add(&Rec { origin: Some(7), ..Rec::new(HEAP, 0x10, 4) });
         let report = whole(wal);
-        assert_eq!(row(&report, "Heap", "DELETE").row.header_bytes, 24 + 3 + 2);
+        assert_eq!(row(&report, "Heap", "DELETE").sums.header_bytes, 24 + 3 + 2);
     }
 }
 
@@ -343,7 +343,7 @@ fn a_replaced_record_is_no_damage() {
         wal.add(&Rec::insert(9));
         let report = whole(wal);
         assert_eq!(report.books.overwritten_bytes, torn, "{release}");
-        assert_eq!(row(&report, "XLOG", "OVERWRITE_CONTRECORD").row.count, 1, "{release}");
+        assert_eq!(row(&report, "XLOG", "OVERWRITE_CONTRECORD").sums.count, 1, "{release}");
     }
 }
 

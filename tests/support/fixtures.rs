@@ -96,8 +96,9 @@ impl Sample {
 
     /// The path of a file of the sample's WAL, compressed or not.
     pub fn segment(&self, name: &str) -> PathBuf {
-        let plain = self.wal.join(name);
-        if plain.is_file() { plain } else { self.wal.join(format!("{name}.zst")) }
+        let suffixes = ["", ".zst", ".partial", ".partial.zst"];
+        let mut paths = suffixes.iter().map(|suffix| self.wal.join(format!("{name}{suffix}")));
+        paths.find(|path| path.is_file()).unwrap_or_else(|| self.wal.join(name))
     }
 
     /// The names of all segments, ascending.
@@ -125,7 +126,7 @@ fn facts(path: &Path) -> BTreeMap<String, String> {
 /// The folder of an unpacked archive. Its name holds a checksum of the archive, so that a changed
 /// one is unpacked anew; it appears by one rename, so that test programs that run at once do not
 /// see half of it.
-fn unpacked(archive: &str) -> PathBuf {
+pub fn unpacked(archive: &str) -> PathBuf {
     let path = fixtures().join(archive);
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");

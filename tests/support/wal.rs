@@ -18,7 +18,7 @@ pub const REAL_NAME: &str = "000000010000000000000007";
 pub fn plain(sample: &Sample, segment: &str) -> Vec<u8> {
     let path = sample.segment(segment);
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_none() {
+    if path.extension().is_none_or(|suffix| suffix != "zst") {
         return bytes;
     }
     let mut plain = Vec::new();

@@ -2,7 +2,7 @@
 //! the LZMA family and brotli. zstd has a file of its own.
 #![forbid(unsafe_code)]
 
-use super::pump::{Engine, Failure, Next, Progress, Step};
+use super::pump::{Engine, Next, Step, StreamFault, StreamState};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use liblzma::stream::{Action, Error as LzmaError, Status as LzmaStatus, Stream};
 use std::io;
@@ -26,14 +26,14 @@ impl Engine for Gzip {
         let before = (self.0.total_in(), self.0.total_out());
         let result = self.0.decompress(input, output, flate2::FlushDecompress::None);
         let state = match result {
-            Ok(flate2::Status::StreamEnd) => Ok(Progress::Ended),
-            Ok(_) => Ok(Progress::Going),
+            Ok(flate2::Status::StreamEnd) => Ok(StreamState::Ended),
+            Ok(_) => Ok(StreamState::Going),
             // An error behind good bytes is told at the next call, and by then
             // only as "repeated call with bad state".
             Err(error) => {
                 let known = error.message().filter(|text| !text.ends_with("bad state"));
                 let what = known.unwrap_or("damaged stream");
-                Err(Failure::bad(&format!("gzip: {what}")))
+                Err(StreamFault::bad(&format!("gzip: {what}")))
             }
         };
         let after = (self.0.total_in(), self.0.total_out());
@@ -68,11 +68,13 @@ impl Engine for Bzip2 {
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let before = (self.0.total_in(), self.0.total_out());
         let state = match self.0.decompress(input, output) {
-            Ok(bzip2::Status::StreamEnd) => Ok(Progress::Ended),
-            Ok(bzip2::Status::MemNeeded) => Err(Failure::bad("bzip2: out of memory")),
-            Ok(_) => Ok(Progress::Going),
-            Err(bzip2::Error::DataMagic) => Err(Failure::bad("bzip2: not the start of a stream")),
-            Err(_) => Err(Failure::bad("bzip2: damaged block or checksum mismatch")),
+            Ok(bzip2::Status::StreamEnd) => Ok(StreamState::Ended),
+            Ok(bzip2::Status::MemNeeded) => Err(StreamFault::bad("bzip2: out of memory")),
+            Ok(_) => Ok(StreamState::Going),
+            Err(bzip2::Error::DataMagic) => {
+                Err(StreamFault::bad("bzip2: not the start of a stream"))
+            }
+            Err(_) => Err(StreamFault::bad("bzip2: damaged block or checksum mismatch")),
         };
         let after = (self.0.total_in(), self.0.total_out());
         step(before, after, state)
@@ -165,9 +167,9 @@ fn lzma_step(stream: &mut Stream, name: &str, input: &[u8], output: &mut [u8]) -
     let action = if input.is_empty() { Action::Finish } else { Action::Run };
     let before = (stream.total_in(), stream.total_out());
     let state = match stream.process(input, output, action) {
-        Ok(LzmaStatus::StreamEnd) => Ok(Progress::Ended),
-        Ok(_) => Ok(Progress::Going),
-        Err(error) => Err(Failure::bad(&format!("{name}: {}", lzma_text(&error)))),
+        Ok(LzmaStatus::StreamEnd) => Ok(StreamState::Ended),
+        Ok(_) => Ok(StreamState::Going),
+        Err(error) => Err(StreamFault::bad(&format!("{name}: {}", lzma_text(&error)))),
     };
     step(before, (stream.total_in(), stream.total_out()), state)
 }
@@ -214,15 +216,15 @@ impl Engine for Brotli {
             &mut self.0,
         );
         let state = match result {
-            BrotliResult::ResultSuccess => Ok(Progress::Ended),
-            BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => Ok(Progress::Going),
-            BrotliResult::ResultFailure => Err(Failure::bad("brotli: damaged stream")),
+            BrotliResult::ResultSuccess => Ok(StreamState::Ended),
+            BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => Ok(StreamState::Going),
+            BrotliResult::ResultFailure => Err(StreamFault::bad("brotli: damaged stream")),
         };
         Step { consumed, produced, state }
     }
 }
 
 /// A step as the difference of a codec's running totals of input and output.
-fn step(before: (u64, u64), after: (u64, u64), state: Result<Progress, Failure>) -> Step {
+fn step(before: (u64, u64), after: (u64, u64), state: Result<StreamState, StreamFault>) -> Step {
     Step { consumed: (after.0 - before.0) as usize, produced: (after.1 - before.1) as usize, state }
 }

@@ -8,7 +8,7 @@
 //! Format: `lz4_Frame_format.md` of the LZ4 project, version 1.6.4.
 #![forbid(unsafe_code)]
 
-use super::pump::{Failure, Outcome};
+use super::pump::{Decoded, StreamFault};
 use super::skippable::{self, is_skippable};
 use std::hash::Hasher;
 use std::io::{self, Read};
@@ -52,7 +52,7 @@ pub(super) struct Lz4<R> {
     start: usize,
     end: usize,
     /// Set once reading has failed; every later read says so again.
-    failed: Option<Failure>,
+    failed: Option<StreamFault>,
 }
 
 impl<R: Read> Lz4<R> {
@@ -72,7 +72,7 @@ impl<R: Read> Lz4<R> {
     }
 
     /// Decodes until there are plain bytes; `false` at the end of the input.
-    fn fill(&mut self) -> Outcome<bool> {
+    fn fill(&mut self) -> Decoded<bool> {
         while self.start == self.end {
             let more = match self.frame.take() {
                 None => self.begin_frame()?,
@@ -87,7 +87,7 @@ impl<R: Read> Lz4<R> {
     }
 
     /// Reads up to the first block of the next frame, or past a skippable one.
-    fn begin_frame(&mut self) -> Outcome<bool> {
+    fn begin_frame(&mut self) -> Decoded<bool> {
         let magic = match self.next_magic.take() {
             Some(magic) => magic,
             None => match self.read_u32_or_end()? {
@@ -109,7 +109,7 @@ impl<R: Read> Lz4<R> {
                 skippable::skip(&mut self.inner, NAME)?;
                 return Ok(true);
             }
-            _ => return Err(Failure::bad("lz4: what follows a frame is not another one")),
+            _ => return Err(StreamFault::bad("lz4: what follows a frame is not another one")),
         };
         let linked = if frame.linked { WINDOW } else { 0 };
         // Room for a few blocks spares moving the window after each.
@@ -126,15 +126,15 @@ impl<R: Read> Lz4<R> {
     }
 
     /// Reads the descriptor that follows the magic number of a frame.
-    fn descriptor(&mut self) -> Outcome<Frame> {
+    fn descriptor(&mut self) -> Decoded<Frame> {
         let mut bytes = [0u8; 14];
         let [flags, sizes] = self.read_array()?;
         let has_size = flags & 0x08 != 0;
         if flags >> 6 != 1 || flags & 0x02 != 0 || sizes & 0x8F != 0 {
-            return Err(Failure::bad("lz4: frame descriptor of an unknown version"));
+            return Err(StreamFault::bad("lz4: frame descriptor of an unknown version"));
         }
         if flags & 0x01 != 0 {
-            return Err(Failure::bad("lz4: the frame needs a dictionary"));
+            return Err(StreamFault::bad("lz4: the frame needs a dictionary"));
         }
         bytes[..2].copy_from_slice(&[flags, sizes]);
         let mut len = 2;
@@ -147,7 +147,7 @@ impl<R: Read> Lz4<R> {
         }
         let [check] = self.read_array()?;
         if check != (XxHash32::oneshot(0, &bytes[..len]) >> 8) as u8 {
-            return Err(Failure::bad("lz4: checksum mismatch in a frame descriptor"));
+            return Err(StreamFault::bad("lz4: checksum mismatch in a frame descriptor"));
         }
         let block_max = match sizes >> 4 {
             4 => 64 << 10,
@@ -155,7 +155,7 @@ impl<R: Read> Lz4<R> {
             6 => 1 << 20,
             7 => 4 << 20,
             _ => {
-                return Err(Failure::bad("lz4: frame descriptor with an unknown block size"));
+                return Err(StreamFault::bad("lz4: frame descriptor with an unknown block size"));
             }
         };
         Ok(Frame {
@@ -169,7 +169,7 @@ impl<R: Read> Lz4<R> {
     }
 
     /// Reads a block, or the end mark with what follows it.
-    fn block(&mut self, frame: Frame) -> Outcome<bool> {
+    fn block(&mut self, frame: Frame) -> Decoded<bool> {
         let size = u32::from_le_bytes(self.read_array()?);
         if size == 0 {
             self.end_frame(&frame)?;
@@ -177,13 +177,13 @@ impl<R: Read> Lz4<R> {
         }
         let len = (size & !STORED) as usize;
         if len > frame.block_max {
-            return Err(Failure::bad("lz4: a block longer than the frame allows"));
+            return Err(StreamFault::bad("lz4: a block longer than the frame allows"));
         }
         self.read_packed(len)?;
         if frame.block_checksums {
             let expected = u32::from_le_bytes(self.read_array()?);
             if XxHash32::oneshot(0, &self.packed) != expected {
-                return Err(Failure::bad("lz4: checksum mismatch in a block"));
+                return Err(StreamFault::bad("lz4: checksum mismatch in a block"));
             }
         }
         self.unpack(&frame, size & STORED != 0)?;
@@ -197,7 +197,7 @@ impl<R: Read> Lz4<R> {
 
     /// Reads a block of a legacy frame, which ends with the input or with the
     /// magic number of another frame.
-    fn legacy_block(&mut self, frame: Frame) -> Outcome<bool> {
+    fn legacy_block(&mut self, frame: Frame) -> Decoded<bool> {
         let Some(size) = self.read_u32_or_end()? else {
             return Ok(false);
         };
@@ -207,7 +207,7 @@ impl<R: Read> Lz4<R> {
         }
         let len = size as usize;
         if len > lz4_flex::block::get_maximum_output_size(LEGACY_BLOCK) {
-            return Err(Failure::bad("lz4: a legacy block longer than the format allows"));
+            return Err(StreamFault::bad("lz4: a legacy block longer than the format allows"));
         }
         self.read_packed(len)?;
         self.unpack(&frame, false)?;
@@ -215,23 +215,23 @@ impl<R: Read> Lz4<R> {
         Ok(true)
     }
 
-    fn read_packed(&mut self, len: usize) -> Outcome<()> {
+    fn read_packed(&mut self, len: usize) -> Decoded<()> {
         self.packed.resize(len, 0);
         skippable::fill(&mut self.inner, &mut self.packed, NAME)
     }
 
-    fn read_array<const N: usize>(&mut self) -> Outcome<[u8; N]> {
+    fn read_array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
         let mut bytes = [0; N];
         skippable::fill(&mut self.inner, &mut bytes, NAME)?;
         Ok(bytes)
     }
 
-    fn read_u32_or_end(&mut self) -> Outcome<Option<u32>> {
+    fn read_u32_or_end(&mut self) -> Decoded<Option<u32>> {
         skippable::magic_or_end(&mut self.inner, NAME)
     }
 
     /// Turns `packed` into `plain[start..end]`.
-    fn unpack(&mut self, frame: &Frame, stored: bool) -> Outcome<()> {
+    fn unpack(&mut self, frame: &Frame, stored: bool) -> Decoded<()> {
         if !frame.linked {
             self.end = 0;
         } else if self.end + frame.block_max > self.plain.len() {
@@ -247,22 +247,22 @@ impl<R: Read> Lz4<R> {
         } else {
             let window = &window[window.len().saturating_sub(WINDOW)..];
             lz4_flex::block::decompress_into_with_dict(&self.packed, room, window)
-                .map_err(|error| Failure::bad(&format!("lz4: damaged block: {error}")))?
+                .map_err(|error| StreamFault::bad(&format!("lz4: damaged block: {error}")))?
         };
         self.start = self.end;
         self.end += len;
         Ok(())
     }
 
-    fn end_frame(&mut self, frame: &Frame) -> Outcome<()> {
+    fn end_frame(&mut self, frame: &Frame) -> Decoded<()> {
         if frame.content_checksum {
             let expected = u32::from_le_bytes(self.read_array()?);
             if self.content_hash.finish() as u32 != expected {
-                return Err(Failure::bad("lz4: checksum mismatch in a frame's content"));
+                return Err(StreamFault::bad("lz4: checksum mismatch in a frame's content"));
             }
         }
         match frame.content_size {
-            Some(size) if size != self.content_len => Err(Failure::bad(&format!(
+            Some(size) if size != self.content_len => Err(StreamFault::bad(&format!(
                 "lz4: a frame of {} bytes that should have {size}",
                 self.content_len
             ))),

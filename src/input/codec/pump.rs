@@ -5,22 +5,22 @@
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// Why a stream can't be read on. Kept, so that every later read says it again.
-pub(super) struct Failure {
+pub(super) struct StreamFault {
     kind: ErrorKind,
     text: String,
 }
 
-pub(super) type Outcome<T> = Result<T, Failure>;
+pub(super) type Decoded<T> = Result<T, StreamFault>;
 
-impl Failure {
+impl StreamFault {
     /// The stream breaks the rules of its codec.
     pub(super) fn bad(text: &str) -> Self {
-        Failure { kind: ErrorKind::InvalidData, text: text.to_owned() }
+        StreamFault { kind: ErrorKind::InvalidData, text: text.to_owned() }
     }
 
     /// The input ends before the stream does.
     pub(super) fn cut_off(codec: &str) -> Self {
-        Failure {
+        StreamFault {
             kind: ErrorKind::UnexpectedEof,
             text: format!("{codec}: the input ends in the middle of the stream"),
         }
@@ -31,9 +31,9 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for StreamFault {
     fn from(error: io::Error) -> Self {
-        Failure { kind: error.kind(), text: error.to_string() }
+        StreamFault { kind: error.kind(), text: error.to_string() }
     }
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Step {
     pub consumed: usize,
     /// Bytes of the output that were written, also when `state` is a failure.
     pub produced: usize,
-    pub state: Outcome<Progress>,
+    pub state: Decoded<StreamState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum StreamState {
     /// The stream goes on.
     Going,
     /// The stream, or this one of several, is complete and verified.
@@ -79,7 +79,7 @@ pub(super) trait Engine {
 enum Phase {
     Inside,
     Between,
-    Failed(Failure),
+    Failed(StreamFault),
 }
 
 /// The plain bytes of one stream after the other.
@@ -108,7 +108,7 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
                 Next::Padding => self.inner.consume(1),
                 Next::Garbage => {
                     let name = E::NAME;
-                    return Err(self.fail(Failure::bad(&format!(
+                    return Err(self.fail(StreamFault::bad(&format!(
                         "{name}: something else follows the end of the stream"
                     ))));
                 }
@@ -116,7 +116,7 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> io::Error {
+    fn fail(&mut self, failure: StreamFault) -> io::Error {
         let error = failure.to_error();
         self.phase = Phase::Failed(failure);
         error
@@ -140,15 +140,17 @@ impl<R: BufRead, E: Engine> Read for Pump<R, E> {
             let step = self.engine.step(input, out);
             self.inner.consume(step.consumed);
             match step.state {
-                Ok(Progress::Going) if step.produced > 0 || step.consumed > 0 => {}
-                Ok(Progress::Going) if at_end => {
-                    return Err(self.fail(Failure::cut_off(E::NAME)));
+                Ok(StreamState::Going) if step.produced > 0 || step.consumed > 0 => {}
+                Ok(StreamState::Going) if at_end => {
+                    return Err(self.fail(StreamFault::cut_off(E::NAME)));
                 }
-                Ok(Progress::Going) => {
+                Ok(StreamState::Going) => {
                     let name = E::NAME;
-                    return Err(self.fail(Failure::bad(&format!("{name}: the stream is stuck"))));
+                    return Err(
+                        self.fail(StreamFault::bad(&format!("{name}: the stream is stuck")))
+                    );
                 }
-                Ok(Progress::Ended) => self.phase = Phase::Between,
+                Ok(StreamState::Ended) => self.phase = Phase::Between,
                 Err(failure) => self.phase = Phase::Failed(failure),
             }
             if step.produced > 0 {

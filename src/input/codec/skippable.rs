@@ -2,7 +2,7 @@
 //! file that begins with one. Format: RFC 8878, section 3.1.2.
 #![forbid(unsafe_code)]
 
-use super::pump::{Failure, Outcome};
+use super::pump::{Decoded, StreamFault};
 use super::{Codec, Input, decode};
 use std::io::{self, Cursor, ErrorKind, Read};
 
@@ -14,18 +14,18 @@ pub(super) fn is_skippable(magic: u32) -> bool {
 }
 
 /// Passes over a skippable frame whose magic number has been read.
-pub(super) fn skip(inner: &mut impl Read, codec: &str) -> Outcome<()> {
+pub(super) fn skip(inner: &mut impl Read, codec: &str) -> Decoded<()> {
     let mut len = [0; 4];
     fill(inner, &mut len, codec)?;
     let len = u64::from(u32::from_le_bytes(len));
     if io::copy(&mut inner.take(len), &mut io::sink())? < len {
-        return Err(Failure::cut_off(codec));
+        return Err(StreamFault::cut_off(codec));
     }
     Ok(())
 }
 
 /// Reads a magic number, or nothing where the input ends before it.
-pub(super) fn magic_or_end(inner: &mut impl Read, codec: &str) -> Outcome<Option<u32>> {
+pub(super) fn magic_or_end(inner: &mut impl Read, codec: &str) -> Decoded<Option<u32>> {
     let mut magic = [0; 4];
     let (first, rest) = magic.split_at_mut(1);
     match inner.read_exact(first) {
@@ -37,10 +37,10 @@ pub(super) fn magic_or_end(inner: &mut impl Read, codec: &str) -> Outcome<Option
 }
 
 /// Fills `bytes`; an input that ends before that is cut off.
-pub(super) fn fill(inner: &mut impl Read, bytes: &mut [u8], codec: &str) -> Outcome<()> {
+pub(super) fn fill(inner: &mut impl Read, bytes: &mut [u8], codec: &str) -> Decoded<()> {
     inner.read_exact(bytes).map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => Failure::cut_off(codec),
-        _ => Failure::from(error),
+        ErrorKind::UnexpectedEof => StreamFault::cut_off(codec),
+        _ => StreamFault::from(error),
     })
 }
 
@@ -48,7 +48,7 @@ pub(super) fn fill(inner: &mut impl Read, bytes: &mut [u8], codec: &str) -> Outc
 pub(super) enum Undecided<'a> {
     Skipping(Input<'a>),
     Decided(Box<dyn Read + 'a>),
-    Failed(Failure),
+    Failed(StreamFault),
 }
 
 impl<'a> Undecided<'a> {
@@ -59,7 +59,7 @@ impl<'a> Undecided<'a> {
 
 /// Skips until a frame tells the codec; an input of skippable frames alone
 /// holds nothing.
-fn decide(mut input: Input<'_>) -> Outcome<Box<dyn Read + '_>> {
+fn decide(mut input: Input<'_>) -> Decoded<Box<dyn Read + '_>> {
     let name = Codec::Lz4OrZstd.name();
     loop {
         let Some(magic) = magic_or_end(&mut input, name)? else {

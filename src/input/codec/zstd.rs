@@ -1,7 +1,7 @@
 //! Zstandard, over the C library. Format: RFC 8878.
 #![forbid(unsafe_code)]
 
-use super::pump::{Engine, Failure, Next, Progress, Step};
+use super::pump::{Engine, Next, Step, StreamFault, StreamState};
 use std::io;
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
@@ -39,13 +39,13 @@ impl Zstd {
         self.header_len += len;
     }
 
-    fn failure(&self, code: usize) -> Failure {
+    fn failure(&self, code: usize) -> StreamFault {
         let limit = 1u64 << WINDOW_LOG_LIMIT;
         match window_size(&self.header[..self.header_len]) {
-            Some(window) if window > limit => Failure::bad(&format!(
+            Some(window) if window > limit => StreamFault::bad(&format!(
                 "zstd: the frame asks for a window of {window} bytes; the limit is {limit} (128 MiB)"
             )),
-            _ => Failure::bad(&format!("zstd: {}", get_error_name(code))),
+            _ => StreamFault::bad(&format!("zstd: {}", get_error_name(code))),
         }
     }
 }
@@ -59,10 +59,10 @@ impl Engine for Zstd {
         let mut source = InBuffer::around(input);
         let mut target = OutBuffer::around(output);
         let state = match self.context.decompress_stream(&mut target, &mut source) {
-            Ok(0) => Ok(Progress::Ended),
+            Ok(0) => Ok(StreamState::Ended),
             Ok(wanted) => {
                 self.wanted = wanted;
-                Ok(Progress::Going)
+                Ok(StreamState::Going)
             }
             Err(code) => Err(self.failure(code)),
         };

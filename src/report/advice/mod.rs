@@ -5,7 +5,8 @@
 
 mod rules;
 
-use super::model::{Finding, Report};
+use super::model::Report;
+use super::model::finding::Finding;
 
 /// An advice rule.
 #[derive(Debug)]

@@ -1,31 +1,18 @@
-//! The model of a check: verdicts, what is broken, what was verified. Filled by
-//! [`super::super::check`].
+//! The model of a check: verdicts, and integrity by group of segments. Filled by
+//! `report::check`.
 
-use super::Severity;
-use serde::Serialize;
-
-/// Everything that was checked.
-#[derive(Debug, Clone, Serialize)]
-pub struct Checked {
-    /// One verdict each.
-    pub checks: Vec<Check>,
-    /// Integrity by group of segments, as archives group them in directories.
-    pub segment_groups: Vec<SegmentGroup>,
-    /// What was broken, worst first, each with the file it is about.
-    #[serde(skip)]
-    pub annotations: Vec<Annotation>,
-    /// How much was verified, and how fast.
-    #[serde(skip)]
-    pub verified: Verified,
-}
+use super::Report;
+use super::finding::Severity;
+use serde::{Deserialize, Serialize};
 
 /// One check.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Its name: that of the option, of the rule, `integrity` or `restore`.
     pub check: String,
     /// What kind it is.
-    pub kind: Kind,
+    pub kind: CheckKind,
     /// How it went.
     pub verdict: Verdict,
     /// How bad it is if it is broken.
@@ -42,77 +29,46 @@ pub struct Check {
     pub text: String,
 }
 
-/// Kinds of checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// The WAL is whole.
-    Integrity,
-    /// The WAL is enough to restore from.
-    Restore,
-    /// A number and its limit.
-    Budget,
-    /// An advice rule.
-    Rule,
+named! {
+    /// Kinds of checks.
+    pub enum CheckKind {
+        Integrity "integrity" "The WAL is whole";
+        Restore "restore" "The WAL is enough to restore from";
+        Budget "budget" "A number and its limit";
+        Rule "rule" "An advice rule";
+    }
 }
 
-/// How a check went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It holds.
-    Pass,
-    /// It is broken.
-    Fail,
-    /// It was not judged; the text says why.
-    Skipped,
+named! {
+    /// How a check went.
+    pub enum Verdict {
+        Pass "pass" "It holds";
+        Fail "fail" "It is broken";
+        Skipped "skipped" "It was not judged; the text says why";
+    }
 }
 
-/// What the numbers of a check are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// A fraction.
-    Ratio,
-    /// Problems in the WAL.
-    Problems,
-    /// No number.
-    None,
+named! {
+    /// What the numbers of a check are.
+    pub enum Unit {
+        Bytes "bytes" "Bytes";
+        Ratio "ratio" "A fraction";
+        Problems "problems" "Problems in the WAL";
+        None "none" "No number";
+    }
 }
 
-/// Which side of a limit is good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    /// The value may reach the limit, not pass it.
-    Max,
-    /// The value must reach the limit.
-    Min,
-}
-
-/// How much was verified, and how fast.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Verified {
-    /// Segments read.
-    pub segments: usize,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Records counted.
-    pub records: u64,
-    /// Whether the checksum of each was verified.
-    pub checksums: bool,
-    /// How long it took.
-    pub seconds: f64,
-    /// Bytes by seconds.
-    pub bytes_per_second: Option<f64>,
-    /// When it was done, microseconds since 1970-01-01 UTC.
-    pub finished: i64,
+named! {
+    /// Which side of a limit is good.
+    pub enum Bound {
+        Max "max" "The value may reach the limit, not pass it";
+        Min "min" "The value must reach the limit";
+    }
 }
 
 /// A group of segments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentGroup {
     /// The digits that the names share.
     pub group: String,
@@ -126,50 +82,19 @@ pub struct SegmentGroup {
     pub problems: Vec<usize>,
 }
 
-/// How loud an annotation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Breaks the run.
-    Error,
-    /// An advice rule's warning.
-    Warning,
-}
-
-/// Something that was broken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotation {
-    /// A kind of problem, or the name of a check.
-    pub rule: String,
-    /// The rule in one sentence.
-    pub rule_text: String,
-    /// How loud.
-    pub level: Level,
-    /// Whether it is about the WAL itself rather than a limit.
-    pub damage: bool,
-    /// What is wrong, in one line.
-    pub message: String,
-    /// The file, relative and with `/` between names.
-    pub path: String,
-    /// Where in the segment, bytes.
-    pub offset: Option<u64>,
-    /// 32 hexadecimal digits: rule, segment and LSN, not the numbers found.
-    pub fingerprint: String,
-}
-
-impl Checked {
-    /// Whether a check is broken.
-    pub fn is_broken(&self) -> bool {
-        self.checks.iter().any(|check| check.verdict == Verdict::Fail)
+impl Report {
+    /// The checks; none if nothing was checked.
+    pub fn checks(&self) -> &[Check] {
+        self.checks.as_deref().unwrap_or_default()
     }
 
-    /// The worst severity of the broken checks.
+    /// The checks with this verdict.
+    pub fn checks_that(&self, verdict: Verdict) -> impl Iterator<Item = &Check> {
+        self.checks().iter().filter(move |check| check.verdict == verdict)
+    }
+
+    /// The worst severity of the broken checks; `None` if none is broken.
     pub fn worst(&self) -> Option<Severity> {
-        let broken = self.checks.iter().filter(|check| check.verdict == Verdict::Fail);
-        broken.map(|check| check.severity).max()
-    }
-
-    /// How many checks have this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
-        self.checks.iter().filter(|check| check.verdict == verdict).count()
+        self.checks_that(Verdict::Fail).map(|check| check.severity).max()
     }
 }

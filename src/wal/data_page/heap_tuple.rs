@@ -30,6 +30,8 @@ pub mod infomask {
     pub const XMAX_INVALID: u16 = 0x0800;
     /// xmax is a multixact.
     pub const XMAX_IS_MULTI: u16 = 0x1000;
+    /// The row is a newer version of another.
+    pub const UPDATED: u16 = 0x2000;
 }
 
 /// Bits of `t_infomask2` that hold the number of columns.
@@ -82,7 +84,7 @@ impl<'a> TupleBody<'a> {
         let header = usize::from(self.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
         let bitmap = self.null_bitmap_bytes();
         let oid = if self.infomask & infomask::HAS_OID != 0 { 4 } else { 0 };
-        (header <= self.beyond.len() && bitmap + oid <= header && self.hoff % 8 == 0)
+        (header <= self.beyond.len() && bitmap + oid <= header && self.hoff.is_multiple_of(8))
             .then_some(self)
     }
 

@@ -6,6 +6,7 @@
 use super::invalidation::Invalidation;
 use crate::wal::cursor::{Cursor, List};
 use crate::wal::data_page::heap_tuple::{TUPLE_HEADER_BYTES, TupleBody};
+use crate::wal::rmgr;
 use crate::wal::version::{Release, Version};
 
 /// Bits of `xl_info` that hold the opcode, for Heap and Heap2.
@@ -28,6 +29,15 @@ pub const CONFIRM: u8 = 0x50;
 pub const LOCK: u8 = 0x60;
 /// A row is overwritten where it stands.
 pub const INPLACE: u8 = 0x70;
+
+/// Whether a record puts new rows, or new versions of rows, into a page.
+pub fn inserts_rows(rmgr: u8, info: u8) -> bool {
+    let opcode = info & OPCODE_MASK;
+    match rmgr {
+        rmgr::HEAP => [INSERT, UPDATE, HOT_UPDATE].contains(&opcode),
+        _ => rmgr == rmgr::HEAP2 && opcode == super::heap2::MULTI_INSERT,
+    }
+}
 
 /// Bits of the flags byte of an insertion, multi-insertions included.
 pub mod insert_flag {
@@ -148,6 +158,9 @@ pub struct Update<'a> {
 }
 
 impl<'a> Update<'a> {
+    /// Bytes of the main data before the old row; no other change of a row has as many.
+    pub const BYTES: u32 = 14;
+
     /// Reads the main data; `None` if it is too short.
     pub fn parse(main_data: &'a [u8]) -> Option<Update<'a>> {
         let mut cursor = Cursor::new(main_data);

@@ -17,6 +17,12 @@ pub const LOCK_UPDATED: u8 = 0x60;
 /// Which command of a transaction changed a catalog row, for logical decoding.
 pub const NEW_CID: u8 = 0x70;
 
+/// Whether a record takes rows away that nobody sees any more, freezes rows, or marks their page:
+/// the kinds of [`super::prune`] and [`VISIBLE`], whatever they are called in the release.
+pub fn cleans(opcode: u8) -> bool {
+    (super::prune::FIRST..=VISIBLE).contains(&opcode)
+}
+
 /// Several rows are inserted; the rows are the data of block 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultiInsert<'a> {

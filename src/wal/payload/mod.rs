@@ -3,11 +3,13 @@
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 
+use serde::{Deserialize, Serialize};
+
 pub mod btree;
 pub mod checkpoint;
 pub mod dbase;
-pub mod heap;
 pub mod heap2;
+pub mod heap;
 pub mod invalidation;
 pub mod multixact;
 pub mod prepare;
@@ -17,6 +19,7 @@ pub mod seq;
 pub mod standby;
 pub mod storage;
 pub mod tblspc;
+pub mod timeline;
 pub mod xact;
 pub mod xlog;
 
@@ -27,7 +30,7 @@ pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 pub const SECOND: i64 = 1_000_000;
 
 /// A moment in microseconds since 1970-01-01 UTC.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Time(pub i64);
 
 impl Time {

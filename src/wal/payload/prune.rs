@@ -6,7 +6,7 @@ use crate::wal::cursor::{Cursor, Field, List, at};
 use crate::wal::version::{Release, Version};
 
 /// `CLEAN` (up to 13), `PRUNE` (14 to 16), `PRUNE_ON_ACCESS` (17 and later).
-const FIRST: u8 = 0x10;
+pub(super) const FIRST: u8 = 0x10;
 /// `FREEZE_PAGE` (up to 13), `VACUUM` (14 to 16), `PRUNE_VACUUM_SCAN` (17 and later).
 const SECOND: u8 = 0x20;
 /// `CLEANUP_INFO` (up to 13), `FREEZE_PAGE` (14 to 16), `PRUNE_VACUUM_CLEANUP` (17 and later).

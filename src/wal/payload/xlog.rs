@@ -22,6 +22,8 @@ pub const END_OF_RECOVERY: u8 = 0x90;
 pub const FPI_FOR_HINT: u8 = 0xA0;
 /// Images of pages that are new or were copied.
 pub const FPI: u8 = 0xB0;
+/// The same, of several pages (up to 11).
+pub const FPI_MULTI: u8 = 0xC0;
 /// A torn record is replaced.
 pub const OVERWRITE_CONTRECORD: u8 = 0xD0;
 /// A checkpoint begins (17 and later).

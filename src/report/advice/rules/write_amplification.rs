@@ -10,15 +10,13 @@
 //!
 //! Reference: Chen 2017.
 
-use super::{CHEN_2017, VOLUME_BYTES, recovery_price};
+use super::{CHEN_2017, UNTUNED_AMPLIFICATION, evidence, recovery_price, says_little};
 use crate::report::advice::Rule;
-use crate::report::model::{Finding, Report, Severity};
-use std::collections::BTreeMap;
+use crate::report::model::Report;
+use crate::report::model::finding::{Finding, Severity};
 
 /// Below this, little is left to win.
 const REACHABLE: f64 = 3.0;
-/// What a server shows that was never tuned.
-const UNTUNED: f64 = 20.0;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -30,26 +28,30 @@ pub const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let times = report.ratios.write_amplification?;
-    if times < REACHABLE || report.totals.total_bytes < VOLUME_BYTES {
+    if times < REACHABLE || says_little(report) {
         return None;
     }
     Some(Finding {
-        rule: RULE.id,
-        severity: if times < UNTUNED { Severity::Info } else { Severity::Warning },
+        rule: RULE.id.into(),
+        severity: match times < UNTUNED_AMPLIFICATION {
+            true => Severity::Info,
+            false => Severity::Warning,
+        },
         title: format!("{times:.1} bytes are written for each byte of change"),
-        evidence: BTreeMap::from([
-            ("write_amplification", times),
-            ("untuned", UNTUNED),
-            ("reachable", REACHABLE),
+        evidence: evidence([
+            ("write_amplification", times.into()),
+            ("untuned", UNTUNED_AMPLIFICATION.into()),
+            ("reachable", REACHABLE.into()),
         ]),
         advice: vec![
             "checkpoint_timeout, max_wal_size and wal_compression together: below 3 is reachable"
                 .into(),
         ],
         side_effects: vec![recovery_price()],
-        ignore_when: "the server writes little, or the range begins right behind a checkpoint",
+        ignore_when: "the server writes little, or the range begins right after a checkpoint"
+            .into(),
         estimate: None,
-        source: CHEN_2017,
+        source: CHEN_2017.into(),
     })
 }
 

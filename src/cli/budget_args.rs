@@ -1,0 +1,79 @@
+//! Limits on the command line: an option for each row of the table of budgets. They win over those
+//! of `walstat.toml`.
+
+use super::{Failure, config};
+use crate::report::amount::AmountError;
+use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
+use clap::builder::{PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use std::path::PathBuf;
+
+/// The option that names the file with limits.
+const CONFIG: &str = "config";
+const HEADING: &str = "Budgets";
+
+/// Limits; each can stand in `walstat.toml` too.
+#[derive(Debug, Default)]
+pub struct BudgetArgs {
+    given: Vec<(&'static BudgetOption, String)>,
+    config: Option<PathBuf>,
+}
+
+impl BudgetArgs {
+    /// The limits of the file, and those of the command line over them; and the file, if it was
+    /// found rather than named.
+    pub fn budgets(&self) -> Result<(Budgets, Option<PathBuf>), Failure> {
+        let (mut budgets, found) = config::load(self.config.as_deref())?;
+        for (option, text) in &self.given {
+            let usage = |error: AmountError| Failure::Usage(format!("--{}: {error}", option.name));
+            (option.set)(&mut budgets, text).map_err(usage)?;
+        }
+        Ok((budgets, found))
+    }
+}
+
+/// An option takes what sets its budget.
+fn parser(option: &'static BudgetOption) -> ValueParser {
+    if !option.values.is_empty() {
+        return PossibleValuesParser::new(option.values).into();
+    }
+    let check = |text: &str| (option.set)(&mut Budgets::default(), text).map(|()| text.to_owned());
+    ValueParser::new(check)
+}
+
+impl Args for BudgetArgs {
+    fn augment_args(command: Command) -> Command {
+        let argument = |option: &'static BudgetOption| {
+            let argument = Arg::new(option.name).long(option.name).value_name(option.value_name);
+            argument.help(option.help).help_heading(HEADING).value_parser(parser(option))
+        };
+        let config = Arg::new(CONFIG).long(CONFIG).value_name("FILE").help_heading(HEADING).help(
+            "Limits from this file [default: walstat.toml in the current directory, if there is \
+             one]; the command line wins",
+        );
+        let config = config.value_parser(value_parser!(PathBuf));
+        command.args(OPTIONS.iter().map(argument)).arg(config)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        BudgetArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for BudgetArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<BudgetArgs, clap::Error> {
+        let mut args = BudgetArgs::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for option in OPTIONS {
+            let text = matches.get_one::<String>(option.name);
+            self.given.extend(text.map(|text| (option, text.clone())));
+        }
+        let config = matches.get_one::<PathBuf>(CONFIG).cloned();
+        self.config = config.or(self.config.take());
+        Ok(())
+    }
+}

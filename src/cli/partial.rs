@@ -1,0 +1,273 @@
+//! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
+
+use super::args::{Cli, Format, StatsArgs};
+use super::output::{spare_inputs, write_bytes};
+use super::read::{self, Read, Statistics};
+use super::values::When;
+use super::{Exit, Failure, stats};
+use crate::analyse::dimension::Dimension;
+use crate::analyse::select::Filters;
+use crate::input::error::InputError;
+use crate::input::packed::{pack, unpack};
+use crate::report::model::table::Sort;
+use crate::scan::pages::Progress;
+use crate::scan::partial::Partial;
+use crate::scan::record::{Everything, Select};
+use crate::wal::rmgr;
+use clap::builder::PossibleValue;
+use clap::{Parser, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What was asked for when a partial result was made, as options.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Asked {
+    /// What is counted: must be the same everywhere.
+    counted: Vec<String>,
+    /// How it is shown: what the first one says, if nothing else is said.
+    shown: Vec<String>,
+}
+
+/// The content of a partial result's file.
+type Content = (String, Asked, Partial<Statistics>);
+
+/// Writes the partial result of what `args` ask for.
+pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
+    if args.source.range.limit.is_some_and(|limit| limit > 0) {
+        let text = "--partial takes no --limit: what it leaves out depends on the other parts";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    let output = args.show.output.as_deref();
+    spare_inputs(output, args.source.inputs())?;
+    let filters = args.filters.filters();
+    let partial = match filters.is_empty() {
+        true => read_partial(args, Everything)?,
+        false => read_partial(args, filters)?,
+    };
+    let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
+    let content = (env!("CARGO_PKG_VERSION"), Asked::of(args), partial);
+    let bytes = pack(&content).map_err(|error| Failure::Beside {
+        path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
+        reason: error.to_string(),
+    })?;
+    write_bytes(output, &bytes)?;
+    Ok(exit)
+}
+
+fn read_partial<S: Select + Clone>(
+    args: &StatsArgs,
+    select: S,
+) -> Result<Partial<Statistics>, Failure> {
+    let wanted = read::wanted(&args.source, select)?;
+    let found = read::found(&args.source)?;
+    Ok(Partial::read(found, &wanted, &Progress::default(), &Statistics::default()))
+}
+
+/// Puts the partial results at the paths of `given` together and shows what was asked for.
+pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
+    if given.source.paths.is_empty() {
+        let text = "merge needs the files that 'walstat --partial' wrote";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    spare_inputs(given.show.output.as_deref(), given.source.inputs())?;
+    let own = Asked::of(given);
+    let mut asked: Option<(&Path, Asked)> = None;
+    let mut partials = Vec::new();
+    for path in &given.source.paths {
+        let (theirs, partial) = load(path)?;
+        let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
+        theirs.agrees_with(expected, path, first)?;
+        partials.push(partial);
+    }
+    let (first, asked) = asked.unwrap_or((Path::new(""), Asked::default()));
+    own.repeats(&asked, first)?;
+    let mut args = asked.arguments(&own)?;
+    args.show.output = given.show.output.clone();
+    args.source.threads = given.source.threads;
+    stats::run_on(&args, |filters| Ok(put_together(partials, &args, filters)?.into()))
+}
+
+fn put_together(
+    partials: Vec<Partial<Statistics>>,
+    args: &StatsArgs,
+    filters: &Filters,
+) -> Result<Read, Failure> {
+    let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
+    found.taken_for = args.source.taken_for;
+    let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
+    // The runs are filtered already; the rest is read as they were.
+    let (plan, scanned) = match filters.is_empty() {
+        true => read::count_passed(&args.source, found, passed, Everything)?,
+        false => read::count_passed(&args.source, found, passed, filters.clone())?,
+    };
+    Ok(Read { paths, plan, scanned })
+}
+
+fn load(path: &Path) -> Result<(Asked, Partial<Statistics>), Failure> {
+    let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
+    let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
+    let (version, asked, partial): Content =
+        unpack(&bytes).map_err(|error| beside(error.to_string()))?;
+    let ours = env!("CARGO_PKG_VERSION");
+    match version == ours {
+        true => Ok((asked, partial)),
+        false => Err(beside(format!("written by walstat {version}, expected walstat {ours}"))),
+    }
+}
+
+impl Asked {
+    fn of(args: &StatsArgs) -> Asked {
+        Asked { counted: counted(args), shown: shown(args) }
+    }
+
+    /// Fails if a partial result was made with other options than the first one.
+    fn agrees_with(&self, expected: &Asked, path: &Path, first: &Path) -> Result<(), Failure> {
+        let difference = difference(&self.counted, &expected.counted);
+        difference.map_or(Ok(()), |(found, expected)| {
+            let first = first.display();
+            let reason = format!("made with {found}, expected {expected} as in {first}");
+            Err(Failure::Beside { path: path.display().to_string(), reason })
+        })
+    }
+
+    /// Fails if options are given once more, and others than those of the partial results.
+    fn repeats(&self, made: &Asked, first: &Path) -> Result<(), Failure> {
+        let keys: Vec<&str> = self.counted.iter().map(|option| key(option)).collect();
+        let repeated = made.counted.iter().filter(|option| keys.contains(&key(option)));
+        let repeated: Vec<String> = repeated.cloned().collect();
+        difference(&self.counted, &repeated).map_or(Ok(()), |(found, expected)| {
+            let first = first.display();
+            Err(Failure::Usage(format!("asked for {found}, {first} was made with {expected}")))
+        })
+    }
+
+    /// The arguments that ask for the same; what `own` says of how to show it wins.
+    fn arguments(&self, own: &Asked) -> Result<StatsArgs, Failure> {
+        let keys: Vec<&str> = own.shown.iter().map(|option| key(option)).collect();
+        let shown = self.shown.iter().filter(|option| !keys.contains(&key(option)));
+        let options = self.counted.iter().chain(shown).chain(&own.shown).map(String::as_str);
+        let cli = Cli::try_parse_from(["walstat"].into_iter().chain(options));
+        cli.map(|cli| cli.stats).map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+/// The options that decide what is counted.
+fn counted(args: &StatsArgs) -> Vec<String> {
+    let StatsArgs { source, filters, .. } = args;
+    let mut options: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        options.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    let dimensions: Vec<&str> = args.dimensions().into_iter().map(Dimension::name).collect();
+    add("stats", (!dimensions.is_empty()).then(|| dimensions.join(",")));
+    add("as", source.taken_for.map(|told| told.to_string()));
+    add("start", source.range.start.map(|lsn| lsn.to_string()));
+    add("end", source.range.end.map(|lsn| lsn.to_string()));
+    add("timeline", source.range.timeline.map(|number| number.to_string()));
+    filters.rmgr.iter().for_each(|id| add("rmgr", Some(rmgr::name(*id).into())));
+    filters.record.iter().for_each(|name| add("record", Some(name.clone())));
+    add("xid", filters.xid.map(|xid| xid.to_string()));
+    add("relation", filters.relation.map(|relation| relation.to_string()));
+    add("block", filters.block.map(|block| block.to_string()));
+    add("fork", filters.fork.map(|fork| fork.to_string()));
+    add("database", filters.database.map(|oid| oid.to_string()));
+    options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
+    options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
+    options
+}
+
+/// The options that decide how it is shown, as far as they are not the default.
+fn shown(args: &StatsArgs) -> Vec<String> {
+    let StatsArgs { tables, show, .. } = args;
+    let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+    let format = name(tables.format.to_possible_value()).filter(|_| tables.format != Format::Table);
+    let bytes = show.bytes.and_then(|form| name(form.to_possible_value()));
+    let color = name(show.color.to_possible_value()).filter(|_| show.color != When::Auto);
+    let sort = (tables.sort != Sort::Bytes).then(|| tables.sort.to_string());
+    let options = [
+        ("format", format),
+        ("top", tables.top.map(|rows| rows.to_string())),
+        ("sort", sort),
+        ("bytes", bytes),
+        ("color", color),
+    ];
+    let flags = [
+        ("show-main-data", tables.show_main_data),
+        ("quiet", show.quiet),
+        ("verbose", show.verbose),
+    ];
+    let options =
+        options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+    let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| format!("--{name}"));
+    options.chain(flags).collect()
+}
+
+/// The name of an option.
+fn key(option: &str) -> &str {
+    option.split_once('=').map_or(option, |(name, _)| name)
+}
+
+/// The first option by which two lists differ: how it stands in each.
+fn difference(found: &[String], expected: &[String]) -> Option<(String, String)> {
+    let values = |options: &[String], name: &str| {
+        let named = options.iter().filter(|option| key(option) == name);
+        let named: Vec<&str> = named.map(String::as_str).collect();
+        if named.is_empty() { format!("no {name}") } else { named.join(" ") }
+    };
+    let names = found.iter().chain(expected).map(|option| key(option));
+    let mut pairs = names.map(|name| (values(found, name), values(expected, name)));
+    pairs.find(|(found, expected)| found != expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(options: &[&str]) -> Asked {
+        let cli = Cli::try_parse_from(["walstat"].iter().chain(options)).expect("arguments");
+        Asked::of(&cli.stats)
+    }
+
+    #[test]
+    fn what_was_asked_is_asked_again() {
+        let options = [
+            "--stats=rmgr,record",
+            "--as=archive",
+            "--start=0/00700028",
+            "--end=0/01000000",
+            "--timeline=2",
+            "--rmgr=Heap",
+            "--rmgr=Btree",
+            "--record=HOT_UPDATE",
+            "--xid=7",
+            "--relation=1663/5/16384",
+            "--block=3",
+            "--fork=vm",
+            "--database=5",
+            "--fullpage",
+            "--no-verify-checksums",
+            "--format=json",
+            "--top=3",
+            "--sort=count",
+            "--bytes=raw",
+            "--color=never",
+            "--show-main-data",
+            "--verbose",
+        ];
+        let asked = asked(&options);
+        let all: Vec<&str> = asked.counted.iter().chain(&asked.shown).map(String::as_str).collect();
+        assert_eq!(all, options);
+        let again = asked.arguments(&Asked::default()).expect("arguments");
+        assert_eq!(Asked::of(&again), asked);
+    }
+
+    #[test]
+    fn other_options_are_named_with_both_values() {
+        let (one, two) = (asked(&["--stats", "--rmgr=Heap"]), asked(&["--stats"]));
+        let error = two.agrees_with(&one, Path::new("b"), Path::new("a")).expect_err("differ");
+        assert_eq!(error.to_string(), "b: made with no --rmgr, expected --rmgr=Heap as in a");
+        assert!(asked(&["--stats"]).repeats(&one, Path::new("a")).is_ok());
+        let error = asked(&["--stats=record"]).repeats(&one, Path::new("a")).expect_err("differ");
+        assert_eq!(error.to_string(), "asked for --stats=record, a was made with --stats=rmgr");
+    }
+}

@@ -1,0 +1,157 @@
+//! Arguments of every command that reads WAL: what to read, which part of it, what to count.
+
+use super::values::{When, named, nearest};
+use crate::analyse::select::Filters;
+use crate::input::taken_for::TakenFor;
+use crate::wal::block::RelFileLocator;
+use crate::wal::fork::Fork;
+use crate::wal::lsn::Lsn;
+use crate::wal::rmgr;
+use clap::Args;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// What to read, for every command that reads WAL.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    /// Segments, or directories that hold them (pg_wal, an archive, a data directory); default:
+    /// the current directory
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What the WAL is taken for, where it cannot be told: in an archive nothing may be open under
+    /// a segment's full name
+    #[arg(long = "as", value_name = "archive|pg_wal", value_parser = parse_taken_for)]
+    pub taken_for: Option<TakenFor>,
+    /// Which part of it
+    #[command(flatten)]
+    pub range: RangeArgs,
+    /// Threads; results do not depend on it [default: all cores]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
+    /// Do not verify the records' checksums (the report says so)
+    #[arg(long)]
+    pub no_verify_checksums: bool,
+    /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    pub progress: When,
+}
+
+/// Which part of the WAL.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Range")]
+pub struct RangeArgs {
+    /// Count records that start here or later
+    #[arg(short, long, value_name = "LSN")]
+    pub start: Option<Lsn>,
+    /// Count records that end here or before
+    #[arg(short, long, value_name = "LSN")]
+    pub end: Option<Lsn>,
+    /// Timeline to follow [default: the newest whose history is complete]
+    #[arg(short, long, value_name = "N", value_parser = parse_timeline)]
+    pub timeline: Option<u32>,
+    /// Stop after that many counted records; 0: no limit
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<u64>,
+}
+
+/// Which records; together they are AND.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct FilterArgs {
+    /// Only this resource manager (repeatable)
+    #[arg(short, long, value_name = "NAME", value_parser = parse_rmgr)]
+    pub rmgr: Vec<u8>,
+    /// Only this record type, like HOT_UPDATE or Heap/INSERT (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = parse_record)]
+    pub record: Vec<String>,
+    /// Only records of this transaction
+    #[arg(short, long, value_name = "N")]
+    pub xid: Option<u32>,
+    /// Only records with a block of this relation: tablespace/database/relfilenode
+    #[arg(short = 'R', long, value_name = "T/D/R", value_parser = parse_relation)]
+    pub relation: Option<RelFileLocator>,
+    /// Only records with this block of the relation
+    #[arg(short = 'B', long, value_name = "N", requires = "relation")]
+    pub block: Option<u32>,
+    /// Only records with a block of this fork
+    #[arg(short = 'F', long, value_name = "F", value_parser = named(Fork::ALL, Fork::name, Fork::text))]
+    pub fork: Option<Fork>,
+    /// Only records with a block in this database (oid)
+    #[arg(long, value_name = "N")]
+    pub database: Option<u32>,
+    /// Only records with a full page image
+    #[arg(short = 'w', long)]
+    pub fullpage: bool,
+}
+
+impl SourceArgs {
+    /// What is read: the paths given, or the current directory.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let here = self.paths.is_empty().then_some(Path::new("."));
+        self.paths.iter().map(PathBuf::as_path).chain(here)
+    }
+}
+
+impl FilterArgs {
+    /// The filters that were asked for.
+    pub fn filters(&self) -> Filters {
+        Filters {
+            rmgrs: self.rmgr.clone(),
+            records: self.record.clone(),
+            xid: self.xid,
+            relation: self.relation,
+            block: self.block,
+            fork: self.fork.map(Fork::number),
+            database: self.database,
+            full_page: self.fullpage,
+        }
+    }
+}
+
+/// Decimal or, with `0x`, hexadecimal; at least 1.
+fn parse_timeline(text: &str) -> Result<u32, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1 on".to_owned())
+}
+
+fn parse_taken_for(text: &str) -> Result<TakenFor, String> {
+    let told = [TakenFor::Archive, TakenFor::PgWal].into_iter().find(|told| told.name() == text);
+    told.ok_or_else(|| format!("expected {} or {}", TakenFor::Archive, TakenFor::PgWal))
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number from 1 on".to_owned())
+}
+
+fn parse_rmgr(text: &str) -> Result<u8, String> {
+    rmgr::by_name(text).ok_or_else(|| {
+        let near = nearest(text, rmgr::built_in().iter().copied());
+        format!("resource manager \"{text}\" does not exist{near}")
+    })
+}
+
+fn parse_record(text: &str) -> Result<String, String> {
+    let (of, name) = text.split_once('/').map_or((None, text), |(of, name)| (Some(of), name));
+    if let Some(of) = of {
+        parse_rmgr(of)?;
+    }
+    if rmgr::has_record_named(name) || name.to_ascii_uppercase().starts_with("UNKNOWN (") {
+        return Ok(text.to_owned());
+    }
+    let near = nearest(name, rmgr::record_names());
+    Err(format!("no record type is called \"{name}\"{near}"))
+}
+
+fn parse_relation(text: &str) -> Result<RelFileLocator, String> {
+    let expected = || "expected tablespace/database/relfilenode, like 1663/5/16390".to_owned();
+    let numbers: Result<Vec<u32>, _> = text.split('/').map(str::parse).collect();
+    match numbers.map_err(|_| expected())?.as_slice() {
+        &[tablespace, database, relfilenode] if tablespace > 0 && relfilenode > 0 => {
+            Ok(RelFileLocator { tablespace, database, relfilenode })
+        }
+        _ => Err(expected()),
+    }
+}

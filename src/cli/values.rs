@@ -1,0 +1,49 @@
+//! Values of options: those that have names, and the nearest spelling of a misspelt one.
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// When to do something that terminals like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Reads one of the values of an enum by its name; the help tells what each is.
+pub fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+    text: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let values = all.iter().map(|value| PossibleValue::new(name(*value)).help(text(*value)));
+    let find = move |text: String| all.iter().copied().find(|value| name(*value) == text);
+    PossibleValuesParser::new(values)
+        .try_map(move |text| find(text).ok_or_else(|| "expected one of the values".to_owned()))
+}
+
+/// `, did you mean "X"?` for the name most like `text`, if one is.
+pub fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let wanted = text.to_ascii_lowercase();
+    let score = |name: &str| strsim::jaro_winkler(&wanted, &name.to_ascii_lowercase());
+    let best = names.map(|name| (score(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((score, name)) if score > 0.7 => format!(", did you mean \"{name}\"?"),
+        _ => String::new(),
+    }
+}
+
+/// The only long option of `command` that begins with what was typed.
+pub fn nearest_option(typed: &str, command: &clap::Command) -> Option<String> {
+    let typed = typed.split('=').next()?.strip_prefix("--")?;
+    let names = command.get_arguments().filter_map(clap::Arg::get_long);
+    let mut begun = names.filter(|name| !typed.is_empty() && name.starts_with(typed));
+    match (begun.next(), begun.next()) {
+        (Some(only), None) => Some(format!("--{only}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,262 @@
+//! What was found, in files and in streams alike → whose WAL it is, and which file stands for
+//! which segment. The one place that judges this; whether the records in a file hold is not seen
+//! from here.
+
+use super::discover::{Found, file_name};
+use super::error::InputError;
+use super::names::Standing;
+use super::piece::Piece;
+use super::plan::Segment;
+use super::probe::{FirstPage, NotWal};
+use super::problem::{Problem, ProblemKind};
+use super::taken_for::TakenFor;
+use crate::wal::page::{Geometry, LongHeader};
+use crate::wal::segment::number_of;
+use crate::wal::version::Magic;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Timeline and number of a segment.
+pub type Key = (u32, u64);
+
+/// Everything in its place.
+#[derive(Debug)]
+pub struct Placed {
+    /// Release, cluster and sizes that most first pages agree on.
+    pub geometry: Geometry,
+    /// All files of each segment, in the order in which they are preferred.
+    pub files: BTreeMap<Key, Vec<Segment>>,
+    /// Names of files that are no segments.
+    pub others: Vec<String>,
+    /// What is wrong with the files themselves.
+    pub problems: Vec<Problem>,
+    /// What is to be said of files that are not read.
+    pub notes: Vec<String>,
+}
+
+/// Release (as its magic), cluster, segment size and page size.
+type Identity = (u16, u64, u32, u32);
+
+fn identity(page: &FirstPage) -> Identity {
+    let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
+    (page.header.magic, system_identifier, segment_bytes, page_bytes)
+}
+
+/// The geometry that a first page tells.
+pub fn geometry_of(page: &FirstPage) -> Option<Geometry> {
+    let Magic::Known(version) = Magic::of(page.header.magic) else { return None };
+    let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
+    Some(Geometry { version, system_identifier, segment_bytes, page_bytes })
+}
+
+/// Release, cluster and sizes that most first pages agree on; among equals the newest release.
+pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
+    let mut votes: BTreeMap<Identity, (usize, Geometry)> = BTreeMap::new();
+    for page in pieces.iter().filter_map(|piece| piece.probe.first_page.as_ref().ok()) {
+        let Some(geometry) = geometry_of(page) else { continue };
+        votes.entry(identity(page)).or_insert((0, geometry)).0 += 1;
+    }
+    // Among equals `max_by_key` keeps the last one.
+    votes.into_values().max_by_key(|&(count, _)| count).map(|(_, geometry)| geometry)
+}
+
+/// Places everything that was found.
+pub fn place(found: &Found) -> Result<Placed, InputError> {
+    let geometry = vote(&found.pieces).ok_or_else(|| nothing(found))?;
+    one_archive(found)?;
+    let mut placed = Placed {
+        geometry,
+        files: BTreeMap::new(),
+        others: found.others.clone(),
+        problems: found.problems.clone(),
+        notes: found.notes.clone(),
+    };
+    let mut refused = Vec::new();
+    let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
+    for (index, piece) in found.pieces.iter().enumerate() {
+        let before = piece.after.and_then(|before| places.get(before).copied().flatten());
+        let place = place_of(piece, before, &geometry);
+        places.push(place.as_ref().ok().copied());
+        match place {
+            Ok(key) => {
+                let taken_for = found.taken_for;
+                let taken_for =
+                    taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
+                placed.files.entry(key).or_default().push(segment(index, piece, key, taken_for));
+            }
+            Err(problem) => refused.push((piece, problem)),
+        }
+    }
+    refused.into_iter().for_each(|(piece, problem)| placed.refuse(piece, problem));
+    for files in placed.files.values_mut() {
+        // What is compressed takes longer to read.
+        files.sort_by_cached_key(|file| {
+            (file.standing, file.compressed, file.source.path().clone())
+        });
+    }
+    Ok(placed)
+}
+
+/// Why there is nothing to read: the first reason that a file gives.
+fn nothing(found: &Found) -> InputError {
+    let reason = |piece: &Piece| {
+        let reason = piece.probe.first_page.clone().err()?;
+        Some(InputError::NotWal { path: piece.path().to_owned(), reason })
+    };
+    let path = || found.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+    let first = found.pieces.iter().find_map(reason);
+    let unreadable = || {
+        let problem = found.problems.first()?;
+        let reason = NotWal::Io(problem.found.clone());
+        Some(InputError::NotWal { path: PathBuf::from(&problem.segment), reason })
+    };
+    first.or_else(unreadable).unwrap_or_else(|| match found.streams.first() {
+        Some(stream) => {
+            InputError::NoWal { path: stream.path.clone(), beside: wal_beside(&stream.path) }
+        }
+        None => InputError::NoSegments { path: path() },
+    })
+}
+
+/// The tar with the WAL, beside one of a base backup without.
+fn wal_beside(path: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(path.parent()?).ok()?;
+    let mut tars = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    tars.find(|tar| *tar != *path && file_name(tar).starts_with("pg_wal.tar"))
+}
+
+/// Several archives below one path, with the WAL of different clusters: nobody wants the sums of
+/// that. A segment of another cluster among others is a problem, not another archive.
+fn one_archive(found: &Found) -> Result<(), InputError> {
+    let mut archives: BTreeMap<(usize, &Path), BTreeSet<Identity>> = BTreeMap::new();
+    for piece in &found.pieces {
+        let Ok(page) = &piece.probe.first_page else { continue };
+        if let Some(archive) = found.directories.archive_of(piece.directory) {
+            archives.entry(archive).or_default().insert(identity(page));
+        }
+    }
+    let mut seen: Vec<(&(usize, &Path), &BTreeSet<Identity>)> = Vec::new();
+    for archive in &archives {
+        let ((root, path), identities) = archive;
+        let apart = |((other, _), theirs): &&(&(usize, &Path), &BTreeSet<Identity>)| {
+            other == root && identities.is_disjoint(theirs)
+        };
+        if let Some(((_, first), _)) = seen.iter().find(apart) {
+            return Err(InputError::Several {
+                path: found.paths.get(*root).cloned().unwrap_or_default(),
+                first: first.to_path_buf(),
+                second: path.to_path_buf(),
+            });
+        }
+        seen.push(archive);
+    }
+    Ok(())
+}
+
+/// Timeline and number of a piece; a problem if it belongs to something else. `before`: those of
+/// the piece before it in a stream without names.
+fn place_of(piece: &Piece, before: Option<Key>, geometry: &Geometry) -> Result<Key, Problem> {
+    let file = piece.file();
+    let first = piece.probe.first_page.as_ref();
+    if let Ok(page) = first {
+        belongs(page, geometry, &file)?;
+    }
+    let not_wal = |reason: &NotWal| {
+        Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), reason.to_string())
+    };
+    let name = piece.name.as_ref().map(|name| name.name);
+    match (name, first) {
+        (_, Err(reason)) if reason.is_final() => Err(not_wal(reason)),
+        (Some(name), _) => match name.number(geometry.segment_bytes) {
+            Some(number) => Ok((name.timeline, number)),
+            None => {
+                let bytes = geometry.segment_bytes;
+                let expected = format!("a name that is possible with segments of {bytes} bytes");
+                Err(Problem::of_file(ProblemKind::SegmentName, &file, expected, file.clone()))
+            }
+        },
+        (None, Ok(page)) => match number_of(page.header.address, geometry.segment_bytes) {
+            Some(number) => Ok((page.header.timeline, number)),
+            None => {
+                let expected = "an address with an end".to_owned();
+                let found = format!("page address {}", page.header.address);
+                Err(Problem::of_file(ProblemKind::PageAddress, &file, expected, found))
+            }
+        },
+        (None, Err(reason)) => {
+            let next = before.map(|(timeline, number)| (timeline, number + 1));
+            next.ok_or_else(|| not_wal(reason))
+        }
+    }
+}
+
+/// Whether a first page is of this release, cluster and sizes; a problem if not.
+fn belongs(page: &FirstPage, geometry: &Geometry, file: &str) -> Result<(), Problem> {
+    let version = geometry.version;
+    if page.header.magic != version.magic {
+        let release = match Magic::of(page.header.magic) {
+            Magic::Known(version) => version.name,
+            _ => "unknown",
+        };
+        let expected = format!("WAL of PostgreSQL {}", version.name);
+        let found = format!("WAL of PostgreSQL {release}");
+        return Err(Problem::of_file(ProblemKind::OtherRelease, file, expected, found));
+    }
+    let expected = geometry.long_header();
+    if page.long == expected {
+        return Ok(());
+    }
+    let kind = match page.long.system_identifier == expected.system_identifier {
+        true => ProblemKind::SegmentSize,
+        false => ProblemKind::OtherCluster,
+    };
+    Err(Problem::of_file(kind, file, expected.to_string(), page.long.to_string()))
+}
+
+fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: TakenFor) -> Segment {
+    let probe = &piece.probe;
+    Segment {
+        number,
+        timeline,
+        raw_bytes: probe.raw_bytes,
+        modified: probe.modified,
+        sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
+        named: piece.name.is_some(),
+        standing: piece.standing(),
+        taken_for,
+        first_page: probe.first_page.clone(),
+        compressed: probe.compressed,
+        source: probe.source.clone(),
+        piece: index,
+    }
+}
+
+impl Placed {
+    /// What is to be said of a piece that has no place.
+    fn refuse(&mut self, piece: &Piece, problem: Problem) {
+        let reason = piece.probe.first_page.as_ref().err();
+        let opaque = reason.is_some_and(NotWal::may_be_a_copy);
+        match (&piece.name, reason) {
+            // Beside a segment that is there in the clear as well.
+            (Some(_), _) if opaque && self.has_clear(piece) => self.others.push(piece.file()),
+            (Some(name), _) if name.standing == Standing::Aside => {
+                self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
+            }
+            (None, Some(reason)) => {
+                if opaque {
+                    self.notes.push(format!("{}: not read: {reason}", piece.file()));
+                }
+                self.others.push(piece.file());
+            }
+            _ => self.problems.push(problem),
+        }
+    }
+
+    /// Whether the segment that a piece is called like is there and can be read.
+    fn has_clear(&self, piece: &Piece) -> bool {
+        let name = piece.name.as_ref().map(|name| name.name);
+        let key =
+            name.and_then(|name| Some((name.timeline, name.number(self.geometry.segment_bytes)?)));
+        key.is_some_and(|key| self.files.contains_key(&key))
+    }
+}

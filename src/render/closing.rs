@@ -1,0 +1,123 @@
+//! What every answer for people says of the input and ends with: what was read, problems, notes,
+//! and whether the books are closed.
+
+use super::number::{counted, fraction};
+use super::style::Show;
+use super::visible::visible;
+use crate::report::model::view::View;
+use crate::report::model::{Input, Problem, Report};
+use anstyle::{AnsiColor, Effects, Style};
+use std::io::{self, Write};
+
+/// Something is wrong.
+const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+
+/// `PostgreSQL 15, cluster 7710480150743322958, timeline 1`.
+pub fn origin(input: &Input) -> String {
+    let timelines: Vec<String> = input.timelines.iter().map(u32::to_string).collect();
+    let timelines = timelines.join(" and ");
+    let Input { postgres, system_identifier, .. } = input;
+    format!("PostgreSQL {postgres}, cluster {system_identifier}, timeline {timelines}")
+}
+
+/// The line about the filters, if any was on.
+pub fn filters(report: &Report) -> Option<String> {
+    report.input.filters.options().map(|options| format!("Filters: {options}"))
+}
+
+/// Whether checksums were verified.
+pub fn checksums(input: &Input) -> &'static str {
+    match input.checksums_verified {
+        true => "every checksum verified",
+        false => "checksums not verified",
+    }
+}
+
+/// Problems in one line each, `shown` of them and the number of the rest; `-v` shows all.
+pub fn problems(
+    report: &Report,
+    shown: usize,
+    style: &Show,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let shown = if style.verbose { report.problems.len() } else { shown };
+    for problem in report.problems.iter().take(shown) {
+        writeln!(out, "{BAD}{}{BAD:#}", problem_line(problem))?;
+    }
+    match report.problems.len().saturating_sub(shown) {
+        0 => Ok(()),
+        more => writeln!(out, "PROBLEM {more} more (-v shows all)"),
+    }
+}
+
+/// A problem in one line.
+pub fn problem_line(problem: &Problem) -> String {
+    let Problem { kind, segment, found, expected, .. } = problem;
+    let place = match &problem.lsn {
+        Some(lsn) => format!("{segment} {lsn}"),
+        None => segment.clone(),
+    };
+    let skipped = match problem.skipped_bytes {
+        0 => String::new(),
+        bytes => format!("; {} skipped", counted(bytes, "byte")),
+    };
+    let line = format!("PROBLEM {place}: {kind}: found {found}, expected {expected}{skipped}");
+    visible(&line).into_owned()
+}
+
+/// Ratios and ending, for answers that did not begin with them.
+pub fn ratios(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let ratios = &report.ratios;
+    let times = ratios.write_amplification.map_or("–".into(), |times| format!("{times:.2}"));
+    writeln!(
+        out,
+        "Images: {} of bytes, {} of records. HOT updates: {}. Write amplification: {times}.",
+        fraction(ratios.fpi_ratio),
+        fraction(ratios.fpi_record_ratio),
+        fraction(ratios.hot_ratio),
+    )?;
+    writeln!(out, "{}", report.ending.text)
+}
+
+/// Notes, and with `-v` the files that were not read.
+pub fn notes(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    for note in &report.notes {
+        writeln!(out, "Note: {}.", visible(note))?;
+    }
+    if style.verbose && !report.input.other_files.is_empty() {
+        writeln!(out, "Not read: {}", visible(&report.input.other_files.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// The books: what was read, and whether every byte of it is accounted for.
+pub fn books(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    writeln!(
+        out,
+        "BOOKS  {} read, {} unaccounted; {},\n       {}; {}. {:.2} s",
+        counted(report.books.input_bytes, "byte"),
+        report.books.unaccounted_bytes,
+        counted(report.totals.count, "record"),
+        checksums(&report.input),
+        counted(report.problems.len() as u64, "problem"),
+        view.elapsed_seconds,
+    )
+}
+
+/// What was verified, and how fast: `200 segments, 3.10 GB, 2,431,391 records, …`.
+pub fn verified(view: &View) -> String {
+    let verified = view.verified();
+    let rate = verified
+        .bytes_per_second
+        .map(|rate| format!(", {}/s", super::number::human_bytes(rate as u64)));
+    format!(
+        "{}, {}, {}, {}, {:.2} s{}",
+        counted(verified.segments as u64, "segment"),
+        super::number::human_bytes(verified.bytes),
+        counted(verified.records, "record"),
+        checksums(&view.report.input),
+        verified.seconds,
+        rate.unwrap_or_default(),
+    )
+}

@@ -1,0 +1,196 @@
+//! The same segment more than once: raw and compressed, whole and partial, from two servers. It
+//! counts once. Copies of the same bytes share a verdict; where they differ each is read in its
+//! chain, and the one that verifies is counted.
+
+use super::outcome::Outcome;
+use super::turns::Turns;
+use super::verify::Verifier;
+use crate::input::digest::{Digest, digest, digest_of_first};
+use crate::input::placing::Key;
+use crate::input::plan::{Plan, Segment};
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::timeline::Lineage;
+use crate::wal::lsn::Lsn;
+use std::collections::BTreeMap;
+
+/// What a copy comes to, read in its chain.
+struct Judged {
+    segment: Segment,
+    /// Its first byte.
+    start: Lsn,
+    /// What is wrong in it.
+    problems: Vec<Problem>,
+    /// Whether records fill it to its end.
+    whole: bool,
+    /// How far valid records go.
+    reach: Lsn,
+    /// What its records come to. Where they are the same, the copies differ only in what no server
+    /// looks at: padding, and what follows a switch.
+    records: u64,
+}
+
+/// Puts the best copy of each segment first, books the others, and says which of them break their
+/// promise. `digests`: what passed by, by the index of the piece.
+pub fn resolve(plan: &mut Plan, digests: &BTreeMap<usize, Digest>, verifier: &Verifier<'_>) {
+    let several = plan.files.iter().filter(|(_, files)| files.len() > 1);
+    let keys: Vec<Key> = several.map(|(key, _)| *key).collect();
+    for key in keys {
+        let files = plan.files.get(&key).cloned().unwrap_or_default();
+        let digests: Vec<Option<Digest>> = files
+            .iter()
+            .map(|file| digest_of(file, digests, plan.geometry.segment_bytes))
+            .collect();
+        let best = best(plan, key, &files, &digests, verifier);
+        plan.duplicate_bytes += duplicate_bytes(plan, key, &digests, best, verifier);
+        if let Some(files) = plan.files.get_mut(&key) {
+            files.swap(0, best);
+        }
+    }
+    plan.choose();
+}
+
+fn digest_of(file: &Segment, passed: &BTreeMap<usize, Digest>, bytes: u32) -> Option<Digest> {
+    passed.get(&file.piece).cloned().or_else(|| digest(&file.source, bytes))
+}
+
+/// The bytes of all copies but the best one, in the range.
+fn duplicate_bytes(
+    plan: &Plan,
+    (timeline, number): Key,
+    digests: &[Option<Digest>],
+    best: usize,
+    verifier: &Verifier<'_>,
+) -> u64 {
+    if plan.lineage.of_file(number, plan.geometry.segment_bytes) != timeline {
+        return 0;
+    }
+    let segment = u64::from(plan.geometry.segment_bytes);
+    let start = number * segment;
+    let others = digests.iter().enumerate().filter(|(index, _)| *index != best);
+    let bytes = others.filter_map(|(_, digest)| Some(digest.as_ref()?.bytes.min(segment)));
+    bytes.map(|bytes| verifier.scope.clip(Lsn(start), Lsn(start + bytes))).sum()
+}
+
+/// The index of the copy to be counted. The others promise as much: what is wrong with them is said.
+fn best(
+    plan: &mut Plan,
+    key: Key,
+    files: &[Segment],
+    digests: &[Option<Digest>],
+    verifier: &Verifier<'_>,
+) -> usize {
+    let standing = files.first().map(|file| file.standing);
+    let rivals = files.iter().zip(digests).enumerate();
+    let rivals = rivals.filter(|(_, (file, _))| Some(file.standing) == standing);
+    // One of each content, the preferred one.
+    let mut distinct: Vec<(usize, &Option<Digest>)> = Vec::new();
+    for (index, (_, digest)) in rivals {
+        let known = distinct.iter().any(|(_, other)| *other == digest && is_sound(digest));
+        if !known {
+            distinct.push((index, digest));
+        }
+    }
+    if distinct.len() < 2 || verifier.scope.limit.is_some() {
+        return 0;
+    }
+    let lineage = plan.lineage_of(key.0).cloned().unwrap_or_default();
+    let judged: Vec<(usize, Judged)> = distinct
+        .iter()
+        .filter_map(|(index, _)| {
+            let file = files.get(*index)?.clone();
+            Some((*index, judge(plan, file, &lineage, verifier)))
+        })
+        .collect();
+    let order = |(index, copy): &&(usize, Judged)| {
+        (!copy.problems.is_empty(), !copy.whole, std::cmp::Reverse(copy.reach), *index)
+    };
+    let Some((chosen, best)) = judged.iter().min_by_key(order) else { return 0 };
+    let others = judged.iter().filter(|(index, _)| index != chosen);
+    let told: Vec<Problem> = others.flat_map(|(_, other)| broken_promises(other, best)).collect();
+    plan.problems.extend(told);
+    *chosen
+}
+
+fn is_sound(digest: &Option<Digest>) -> bool {
+    digest.as_ref().is_some_and(|digest| digest.whole)
+}
+
+/// Reads a copy after the segment before it; where it is whole, with the one after it too, into
+/// which its last record may go on.
+fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Judged {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));
+    let near = |number: u64| {
+        let timeline = lineage.of_file(number, plan.geometry.segment_bytes);
+        plan.files.get(&(timeline, number)).map(Vec::as_slice).unwrap_or_default()
+    };
+    let before = segment.number.checked_sub(1).and_then(|number| near(number).first().cloned());
+    let chain: Vec<Segment> = before.into_iter().chain([segment.clone()]).collect();
+    let alone = verifier.read(&chain, lineage);
+    let mut problems = problems_in(&alone, &segment, start, end);
+    let whole = alone.whole_to >= end;
+    if whole && problems.is_empty() {
+        let after = segment.number.checked_add(1).map(near).unwrap_or_default();
+        let with = after.iter().map(|next| {
+            let chain: Vec<Segment> = chain.iter().chain([next]).cloned().collect();
+            problems_in(&verifier.read(&chain, lineage), &segment, start, end)
+        });
+        problems = with.min_by_key(Vec::len).unwrap_or_default();
+    }
+    let last = alone.last;
+    Judged {
+        start,
+        problems,
+        whole,
+        reach: last.map_or(start, |last| last.next.min(end)),
+        records: alone.observer.sum(),
+        segment,
+    }
+}
+
+/// The problems that are those of a segment.
+fn problems_in(outcome: &Outcome<Turns>, segment: &Segment, start: Lsn, end: Lsn) -> Vec<Problem> {
+    let inside = |problem: &&Problem| match problem.lsn {
+        Some(lsn) => lsn < end && lsn.0.saturating_add(problem.skipped_bytes.max(1)) > start.0,
+        None => problem.segment == segment.file(),
+    };
+    outcome.problems.iter().filter(inside).cloned().collect()
+}
+
+/// What is wrong with a copy that is not counted. Both paths are named.
+fn broken_promises(copy: &Judged, best: &Judged) -> Vec<Problem> {
+    let (path, counted) = (copy.segment.source.path(), best.segment.source.path());
+    let differs = |lsn: Option<Lsn>, kind: ProblemKind, found: &str| {
+        let expected = format!("the bytes of {}", counted.display());
+        let found = format!("{}: {found}", path.display());
+        let problem = Problem::of_file(kind, &copy.segment.file(), expected, found);
+        Problem { lsn, ..problem }
+    };
+    if !copy.segment.is_promised() {
+        return Vec::new();
+    }
+    if !copy.problems.is_empty() {
+        let told = |problem: &Problem| match problem.kind.is_of_file() {
+            true => differs(problem.lsn, problem.kind, &problem.found),
+            false => {
+                let found = format!("{}, {}", problem.kind, problem.found);
+                differs(problem.lsn, ProblemKind::DuplicateDiffers, &found)
+            }
+        };
+        return copy.problems.iter().map(told).collect();
+    }
+    let differ = match copy.whole && best.whole {
+        true => copy.records != best.records,
+        false => !begins_alike(copy, best),
+    };
+    let found = "other bytes, which are valid too";
+    differ.then(|| differs(None, ProblemKind::DuplicateDiffers, found)).into_iter().collect()
+}
+
+/// Whether both copies begin with the same bytes, as far as both hold records. What came through a
+/// stream is believed.
+fn begins_alike(copy: &Judged, best: &Judged) -> bool {
+    let bytes = copy.reach.min(best.reach).0 - copy.start.0;
+    let first = |copy: &Judged| digest_of_first(&copy.segment.source, bytes);
+    first(copy).zip(first(best)).is_none_or(|(one, other)| one == other)
+}

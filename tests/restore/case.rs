@@ -1,0 +1,102 @@
+//! A case: a damage (or none) to an archive in one layout, and what the server is expected to make of
+//! it. The server decides; the expectation keeps a case from testing nothing.
+
+use super::tree::{Layout, State, Tree};
+
+/// What an archive is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// A restore reaches what the names promise.
+    Green,
+    /// It does not.
+    Red,
+}
+
+type Damage = Box<dyn Fn(&mut Tree<'_>) + Send + Sync>;
+
+/// One line of the table.
+pub struct Case {
+    /// What was done.
+    pub name: &'static str,
+    /// To what layout.
+    pub layout: Layout,
+    /// What had been archived.
+    pub state: State,
+    /// Expected of the server.
+    pub expected: Verdict,
+    /// Names by which a restore_command may fetch: all must do.
+    pub fetched_as: Vec<Layout>,
+    /// What the archive says of itself and does not hold, where the server of this test gets over it.
+    pub broken_promise: Option<&'static str>,
+    /// Does it.
+    pub damage: Damage,
+}
+
+/// The table while it is written.
+#[derive(Default)]
+pub struct Table {
+    /// Its lines.
+    pub cases: Vec<Case>,
+}
+
+impl Table {
+    /// One line for each layout.
+    pub fn each(
+        &mut self,
+        expected: Verdict,
+        layouts: &[Layout],
+        name: &'static str,
+        damage: impl Fn(&mut Tree<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        for &layout in layouts {
+            self.cases.push(Case {
+                name,
+                layout,
+                state: State::Promoted,
+                expected,
+                fetched_as: vec![layout],
+                broken_promise: None,
+                damage: Box::new(damage),
+            });
+        }
+    }
+
+    /// Lines of damage.
+    pub fn red(
+        &mut self,
+        layouts: &[Layout],
+        name: &'static str,
+        damage: impl Fn(&mut Tree<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        self.each(Verdict::Red, layouts, name, damage);
+    }
+
+    /// Lines that look odd and are no damage.
+    pub fn green(
+        &mut self,
+        layouts: &[Layout],
+        name: &'static str,
+        damage: impl Fn(&mut Tree<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        self.each(Verdict::Green, layouts, name, damage);
+    }
+
+    /// The last line is about an archive in this state.
+    pub fn in_state(&mut self, state: State) {
+        self.last().state = state;
+    }
+
+    /// The last line's files may be fetched in one of these ways.
+    pub fn fetched_as(&mut self, layouts: &[Layout]) {
+        self.last().fetched_as = layouts.to_vec();
+    }
+
+    /// The last line's damage is one that this restore does not show.
+    pub fn breaks(&mut self, promise: &'static str) {
+        self.last().broken_promise = Some(promise);
+    }
+
+    fn last(&mut self) -> &mut Case {
+        self.cases.last_mut().expect("a line before")
+    }
+}

@@ -1,0 +1,103 @@
+//! Cases of timeline histories.
+
+use super::case::Table;
+use super::origin::HISTORY;
+use super::tree::{Layout, State};
+
+use Layout::{Barman, Gzip, PgBackRest, Raw, Zstd};
+
+/// Recovery takes older timelines' segments wherever newer ones are missing, and so gets over it; a
+/// backup with its checkpoint between the wrong point and the right one cannot be restored: "requested
+/// timeline is not a child of this server's history".
+const LATER_BACKUP: &str = "a backup taken after the wrong point is no ancestor of timeline 2";
+
+/// Adds them.
+pub fn add(table: &mut Table) {
+    broken(table);
+    wrong(table);
+    harmless(table);
+}
+
+fn broken(table: &mut Table) {
+    table.red(&[Raw, Zstd, Barman], "history missing", |tree| tree.remove(HISTORY));
+    table.red(&[Raw], "history missing, both timelines went on", |tree| tree.remove(HISTORY));
+    table.in_state(State::Both);
+    table.red(&[Raw, Gzip, PgBackRest], "history empty", |tree| tree.store(HISTORY, b""));
+    table.red(&[Raw], "history of no bytes, just promoted", |tree| tree.store(HISTORY, b""));
+    table.in_state(State::Fresh);
+    table.red(&[Raw, Barman], "history garbled", |tree| {
+        tree.store(HISTORY, b"\x07\xff\x00garbage\nmore\tof it\n");
+    });
+    table.red(&[Raw], "history of zeros", |tree| tree.edit(HISTORY, |text| text.fill(0)));
+    table.red(&[Gzip], "history's compressed file cut off", |tree| {
+        tree.edit_stored(HISTORY, |stored| stored.truncate(15));
+    });
+    table.red(&[Raw], "history without its position", |tree| tree.store(HISTORY, b"1\n"));
+}
+
+fn wrong(table: &mut Table) {
+    let line = |timeline: u32, position: u64| {
+        format!(
+            "{timeline}\t{:X}/{:X}\tno recovery target specified\n",
+            position >> 32,
+            position as u32
+        )
+    };
+    table.red(&[Raw, Gzip], "switch point a segment too late", move |tree| {
+        let text = line(1, tree.origin.switch + (1 << 20));
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.red(&[Raw], "switch point a segment too early", move |tree| {
+        let text = line(1, tree.origin.switch - (1 << 20));
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.breaks(LATER_BACKUP);
+    table.red(&[Raw], "switch point a record too early", move |tree| {
+        let name = tree.left();
+        let places = tree.records(&name).iter().map(|place| place.offset as u64);
+        let switch = tree.origin.switch % (1 << 20);
+        let before = places.filter(|&offset| offset < switch).max().expect("a record");
+        let text = line(1, tree.origin.switch - switch + before);
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.breaks(LATER_BACKUP);
+    table.red(&[Raw], "switch point a record too late", move |tree| {
+        let name = tree.on_new(0);
+        let places = tree.records(&name).iter().map(|place| place.offset as u64);
+        let switch = tree.origin.switch % (1 << 20);
+        let after = places.filter(|&offset| offset > switch).nth(3).expect("a record");
+        let text = line(1, tree.origin.switch - switch + after);
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.breaks("the first record of timeline 2 lies before the point where it begins");
+    table.red(&[Raw], "switch point before the base backup", move |tree| {
+        tree.store(HISTORY, line(1, 0x100_0000 >> 8).as_bytes());
+    });
+    table.red(&[Raw], "history names a parent that it has not", move |tree| {
+        let text = line(3, tree.origin.switch);
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.red(&[Raw], "history names itself as parent", move |tree| {
+        let text = line(2, tree.origin.switch);
+        tree.store(HISTORY, text.as_bytes());
+    });
+    table.red(&[Raw], "timelines of the history descend", move |tree| {
+        let text = line(1, tree.origin.switch) + &line(1, tree.origin.switch);
+        tree.store(HISTORY, text.as_bytes());
+    });
+}
+
+fn harmless(table: &mut Table) {
+    table.green(&[Raw], "history with a comment and empty lines", |tree| {
+        tree.edit(HISTORY, |text| {
+            text.splice(0..0, b"# made by hand\n\n".iter().copied());
+            text.extend(b"\n\n");
+        });
+    });
+    table.green(&[Raw], "history without a reason", |tree| {
+        tree.edit(HISTORY, |text| {
+            let end = text.iter().rposition(|&byte| byte == b'\t').expect("a reason");
+            text.truncate(end);
+        });
+    });
+}

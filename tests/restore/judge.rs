@@ -1,0 +1,150 @@
+//! The two verdicts over one archive: what the real server restores from it, and what
+//! `walstat check` says of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use super::case::{Case, Verdict};
+use super::origin::{HISTORY, Origin, SEGMENT, parse};
+use super::server::{Reached, Restore, restore};
+use super::tree::{Layout, State, Tree};
+use crate::live::server::as_server_user;
+
+/// A verdict, and why.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// In a line.
+    pub why: String,
+}
+
+/// What `walstat check` says of an archive. The only place that knows how it is called.
+pub fn walstat(origin: &Origin, archive: &Path) -> Said {
+    let mut command = as_server_user(origin.home().join("walstat"));
+    command.args(["check", "--as", "archive", "--format", "json"]).arg(archive);
+    let output = command.output().expect("walstat runs");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let problems = report["problems"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let name =
+        |problem: &Value| format!("{} {}", text(&problem["kind"]), text(&problem["segment"]));
+    let kinds: Vec<String> = problems.iter().map(name).collect();
+    let ending = text(&report["ending"]["kind"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code();
+    let verdict = match code {
+        Some(0) => Verdict::Green,
+        Some(3 | 4) => Verdict::Red,
+        _ => panic!("walstat check {}: {output:?}", archive.display()),
+    };
+    let code = code.unwrap_or_default();
+    let why = format!("exit {code}, ends {ending}: {} {}", kinds.join(", "), errors.trim());
+    Said { verdict, why }
+}
+
+/// What is promised: the last numbers of both timelines, and what recovery follows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Promise {
+    old: Option<u64>,
+    new: Option<u64>,
+    history: bool,
+    target: String,
+}
+
+/// The oracle, with what it has found out about archives without damage.
+pub struct Oracle<'o> {
+    origin: &'o Origin,
+    promises: Mutex<BTreeMap<Promise, Reached>>,
+}
+
+impl<'o> Oracle<'o> {
+    /// An oracle that knows nothing yet.
+    pub fn new(origin: &'o Origin) -> Oracle<'o> {
+        Oracle { origin, promises: Mutex::default() }
+    }
+
+    /// What the server restores from an archive, against what its names promise.
+    pub fn judge(&self, case: &Case, tree: &Tree<'_>, scratch: &Path) -> Said {
+        let red = |why: String| Said { verdict: Verdict::Red, why };
+        let promises = match self.promises_of(tree) {
+            Ok(promises) => promises,
+            Err(name) => return red(format!("{name} promises what no server has written")),
+        };
+        let mut why = Vec::new();
+        if let Some(text) = case.broken_promise {
+            return red(format!("no restore of this backup shows it: {text}"));
+        }
+        for promise in &promises {
+            let expected = self.reached_without_damage(promise);
+            for &layout in &case.fetched_as {
+                let target = promise.target.clone();
+                let data = scratch.join("data");
+                let restore = restore(
+                    self.origin,
+                    &Restore { archive: &tree.folder, layout, target, data: &data },
+                );
+                match restore {
+                    Ok(reached) if reached == expected => why.push(format!("reaches {reached}")),
+                    Ok(reached) => return red(format!("reaches {reached}, promised {expected}")),
+                    Err(error) => return red(error),
+                }
+            }
+        }
+        Said { verdict: Verdict::Green, why: why.join("; ") }
+    }
+
+    /// One promise for each end of a timeline that is not on the way to a newer one.
+    fn promises_of(&self, tree: &Tree<'_>) -> Result<Vec<Promise>, String> {
+        let names = tree.promised();
+        let last = |timeline| names.iter().filter(|(t, _)| *t == timeline).map(|(_, n)| *n).max();
+        for &(timeline, number) in &names {
+            if self.origin.numbers(timeline).last().is_none_or(|&last| number > last) {
+                return Err(super::origin::segment(timeline, number));
+            }
+        }
+        let (mut old, new) = (last(1), last(2));
+        if new.is_some() {
+            // Timeline 2 promises what it stands on.
+            old = old.max(Some(self.origin.before_switch));
+        }
+        let history = new.is_some() || tree.has_history();
+        let promise = |target: &str| Promise { old, new, history, target: target.to_owned() };
+        let mut promises = vec![promise("latest")];
+        if history && old.is_some_and(|old| old > self.origin.before_switch) {
+            promises.push(promise("1"));
+        }
+        Ok(promises)
+    }
+
+    /// Where a restore ends from an archive with all the files up to the last ones promised.
+    fn reached_without_damage(&self, promise: &Promise) -> Reached {
+        let mut promises = self.promises.lock().expect("no case has failed");
+        if let Some(&reached) = promises.get(promise) {
+            return reached;
+        }
+        let scratch = self.origin.scratch(&format!("promise-{}", promises.len()));
+        let folder = scratch.join("archive");
+        let mut tree = Tree::write(self.origin, folder, Layout::Raw, State::Both);
+        for name in self.origin.files.keys() {
+            let is_promised = match parse(name) {
+                Some((1, number)) => promise.old.is_some_and(|last| number <= last),
+                Some((_, number)) => promise.new.is_some_and(|last| number <= last),
+                None => promise.history && name == HISTORY,
+            };
+            if !is_promised {
+                tree.remove(name);
+            }
+        }
+        let (data, target) = (scratch.join("data"), promise.target.clone());
+        let wanted = Restore { archive: &tree.folder, layout: Layout::Raw, target, data: &data };
+        let reached = restore(self.origin, &wanted)
+            .unwrap_or_else(|error| panic!("{promise:?} without damage: {error}"));
+        assert!(reached.end as usize > SEGMENT && reached.rows > 0, "{promise:?}: {reached}");
+        promises.insert(promise.clone(), reached);
+        reached
+    }
+}
