@@ -103,9 +103,12 @@ impl Commits {
         }
     }
 
-    /// Adds a commit.
-    pub fn add(&mut self, time: Time) {
-        self.commits += 1;
+    /// Adds so many commits of one time.
+    pub fn add(&mut self, time: Time, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.commits += count;
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
         let second = time.second();
@@ -113,7 +116,7 @@ impl Commits {
             self.go_to(second);
         }
         if let Some((_, row)) = &mut self.now {
-            row.commits += 1;
+            row.commits += count;
             row.times.push(time.0.rem_euclid(SECOND) as u32);
         }
     }
@@ -213,7 +216,7 @@ mod tests {
 
     fn pressure(times: impl IntoIterator<Item = i64>) -> Pressure {
         let mut commits = Commits::new(1000);
-        times.into_iter().for_each(|time| commits.add(Time(time)));
+        times.into_iter().for_each(|time| commits.add(Time(time), 1));
         commits.finish()
     }
 

@@ -23,6 +23,7 @@ pub mod select;
 pub mod sums;
 pub mod tape;
 pub mod time_map;
+pub mod time_span;
 pub mod timeline;
 pub mod totals;
 pub mod transaction;

@@ -25,8 +25,8 @@ pub struct Curve {
     first: Option<Anchor>,
     last: Option<Anchor>,
     steps: Vec<Step>,
-    /// Bytes in the busiest second.
-    peak: u64,
+    /// Bytes in the busiest second, and that second.
+    peak: (u64, i64),
     distance: u64,
     /// Microseconds from the first to the last time.
     elapsed: i64,
@@ -76,10 +76,10 @@ impl Curve {
         match self.steps.last_mut() {
             Some(last) if last.second == second && last.seconds == 1 && seconds == 1 => {
                 last.bytes += bytes;
-                self.peak = self.peak.max(last.bytes);
+                self.peak = later(self.peak, (last.bytes, second));
             }
             _ => {
-                self.peak = self.peak.max(bytes.div_ceil(seconds as u64));
+                self.peak = later(self.peak, (bytes.div_ceil(seconds as u64), second));
                 self.steps.push(Step { second, seconds, bytes });
                 if self.steps.len() > STEPS {
                     self.halve();
@@ -99,21 +99,49 @@ impl Curve {
         self.steps = self.steps.chunks(2).flat_map(join).collect();
     }
 
+    /// Bytes by equal stretches of time, at most so many, and how many seconds each takes.
+    pub fn stretches(&self, most: usize) -> (u64, Vec<u64>) {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return (0, Vec::new()) };
+        let (from, to) = (first.time.second(), last.time.second().max(first.time.second()));
+        let seconds = to.abs_diff(from).saturating_add(1);
+        let width = seconds.div_ceil(most.max(1) as u64).max(1);
+        let count = usize::try_from(seconds.div_ceil(width)).unwrap_or(0);
+        let mut sums = vec![0; count];
+        let place = |second: i64| usize::try_from(second.saturating_sub(from) / width as i64).ok();
+        for step in &self.steps {
+            let last = place(step.second.saturating_add(step.seconds - 1));
+            let (Some(a), Some(b)) = (place(step.second), last) else { continue };
+            let share = step.bytes / (b - a + 1) as u64;
+            for sum in sums.get_mut(a..=b).unwrap_or_default() {
+                *sum += share;
+            }
+            if let Some(sum) = sums.get_mut(b) {
+                *sum += step.bytes - share * (b - a + 1) as u64;
+            }
+        }
+        (width, sums)
+    }
+
     /// Bytes a second on average; `None` if no time passed.
     pub fn mean_rate(&self) -> Option<f64> {
         let seconds = self.elapsed as f64 / 1e6;
         (self.elapsed > 0).then(|| self.distance as f64 / seconds.max(1.0))
     }
 
+    /// Bytes in the busiest second, and that second; `None` without a clock that goes on.
+    pub fn peak_second(&self) -> Option<(u64, i64)> {
+        (self.peak.0 > 0).then_some(self.peak)
+    }
+
     /// Bytes in the busiest second; `None` without a clock that goes on.
     pub fn peak_rate(&self) -> Option<u64> {
-        (self.peak > 0).then_some(self.peak)
+        self.peak_second().map(|(bytes, _)| bytes)
     }
 
     /// The smallest rate, in bytes a second, at which nothing is left at any second's end.
     pub fn never_behind_rate(&self) -> Option<u64> {
         let rates = self.steps.iter().map(|step| step.bytes.div_ceil(step.seconds as u64));
-        rates.max().map(|rate| rate.max(self.peak))
+        rates.max().map(|rate| rate.max(self.peak.0))
     }
 
     /// How far it falls behind at so many bytes a second, counted at each second's end.
@@ -168,6 +196,11 @@ impl Curve {
         }
         u64::try_from(best).ok()
     }
+}
+
+/// The busier of two seconds; the first of equals.
+fn later(first: (u64, i64), second: (u64, i64)) -> (u64, i64) {
+    if second.0 > first.0 { second } else { first }
 }
 
 /// Whole seconds until so much is gone.

@@ -12,7 +12,7 @@ mod lengths;
 mod relations;
 
 pub use chunk::{Chunk, Image, Mark, Part, Touch};
-pub use event::{CheckpointSeen, Event, FilesChange, Placed};
+pub use event::{CheckpointSeen, Event, FilesChange, Placed, stated_time};
 pub use lengths::Run;
 pub use relations::{File, Files};
 
@@ -20,6 +20,7 @@ use crate::scan::record::Record;
 use crate::wal::lsn::Lsn;
 use crate::wal::version::Version;
 use chunk::Writer;
+use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Range};
 
 /// Sums over records; bytes where not said otherwise.
@@ -45,14 +46,20 @@ impl AddAssign for Tally {
     }
 }
 
-/// What of the records is wanted; times, checkpoints and the like always are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What of the records is wanted; times, images, checkpoints and the like always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Wants {
-    /// How many, how long, where.
+    /// How many, how long, where. Without: times and images are those of stretches of 16 kB.
     pub records: bool,
     /// Which blocks they touch.
     pub blocks: bool,
+    /// Each time by itself, and no images, also where records are not wanted.
+    pub each_time: bool,
 }
+
+/// Bytes of WAL whose times, and whose images, are noted together where records are not wanted. Runs
+/// begin and end with multiples of it.
+const GRAIN: u64 = 16 << 10;
 
 /// The chunks of one run. Blocks name their file by its place in `files`.
 #[derive(Debug, Clone, Default)]
@@ -84,8 +91,12 @@ impl Tape {
     /// Takes note of a record that is counted.
     #[inline(always)]
     pub fn add(&mut self, record: &Record<'_>) {
-        if !self.writer.repeat(record) {
-            self.add_other(record);
+        if self.wants.records {
+            if !self.writer.repeat(record) {
+                self.add_other(record);
+            }
+        } else if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time) {
+            self.note_only(record);
         }
     }
 
@@ -95,9 +106,6 @@ impl Tape {
         if event::may_matter(record) {
             self.note(record, true);
         }
-        if !self.wants.records {
-            return;
-        }
         if self.writer.is_full(record.lsn) {
             self.end_chunk();
         }
@@ -105,6 +113,31 @@ impl Tape {
         match self.wants.blocks {
             true => self.writer.touch_all(record, &mut self.batch.files),
             false => self.writer.pass_blocks(record),
+        }
+    }
+
+    /// Times, events and images alone.
+    #[inline(never)]
+    fn note_only(&mut self, record: &Record<'_>) {
+        if event::may_matter(record) {
+            self.note(record, true);
+        }
+        if record.parts.fpi_count > 0 && !self.wants.each_time {
+            self.make_room_for_notes(record.lsn);
+            self.writer.note_images(record, GRAIN);
+        }
+    }
+
+    fn make_room(&mut self, lsn: Lsn) {
+        if self.writer.is_full(lsn) || self.writer.has_all_notes() {
+            self.end_chunk();
+        }
+    }
+
+    /// The same between two grains only, or a run's beginning would show in where one is divided.
+    fn make_room_for_notes(&mut self, lsn: Lsn) {
+        if !self.writer.goes_on(lsn, GRAIN) {
+            self.make_room(lsn);
         }
     }
 
@@ -121,14 +154,15 @@ impl Tape {
         self.begin_chunk(Placed { lsn, end, event: Event::Lost });
     }
 
-    /// Times and events. A call of its own: few records have either.
-    #[inline(never)]
     fn note(&mut self, record: &Record<'_>, is_counted: bool) {
         if let Some((time, is_commit)) = event::stated_time(record) {
-            if self.writer.is_full(record.lsn) || self.writer.has_all_marks() {
-                self.end_chunk();
+            if self.wants.records || self.wants.each_time {
+                self.make_room(record.lsn);
+                self.writer.mark(record, time, is_commit, is_counted);
+            } else {
+                self.make_room_for_notes(record.lsn);
+                self.writer.note_time(record, time, (is_commit, is_counted), GRAIN);
             }
-            self.writer.mark(record, time, is_commit, is_counted);
         } else if let Some(event) = Event::of(record) {
             self.begin_chunk(Placed { lsn: record.lsn, end: record.end, event });
         }

@@ -12,6 +12,7 @@
 use super::tape::{Chunk, Event, Placed};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::{SECOND, Time};
+use std::ops::Range;
 
 /// A clock that shows so much less than before was set back.
 const SET_BACK: i64 = 60 * SECOND;
@@ -235,6 +236,15 @@ impl Interval {
             self.look_up(lsn)?;
         }
         Some((self.second, self.until))
+    }
+
+    /// The places at which it is a time of `times`; `None` where the clock stands still.
+    pub fn places(&self, times: &Range<Time>) -> Option<Range<Lsn>> {
+        let (from, to) = self.from.zip(self.to)?;
+        (to.time > from.time && to.lsn > from.lsn).then(|| {
+            let place = |time: Time| Lsn(first_lsn_at(from, to, time.0));
+            place(times.start)..place(times.end)
+        })
     }
 
     /// The first place at which it is the beginning of `second` or later.

@@ -115,9 +115,8 @@ impl Timeline {
     fn take_at_once(&mut self, chunk: &Chunk, second: i64, last: Anchor) {
         self.tick(&Tick { to: last, is_set_back: false });
         let (tally, end) = chunk.before_tail();
-        let commits = chunk.marks.iter().filter(|mark| mark.is_commit() && mark.is_counted());
         let row = self.seconds.at(second);
-        row.commits += commits.count() as u64;
+        row.commits += chunk.marks.iter().map(Mark::commits).sum::<u64>();
         if tally.count > 0 {
             row.add_records(tally.count, tally.total_bytes, chunk.start.0, end.0);
             row.add_images(tally.fpi_count, tally.fpi_bytes);
@@ -180,7 +179,7 @@ impl Timeline {
         let Some(mark) = mark else { return };
         let row = self.seconds.at(mark.time.second());
         row.add_records(1, run.total_bytes, run.lsn, run.end());
-        row.commits += u64::from(mark.is_commit());
+        row.commits += mark.commits();
     }
 
     /// The clock goes on: spreads what was kept before the next anchor.

@@ -81,7 +81,7 @@ impl When {
     /// Nothing seen yet.
     pub fn new(config: Config) -> When {
         let records = config.timeline.is_some() || config.cycles;
-        let tape = Tape::new(Wants { records, blocks: config.cycles });
+        let tape = Tape::new(Wants { records, blocks: config.cycles, each_time: false });
         When { config, tape, follower: None }
     }
 
@@ -165,8 +165,7 @@ impl Follower {
             ticks.iter().for_each(|tick| curve.tick(tick));
         }
         if let Some(commits) = &mut self.commits {
-            let counted = chunk.marks.iter().filter(|mark| mark.is_commit() && mark.is_counted());
-            counted.for_each(|mark| commits.add(mark.time));
+            chunk.marks.iter().for_each(|mark| commits.add(mark.time, mark.commits()));
         }
     }
 

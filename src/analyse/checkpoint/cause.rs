@@ -13,30 +13,24 @@ use crate::analyse::time_map::TimeMap;
 use crate::wal::version::Version;
 use std::fmt;
 
-/// Why a checkpoint began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// checkpoint_timeout was over.
-    Time,
-    /// So much WAL was written as max_wal_size allows.
-    Wal,
-    /// Somebody asked for it: CHECKPOINT, a base backup, CREATE or DROP DATABASE.
-    Requested,
-    /// The server stopped.
-    Shutdown,
-    /// The server has recovered, after a crash or by a promotion.
-    EndOfRecovery,
+named! {
+    /// Why a checkpoint began.
+    pub enum Cause {
+        Time "time" "checkpoint_timeout was over";
+        Wal "wal" "as much WAL was written as max_wal_size allows";
+        Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE DATABASE";
+        Shutdown "shutdown" "the server stopped";
+        EndOfRecovery "end_of_recovery" "the server had recovered, after a crash or by a promotion";
+    }
 }
 
-/// How sure that is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// It fits, and so may something else.
-    Possible,
-    /// Anything else would be a strange coincidence.
-    Likely,
-    /// The WAL says so, or leaves no other cause.
-    Certain,
+named! {
+    /// How sure that is.
+    pub enum Confidence {
+        Possible "possible" "it fits, and so may something else";
+        Likely "likely" "anything else would be a strange coincidence";
+        Certain "certain" "the WAL says so, or leaves no other cause";
+    }
 }
 
 /// Why, how sure, and from what.

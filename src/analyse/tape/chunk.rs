@@ -25,7 +25,8 @@ pub struct Mark {
     /// The time.
     pub time: Time,
     offset: u32,
-    is_commit: bool,
+    /// Commits that it stands for.
+    commits: u16,
     is_counted: bool,
 }
 
@@ -35,9 +36,9 @@ impl Mark {
         self.is_counted
     }
 
-    /// Whether it commits a transaction.
-    pub fn is_commit(&self) -> bool {
-        self.is_commit
+    /// How many commits that are counted it stands for.
+    pub fn commits(&self) -> u64 {
+        if self.is_counted { u64::from(self.commits) } else { 0 }
     }
 }
 
@@ -48,9 +49,7 @@ pub struct Image {
     /// Bytes of its images.
     pub bytes: u32,
     /// How many they are.
-    pub count: u16,
-    /// Which record of the chunk it is.
-    index: u16,
+    pub count: u32,
 }
 
 /// A block that records of the chunk refer to.
@@ -193,7 +192,7 @@ impl Chunk {
         let mut before = Part { tally: self.tally_before(lsn), ..Part::default() };
         let mut after = Part::default();
         for (place, image) in self.images() {
-            let part = if image.index < index { &mut before } else { &mut after };
+            let part = if place < lsn { &mut before } else { &mut after };
             part.images.push((place, u64::from(image.bytes)));
         }
         let imaged = self.imaged_again_at(index);
@@ -348,14 +347,15 @@ impl Writer {
 
     /// Whether another record at `lsn` has no room in it.
     pub fn is_full(&self, lsn: Lsn) -> bool {
-        self.room == 0 && self.begun
-            || self.touches.len() >= TOUCHES
-            || (self.begun && lsn.0 - self.start.0 >= BYTES)
+        self.begun
+            && (self.room == 0
+                || self.touches.len() >= TOUCHES
+                || lsn.0.saturating_sub(self.start.0) >= BYTES)
     }
 
-    /// Whether a time has no room in it.
-    pub fn has_all_marks(&self) -> bool {
-        self.marks.len() >= RECORDS as usize
+    /// Whether a time, or images without their record, have no room in it.
+    pub fn has_all_notes(&self) -> bool {
+        self.marks.len().max(self.images.len()) >= RECORDS as usize
     }
 
     fn offset(&self, lsn: Lsn) -> u32 {
@@ -394,8 +394,33 @@ impl Writer {
     fn add_images(&mut self, lsn: Lsn, bytes: u32, count: u32) {
         self.tally.fpi_bytes += u64::from(bytes);
         self.tally.fpi_count += u64::from(count);
-        let (offset, index) = (self.offset(lsn), self.tally.count as u16);
-        self.images.push(Image { offset, bytes, count: count as u16, index });
+        let offset = self.offset(lsn);
+        self.images.push(Image { offset, bytes, count });
+    }
+
+    /// Whether a time or an image of the same grain was noted last.
+    pub fn goes_on(&self, lsn: Lsn, grain: u64) -> bool {
+        let mark = self.marks.last().map(|mark| mark.offset);
+        let last = mark.max(self.images.last().map(|image| image.offset));
+        last.is_some_and(|offset| (self.start.0 + u64::from(offset) * 8) / grain == lsn.0 / grain)
+    }
+
+    /// Takes note of the images of a record that is not counted otherwise: those of a grain
+    /// together.
+    pub fn note_images(&mut self, record: &Record<'_>, grain: u64) {
+        if !self.begun {
+            self.begin(record);
+        }
+        let (lsn, parts) = (record.lsn.0, &record.parts);
+        match self.images.last_mut() {
+            Some(last) if (self.start.0 + u64::from(last.offset) * 8) / grain == lsn / grain => {
+                last.bytes = last.bytes.saturating_add(parts.fpi_bytes);
+                last.count += parts.fpi_count;
+                self.tally.fpi_bytes += u64::from(parts.fpi_bytes);
+                self.tally.fpi_count += u64::from(parts.fpi_count);
+            }
+            _ => self.add_images(record.lsn, parts.fpi_bytes, parts.fpi_count),
+        }
     }
 
     /// Takes note of a time; the record itself is added next, if it is counted.
@@ -406,9 +431,35 @@ impl Writer {
         }
         let offset = self.offset(record.lsn);
         self.has_time = is_counted;
-        self.marks.push(Mark { time, offset, is_commit, is_counted });
+        self.marks.push(Mark { time, offset, commits: u16::from(is_commit), is_counted });
         let (at, lsn) = self.lengths.pause();
         self.tail = Tail { at, lsn, before: self.tally };
+    }
+
+    /// Takes note of a time: of those of a grain, the latest stands for all.
+    pub fn note_time(
+        &mut self,
+        record: &Record<'_>,
+        time: Time,
+        (is_commit, is_counted): (bool, bool),
+        grain: u64,
+    ) {
+        let cell = record.lsn.0 / grain;
+        let start = self.start.0;
+        match self.marks.last_mut() {
+            Some(last)
+                if (start + u64::from(last.offset) * 8) / grain == cell
+                    && last.is_counted == is_counted
+                    && last.commits < u16::MAX =>
+            {
+                last.commits += u16::from(is_commit);
+                if time > last.time {
+                    last.time = time;
+                    last.offset = ((record.lsn.0 - start) / 8) as u32;
+                }
+            }
+            _ => self.mark(record, time, is_commit, is_counted),
+        }
     }
 
     /// Lets others repeat the record added last, whose blocks are not noted down.
