@@ -3,6 +3,7 @@
 
 pub mod block;
 pub mod crc;
+pub mod fields;
 pub mod image;
 pub mod lsn;
 pub mod page;
