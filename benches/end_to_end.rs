@@ -23,7 +23,8 @@ fn count(paths: &[PathBuf], threads: NonZeroUsize) -> Counted {
         timeline: None,
         select: Everything,
     };
-    let read = read::<_, (RecordTable, Clock)>(paths, wanted, threads, &Progress::default());
+    let prototype = <(RecordTable, Clock)>::default();
+    let read = read(paths, wanted, threads, &Progress::default(), &prototype);
     let (_, outcome) = read.expect("WAL");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     let sum = outcome.observer.0.sum(|_| true);

@@ -49,7 +49,7 @@ fn count(
     mut bring: impl FnMut(&mut Pages<'_>, u64, &Path) -> io::Result<()>,
 ) {
     let scope = set.scope(Some(Crc32c::detect()));
-    let mut reader = Reader::new(&scope, set.disk.start(), set.disk.end());
+    let mut reader = Reader::new(&scope, set.disk.start(), set.disk.end(), Counted::default());
     for (first, path) in files {
         reader.begin_segment(u32::MAX);
         bring(&mut reader, *first, path).expect("a file of the bench's own");

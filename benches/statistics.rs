@@ -18,7 +18,7 @@ use walstat::wal::block::RelFileLocator;
 use walstat::wal::crc::Crc32c;
 
 /// A dimension that was not asked for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Absent;
 
 const _: () = assert!(size_of::<(RecordTable, Absent)>() == size_of::<RecordTable>());
@@ -32,7 +32,7 @@ impl Observe for Absent {
 
 /// Block references by relation, as a later dimension may count them: a row of references to one
 /// relation is added to the table at its end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Relations {
     last: RelFileLocator,
     in_row: u64,
@@ -48,7 +48,7 @@ impl Relations {
 impl Observe for Relations {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        record.for_each_block(|block| {
+        record.blocks().for_each(|block| {
             if block.relation != self.last {
                 self.end_row();
                 self.last = block.relation;
@@ -82,7 +82,7 @@ impl<A: Check, B> Check for (A, B) {
     }
 }
 
-fn dimension<O: Observe + Check>(criterion: &mut Criterion, set: &Set, name: &str) {
+fn dimension<O: Observe + Check + Default>(criterion: &mut Criterion, set: &Set, name: &str) {
     let mut group = criterion.benchmark_group(format!("statistics/{}", set.name));
     group.throughput(Throughput::Bytes(set.bytes()));
     let crc = Some(Crc32c::detect());

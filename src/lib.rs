@@ -27,7 +27,7 @@
 //!     select: Everything,
 //! };
 //! let (plan, outcome) =
-//!     read::<_, RecordTable>(&paths, wanted, NonZeroUsize::MIN, &Progress::default())?;
+//!     read(&paths, wanted, NonZeroUsize::MIN, &Progress::default(), &RecordTable::default())?;
 //!
 //! assert_eq!(plan.version().name, "15");
 //! assert!(outcome.problems.is_empty());

@@ -84,7 +84,8 @@ fn see(directory: &Path, way: Way) -> Option<Seen> {
     };
     let threads = NonZeroUsize::new(way.threads).expect("at least one thread");
     let paths = [directory.to_owned()];
-    let read = read::<_, (RecordTable, Clock)>(&paths, wanted, threads, &Progress::default());
+    let prototype = <(RecordTable, Clock)>::default();
+    let read = read(&paths, wanted, threads, &Progress::default(), &prototype);
     read.ok().map(|(_, outcome)| Seen::of(outcome))
 }
 

@@ -264,6 +264,12 @@ fn compare(disk: &Disk, directory: &Path, ask: &Ask) {
         (Some(twin), Ok(one)) => (twin, one),
         // The twin stops at the first thing that is no record: behind a switch, that is at once.
         (None, _) => return,
+        // A range inside of one record.
+        (Some(twin), Err(line))
+            if twin.rows.is_empty() && line.contains("no WAL record starts") =>
+        {
+            return;
+        }
         (twin, one) => panic!("one of both finds no record: {twin:?}, {one:?}"),
     };
     assert_eq!(rows_of_report(&one), rows_of_twin(&twin), "rows");

@@ -118,9 +118,10 @@ impl Set {
     }
 
     /// Reads all pages as one run; fails on damage.
-    pub fn scan<O: Observe>(&self, crc: Option<Crc32c>) -> Run<O> {
+    pub fn scan<O: Observe + Default>(&self, crc: Option<Crc32c>) -> Run<O> {
         let scope = self.scope(crc);
-        let mut reader = Reader::new(&scope, self.disk.start(), self.disk.end());
+        let (start, end) = (self.disk.start(), self.disk.end());
+        let mut reader = Reader::new(&scope, start, end, O::default());
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
             reader.push(Lsn(number * self.disk.form.segment), segment);
@@ -133,8 +134,8 @@ impl Set {
     /// Calls `visit` for every record that lies in one page.
     pub fn for_each_whole_record(&self, mut visit: impl FnMut(&[u8])) {
         let scope = self.scope(None);
-        let mut reader: Reader<'_, _, Places> =
-            Reader::new(&scope, self.disk.start(), self.disk.end());
+        let (start, end) = (self.disk.start(), self.disk.end());
+        let mut reader = Reader::new(&scope, start, end, Places::default());
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
             reader.push(Lsn(number * self.disk.form.segment), segment);
@@ -151,7 +152,7 @@ impl Set {
 }
 
 /// Where the records are, and how long.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Places(Vec<(Lsn, usize)>);
 
 impl Observe for Places {

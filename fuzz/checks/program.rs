@@ -119,7 +119,7 @@ fn wanted(shape: &Shape) -> Wanted<Everything> {
 
 fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
     const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-    read(files, wanted(shape), TWO, &Progress::default())
+    read(files, wanted(shape), TWO, &Progress::default(), &<(RecordTable, Clock)>::default())
         .inspect_err(|error| assert!(!error.to_string().contains('\n')))
         .ok()
 }
@@ -127,8 +127,10 @@ fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
 /// As standard input is read, from a file.
 fn scan_stream(path: &Path, shape: &Shape) -> Option<Scanned> {
     let found = Found { streams: vec![path.to_owned()], ..Found::default() };
-    let (plan, stretches) = streamed::scan(found, wanted(shape), &Progress::default()).ok()?;
-    let outcome = conclude(&plan, stretches)?;
+    let prototype = <(RecordTable, Clock)>::default();
+    let (plan, stretches) =
+        streamed::scan(found, wanted(shape), &Progress::default(), &prototype).ok()?;
+    let outcome = conclude(&plan, stretches, prototype)?;
     Some((plan, outcome))
 }
 

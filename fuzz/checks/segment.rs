@@ -108,7 +108,7 @@ fn read(
         };
         joined.extend(run);
     }
-    conclude(plan, joined)
+    conclude(plan, joined, Statistics::default())
 }
 
 fn read_run(task: &[Segment], shape: &Shape, scope: &Scope<Even>) -> Run<Statistics> {
@@ -117,7 +117,7 @@ fn read_run(task: &[Segment], shape: &Shape, scope: &Scope<Even>) -> Run<Statist
     let end = Lsn(start + task.len() as u64 * size);
     let progress = Progress::default();
     let mut pages = Pages::new(scope, &progress);
-    let mut reader = Reader::new(scope, Lsn(start), end);
+    let mut reader = Reader::new(scope, Lsn(start), end, Statistics::default());
     for segment in task {
         let content = shape.segments[(segment.number - shape.first) as usize].as_deref();
         let from = pages.first_page_in_range(segment);

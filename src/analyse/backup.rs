@@ -5,8 +5,6 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
-use nom::number::complete::le_u64;
-use nom::{IResult, Parser};
 
 /// `XLOG_BACKUP_END` of `src/include/catalog/pg_control.h`; its main data is the backup's start.
 const XLOG_BACKUP_END: u8 = 0x50;
@@ -44,16 +42,17 @@ impl Observe for Backups {
         if record.header.rmgr != XLOG {
             return;
         }
-        let data = record.main_data_without_blocks();
         match record.header.info & 0xF0 {
             XLOG_CHECKPOINT_ONLINE | XLOG_CHECKPOINT_SHUTDOWN => {
-                let checkpoint = Checkpoint::parse(data, record.version.checkpoint);
+                let data = record.main_data().unwrap_or_default();
+                let checkpoint = Checkpoint::parse(&data, record.version.checkpoint);
                 let lsn = record.lsn;
                 self.checkpoints.extend(checkpoint.map(|checkpoint| Placed { lsn, checkpoint }));
             }
             XLOG_BACKUP_END => {
                 let end = record.end.aligned();
-                self.ends.extend(start_of(data).map(|start| BackupEnd { start, end }));
+                let start = record.main_data_first().map(|bytes| Lsn(u64::from_le_bytes(bytes)));
+                self.ends.extend(start.map(|start| BackupEnd { start, end }));
             }
             _ => {}
         }
@@ -62,21 +61,5 @@ impl Observe for Backups {
     fn merge(&mut self, later: Backups) {
         self.checkpoints.extend(later.checkpoints);
         self.ends.extend(later.ends);
-    }
-}
-
-fn start_of(main_data: &[u8]) -> Option<Lsn> {
-    let start: IResult<&[u8], u64> = le_u64.parse(main_data);
-    start.ok().map(|(_, start)| Lsn(start))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_start_is_eight_bytes() {
-        assert_eq!(start_of(&[0x28, 0, 0, 2, 0, 0, 0, 0, 0xEE]), Some(Lsn(0x0200_0028)));
-        assert_eq!(start_of(&[0x28, 0, 0, 2]), None);
     }
 }

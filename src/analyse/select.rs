@@ -77,8 +77,6 @@ impl Select for Filters {
         if !self.has_block_filter() {
             return true;
         }
-        let mut found = false;
-        record.for_each_block(|block| found |= self.accepts_block(block));
-        found
+        record.blocks().any(|block| self.accepts_block(&block))
     }
 }

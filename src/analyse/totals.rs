@@ -212,7 +212,7 @@ impl Observe for RecordTable {
         row.count_record(record);
         if record.parts.fpi_count > 0 {
             let page_bytes =
-                row.count_images(record.head, record.header.total_bytes, record.version);
+                row.count_images(record.body.head, record.header.total_bytes, record.version);
             self.page_bytes = self.page_bytes.max(page_bytes);
         }
     }

@@ -3,7 +3,7 @@
 use super::args::{BytesForm, When};
 use super::check_args::{CheckArgs, CheckFormat, CheckShowArgs, RestoreArgs};
 use super::output::{wanted, write_to};
-use super::read::{Read, Statistics, read};
+use super::read::{Statistics, read};
 use super::{Failure, Outcome, config};
 use crate::analyse::backup::Backups;
 use crate::input::label;
@@ -62,7 +62,8 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
     let begun = Instant::now();
-    let read: Read<(Statistics, Backups)> = read(&args.source, &args.filters.filters())?;
+    let prototype = <(Statistics, Backups)>::default();
+    let read = read(&args.source, &args.filters.filters(), &prototype)?;
     let (statistics, backups) = &read.scanned.observer;
     let request = Request {
         command: "check",

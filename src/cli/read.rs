@@ -32,13 +32,18 @@ pub struct Read<O = Statistics> {
     pub scanned: Scanned<O>,
 }
 
-/// Reads the WAL; without filters the loop is compiled for that.
-pub fn read<O: Observe>(source: &SourceArgs, filters: &Filters) -> Result<Read<O>, Failure> {
+/// Reads the WAL and counts it in copies of `prototype`; without filters the loop is compiled for
+/// that.
+pub fn read<O: Observe>(
+    source: &SourceArgs,
+    filters: &Filters,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
     let range = range(source)?;
     let paths = paths(source)?;
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, &paths, range, Everything),
-        false => count(source, &paths, range, filters.clone()),
+        true => count(source, &paths, range, Everything, prototype),
+        false => count(source, &paths, range, filters.clone(), prototype),
     }?;
     let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
@@ -72,6 +77,7 @@ fn count<S: Select + Clone, O: Observe>(
     paths: &[PathBuf],
     range: (Lsn, Lsn),
     select: S,
+    prototype: &O,
 ) -> Result<(Plan, Scanned<O>), Failure> {
     let wanted = Wanted {
         crc: (!source.no_verify_checksums).then(Crc32c::detect),
@@ -85,7 +91,7 @@ fn count<S: Select + Clone, O: Observe>(
     let read = Progress::default();
     let total = || bytes_of(paths, source.range.timeline, range);
     let result = progress::shown(source.progress, total, &read, || {
-        scan::read::read(paths, wanted, threads, &read)
+        scan::read::read(paths, wanted, threads, &read, prototype)
     });
     Ok(result?)
 }

@@ -2,7 +2,7 @@
 
 use super::args::{BytesForm, Dimension, Format, ShowArgs, StatsArgs};
 use super::output::{wanted, write_to};
-use super::read::read;
+use super::read::{Statistics, read};
 use super::{Failure, Outcome};
 use crate::render;
 use crate::render::table::Show;
@@ -21,7 +21,7 @@ const TOP_IN_REPORT: usize = 8;
 pub fn run(args: &StatsArgs) -> Result<Outcome, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let read = read(&args.source, &args.filters.filters())?;
+    let read = read(&args.source, &args.filters.filters(), &Statistics::default())?;
     let mut report = build(read.paths, &read.plan, &read.scanned, &request(args));
     report.elapsed_seconds = begun.elapsed().as_secs_f64();
     show(&mut report, args)?;

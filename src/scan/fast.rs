@@ -9,6 +9,7 @@
 //! link to the one before, walk over its block headers, hand it to the dimensions, step to the
 //! next multiple of 8; follow the last one over the page headers to its end; go on behind it.
 
+use super::body::Body;
 use super::books::Heading;
 use super::reader::Reader;
 use super::record::{Observe, Record, Select};
@@ -120,7 +121,8 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             let Some(bytes) = rest.get(..total) else { break };
             let Ok(parts) = walk(bytes, header.total_bytes, version, |_| ()) else { break };
             let end = Lsn(lsn.0 + total as u64);
-            let record = Record { lsn, end, header, parts, version, head: bytes };
+            let body = Body::in_one_piece(bytes);
+            let record = Record { lsn, end, header, parts, version, body };
             if scope.select.accepts(&record) {
                 self.run.observer.observe(&record);
                 counted_end = end;
@@ -161,11 +163,9 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         header.check(version, lsn, Some(stretch.previous)).ok()?;
         let total_bytes = header.total_bytes;
         let parts = walk(head, total_bytes, version, |_| ()).ok()?;
-        if total_bytes - parts.head_bytes == parts.main_data_bytes {
-            // A dimension may look at the main data of a record without blocks.
-            return None;
-        }
-        let record = Record { lsn, end: stretch.lsn(end), header, parts, version, head };
+        let pages = stretch.bytes.get(at + head.len()..)?;
+        let body = Body::over_pages(head, pages, stretch.page_bytes);
+        let record = Record { lsn, end: stretch.lsn(end), header, parts, version, body };
         if scope.select.accepts(&record) {
             self.run.observer.observe(&record);
             stretch.counted_end = record.end;

@@ -1,5 +1,6 @@
 //! Floor 3, segments → records, in LSN order. Knows nothing of what is counted.
 
+pub mod body;
 pub mod books;
 pub mod damage;
 pub mod ending;

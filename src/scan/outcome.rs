@@ -31,8 +31,13 @@ pub struct Outcome<O> {
     pub observer: O,
 }
 
-/// Puts the stretches of a scan together. `None` if there is no WAL in any of them.
-pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outcome<O>> {
+/// Puts the stretches of a scan together, into `observer`, an empty one. `None` if there is no WAL
+/// in any of them.
+pub fn conclude<O: Observe>(
+    plan: &Plan,
+    stretches: Vec<Run<O>>,
+    observer: O,
+) -> Option<Outcome<O>> {
     let live = stretches.iter().rposition(Run::has_wal)?;
     let mut outcome = Outcome {
         books: Books::default(),
@@ -42,7 +47,7 @@ pub fn conclude<O: Observe>(plan: &Plan, stretches: Vec<Run<O>>) -> Option<Outco
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(0) },
         first: None,
         counted_end: None,
-        observer: O::default(),
+        observer,
     };
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
     let mut before: Option<Lsn> = None;

@@ -24,28 +24,30 @@ pub fn scan<S: Select + Clone, O: Observe>(
     scope: &Scope<S>,
     threads: NonZeroUsize,
     progress: &Progress,
+    prototype: &O,
 ) -> Vec<Run<O>> {
     let runs = divide(segments, scope, threads.get());
     if let Some(limit) = scope.limit {
-        return scan_limited(segments, &runs, scope, limit, progress);
+        return scan_limited(segments, &runs, scope, limit, progress, prototype);
     }
     let joiner = Joiner::new(scope);
     let next = AtomicUsize::new(0);
-    let work = || {
+    let work = &|prototype: O| {
         let mut pages = Pages::new(scope, progress);
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = runs.get(index) else { break };
-            let run = read_run(segments, task, scope, &mut pages);
+            let run = read_run(segments, task, scope, &mut pages, prototype.clone());
             joiner.add(index, task.begins_stretch, run);
         }
     };
     let workers = threads.get().min(runs.len());
     std::thread::scope(|threads| {
         for _ in 1..workers {
-            threads.spawn(work);
+            let prototype = prototype.clone();
+            threads.spawn(move || work(prototype));
         }
-        work();
+        work(prototype.clone());
     });
     joiner.into_stretches()
 }
@@ -57,12 +59,14 @@ fn scan_limited<S: Select + Clone, O: Observe>(
     scope: &Scope<S>,
     limit: u64,
     progress: &Progress,
+    prototype: &O,
 ) -> Vec<Run<O>> {
     let mut runs: Vec<Run<O>> = Vec::new();
     let mut left = limit;
     for task in stretches {
         let part = Scope { limit: Some(left), ..scope.clone() };
-        let run = read_run(segments, task, &part, &mut Pages::new(&part, progress));
+        let mut pages = Pages::new(&part, progress);
+        let run = read_run(segments, task, &part, &mut pages, prototype.clone());
         left = left.saturating_sub(run.counted);
         runs.push(run);
         if left == 0 {
@@ -147,12 +151,13 @@ fn read_run<S: Select, O: Observe>(
     task: &Task,
     scope: &Scope<S>,
     pages: &mut Pages<'_, S>,
+    observer: O,
 ) -> Run<O> {
     let segments = segments.get(task.segments.clone()).unwrap_or_default();
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
-    let mut reader = Reader::new(scope, start, end);
+    let mut reader = Reader::new(scope, start, end, observer);
     for segment in segments {
         if pages.push_segment(segment, &mut reader) == Flow::Done {
             break;

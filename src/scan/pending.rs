@@ -1,7 +1,8 @@
 //! Bytes of a record whose pieces lie on several pages: a record that is being followed, or
 //! the rest of one that began before the run.
 //!
-//! Only the first bytes and the state of the checksum are kept, however long the record is.
+//! Only the first bytes and the state of the checksum are kept, however long the record is; all of
+//! them if a dimension wants whole records.
 
 use super::books::{Books, Heading};
 use super::scope::{Head, Scope};
@@ -22,14 +23,14 @@ pub struct Pending {
     /// Its bytes so far (as [`Heading::Incomplete`]) and the page headers between them.
     pub counts: Books,
     crc: u32,
-    head: Vec<u8>,
+    kept: Kept,
 }
 
 impl Pending {
     /// A record of which no byte was seen yet.
-    pub fn begin(lsn: Lsn, total_bytes: u32) -> Pending {
+    pub fn begin(lsn: Lsn, total_bytes: u32, kept: Kept) -> Pending {
         let (crc, counts) = (Crc32c::START, Books::default());
-        Pending { lsn, total_bytes, got: 0, counts, crc, head: Vec::new() }
+        Pending { lsn, total_bytes, got: 0, counts, crc, kept }
     }
 
     /// Bytes still to come.
@@ -39,7 +40,7 @@ impl Pending {
 
     /// What is known of the record when all its bytes were seen.
     pub fn head(&self) -> Head<'_> {
-        Head { bytes: &self.head, crc: self.crc }
+        Head { bytes: &self.kept.bytes, crc: self.crc }
     }
 
     /// Adds the piece that lies at `lsn`.
@@ -49,7 +50,7 @@ impl Pending {
             let body = piece.get(header_left..).unwrap_or_default();
             self.crc = crc.update(self.crc, body);
         }
-        keep(&mut self.head, piece);
+        self.kept.add(piece);
         self.got += piece.len() as u32;
         let clipped = scope.clip(lsn, Lsn(lsn.0 + piece.len() as u64));
         self.counts.add(Heading::Incomplete, clipped);
@@ -58,14 +59,15 @@ impl Pending {
     /// Adds the bytes that another run has seen of this record.
     pub fn append<S>(&mut self, scope: &Scope<S>, lead: &Lead) {
         let header_left = RECORD_HEADER_BYTES.saturating_sub(self.got as usize);
-        let header = lead.head.get(..header_left.min(lead.head.len())).unwrap_or_default();
+        let header =
+            lead.kept.bytes.get(..header_left.min(lead.kept.bytes.len())).unwrap_or_default();
         if let Some(crc) = scope.crc {
             // The part of the header is not covered here: take it out of the lead's checksum.
             let body_bytes = u64::from(lead.got) - header.len() as u64;
             let body = lead.crc ^ Crc32c::shift(crc.update(0, header), body_bytes);
             self.crc = Crc32c::shift(self.crc, body_bytes) ^ body;
         }
-        keep(&mut self.head, &lead.head);
+        self.kept.add(&lead.kept.bytes);
         self.got += lead.got;
         self.counts.merge(&lead.books);
         let bytes = self.counts.take(Heading::Continuation, u64::MAX);
@@ -73,10 +75,27 @@ impl Pending {
     }
 }
 
-/// Keeps the first bytes of a record, everything before the payload included.
-fn keep(head: &mut Vec<u8>, piece: &[u8]) {
-    let wanted = HEAD_BYTES_MAX.saturating_sub(head.len()).min(piece.len());
-    head.extend_from_slice(piece.get(..wanted).unwrap_or_default());
+/// The bytes that are kept of a record whose pieces pass by: the first ones, everything before the
+/// payload included, or all.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    bytes: Vec<u8>,
+    whole: bool,
+}
+
+impl Kept {
+    /// Nothing yet; `whole`: keep all bytes.
+    pub fn new(whole: bool) -> Kept {
+        Kept { bytes: Vec::new(), whole }
+    }
+
+    fn add(&mut self, piece: &[u8]) {
+        let wanted = match self.whole {
+            true => piece.len(),
+            false => HEAD_BYTES_MAX.saturating_sub(self.bytes.len()).min(piece.len()),
+        };
+        self.bytes.extend_from_slice(piece.get(..wanted).unwrap_or_default());
+    }
 }
 
 /// The bytes before the first record of a run, as the page headers explain them: the rest of a
@@ -94,10 +113,15 @@ pub struct Lead {
     /// A page says that recovery replaced the record.
     pub overwritten: bool,
     crc: u32,
-    head: Vec<u8>,
+    kept: Kept,
 }
 
 impl Lead {
+    /// A lead of which nothing was seen yet; `whole`: all its bytes are to be kept.
+    pub fn new(whole: bool) -> Lead {
+        Lead { kept: Kept::new(whole), ..Lead::default() }
+    }
+
     /// Bytes that should still come.
     pub fn left(&self) -> u32 {
         self.announced.unwrap_or(0) - self.got
@@ -108,7 +132,7 @@ impl Lead {
         if let Some(crc) = scope.crc {
             self.crc = crc.update(self.crc, piece);
         }
-        keep(&mut self.head, piece);
+        self.kept.add(piece);
         self.got += piece.len() as u32;
         self.end = Lsn(lsn.0 + piece.len() as u64);
         self.books.add(Heading::Continuation, scope.clip(lsn, self.end));
@@ -119,7 +143,7 @@ impl Lead {
         if scope.crc.is_some() {
             self.crc = Crc32c::shift(self.crc, u64::from(next.got)) ^ next.crc;
         }
-        keep(&mut self.head, &next.head);
+        self.kept.add(&next.kept.bytes);
         self.books.merge(&next.books);
         self.got += next.got;
         self.end = self.end.max(next.end);

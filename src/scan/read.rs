@@ -13,7 +13,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Reads the WAL at `paths` on up to `threads` threads and counts it in the dimension `O`.
+/// Reads the WAL at `paths` on up to `threads` threads and counts it in copies of
+/// `prototype`, a dimension that is configured and empty.
 ///
 /// # Errors
 ///
@@ -24,14 +25,16 @@ pub fn read<S: Select + Clone, O: Observe>(
     wanted: Wanted<S>,
     threads: NonZeroUsize,
     progress: &Progress,
+    prototype: &O,
 ) -> Result<(Plan, Outcome<O>), InputError> {
     let (start, _) = wanted.range;
     let (mut tries, mut seen) = (0, None);
     let (plan, outcome) = loop {
         let found = discover(paths)?;
         if !found.streams.is_empty() {
-            let (plan, stretches) = streamed::scan(found, wanted, progress)?;
-            let outcome = conclude(&plan, stretches).ok_or_else(|| no_record(&plan, start))?;
+            let (plan, stretches) = streamed::scan(found, wanted, progress, prototype)?;
+            let outcome = conclude(&plan, stretches, prototype.clone());
+            let outcome = outcome.ok_or_else(|| no_record(&plan, start))?;
             break (plan, outcome);
         }
         let mut plan = plan(found, wanted.timeline)?;
@@ -41,7 +44,7 @@ pub fn read<S: Select + Clone, O: Observe>(
             std::thread::sleep(SETTLING);
             continue;
         }
-        let result = read_files(&mut plan, wanted.clone(), threads, progress);
+        let result = read_files(&mut plan, wanted.clone(), threads, progress, prototype);
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
@@ -88,10 +91,11 @@ fn read_files<S: Select + Clone, O: Observe>(
     mut wanted: Wanted<S>,
     threads: NonZeroUsize,
     progress: &Progress,
+    prototype: &O,
 ) -> Result<Outcome<O>, InputError> {
     let (start, end) = wanted.range;
     plan.clip(start, end)?;
-    let mut outcome = read_once(plan, wanted.clone(), threads, progress)?;
+    let mut outcome = read_once(plan, wanted.clone(), threads, progress, prototype)?;
     let Some(mut damage) = outcome.first_damage else { return Ok(outcome) };
     if has_lost_files(plan) {
         return Ok(outcome);
@@ -102,7 +106,7 @@ fn read_files<S: Select + Clone, O: Observe>(
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
-        outcome = read_once(plan, wanted.clone(), threads, progress)?;
+        outcome = read_once(plan, wanted.clone(), threads, progress, prototype)?;
         match outcome.first_damage {
             Some(again) if again == damage && !is_being_written(plan, damage) => {
                 return Ok(outcome);
@@ -113,7 +117,7 @@ fn read_files<S: Select + Clone, O: Observe>(
     }
     wanted.range = (start, damage);
     plan.clip(start, damage)?;
-    let mut outcome = read_once(plan, wanted, threads, progress)?;
+    let mut outcome = read_once(plan, wanted, threads, progress, prototype)?;
     outcome.ending.kind = EndingKind::IncompleteRecord;
     Ok(outcome)
 }
@@ -148,11 +152,12 @@ fn read_once<S: Select + Clone, O: Observe>(
     wanted: Wanted<S>,
     threads: NonZeroUsize,
     progress: &Progress,
+    prototype: &O,
 ) -> Result<Outcome<O>, InputError> {
     let (start, _) = wanted.range;
     let scope = wanted.scope(plan.geometry);
-    let stretches = parallel::scan(&plan.segments, &scope, threads, progress);
-    conclude(plan, stretches).ok_or_else(|| no_record(plan, start))
+    let stretches = parallel::scan(&plan.segments, &scope, threads, progress, prototype);
+    conclude(plan, stretches, prototype.clone()).ok_or_else(|| no_record(plan, start))
 }
 
 fn no_record(plan: &Plan, start: Lsn) -> InputError {

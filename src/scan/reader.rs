@@ -10,7 +10,7 @@
 
 use super::books::Heading;
 use super::damage::{Cause, Gap};
-use super::pending::Pending;
+use super::pending::{Kept, Pending};
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::{Head, Scope};
@@ -47,11 +47,11 @@ pub struct Reader<'s, S, O> {
 }
 
 impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
-    /// A reader of the run of segments in `[start, end)`.
-    pub fn new(scope: &'s Scope<S>, start: Lsn, end: Lsn) -> Self {
+    /// A reader of the run of segments in `[start, end)`, counted by `observer`, an empty one.
+    pub fn new(scope: &'s Scope<S>, start: Lsn, end: Lsn, observer: O) -> Self {
         Reader {
             scope,
-            run: Run::new(start, end),
+            run: Run::new(start, end, observer),
             pending: None,
             left: None,
             timeline: 0,
@@ -325,7 +325,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return None;
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
-            let mut pending = Pending::begin(lsn, total_bytes);
+            let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
             pending.extend(self.scope, lsn, rest);
             self.pending = Some(pending);
             return None;

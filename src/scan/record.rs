@@ -1,17 +1,20 @@
 //! The view of a record that every dimension sees, and what a dimension is.
 
-use crate::wal::block::{BlockRef, Parts, walk};
+use super::body::Body;
+use crate::wal::block::{BlockRef, Blocks, Image, Parts};
 use crate::wal::lsn::Lsn;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
+use std::borrow::Cow;
+use std::ops::Range;
 
 /// One valid record, borrowed from the window at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     /// Where it starts.
     pub lsn: Lsn,
-    /// Behind its last byte, not rounded up.
+    /// After its last byte, not rounded up.
     pub end: Lsn,
     /// The 24 bytes before everything else.
     pub header: RecordHeader,
@@ -19,11 +22,22 @@ pub struct Record<'a> {
     pub parts: Parts,
     /// The release that wrote it.
     pub version: &'static Version,
-    /// Its first bytes: all of them, or at least everything before the payload of a record
-    /// that crosses a page.
-    pub head: &'a [u8],
+    /// Its bytes.
+    pub body: Body<'a>,
 }
 
+/// A full page image as it is stored, with its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredImage<'a> {
+    /// What its header says.
+    pub header: Image,
+    /// As stored: hole removed, compressed.
+    pub bytes: Cow<'a, [u8]>,
+}
+
+/// What follows the headers is there for every record if the dimension asks for whole records
+/// ([`Observe::WHOLE`]). Else it is `None` where a record goes on after the window at hand, but for
+/// its first 1,024 bytes.
 impl<'a> Record<'a> {
     /// Its type, as the release's own tool counts it.
     #[inline(always)]
@@ -31,49 +45,115 @@ impl<'a> Record<'a> {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
     }
 
-    /// Calls `visit` for every block that the record refers to.
-    #[inline]
-    pub fn for_each_block(&self, visit: impl FnMut(&BlockRef)) {
-        // The reader has walked over it before: it cannot fail.
-        let walked = walk(self.head, self.header.total_bytes, self.version, visit);
-        debug_assert!(walked.is_ok());
+    /// The blocks that it refers to, in the order of their ids.
+    #[inline(always)]
+    pub fn blocks(&self) -> Blocks<'a> {
+        Blocks::of(self.body.head, self.parts.head_bytes, self.version)
     }
 
-    /// The main data of a record without blocks, as far as the first 1024 bytes of a record
-    /// that crosses a page hold it: all of it for transactions and checkpoints up to that size.
-    #[inline(always)]
-    pub fn main_data_without_blocks(&self) -> &'a [u8] {
-        let from = self.parts.head_bytes as usize;
-        let payload = self.header.total_bytes - self.parts.head_bytes;
-        if payload != self.parts.main_data_bytes {
-            return &[];
-        }
-        self.head.get(from..).unwrap_or_default()
+    /// The replication origin that it came from.
+    pub fn origin(&self) -> Option<u16> {
+        self.blocks().labels().origin
+    }
+
+    /// The top-level transaction of the one in its header, where it says so.
+    pub fn toplevel_xid(&self) -> Option<u32> {
+        self.blocks().labels().toplevel_xid
+    }
+
+    /// Its main data; empty if it has none.
+    #[inline]
+    pub fn main_data(&self) -> Option<Cow<'a, [u8]>> {
+        let length = self.parts.main_data_bytes;
+        self.body.get((self.header.total_bytes - length) as usize, length as usize)
+    }
+
+    /// The first `N` bytes of its main data; `None` if there are fewer.
+    #[inline]
+    pub fn main_data_first<const N: usize>(&self) -> Option<[u8; N]> {
+        let length = self.parts.main_data_bytes;
+        let from = (self.header.total_bytes - length) as usize;
+        let bytes = (N <= length as usize).then(|| self.body.get(from, N))??;
+        bytes.first_chunk().copied()
+    }
+
+    /// The data of one of its blocks; empty if it has none.
+    pub fn block_data(&self, block: &BlockRef) -> Option<Cow<'a, [u8]>> {
+        let image_bytes = block.image.map_or(0, |image| u32::from(image.bytes));
+        let from = self.parts.head_bytes + block.payload_at + image_bytes;
+        self.body.get(from as usize, usize::from(block.data_bytes))
+    }
+
+    /// The image of one of its blocks; `None` if it has none.
+    pub fn image(&self, block: &BlockRef) -> Option<StoredImage<'a>> {
+        let header = block.image?;
+        let from = self.parts.head_bytes + block.payload_at;
+        let bytes = self.body.get(from as usize, usize::from(header.bytes))?;
+        Some(StoredImage { header, bytes })
     }
 }
 
 /// A dimension of the statistics: sees every selected record once, in LSN order within a run;
 /// runs are merged in WAL order.
-pub trait Observe: Send + Default {
+///
+/// It is made from a prototype, configured and empty: each run is counted by a copy of it. What is
+/// merged must not depend on how the WAL was divided into runs.
+pub trait Observe: Send + Clone {
+    /// Whether it needs all bytes of every record. Only then are those of records kept that go on
+    /// after a window or a run.
+    const WHOLE: bool = false;
+
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
-    /// Adds what the run behind this one has seen.
+
+    /// Takes note that records are missing here, after what it has seen: damage, or segments that
+    /// are not there. Not told of what lies before the first record. The range may be empty where
+    /// all that is known is that two records do not link.
+    fn lost(&mut self, _range: Range<Lsn>) {}
+
+    /// Adds what the run after this one has seen.
     fn merge(&mut self, later: Self);
+
+    /// Told now and then while the scan goes on: what it has seen begins with the first record of
+    /// the scan, and nothing earlier can come any more. So it may hand on what is final, in WAL
+    /// order, and forget it.
+    fn settle(&mut self) {}
+
     /// Takes as little memory as it can until it is merged: many may be waiting.
     fn shrink(&mut self) {}
 }
 
+/// Counts nothing: for who only wants to know whether the WAL is sound.
+impl Observe for () {
+    #[inline(always)]
+    fn observe(&mut self, _: &Record<'_>) {}
+
+    fn merge(&mut self, _later: ()) {}
+}
+
 /// Two dimensions are one: the set asked for is a type, known before the scan.
 impl<A: Observe, B: Observe> Observe for (A, B) {
+    const WHOLE: bool = A::WHOLE || B::WHOLE;
+
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         self.0.observe(record);
         self.1.observe(record);
     }
 
+    fn lost(&mut self, range: Range<Lsn>) {
+        self.0.lost(range.clone());
+        self.1.lost(range);
+    }
+
     fn merge(&mut self, later: Self) {
         self.0.merge(later.0);
         self.1.merge(later.1);
+    }
+
+    fn settle(&mut self) {
+        self.0.settle();
+        self.1.settle();
     }
 
     fn shrink(&mut self) {

@@ -79,12 +79,12 @@ pub struct Run<O> {
 }
 
 impl<O: Observe> Run<O> {
-    /// A run of which nothing was read yet.
-    pub fn new(start: Lsn, end: Lsn) -> Run<O> {
+    /// A run of which nothing was read yet; `observer`: an empty one.
+    pub fn new(start: Lsn, end: Lsn, observer: O) -> Run<O> {
         Run {
             start,
             end,
-            lead: Lead::default(),
+            lead: Lead::new(O::WHOLE),
             lead_gap: None,
             first: None,
             last: None,
@@ -100,7 +100,7 @@ impl<O: Observe> Run<O> {
             ends_overwritten: false,
             range_end: None,
             input_bytes: 0,
-            observer: O::default(),
+            observer,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What all runs of one scan have in common, and what makes bytes a record.
 
+use super::body::Body;
 use super::damage::Cause;
 use super::record::Record;
 use crate::wal::block::walk;
@@ -85,6 +86,6 @@ impl<S> Scope<S> {
         }
         let head = head.bytes;
         let parts = walk(head, header.total_bytes, version, |_| ()).map_err(Cause::Body)?;
-        Ok(Record { lsn, end, header, parts, version, head })
+        Ok(Record { lsn, end, header, parts, version, body: Body::in_one_piece(head) })
     }
 }

@@ -60,6 +60,7 @@ struct Collector<'a, S, O> {
     scope: Option<Scope<S>>,
     wanted: Wanted<S>,
     progress: &'a Progress,
+    prototype: &'a O,
     /// By number of the first segment and timeline.
     passed: BTreeMap<(u64, u32), Passed<O>>,
     problems: Vec<Problem>,
@@ -82,12 +83,14 @@ pub fn scan<S: Select + Clone, O: Observe>(
     mut found: Found,
     wanted: Wanted<S>,
     progress: &Progress,
+    prototype: &O,
 ) -> Result<(Plan, Vec<Run<O>>), InputError> {
     let timeline = wanted.timeline;
     let mut collector = Collector {
         scope: None,
         wanted,
         progress,
+        prototype,
         passed: BTreeMap::new(),
         problems: Vec::new(),
         copies: Vec::new(),
@@ -275,7 +278,8 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
         let follows = |passed: &Passed<O>| passed.run.end.0 == start && in_line;
         let before = self.passed.iter().find(|(_, passed)| follows(passed)).map(|(key, _)| *key);
         let part = Scope { limit: self.limit_left(&scope), ..scope.clone() };
-        let mut reader: Reader<_, O> = Reader::new(&part, Lsn(start), Lsn(end));
+        let mut reader: Reader<_, O> =
+            Reader::new(&part, Lsn(start), Lsn(end), self.prototype.clone());
         let mut pages = Pages::new(&part, self.progress);
         pages.watch_content();
         let from = pages.first_page_in_range(&segment);

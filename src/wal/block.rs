@@ -77,6 +77,8 @@ pub struct BlockRef {
     pub block: u32,
     /// Bytes of block data, the image not counted.
     pub data_bytes: u16,
+    /// Where its image, or else its data, begins in the payload: the bytes after all headers.
+    pub payload_at: u32,
     /// The image, if there is one.
     pub image: Option<Image>,
 }
@@ -120,6 +122,7 @@ pub enum BodyFault {
 }
 
 /// Reads forward through the bytes before the payload.
+#[derive(Debug, Clone)]
 struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -135,6 +138,11 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn u8(&mut self) -> Result<u8, BodyFault> {
         Ok(self.take::<1>()?[0])
+    }
+
+    #[inline(always)]
+    fn u16(&mut self) -> Result<u16, BodyFault> {
+        Ok(u16::from_le_bytes(*self.take()?))
     }
 
     #[inline(always)]
@@ -200,6 +208,7 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
         relation: RelFileLocator::parse(relation.first_chunk()?),
         block: u32::from_le_bytes([a, b, c, d]),
         data_bytes,
+        payload_at: 0,
         image: None,
     };
     Some((parts, Some(block)))
@@ -236,7 +245,9 @@ fn one_image(
     let (will_init, fork) = (flags & WILL_INIT != 0, flags & FORK_MASK);
     let relation = RelFileLocator::parse(relation.first_chunk()?);
     let block = u32::from_le_bytes([a, b, c, d]);
-    Some((parts, Some(BlockRef { id, fork, will_init, relation, block, data_bytes, image })))
+    let payload_at = 0;
+    let block = BlockRef { id, fork, will_init, relation, block, data_bytes, payload_at, image };
+    Some((parts, Some(block)))
 }
 
 /// Walks over the parts of a record of any form. A call of its own, so that the loop over the
@@ -261,7 +272,8 @@ fn walk_any(
                 return Err(BodyFault::Order(id));
             }
             next_id = id + 1;
-            let block = block_ref(&mut cursor, id, &mut relation, version)?;
+            let payload_at = parts.block_data_bytes + parts.fpi_bytes;
+            let block = block_ref(&mut cursor, (id, payload_at), &mut relation, version)?;
             parts.block_data_bytes += u32::from(block.data_bytes);
             if let Some(image) = &block.image {
                 parts.fpi_count += 1;
@@ -276,9 +288,9 @@ fn walk_any(
             parts.main_data_bytes = cursor.u32()?;
             break;
         } else if id == ID_ORIGIN {
-            cursor.take::<2>()?;
+            cursor.u16()?;
         } else if id == ID_TOPLEVEL_XID && version.toplevel_xid {
-            cursor.take::<4>()?;
+            cursor.u32()?;
         } else {
             return Err(BodyFault::Id(id));
         }
@@ -299,7 +311,7 @@ fn walk_any(
 #[inline(always)]
 fn block_ref(
     cursor: &mut Cursor<'_>,
-    id: u8,
+    (id, payload_at): (u8, u32),
     relation: &mut Option<RelFileLocator>,
     version: &Version,
 ) -> Result<BlockRef, BodyFault> {
@@ -322,8 +334,75 @@ fn block_ref(
         relation: relation.ok_or(BodyFault::SameRel(id))?,
         block: cursor.u32()?,
         data_bytes,
+        payload_at,
         image,
     })
+}
+
+/// What stands between the block headers and the main data's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// The replication origin that the record came from.
+    pub origin: Option<u16>,
+    /// The top-level transaction: the first record of a subtransaction says it at wal_level
+    /// logical.
+    pub toplevel_xid: Option<u32>,
+}
+
+/// The block references of a record that was walked over before.
+#[derive(Debug, Clone)]
+pub struct Blocks<'a> {
+    headers: Cursor<'a>,
+    relation: Option<RelFileLocator>,
+    payload_at: u32,
+    labels: Labels,
+    version: &'static Version,
+}
+
+impl<'a> Blocks<'a> {
+    /// Those of a record of which `head` holds at least the `head_bytes` before the payload.
+    #[inline(always)]
+    pub fn of(head: &'a [u8], head_bytes: u32, version: &'static Version) -> Blocks<'a> {
+        let rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
+        let (headers, labels) = (Cursor { rest }, Labels::default());
+        Blocks { headers, relation: None, payload_at: 0, labels, version }
+    }
+
+    /// What stands after the last of them.
+    pub fn labels(mut self) -> Labels {
+        while self.next().is_some() {}
+        self.labels
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Result<Option<BlockRef>, BodyFault> {
+        loop {
+            let id = self.headers.u8()?;
+            match id {
+                0..=MAX_BLOCK_ID => {
+                    let place = (id, self.payload_at);
+                    let block =
+                        block_ref(&mut self.headers, place, &mut self.relation, self.version)?;
+                    let image_bytes = block.image.map_or(0, |image| u32::from(image.bytes));
+                    self.payload_at += image_bytes + u32::from(block.data_bytes);
+                    return Ok(Some(block));
+                }
+                ID_ORIGIN => self.labels.origin = Some(self.headers.u16()?),
+                ID_TOPLEVEL_XID => self.labels.toplevel_xid = Some(self.headers.u32()?),
+                _ => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = BlockRef;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<BlockRef> {
+        // Where the headers end, so do the references.
+        self.step().ok().flatten()
+    }
 }
 
 #[inline(always)]
@@ -396,6 +475,10 @@ mod tests {
         assert_eq!((blocks[1].id, blocks[1].fork, blocks[1].block), (2, 2, 9));
         assert_eq!(blocks[1].relation, blocks[0].relation);
         assert_eq!(blocks[0].relation.relfilenode, 3);
+        assert_eq!((blocks[0].payload_at, blocks[1].payload_at), (0, 7));
+        let head: Vec<u8> = [vec![0; RECORD_HEADER_BYTES], head].concat();
+        let labels = Blocks::of(&head, parts.head_bytes, V15).labels();
+        assert_eq!(labels, Labels { origin: Some(1), toplevel_xid: Some(5) });
     }
 
     #[test]
@@ -457,7 +540,11 @@ mod tests {
             let parts = walk(&record, total, V15, |block| seen.push(*block));
             let slow = walk_any(&record, total, V15, |block| expected.push(*block));
             prop_assert_eq!(parts, slow);
-            prop_assert_eq!(seen, expected);
+            prop_assert_eq!(&seen, &expected);
+            if let Ok(parts) = parts {
+                let again: Vec<BlockRef> = Blocks::of(&record, parts.head_bytes, V15).collect();
+                prop_assert_eq!(again, seen);
+            }
         }
     }
 }

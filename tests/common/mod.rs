@@ -61,11 +61,12 @@ pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
         select: Everything,
     };
     let threads = NonZeroUsize::new(ask.threads).expect("at least one thread");
-    let scanned = scan::<_, (RecordTable, Clock)>(
+    let scanned = scan(
         &[directory.to_owned()],
         wanted,
         threads,
         &Progress::default(),
+        &<(RecordTable, Clock)>::default(),
     );
     let (plan, outcome) = scanned.map_err(|error| error.to_string())?;
     let request = Request {
