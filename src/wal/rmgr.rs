@@ -16,8 +16,40 @@ pub const XLOG_SWITCH: u8 = 0x40;
 pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
 /// `XLOG_CHECKPOINT_ONLINE`.
 pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
+/// `XLOG_FPI_FOR_HINT`.
+pub const XLOG_FPI_FOR_HINT: u8 = 0xA0;
+/// `XLOG_FPI`.
+pub const XLOG_FPI: u8 = 0xB0;
+/// `XLOG_FPI_MULTI`, 9.5 to 11.
+pub const XLOG_FPI_MULTI: u8 = 0xC0;
+/// `XLOG_CHECKPOINT_REDO`, 17 and later.
+pub const XLOG_CHECKPOINT_REDO: u8 = 0xE0;
 /// Resource manager of commits and aborts.
 pub const TRANSACTION: u8 = 1;
+/// Resource manager of relation files.
+pub const STORAGE: u8 = 2;
+/// Resource manager of snapshots for standbys.
+pub const STANDBY: u8 = 8;
+/// Resource manager of rows, the rarer records.
+pub const HEAP2: u8 = 9;
+/// Resource manager of rows.
+pub const HEAP: u8 = 10;
+/// Resource manager of B-trees.
+pub const BTREE: u8 = 11;
+/// Resource manager of hash indexes.
+pub const HASH: u8 = 12;
+/// Resource manager of GIN indexes.
+pub const GIN: u8 = 13;
+/// Resource manager of GiST indexes.
+pub const GIST: u8 = 14;
+/// Resource manager of sequences.
+pub const SEQUENCE: u8 = 15;
+/// Resource manager of SP-GiST indexes.
+pub const SPGIST: u8 = 16;
+/// Resource manager of BRIN indexes.
+pub const BRIN: u8 = 17;
+/// Resource manager of extensions that log pages by their differences.
+pub const GENERIC: u8 = 20;
 
 /// A record type: what a row of the statistics counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,21 +6,8 @@ use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
 
-/// A block reference and where its payload lies in the record.
-#[derive(Debug, Clone, Copy)]
-pub struct Placed {
-    /// The reference.
-    pub block: BlockRef,
-    image_at: usize,
-    data_at: usize,
-}
-
-/// Where the parts of a record lie; made to be used again for the next one.
-#[derive(Debug, Clone, Default)]
-pub struct Layout {
-    blocks: Vec<Placed>,
-    main_at: usize,
-}
+/// The block references of a record; made to be used again for the next one.
+pub type Blocks = Vec<BlockRef>;
 
 /// A record whose bytes are all at hand.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +20,9 @@ pub struct Whole<'a> {
     pub parts: Parts,
     /// The release that wrote it.
     pub version: &'static Version,
+    /// The blocks it refers to.
+    pub blocks: &'a [BlockRef],
     bytes: &'a [u8],
-    layout: &'a Layout,
 }
 
 impl<'a> Whole<'a> {
@@ -43,23 +31,13 @@ impl<'a> Whole<'a> {
         bytes: &'a [u8],
         lsn: Lsn,
         version: &'static Version,
-        layout: &'a mut Layout,
+        blocks: &'a mut Blocks,
     ) -> Result<Whole<'a>, BodyFault> {
         let head: &[u8; RECORD_HEADER_BYTES] = bytes.first_chunk().ok_or(BodyFault::Length)?;
         let header = RecordHeader::parse(head);
-        layout.blocks.clear();
-        let parts = walk(bytes, header.total_bytes, version, |block| {
-            layout.blocks.push(Placed { block: *block, image_at: 0, data_at: 0 });
-        })?;
-        let mut at = parts.head_bytes as usize;
-        for placed in &mut layout.blocks {
-            placed.image_at = at;
-            at += placed.block.image.map_or(0, |image| usize::from(image.bytes));
-            placed.data_at = at;
-            at += usize::from(placed.block.data_bytes);
-        }
-        layout.main_at = at;
-        Ok(Whole { lsn, header, parts, version, bytes, layout })
+        blocks.clear();
+        let parts = walk(bytes, header.total_bytes, version, |block| blocks.push(*block))?;
+        Ok(Whole { lsn, header, parts, version, blocks, bytes })
     }
 
     /// Its type, as the release's own tool counts it.
@@ -67,32 +45,35 @@ impl<'a> Whole<'a> {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
     }
 
-    /// The blocks it refers to.
-    pub fn blocks(&self) -> &'a [Placed] {
-        &self.layout.blocks
+    /// The high half of `xl_info`, which belongs to the resource manager.
+    pub fn info(&self) -> u8 {
+        self.header.info & 0xF0
     }
 
     /// The block with this id.
-    pub fn block(&self, id: u8) -> Option<&'a Placed> {
-        self.layout.blocks.iter().find(|placed| placed.block.id == id)
+    pub fn block(&self, id: u8) -> Option<&'a BlockRef> {
+        self.blocks.iter().find(|block| block.id == id)
     }
 
     /// Main data.
     pub fn main_data(&self) -> &'a [u8] {
-        self.bytes.get(self.layout.main_at..).unwrap_or_default()
+        let from = self.header.total_bytes - self.parts.main_data_bytes;
+        self.bytes.get(from as usize..).unwrap_or_default()
     }
 
     /// Data of a block, the image not counted.
-    pub fn data(&self, placed: &Placed) -> &'a [u8] {
-        self.slice(placed.data_at, placed.block.data_bytes)
+    pub fn data(&self, block: &BlockRef) -> &'a [u8] {
+        let image_bytes = block.image.map_or(0, |image| u32::from(image.bytes));
+        self.slice(block.payload_at + image_bytes, block.data_bytes)
     }
 
     /// The stored bytes of a block's image; empty if there is none.
-    pub fn image(&self, placed: &Placed) -> &'a [u8] {
-        self.slice(placed.image_at, placed.block.image.map_or(0, |image| image.bytes))
+    pub fn image(&self, block: &BlockRef) -> &'a [u8] {
+        self.slice(block.payload_at, block.image.map_or(0, |image| image.bytes))
     }
 
-    fn slice(&self, at: usize, bytes: u16) -> &'a [u8] {
-        self.bytes.get(at..at + usize::from(bytes)).unwrap_or_default()
+    fn slice(&self, at: u32, bytes: u16) -> &'a [u8] {
+        let from = (self.parts.head_bytes + at) as usize;
+        self.bytes.get(from..from + usize::from(bytes)).unwrap_or_default()
     }
 }

@@ -1,0 +1,142 @@
+//! How the server registers each block of each record: whether an image is a matter of the redo
+//! point, whether the page is stamped, whether an image may leave out the page's hole.
+//!
+//! Only part of it is in the WAL (`BKPBLOCK_WILL_INIT`); the rest are the flags with which
+//! `XLogRegisterBuffer` is called for the record type, in `src/backend/access/`.
+
+use super::whole::Whole;
+use crate::wal::block::BlockRef;
+use crate::wal::cursor::at;
+use crate::wal::rmgr::{
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG, XLOG_FPI,
+    XLOG_FPI_FOR_HINT, XLOG_FPI_MULTI,
+};
+
+/// When a block reference comes with an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Images {
+    /// If the page was not stamped since the redo point.
+    Usual,
+    /// Always (`REGBUF_FORCE_IMAGE`).
+    Always,
+    /// Never (`REGBUF_NO_IMAGE`, `REGBUF_WILL_INIT`).
+    Never,
+    /// [`Images::Usual`] where changes of hint bits are logged, else never and without a stamp.
+    WithHints,
+    /// As usual or always: the record does not tell.
+    Unsaid,
+}
+
+/// How a block is registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registered {
+    /// When it comes with an image.
+    pub images: Images,
+    /// Whether the page is stamped with the record's end.
+    pub stamps: bool,
+    /// Whether an image leaves out the hole (`REGBUF_STANDARD`).
+    pub standard: bool,
+}
+
+impl Registered {
+    const USUAL: Registered = Registered { images: Images::Usual, stamps: true, standard: true };
+    const INIT: Registered = Registered { images: Images::Never, ..Registered::USUAL };
+    const FORCED: Registered = Registered { images: Images::Always, ..Registered::USUAL };
+    const UNSAID: Registered = Registered { images: Images::Unsaid, ..Registered::USUAL };
+    /// Registered for its lock alone.
+    const LOCKED: Registered = Registered { stamps: false, ..Registered::INIT };
+    const NOT_STANDARD: Registered = Registered { standard: false, ..Registered::USUAL };
+
+    /// How `record` registers `block`.
+    pub fn of(record: &Whole<'_>, block: &BlockRef) -> Registered {
+        if block.will_init {
+            return Registered::INIT;
+        }
+        let info = record.info();
+        match record.header.rmgr {
+            XLOG => xlog(record, block),
+            HEAP2 => heap2(record, block),
+            HASH => hash(record, block),
+            GIN => gin(info, block),
+            BRIN => brin(info, block),
+            HEAP | BTREE | GIST | SEQUENCE | SPGIST => Registered::USUAL,
+            GENERIC => Registered::UNSAID,
+            // An extension's own: its images show what it does.
+            _ => Registered::UNSAID,
+        }
+    }
+}
+
+fn xlog(record: &Whole<'_>, block: &BlockRef) -> Registered {
+    // Whether such a page is standard is said by its image alone.
+    match record.info() {
+        XLOG_FPI | XLOG_FPI_MULTI => Registered::FORCED,
+        XLOG_FPI_FOR_HINT if record.version.hint_images_forced => Registered::FORCED,
+        XLOG_FPI_FOR_HINT if block.fork != 0 => Registered::NOT_STANDARD,
+        XLOG_FPI_FOR_HINT => Registered::USUAL,
+        _ => Registered::UNSAID,
+    }
+}
+
+const HEAP2_OPCODE: u8 = 0x70;
+const VISIBLE: u8 = 0x40;
+
+fn heap2(record: &Whole<'_>, block: &BlockRef) -> Registered {
+    match (record.info() & HEAP2_OPCODE, block.id) {
+        _ if block.fork != 0 => Registered::NOT_STANDARD,
+        (VISIBLE, 1) if record.version.visible_records => {
+            Registered { images: Images::WithHints, ..Registered::USUAL }
+        }
+        _ => Registered::USUAL,
+    }
+}
+
+const HASH_SPLIT_PAGE: u8 = 0x50;
+const HASH_MOVE_PAGE_CONTENTS: u8 = 0x70;
+const HASH_SQUEEZE_PAGE: u8 = 0x80;
+const HASH_DELETE: u8 = 0x90;
+
+fn hash(record: &Whole<'_>, block: &BlockRef) -> Registered {
+    match (record.info(), block.id) {
+        (HASH_SPLIT_PAGE, _) => Registered::FORCED,
+        (HASH_MOVE_PAGE_CONTENTS | HASH_SQUEEZE_PAGE | HASH_DELETE, 0) => Registered::LOCKED,
+        (HASH_SQUEEZE_PAGE, 1) if record.version.unchanged_pages_unstamped => {
+            Registered { stamps: squeeze_changes_target(record.main_data()), ..Registered::USUAL }
+        }
+        _ => Registered::USUAL,
+    }
+}
+
+/// Whether tuples are moved to the target, or the chain of pages changes there
+/// (`xl_hash_squeeze_page`: `ntups`, `is_prev_bucket_same_wrt`).
+fn squeeze_changes_target(main_data: &[u8]) -> bool {
+    let moved: Option<u16> = at(main_data, 8);
+    let is_previous: Option<bool> = at(main_data, 11);
+    moved.is_none_or(|moved| moved > 0) || is_previous.unwrap_or(true)
+}
+
+const GIN_SPLIT: u8 = 0x30;
+const GIN_VACUUM_PAGE: u8 = 0x40;
+const GIN_DELETE_PAGE: u8 = 0x50;
+
+fn gin(info: u8, block: &BlockRef) -> Registered {
+    match (info, block.id) {
+        (GIN_SPLIT, 0..=2) | (GIN_VACUUM_PAGE, _) => Registered::FORCED,
+        // Pages of before 9.4 have no `pd_lower`.
+        (GIN_DELETE_PAGE, 0 | 2) => Registered::NOT_STANDARD,
+        _ => Registered::USUAL,
+    }
+}
+
+const BRIN_OPCODE: u8 = 0x70;
+const BRIN_INSERT: u8 = 0x10;
+const BRIN_UPDATE: u8 = 0x20;
+const BRIN_DESUMMARIZE: u8 = 0x50;
+
+fn brin(info: u8, block: &BlockRef) -> Registered {
+    match (info & BRIN_OPCODE, block.id) {
+        // Pages of the range map have no line pointers.
+        (BRIN_INSERT | BRIN_UPDATE, 1) | (BRIN_DESUMMARIZE, 0) => Registered::NOT_STANDARD,
+        _ => Registered::USUAL,
+    }
+}
