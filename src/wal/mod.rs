@@ -3,7 +3,8 @@
 
 pub mod block;
 pub mod crc;
-pub mod fields;
+pub mod cursor;
+pub mod data_page;
 pub mod image;
 pub mod lsn;
 pub mod page;
