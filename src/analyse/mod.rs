@@ -5,4 +5,5 @@ pub mod clock;
 pub mod ratios;
 pub mod select;
 pub mod totals;
+pub mod whatif;
 pub mod why;

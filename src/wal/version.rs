@@ -33,8 +33,38 @@ pub struct Version {
     pub transaction_slots: u8,
     /// Layout of the checkpoint record.
     pub checkpoint: CheckpointLayout,
+    /// What the release does to pages beyond what its records say.
+    pub pages: PageHabits,
     /// How the release's own tool prints its statistics.
     pub tool: Tool,
+}
+
+/// What a release does to pages, and which images it takes of them, beyond what its records say.
+#[derive(Debug, Clone, Copy)]
+pub struct PageHabits {
+    /// An image for a changed hint bit is written whatever full_page_writes says (up to 14).
+    pub hint_images_forced: bool,
+    /// The visibility map is set by records of its own (up to 18).
+    pub visible_records: bool,
+    /// A page that is registered without being changed is not stamped (17+).
+    pub unchanged_unstamped: bool,
+    /// Tuples are packed in the order of their line pointers, not as they lay (14+).
+    pub packs_by_item: bool,
+    /// Pruning cuts free line pointers off the end (15+).
+    pub prune_cuts_items: bool,
+    /// The second pass of vacuum cuts free line pointers off the end (14+).
+    pub vacuum_cuts_items: bool,
+}
+
+const fn page_habits(index: usize) -> PageHabits {
+    PageHabits {
+        hint_images_forced: index <= 6,
+        visible_records: index <= 10,
+        unchanged_unstamped: index >= 9,
+        packs_by_item: index >= 6,
+        prune_cuts_items: index >= 7,
+        vacuum_cuts_items: index >= 6,
+    }
 }
 
 /// Habits of the release's own `pg_waldump` (`pg_xlogdump` before 10).
@@ -81,6 +111,7 @@ const fn version(
         toplevel_xid: index >= 6,
         transaction_slots: if index == 0 { 0x0F } else { 0x07 },
         checkpoint,
+        pages: page_habits(index),
         tool: tool(index),
     }
 }

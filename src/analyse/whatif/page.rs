@@ -5,59 +5,13 @@
 //! operation returns `None` where the page cannot be what the record takes it for; it is not
 //! followed any further then.
 
-use crate::wal::fields::{u16_at, u32_at};
+use crate::wal::cursor::{Field, at};
+use crate::wal::data_page::{Item, ItemState, PAGE_HEADER_BYTES as HEADER_BYTES};
 
-/// `SizeOfPageHeaderData`: line pointers begin here.
-pub const HEADER_BYTES: usize = 24;
 const ITEM_BYTES: usize = 4;
 const LOWER_AT: usize = 12;
 const UPPER_AT: usize = 14;
 const SPECIAL_AT: usize = 16;
-
-/// What a line pointer says of its item (`lp_flags`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ItemState {
-    /// Free for a new item.
-    Unused,
-    /// In use.
-    Normal,
-    /// Leads on to another line pointer.
-    Redirect,
-    /// Dead; in an index it may still have its tuple.
-    Dead,
-}
-
-/// A line pointer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
-    /// Where the tuple lies; of a redirect, the number that it leads to.
-    pub offset: u16,
-    /// Length of the tuple; 0 without storage.
-    pub len: u16,
-    /// What it is.
-    pub state: ItemState,
-}
-
-impl Item {
-    /// A free line pointer.
-    pub const UNUSED: Item = Item { offset: 0, len: 0, state: ItemState::Unused };
-    /// One whose tuple is gone while indexes still lead here.
-    pub const DEAD: Item = Item { offset: 0, len: 0, state: ItemState::Dead };
-
-    fn from_raw(raw: u32) -> Item {
-        let state = match raw >> 15 & 3 {
-            0 => ItemState::Unused,
-            1 => ItemState::Normal,
-            2 => ItemState::Redirect,
-            _ => ItemState::Dead,
-        };
-        Item { offset: (raw & 0x7FFF) as u16, len: (raw >> 17) as u16, state }
-    }
-
-    fn raw(self) -> u32 {
-        u32::from(self.offset) | (self.state as u32) << 15 | u32::from(self.len) << 17
-    }
-}
 
 /// Which way tuples are packed: the order does not change their lengths, but what a codec
 /// makes of the page.
@@ -109,9 +63,9 @@ impl Page {
         self.bytes.len()
     }
 
-    /// The 16 bits at `at`.
-    pub fn u16_at(&self, at: usize) -> Option<u16> {
-        u16_at(&self.bytes, at)
+    /// The number at `offset`.
+    pub fn field<T: Field>(&self, offset: usize) -> Option<T> {
+        at(&self.bytes, offset)
     }
 
     /// Writes 16 bits at `at`.
@@ -130,8 +84,8 @@ impl Page {
         Some(())
     }
 
-    fn header(&self, at: usize) -> usize {
-        u16_at(&self.bytes, at).map_or(0, usize::from)
+    fn header(&self, offset: usize) -> usize {
+        at::<u16>(&self.bytes, offset).map_or(0, usize::from)
     }
 
     /// `pd_lower`: line pointers end here.
@@ -176,30 +130,30 @@ impl Page {
 
     /// Line pointer `number`, from 1.
     pub fn item(&self, number: u16) -> Option<Item> {
-        let at = item_at(number)?;
-        (at < self.lower()).then_some(())?;
-        Some(Item::from_raw(u32_at(&self.bytes, at)?))
+        let offset = item_at(number)?;
+        (offset < self.lower()).then_some(())?;
+        Some(Item::of(at(&self.bytes, offset)?))
     }
 
     /// Sets line pointer `number`.
     pub fn set_item(&mut self, number: u16, item: Item) -> Option<()> {
-        self.put(item_at(number)?, &item.raw().to_le_bytes())
+        self.put(item_at(number)?, &item.bits().to_le_bytes())
     }
 
     /// The tuple of line pointer `number`.
     pub fn tuple(&self, number: u16) -> Option<&[u8]> {
         let item = self.item(number)?;
-        let has_storage = item.len > 0 && item.state != ItemState::Redirect;
+        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
-        self.bytes.get(from..from + usize::from(item.len)).filter(|_| has_storage)
+        self.bytes.get(from..from + usize::from(item.bytes)).filter(|_| has_storage)
     }
 
     /// The tuple of line pointer `number`, to be changed.
     pub fn tuple_mut(&mut self, number: u16) -> Option<&mut [u8]> {
         let item = self.item(number)?;
-        let has_storage = item.len > 0 && item.state != ItemState::Redirect;
+        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
-        self.bytes.get_mut(from..from + usize::from(item.len)).filter(|_| has_storage)
+        self.bytes.get_mut(from..from + usize::from(item.bytes)).filter(|_| has_storage)
     }
 
     /// Adds a tuple under a number that is free, or the next one (`PageAddItem`, overwriting).
@@ -246,8 +200,8 @@ impl Page {
         // What a copy of a shorter tuple leaves is part of the page.
         self.bytes.get_mut(upper + tuple.len()..upper + tuple.len().next_multiple_of(8))?.fill(0);
         self.set_upper(offset)?;
-        let len = u16::try_from(tuple.len()).ok()?;
-        self.set_item(number, Item { offset, len, state: ItemState::Normal })
+        let bytes = u16::try_from(tuple.len()).ok()?;
+        self.set_item(number, Item { offset, bytes, state: ItemState::Normal })
     }
 
     fn grow_to(&mut self, number: u16) -> Option<()> {
@@ -276,7 +230,7 @@ impl Page {
             match item.state {
                 ItemState::Unused => self.set_item(number, Item::UNUSED)?,
                 ItemState::Redirect => {}
-                _ if item.len > 0 => stored.push((number, item)),
+                _ if item.bytes > 0 => stored.push((number, item)),
                 _ => {}
             }
         }
@@ -291,7 +245,7 @@ impl Page {
         let mut upper = self.special();
         for (number, item) in stored {
             let from = usize::from(item.offset);
-            let len = usize::from(item.len).next_multiple_of(8);
+            let len = usize::from(item.bytes).next_multiple_of(8);
             upper = upper.checked_sub(len)?;
             let tuple = before.get(from..from + len)?;
             self.put(upper, tuple)?;
@@ -307,7 +261,7 @@ impl Page {
         let (last, from) = (self.items(), item_at(number)?);
         self.bytes.copy_within(from + ITEM_BYTES..item_at(last)? + ITEM_BYTES, from);
         self.set_lower((HEADER_BYTES + ITEM_BYTES * usize::from(last - 1)) as u16)?;
-        self.close(item.offset, usize::from(item.len).next_multiple_of(8))
+        self.close(item.offset, usize::from(item.bytes).next_multiple_of(8))
     }
 
     /// Removes the tuple of an item whose number stays (`PageIndexTupleDeleteNoCompact`).
@@ -315,7 +269,7 @@ impl Page {
         let item = self.item(number)?;
         self.set_item(number, Item::UNUSED)?;
         self.cut_unused(0)?;
-        self.close(item.offset, usize::from(item.len).next_multiple_of(8))
+        self.close(item.offset, usize::from(item.bytes).next_multiple_of(8))
     }
 
     /// Moves the tuples below `offset` up by `len`.
@@ -332,7 +286,7 @@ impl Page {
     fn shift_items(&mut self, offset: u16, by: i32) -> Option<()> {
         for number in 1..=self.items() {
             let item = self.item(number)?;
-            let stored = item.len > 0 && item.state != ItemState::Redirect;
+            let stored = item.bytes > 0 && item.state != ItemState::Redirect;
             if stored && item.offset <= offset {
                 let offset = u16::try_from(i32::from(item.offset) + by).ok()?;
                 self.set_item(number, Item { offset, ..item })?;
@@ -362,7 +316,7 @@ impl Page {
     /// Puts another tuple, of any length, in the place of one (`PageIndexTupleOverwrite`).
     pub fn replace(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
         let item = self.item(number)?;
-        let old = usize::from(item.len).next_multiple_of(8);
+        let old = usize::from(item.bytes).next_multiple_of(8);
         let new = tuple.len().next_multiple_of(8);
         let (from, upper) = (usize::from(item.offset), self.upper());
         (from >= upper && new <= old + upper - self.lower()).then_some(())?;
@@ -371,7 +325,7 @@ impl Page {
         self.set_upper(u16::try_from(shifted).ok()?)?;
         self.shift_items(item.offset, old as i32 - new as i32)?;
         let moved = self.item(number)?;
-        self.set_item(number, Item { len: u16::try_from(tuple.len()).ok()?, ..moved })?;
+        self.set_item(number, Item { bytes: u16::try_from(tuple.len()).ok()?, ..moved })?;
         self.put(moved.offset.into(), tuple)
     }
 }

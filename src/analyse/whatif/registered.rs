@@ -71,7 +71,7 @@ fn xlog(record: &Whole<'_>, block: &BlockRef) -> Registered {
     // Whether such a page is standard is said by its image alone.
     match record.info() {
         XLOG_FPI | XLOG_FPI_MULTI => Registered::FORCED,
-        XLOG_FPI_FOR_HINT if record.version.hint_images_forced => Registered::FORCED,
+        XLOG_FPI_FOR_HINT if record.version.pages.hint_images_forced => Registered::FORCED,
         XLOG_FPI_FOR_HINT if block.fork != 0 => Registered::NOT_STANDARD,
         XLOG_FPI_FOR_HINT => Registered::USUAL,
         _ => Registered::UNSAID,
@@ -84,7 +84,7 @@ const VISIBLE: u8 = 0x40;
 fn heap2(record: &Whole<'_>, block: &BlockRef) -> Registered {
     match (record.info() & HEAP2_OPCODE, block.id) {
         _ if block.fork != 0 => Registered::NOT_STANDARD,
-        (VISIBLE, 1) if record.version.visible_records => {
+        (VISIBLE, 1) if record.version.pages.visible_records => {
             Registered { images: Images::WithHints, ..Registered::USUAL }
         }
         _ => Registered::USUAL,
@@ -100,7 +100,7 @@ fn hash(record: &Whole<'_>, block: &BlockRef) -> Registered {
     match (record.info(), block.id) {
         (HASH_SPLIT_PAGE, _) => Registered::FORCED,
         (HASH_MOVE_PAGE_CONTENTS | HASH_SQUEEZE_PAGE | HASH_DELETE, 0) => Registered::LOCKED,
-        (HASH_SQUEEZE_PAGE, 1) if record.version.unchanged_pages_unstamped => {
+        (HASH_SQUEEZE_PAGE, 1) if record.version.pages.unchanged_unstamped => {
             Registered { stamps: squeeze_changes_target(record.main_data()), ..Registered::USUAL }
         }
         _ => Registered::USUAL,
