@@ -16,23 +16,24 @@ pub const XLOG_SWITCH: u8 = 0x40;
 pub const XLOG_CHECKPOINT_SHUTDOWN: u8 = 0x00;
 /// `XLOG_CHECKPOINT_ONLINE`.
 pub const XLOG_CHECKPOINT_ONLINE: u8 = 0x10;
-/// `XLOG_FPI_FOR_HINT`.
-pub const XLOG_FPI_FOR_HINT: u8 = 0xA0;
-/// `XLOG_FPI`.
-pub const XLOG_FPI: u8 = 0xB0;
-/// `XLOG_FPI_MULTI`, 9.5 to 11.
-pub const XLOG_FPI_MULTI: u8 = 0xC0;
-/// `XLOG_CHECKPOINT_REDO`, 17 and later.
-pub const XLOG_CHECKPOINT_REDO: u8 = 0xE0;
 /// Resource manager of commits and aborts.
 pub const TRANSACTION: u8 = 1;
-/// Resource manager of relation files.
+
+/// Resource manager of relation files made and truncated.
 pub const STORAGE: u8 = 2;
-/// Resource manager of snapshots for standbys.
+/// Resource manager of databases made and dropped.
+pub const DATABASE: u8 = 4;
+/// Resource manager of tablespaces made and dropped.
+pub const TABLESPACE: u8 = 5;
+/// Resource manager of multixacts.
+pub const MULTIXACT: u8 = 6;
+/// Resource manager of the map of catalogs to files.
+pub const RELMAP: u8 = 7;
+/// Resource manager of what a standby has to know.
 pub const STANDBY: u8 = 8;
-/// Resource manager of rows, the rarer records.
+/// Resource manager of the rarer changes of tables.
 pub const HEAP2: u8 = 9;
-/// Resource manager of rows.
+/// Resource manager of tables.
 pub const HEAP: u8 = 10;
 /// Resource manager of B-trees.
 pub const BTREE: u8 = 11;
@@ -48,7 +49,7 @@ pub const SEQUENCE: u8 = 15;
 pub const SPGIST: u8 = 16;
 /// Resource manager of BRIN indexes.
 pub const BRIN: u8 = 17;
-/// Resource manager of extensions that log pages by their differences.
+/// Resource manager of extensions that log the differences of pages (9.6 and later).
 pub const GENERIC: u8 = 20;
 
 /// A record type: what a row of the statistics counts.

@@ -7,6 +7,24 @@
 use super::image::ImageFlags;
 use super::payload::checkpoint::CheckpointLayout;
 
+/// The releases that are read, as places in [`VERSIONS`]: for the layouts of payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each is the release of its name")]
+pub enum Release {
+    V9_5,
+    V9_6,
+    V10,
+    V11,
+    V12,
+    V13,
+    V14,
+    V15,
+    V16,
+    V17,
+    V18,
+    V19,
+}
+
 /// What one major release writes and how its own tool prints it.
 #[derive(Debug)]
 pub struct Version {
@@ -52,6 +70,8 @@ pub struct PageHabits {
     pub packs_by_item: bool,
     /// Pruning cuts free line pointers off the end (15+).
     pub prune_cuts_items: bool,
+    /// A deleted B-tree page has an xid of 8 bytes where line pointers would stand (14+).
+    pub deleted_pages_keep_xid: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
     pub vacuum_cuts_items: bool,
 }
@@ -63,6 +83,7 @@ const fn page_habits(index: usize) -> PageHabits {
         unchanged_unstamped: index >= 9,
         packs_by_item: index >= 6,
         prune_cuts_items: index >= 7,
+        deleted_pages_keep_xid: index >= 6,
         vacuum_cuts_items: index >= 6,
     }
 }
@@ -130,8 +151,8 @@ pub static VERSIONS: [Version; 12] = {
         version(6, "14", 0xD10D, I::V10, C::V12),
         version(7, "15", 0xD110, I::V15, C::V12),
         version(8, "16", 0xD113, I::V15, C::V12),
-        version(9, "17", 0xD116, I::V15, C::V12),
-        version(10, "18", 0xD118, I::V15, C::V12),
+        version(9, "17", 0xD116, I::V15, C::V17),
+        version(10, "18", 0xD118, I::V15, C::V17),
         version(11, "19", 0xD122, I::V15, C::V19),
     ]
 };
@@ -182,6 +203,12 @@ impl Version {
         id <= self.rmgr_max || (self.custom_rmgrs && id >= 128)
     }
 
+    /// Whether this is `first` or a later release. For the payloads only: everything else asks the
+    /// columns of the table.
+    pub(in crate::wal) fn since(&self, first: Release) -> bool {
+        self.index >= first as usize
+    }
+
     /// The newest release that is read.
     pub fn newest() -> &'static Version {
         &VERSIONS[VERSIONS.len() - 1]
@@ -196,6 +223,15 @@ mod tests {
     fn the_table_is_in_order() {
         assert!(VERSIONS.windows(2).all(|w| w[0].magic < w[1].magic));
         assert!(VERSIONS.iter().enumerate().all(|(i, v)| v.index == i));
+    }
+
+    #[test]
+    fn releases_are_places_in_the_table() {
+        for (release, name) in [(Release::V9_5, "9.5"), (Release::V14, "14"), (Release::V19, "19")]
+        {
+            assert_eq!(VERSIONS[release as usize].name, name);
+        }
+        assert!(VERSIONS[7].since(Release::V15) && !VERSIONS[6].since(Release::V15));
     }
 
     #[test]

@@ -1,6 +1,12 @@
 //! What the same workload would have written under other settings: the simulator.
 
+pub mod blocks;
+pub mod condense;
+mod marks;
 pub mod page;
 pub mod position;
+mod redo;
 pub mod registered;
+pub mod replay;
+pub mod trace;
 pub mod whole;

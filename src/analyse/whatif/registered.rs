@@ -7,9 +7,11 @@
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::cursor::at;
+use crate::wal::payload::heap::OPCODE_MASK as HEAP_OPCODE;
+use crate::wal::payload::heap2::VISIBLE;
+use crate::wal::payload::xlog::{FPI, FPI_FOR_HINT};
 use crate::wal::rmgr::{
-    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG, XLOG_FPI,
-    XLOG_FPI_FOR_HINT, XLOG_FPI_MULTI,
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
 };
 
 /// When a block reference comes with an image.
@@ -67,22 +69,22 @@ impl Registered {
     }
 }
 
+/// `XLOG_FPI_MULTI`, 9.5 to 11; in 19 a record without blocks.
+const FPI_MULTI: u8 = 0xC0;
+
 fn xlog(record: &Whole<'_>, block: &BlockRef) -> Registered {
     // Whether such a page is standard is said by its image alone.
     match record.info() {
-        XLOG_FPI | XLOG_FPI_MULTI => Registered::FORCED,
-        XLOG_FPI_FOR_HINT if record.version.pages.hint_images_forced => Registered::FORCED,
-        XLOG_FPI_FOR_HINT if block.fork != 0 => Registered::NOT_STANDARD,
-        XLOG_FPI_FOR_HINT => Registered::USUAL,
+        FPI | FPI_MULTI => Registered::FORCED,
+        FPI_FOR_HINT if record.version.pages.hint_images_forced => Registered::FORCED,
+        FPI_FOR_HINT if block.fork != 0 => Registered::NOT_STANDARD,
+        FPI_FOR_HINT => Registered::USUAL,
         _ => Registered::UNSAID,
     }
 }
 
-const HEAP2_OPCODE: u8 = 0x70;
-const VISIBLE: u8 = 0x40;
-
 fn heap2(record: &Whole<'_>, block: &BlockRef) -> Registered {
-    match (record.info() & HEAP2_OPCODE, block.id) {
+    match (record.info() & HEAP_OPCODE, block.id) {
         _ if block.fork != 0 => Registered::NOT_STANDARD,
         (VISIBLE, 1) if record.version.pages.visible_records => {
             Registered { images: Images::WithHints, ..Registered::USUAL }

@@ -3,8 +3,24 @@
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 
+pub mod btree;
+pub mod btree_work;
 pub mod checkpoint;
+pub mod dbase;
+pub mod heap;
+pub mod heap2;
+pub mod invalidation;
+pub mod multixact;
+pub mod prepare;
+pub mod prune;
+pub mod prune_work;
+pub mod relmap;
+pub mod seq;
+pub mod standby;
+pub mod storage;
+pub mod tblspc;
 pub mod xact;
+pub mod xlog;
 
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
 pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;

@@ -1,0 +1,46 @@
+//! Sequences (`xl_seq_rec` in `src/include/commands/sequence.h`): all of the one row of a sequence's
+//! one page.
+
+use crate::wal::block::RelFileLocator;
+use crate::wal::cursor::{Cursor, at};
+use crate::wal::data_page::heap_tuple::HeapTuple;
+use crate::wal::version::{Release, Version};
+
+/// A sequence moves on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequence<'a> {
+    /// The sequence.
+    pub relation: RelFileLocator,
+    /// Its row.
+    pub tuple: HeapTuple<'a>,
+}
+
+impl<'a> Sequence<'a> {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &'a [u8]) -> Option<Sequence<'a>> {
+        let mut cursor = Cursor::new(main_data);
+        let relation = cursor.field()?;
+        Some(Sequence { relation, tuple: HeapTuple::parse(cursor.rest())? })
+    }
+
+    /// The value up to which values are logged: as many are given out before the next record.
+    pub fn last_value(&self, version: &Version) -> Option<i64> {
+        // Up to 9.6 the row begins with the sequence's name, of 64 bytes.
+        at(self.tuple.body.data(), if version.since(Release::V10) { 0 } else { 64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::data_page::heap_tuple::tests::row;
+
+    #[test]
+    fn the_row_is_whole() {
+        let data = [&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0][..], &row(2, 0, 0, 0, b"row")].concat();
+        let sequence = Sequence::parse(&data).expect("a row");
+        assert_eq!(sequence.relation.relfilenode, 3);
+        assert_eq!(sequence.tuple.body.data(), b"row");
+        assert_eq!(Sequence::parse(&data[..34]), None);
+    }
+}
