@@ -11,8 +11,14 @@ pub type BlockNumber = u32;
 /// The number of a relation's fork in order of first reference.
 pub type ForkNumber = u32;
 
-/// Ordinal of a record, from 1; 0 is "never seen".
+/// Ordinal of a record, from [`FIRST`].
 pub type Ordinal = u32;
+/// Before all that is known.
+pub const NEVER: Ordinal = 0;
+/// Before the first record, and after the redo point that was in force there.
+pub const BEFORE: Ordinal = 1;
+/// The first record.
+pub const FIRST: Ordinal = 2;
 
 /// Mixes the bits of one small key: fork and block.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,7 @@
 //! From records to the trace: rolls pages forward, puts back the lengths of what images replaced,
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
 
-use super::blocks::{BlockNumber, Blocks, ForkNumber, Ordinal, Stamps};
+use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
 use super::marks;
 use super::page::Page;
 use super::redo;
@@ -51,7 +51,7 @@ struct Lengths {
 impl Condenser {
     /// Takes the next record.
     pub fn push(&mut self, record: &Whole<'_>) {
-        let ordinal = self.trace.entries.len() as Ordinal + 1;
+        let ordinal = self.trace.entries.len() as Ordinal + FIRST;
         let mut fixed_bytes = record.header.total_bytes - record.parts.fpi_bytes
             - record.parts.block_data_bytes;
         for block in record.blocks {
@@ -92,10 +92,16 @@ impl Condenser {
         let lengths = self.roll(record, block, registered, (fork, number, before));
         let stamps = self.blocks.stamps(number);
         self.stamp(record, registered, number, (stamps, ordinal));
+        // A page without an image that should have one was stamped before the first record.
+        let known = |stamped| match registered.images {
+            Images::Reset => NEVER,
+            Images::Usual if stamped == NEVER && block.image.is_none() => BEFORE,
+            _ => stamped,
+        };
         Ref {
             block: number,
-            stamped: stamps.with_hints,
-            stamped_without_hints: stamps.without_hints,
+            stamped: known(stamps.with_hints),
+            stamped_without_hints: known(stamps.without_hints),
             data_bytes: lengths.data,
             image_bytes: lengths.image,
             stored_bytes: block.image.map_or(0, |image| image.bytes),
@@ -233,7 +239,7 @@ fn facts(
     let applied = image.is_some_and(|image| flags.is_applied(image.info));
     let checks = record.header.info & CHECK_CONSISTENCY != 0;
     let images = match registered.images {
-        Images::Usual => fact::USUAL,
+        Images::Usual | Images::Reset => fact::USUAL,
         Images::Always => fact::ALWAYS,
         Images::Never => 0,
         Images::WithHints => fact::WITH_HINTS,

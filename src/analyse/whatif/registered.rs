@@ -27,6 +27,8 @@ pub enum Images {
     WithHints,
     /// As usual or always: the record does not tell.
     Unsaid,
+    /// As usual for a page that was never stamped: it was made anew before it is registered.
+    Reset,
 }
 
 /// How a block is registered.
@@ -102,6 +104,8 @@ fn hash(record: &Whole<'_>, block: &BlockRef) -> Registered {
     match (record.info(), block.id) {
         (HASH_SPLIT_PAGE, _) => Registered::FORCED,
         (HASH_MOVE_PAGE_CONTENTS | HASH_SQUEEZE_PAGE | HASH_DELETE, 0) => Registered::LOCKED,
+        // The overflow page that becomes free.
+        (HASH_SQUEEZE_PAGE, 2) => Registered { images: Images::Reset, ..Registered::USUAL },
         (HASH_SQUEEZE_PAGE, 1) if record.version.pages.unchanged_unstamped => {
             Registered { stamps: squeeze_changes_target(record.main_data()), ..Registered::USUAL }
         }

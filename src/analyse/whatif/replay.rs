@@ -1,7 +1,7 @@
 //! One pass over the trace under one setting: every decision of the server made anew, in the
 //! simulated WAL's own positions.
 
-use super::blocks::Ordinal;
+use super::blocks::{BEFORE, FIRST, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::position::{Geometry, padded};
 use super::trace::{Entry, Mark, Ref, Trace, fact};
@@ -82,6 +82,8 @@ pub struct Outcome {
     pub image_bytes: u64,
     /// Bytes of the above that are estimates.
     pub estimated_bytes: u64,
+    /// Bytes that no record explains.
+    pub unknown_bytes: u64,
     /// Redo points in the base's positions.
     pub redo_points: Vec<Lsn>,
     /// The same in the simulated WAL's.
@@ -97,6 +99,8 @@ struct Replay<'t> {
     full_page_writes: bool,
     redo: Ordinal,
     usable: u64,
+    /// Where the next record begins in the base.
+    base_usable: u64,
     outcome: Outcome,
 }
 
@@ -109,8 +113,9 @@ pub fn replay(trace: &Trace, base: &Base, scenario: &Scenario) -> Outcome {
         base,
         hints: scenario.hints.unwrap_or(base.hints),
         full_page_writes: scenario.full_page_writes.unwrap_or(base.full_page_writes),
-        redo: before.map(|(_, ordinal)| *ordinal).max().unwrap_or(1),
+        redo: before.map(|(_, ordinal)| *ordinal).max().unwrap_or(BEFORE),
         usable: base.geometry.usable(base.start),
+        base_usable: base.geometry.usable(base.start),
         outcome: Outcome::default(),
     };
     let own = scenario.checkpoints == Checkpoints::AsBase;
@@ -121,7 +126,7 @@ pub fn replay(trace: &Trace, base: &Base, scenario: &Scenario) -> Outcome {
     let mut planned = planned.into_iter().filter(|ordinal| *ordinal > start).peekable();
     let mut dropped = base.of_checkpoints.iter().copied().filter(|_| !own).peekable();
     let mut refs = trace.refs.as_slice();
-    for (ordinal, entry) in (1..).zip(&trace.entries) {
+    for (ordinal, entry) in (FIRST..).zip(&trace.entries) {
         let (own_refs, rest) = refs.split_at_checked(entry.refs.into()).unwrap_or_default();
         refs = rest;
         if entry.lsn < base.start {
@@ -130,6 +135,7 @@ pub fn replay(trace: &Trace, base: &Base, scenario: &Scenario) -> Outcome {
         if entry.lsn >= base.end {
             break;
         }
+        replay.follow(entry);
         while planned.next_if(|place| *place <= ordinal).is_some() {
             replay.begin_checkpoint(ordinal, entry.lsn, own);
         }
@@ -154,6 +160,16 @@ impl Replay<'_> {
             self.advance(RUNNING_XACTS_BYTES);
             self.advance(self.base.checkpoint_bytes);
         }
+    }
+
+    /// Leaves out what lies between the record before and this one in the base: what is damaged,
+    /// missing, or was replaced.
+    fn follow(&mut self, entry: &Entry) {
+        let here = self.base.geometry.usable(entry.lsn);
+        let gap = here.saturating_sub(self.base_usable);
+        self.usable += gap;
+        self.outcome.unknown_bytes += gap;
+        self.base_usable = here + padded(u64::from(entry.bytes));
     }
 
     fn advance(&mut self, bytes: u32) {
@@ -200,6 +216,7 @@ impl Replay<'_> {
         self.differ(entry, bytes, images);
         if mark == Some(Mark::Switch) {
             self.usable = self.base.geometry.next_segment(self.usable);
+            self.base_usable = self.base.geometry.next_segment(self.base_usable);
         }
     }
 
@@ -222,7 +239,8 @@ impl Replay<'_> {
     fn is_stale(&self, reference: &Ref) -> bool {
         let stamped =
             if self.hints { reference.stamped } else { reference.stamped_without_hints };
-        stamped < self.redo
+        // Where no images were taken, a page without one tells nothing.
+        stamped < self.redo || stamped == BEFORE && !self.base.full_page_writes
     }
 
     fn writes_hint(&self, refs: &[Ref]) -> bool {

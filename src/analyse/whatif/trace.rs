@@ -4,7 +4,7 @@
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
 //! without a look at the WAL.
 
-use super::blocks::{BlockNumber, ForkNumber, Ordinal};
+use super::blocks::{BlockNumber, FIRST, ForkNumber, Ordinal};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr::RecordType;
@@ -137,6 +137,6 @@ pub struct Trace {
 impl Trace {
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
-        self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + 1
+        self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + FIRST
     }
 }
