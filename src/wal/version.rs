@@ -70,6 +70,8 @@ pub struct PageHabits {
     pub packs_by_item: bool,
     /// Pruning cuts free line pointers off the end (15+).
     pub prune_cuts_items: bool,
+    /// The metapage of a BRIN index says where its content ends (11+).
+    pub brin_meta_standard: bool,
     /// A deleted B-tree page has an xid of 8 bytes where line pointers would stand (14+).
     pub deleted_pages_keep_xid: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
@@ -83,6 +85,7 @@ const fn page_habits(index: usize) -> PageHabits {
         unchanged_unstamped: index >= 9,
         packs_by_item: index >= 6,
         prune_cuts_items: index >= 7,
+        brin_meta_standard: index >= 3,
         deleted_pages_keep_xid: index >= 6,
         vacuum_cuts_items: index >= 6,
     }

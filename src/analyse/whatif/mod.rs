@@ -5,7 +5,7 @@ pub mod condense;
 mod marks;
 pub mod page;
 pub mod position;
-mod redo;
+pub mod redo;
 pub mod registered;
 pub mod replay;
 pub mod trace;

@@ -7,12 +7,16 @@
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::cursor::at;
+use crate::wal::payload::brin;
+use crate::wal::payload::gin::opcode as gin_opcode;
+use crate::wal::payload::hash::opcode as hash_opcode;
 use crate::wal::payload::heap::OPCODE_MASK as HEAP_OPCODE;
 use crate::wal::payload::heap2::VISIBLE;
 use crate::wal::payload::xlog::{FPI, FPI_FOR_HINT};
 use crate::wal::rmgr::{
     BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
 };
+use crate::wal::version::PageHabits;
 
 /// When a block reference comes with an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl Registered {
             HEAP2 => heap2(record, block),
             HASH => hash(record, block),
             GIN => gin(info, block),
-            BRIN => brin(info, block),
+            BRIN => brin_block(info, block, &record.version.pages),
             HEAP | BTREE | GIST | SEQUENCE | SPGIST => Registered::USUAL,
             GENERIC => Registered::UNSAID,
             // An extension's own: its images show what it does.
@@ -95,18 +99,13 @@ fn heap2(record: &Whole<'_>, block: &BlockRef) -> Registered {
     }
 }
 
-const HASH_SPLIT_PAGE: u8 = 0x50;
-const HASH_MOVE_PAGE_CONTENTS: u8 = 0x70;
-const HASH_SQUEEZE_PAGE: u8 = 0x80;
-const HASH_DELETE: u8 = 0x90;
-
 fn hash(record: &Whole<'_>, block: &BlockRef) -> Registered {
     match (record.info(), block.id) {
-        (HASH_SPLIT_PAGE, _) => Registered::FORCED,
-        (HASH_MOVE_PAGE_CONTENTS | HASH_SQUEEZE_PAGE | HASH_DELETE, 0) => Registered::LOCKED,
+        (hash_opcode::SPLIT_PAGE, _) => Registered::FORCED,
+        (hash_opcode::MOVE_PAGE_CONTENTS | hash_opcode::SQUEEZE_PAGE | hash_opcode::DELETE, 0) => Registered::LOCKED,
         // The overflow page that becomes free.
-        (HASH_SQUEEZE_PAGE, 2) => Registered { images: Images::Reset, ..Registered::USUAL },
-        (HASH_SQUEEZE_PAGE, 1) if record.version.pages.unchanged_unstamped => {
+        (hash_opcode::SQUEEZE_PAGE, 2) => Registered { images: Images::Reset, ..Registered::USUAL },
+        (hash_opcode::SQUEEZE_PAGE, 1) if record.version.pages.unchanged_unstamped => {
             Registered { stamps: squeeze_changes_target(record.main_data()), ..Registered::USUAL }
         }
         _ => Registered::USUAL,
@@ -121,28 +120,20 @@ fn squeeze_changes_target(main_data: &[u8]) -> bool {
     moved.is_none_or(|moved| moved > 0) || is_previous.unwrap_or(true)
 }
 
-const GIN_SPLIT: u8 = 0x30;
-const GIN_VACUUM_PAGE: u8 = 0x40;
-const GIN_DELETE_PAGE: u8 = 0x50;
-
 fn gin(info: u8, block: &BlockRef) -> Registered {
     match (info, block.id) {
-        (GIN_SPLIT, 0..=2) | (GIN_VACUUM_PAGE, _) => Registered::FORCED,
+        (gin_opcode::SPLIT, 0..=2) | (gin_opcode::VACUUM_PAGE, _) => Registered::FORCED,
         // Pages of before 9.4 have no `pd_lower`.
-        (GIN_DELETE_PAGE, 0 | 2) => Registered::NOT_STANDARD,
+        (gin_opcode::DELETE_PAGE, 0 | 2) => Registered::NOT_STANDARD,
         _ => Registered::USUAL,
     }
 }
 
-const BRIN_OPCODE: u8 = 0x70;
-const BRIN_INSERT: u8 = 0x10;
-const BRIN_UPDATE: u8 = 0x20;
-const BRIN_DESUMMARIZE: u8 = 0x50;
-
-fn brin(info: u8, block: &BlockRef) -> Registered {
-    match (info & BRIN_OPCODE, block.id) {
+fn brin_block(info: u8, block: &BlockRef, habits: &PageHabits) -> Registered {
+    match (info & brin::OPCODE_MASK, block.id) {
+        (brin::opcode::REVMAP_EXTEND, 0) if !habits.brin_meta_standard => Registered::NOT_STANDARD,
         // Pages of the range map have no line pointers.
-        (BRIN_INSERT | BRIN_UPDATE, 1) | (BRIN_DESUMMARIZE, 0) => Registered::NOT_STANDARD,
+        (brin::opcode::INSERT | brin::opcode::UPDATE, 1) | (brin::opcode::DESUMMARIZE, 0) => Registered::NOT_STANDARD,
         _ => Registered::USUAL,
     }
 }

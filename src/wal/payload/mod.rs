@@ -3,10 +3,14 @@
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 
+pub mod brin;
 pub mod btree;
 pub mod btree_work;
 pub mod checkpoint;
 pub mod dbase;
+pub mod gin;
+pub mod gist;
+pub mod hash;
 pub mod heap;
 pub mod heap2;
 pub mod invalidation;
@@ -16,6 +20,7 @@ pub mod prune;
 pub mod prune_work;
 pub mod relmap;
 pub mod seq;
+pub mod spgist;
 pub mod standby;
 pub mod storage;
 pub mod tblspc;

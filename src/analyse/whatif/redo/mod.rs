@@ -4,16 +4,24 @@
 //! Pages are rolled forward as recovery would do it. The primary's own page differs from that in
 //! bits that no record carries: hints, command ids, dead index entries. Their lengths agree.
 
+mod brin;
 mod btree;
 mod btree_split;
+mod generic;
+mod gin;
+mod gin_list;
+mod gist;
+mod hash;
 mod heap;
 mod heap2;
 mod index_tuple;
+mod sequence;
+mod spgist;
 
 use super::page::Page;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
-use crate::wal::rmgr::{BTREE, HEAP, HEAP2};
+use crate::wal::rmgr::{BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST};
 
 /// A record's work on one of its blocks.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +56,13 @@ pub fn apply(
         (HEAP, 0) => heap::apply(change, before),
         (HEAP2, 0) => heap2::apply(change, before),
         (BTREE, 0) => btree::apply(change, before),
+        (HASH, 0) => hash::apply(change, before),
+        (GIN, 0) => gin::apply(change, before),
+        (GIST, 0) => gist::apply(change, before),
+        (SEQUENCE, 0) => sequence::apply(change),
+        (SPGIST, 0) => spgist::apply(change, before),
+        (BRIN, 0) => brin::apply(change, before),
+        (GENERIC, _) => generic::apply(change, before),
         _ => None,
     }
 }
@@ -84,6 +99,11 @@ pub fn data_bytes(
         (HEAP, 0) => heap::data_bytes(change, after),
         (HEAP2, 0) => heap2::data_bytes(change, after, before),
         (BTREE, 0) => btree::data_bytes(change, after, before),
+        (HASH, 0) => hash::data_bytes(change, after, before),
+        (GIN, 0) => gin::data_bytes(change, after, before),
+        (GIST, 0) => gist::data_bytes(change, after, before),
+        (SPGIST, 0) => DataBytes::exact(0),
+        (BRIN, 0) => brin::data_bytes(change, after),
         // Pages of the visibility map and those logged as a whole have no data.
         (_, 1..) => DataBytes::exact(0),
         _ => None,
