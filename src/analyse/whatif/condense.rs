@@ -10,6 +10,7 @@ use super::trace::{Entry, Mark, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::data_page::restore::PageRestorer;
+use crate::wal::lsn::Lsn;
 use std::collections::HashSet;
 
 /// What `BLCKSZ` is unless an image says otherwise.
@@ -41,6 +42,8 @@ pub struct Condenser {
 
 /// Lengths of one reference, and whether they are estimates.
 struct Lengths {
+    /// The page's LSN before the record, where an image says it.
+    page_lsn: Option<Lsn>,
     data: u16,
     data_estimated: bool,
     image: u16,
@@ -90,7 +93,7 @@ impl Condenser {
         let number = self.blocks.number(fork, block.block);
         let before = self.take(number);
         let lengths = self.roll(record, block, registered, (fork, number, before));
-        let stamps = self.blocks.stamps(number);
+        let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
         // A page without an image that should have one was stamped before the first record.
         let known = |stamped| match registered.images {
@@ -125,6 +128,24 @@ impl Condenser {
         self.blocks.stamp(number, Stamps { with_hints, without_hints });
     }
 
+    /// A stamp that the page itself does not have was none: some index builds write pages before
+    /// they log them.
+    fn as_seen(&self, stamps: Stamps, page_lsn: Option<Lsn>) -> Stamps {
+        let Some(page_lsn) = page_lsn else { return stamps };
+        let seen = |stamped: Ordinal| {
+            let index = stamped.checked_sub(FIRST);
+            let entry = index.and_then(|index| self.trace.entries.get(index as usize));
+            match entry {
+                Some(entry) if page_lsn <= entry.lsn => self.trace.last_before(page_lsn),
+                _ => stamped,
+            }
+        };
+        Stamps {
+            with_hints: seen(stamps.with_hints),
+            without_hints: seen(stamps.without_hints),
+        }
+    }
+
     fn take(&mut self, number: BlockNumber) -> Option<Page> {
         self.pages.get_mut(number as usize)?.take()
     }
@@ -145,6 +166,7 @@ impl Condenser {
             None => (redo::apply(record, block, before, page_bytes), None),
         };
         let mut lengths = Lengths {
+            page_lsn: after.as_ref().filter(|_| imaged).and_then(Page::lsn),
             data: block.data_bytes,
             data_estimated: false,
             image: 0,

@@ -7,6 +7,7 @@
 
 use crate::wal::cursor::{Field, at};
 use crate::wal::data_page::{Item, ItemState, PAGE_HEADER_BYTES as HEADER_BYTES};
+use crate::wal::lsn::Lsn;
 
 const ITEM_BYTES: usize = 4;
 const LOWER_AT: usize = 12;
@@ -111,6 +112,13 @@ impl Page {
     /// Sets `pd_upper`.
     pub fn set_upper(&mut self, upper: u16) -> Option<()> {
         self.put_u16(UPPER_AT, upper)
+    }
+
+    /// `pd_lsn`: the end of the last record that stamped the page.
+    pub fn lsn(&self) -> Option<Lsn> {
+        // Two numbers, the high one first.
+        let (high, low): (u32, u32) = self.field(0)?;
+        Some(Lsn(u64::from(high) << 32 | u64::from(low)))
     }
 
     /// The bytes that an image leaves out, if the page is of the standard layout.

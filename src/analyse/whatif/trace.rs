@@ -4,7 +4,7 @@
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
 //! without a look at the WAL.
 
-use super::blocks::{BlockNumber, FIRST, ForkNumber, Ordinal};
+use super::blocks::{BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr::RecordType;
@@ -138,5 +138,13 @@ impl Trace {
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
         self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + FIRST
+    }
+
+    /// The ordinal of the last record before `lsn`.
+    pub fn last_before(&self, lsn: Lsn) -> Ordinal {
+        match self.ordinal_at(lsn) {
+            FIRST => NEVER,
+            ordinal => ordinal - 1,
+        }
     }
 }

@@ -40,7 +40,12 @@ pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
             append_all(&mut page, change.data())?;
             Some(page)
         }
-        (opcode::DELETE_LISTPAGE, 1..) => new_page(change, flag::DELETED),
+        (opcode::DELETE_LISTPAGE, 1..) => {
+            // Recovery makes the page anew; the primary leaves its content.
+            let mut page = before?;
+            page.put_u16(page.special() + FLAGS_AT, flag::DELETED)?;
+            Some(page)
+        }
         // The metapage is always written as a whole.
         (_, 0) if change.block.will_init => None,
         _ => {
