@@ -2,6 +2,7 @@
 //! records.
 
 pub mod codec;
+pub mod control;
 pub mod discover;
 pub mod duplicate;
 pub mod history;

@@ -6,6 +6,7 @@ pub mod builder;
 pub mod disk;
 pub mod naive;
 pub mod record;
+pub mod whole;
 pub mod xorshift;
 
 use std::num::NonZeroUsize;
