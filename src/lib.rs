@@ -68,6 +68,9 @@
 //! in WAL order ([`scan::run`]) and concluded ([`scan::outcome`]) → [`report::build`] fills the
 //! model → one file of `render` writes it. There is no way back up, and no second pass.
 
+#[macro_use]
+mod named;
+
 pub mod analyse;
 #[cfg(feature = "cli")]
 pub mod cli;

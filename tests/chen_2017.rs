@@ -128,6 +128,7 @@ fn report(table: RecordTable) -> Report {
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(start.0 + bytes) },
         first: Some(start),
         counted_end: None,
+        filtered_commits: 0,
         observer: (table, Clock::default()),
     };
     let request = Request {

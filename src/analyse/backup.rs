@@ -5,12 +5,13 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
+use serde::{Deserialize, Serialize};
 
 /// `XLOG_BACKUP_END` of `src/include/catalog/pg_control.h`; its main data is the backup's start.
 const XLOG_BACKUP_END: u8 = 0x50;
 
 /// A checkpoint record and where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// Start of the record.
     pub lsn: Lsn,
@@ -19,7 +20,7 @@ pub struct Placed {
 }
 
 /// The end of a backup that was taken from a primary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupEnd {
     /// Where the backup started (its redo point).
     pub start: Lsn,
@@ -28,7 +29,7 @@ pub struct BackupEnd {
 }
 
 /// Checkpoints and ends of backups, in the order of the WAL.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Backups {
     /// All checkpoints.
     pub checkpoints: Vec<Placed>,
@@ -51,7 +52,8 @@ impl Observe for Backups {
             }
             XLOG_BACKUP_END => {
                 let end = record.end.aligned();
-                let start = record.main_data_first().map(|bytes| Lsn(u64::from_le_bytes(bytes)));
+                let start = record.main_data_start().first_chunk();
+                let start = start.map(|bytes| Lsn(u64::from_le_bytes(*bytes)));
                 self.ends.extend(start.map(|start| BackupEnd { start, end }));
             }
             _ => {}

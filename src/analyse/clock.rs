@@ -7,10 +7,10 @@ use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::payload::xact;
 use crate::wal::rmgr::{TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
 use crate::wal::version::Version;
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 
 /// First and last time seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Clock {
     /// Earliest.
     pub first: Option<Time>,
@@ -25,27 +25,28 @@ impl Clock {
     }
 }
 
-/// The time that a checkpoint record says.
+/// The time that a record says, if it is of a kind that does. A call of its own, so that the loop
+/// over all records keeps its registers.
 #[inline(never)]
-fn checkpoint_time(main_data: Option<Cow<'_, [u8]>>, version: &Version) -> Option<Time> {
-    Checkpoint::parse(&main_data?, version.checkpoint).map(|checkpoint| checkpoint.time)
+fn time_of(rmgr: u8, info: u8, main_data: &[u8], version: &Version) -> Option<Time> {
+    if rmgr == TRANSACTION {
+        return xact::end_time(info, main_data);
+    }
+    if [XLOG_CHECKPOINT_SHUTDOWN, XLOG_CHECKPOINT_ONLINE].contains(&(info & 0xF0)) {
+        return Checkpoint::parse(main_data, version.checkpoint).map(|c| c.time);
+    }
+    None
 }
 
 impl Observe for Clock {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let (rmgr, info) = (record.header.rmgr, record.header.info);
-        let time = match (rmgr, info & 0xF0) {
-            (TRANSACTION, _) => {
-                record.main_data_first::<8>().and_then(|bytes| xact::end_time(info, &bytes))
+        if rmgr == TRANSACTION || rmgr == XLOG {
+            let main_data = record.main_data_start();
+            if let Some(time) = time_of(rmgr, info, main_data, record.version) {
+                self.see(time);
             }
-            (XLOG, XLOG_CHECKPOINT_SHUTDOWN | XLOG_CHECKPOINT_ONLINE) => {
-                checkpoint_time(record.main_data(), record.version)
-            }
-            _ => None,
-        };
-        if let Some(time) = time {
-            self.see(time);
         }
     }
 

@@ -5,9 +5,10 @@ use crate::wal::block::{Image, walk};
 use crate::wal::image::HAS_HOLE;
 use crate::wal::rmgr::RecordType;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Sums over a set of records; bytes where not said otherwise. Definitions are the contract's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Records.
     pub count: u64,
@@ -66,7 +67,7 @@ impl Totals {
     }
 
     /// Counts the images of a record. A call of its own: an image is worth one, and the loop over
-    /// all records keeps its registers. Gives the size of data pages if an image tells it (it
+    /// all records keeps its registers. Returns the size of data pages if an image tells it (it
     /// has neither a hole nor compression), else 0.
     #[inline(never)]
     fn count_images(&mut self, head: &[u8], total_bytes: u32, version: &Version) -> u32 {
@@ -123,7 +124,7 @@ const SLOTS: usize = 16;
 const FIRST_CUSTOM: usize = 128;
 
 /// Totals by record type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordTable {
     /// Rows of the built-in resource managers; empty while the table is shrunk.
     built_in: Vec<Totals>,

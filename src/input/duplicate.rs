@@ -2,7 +2,7 @@
 //! It counts once; whether the copies agree is looked at byte by byte.
 
 use super::discover::{Candidate, file_name};
-use super::problem::Problem;
+use super::problem::{Problem, ProblemKind};
 use super::source::Bytes;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{Geometry, PageHeader};
@@ -49,7 +49,7 @@ pub fn compare(copies: &[Candidate], start: Lsn, geometry: &Geometry) -> Verdict
                 verdict.problems.push(Problem {
                     lsn: Some(Lsn(start.0 + offset)),
                     ..Problem::of_file(
-                        "duplicate_differs",
+                        ProblemKind::DuplicateDiffers,
                         &found,
                         format!("the bytes of {expected}"),
                         format!("other bytes from offset {offset} on"),

@@ -4,7 +4,7 @@
 use super::discover::{Candidate, Found, file_name};
 use super::duplicate;
 use super::probe::{FirstPage, NotWal, Probe};
-use super::problem::Problem;
+use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::timeline::{Lineage, newest_complete};
 use crate::wal::lsn::Lsn;
@@ -199,27 +199,38 @@ fn place(candidate: &Candidate, geometry: &Geometry) -> Result<(u64, u32), Probl
     }
     let name = candidate.name.as_ref().map(|file| file.name);
     match (name, first) {
-        (_, Err(reason)) if reason.is_final() => {
-            Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
-        }
+        (_, Err(reason)) if reason.is_final() => Err(Problem::of_file(
+            ProblemKind::NotWal,
+            &file,
+            "a WAL segment".into(),
+            reason.to_string(),
+        )),
         (Some(name), _) => match name.number(geometry.segment_bytes) {
             Some(number) => Ok((number, name.timeline)),
             None => {
                 let bytes = geometry.segment_bytes;
                 let expected = format!("a name that is possible with segments of {bytes} bytes");
-                Err(Problem::of_file("segment_name", &file, expected, file.clone()))
+                Err(Problem::of_file(ProblemKind::SegmentName, &file, expected, file.clone()))
             }
         },
         (None, Ok(page)) => match number_of(page.header.address, geometry.segment_bytes) {
             Some(number) => Ok((number, page.header.timeline)),
             None => {
                 let found = format!("page address {}", page.header.address);
-                Err(Problem::of_file("page_address", &file, "an address with an end".into(), found))
+                Err(Problem::of_file(
+                    ProblemKind::PageAddress,
+                    &file,
+                    "an address with an end".into(),
+                    found,
+                ))
             }
         },
-        (None, Err(reason)) => {
-            Err(Problem::of_file("not_wal", &file, "a WAL segment".into(), reason.to_string()))
-        }
+        (None, Err(reason)) => Err(Problem::of_file(
+            ProblemKind::NotWal,
+            &file,
+            "a WAL segment".into(),
+            reason.to_string(),
+        )),
     }
 }
 
@@ -249,15 +260,15 @@ pub fn belongs(page: &FirstPage, geometry: &Geometry, file: &str) -> Result<(), 
         };
         let expected = format!("WAL of PostgreSQL {}", version.name);
         let found = format!("WAL of PostgreSQL {release}");
-        return Err(Problem::of_file("other_release", file, expected, found));
+        return Err(Problem::of_file(ProblemKind::OtherRelease, file, expected, found));
     }
     let expected = geometry.long_header();
     if page.long == expected {
         return Ok(());
     }
     let kind = match page.long.system_identifier == expected.system_identifier {
-        true => "segment_size",
-        false => "other_cluster",
+        true => ProblemKind::SegmentSize,
+        false => ProblemKind::OtherCluster,
     };
     Err(Problem::of_file(kind, file, expected.to_string(), page.long.to_string()))
 }

@@ -2,7 +2,7 @@
 //! a fingerprint that stays the same from run to run.
 
 use super::model::checked::{Annotation, Check, Kind, Level, Verdict};
-use super::model::{Problem, Report, Severity};
+use super::model::{Problem, ProblemKind, Report, Severity};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -44,7 +44,7 @@ pub fn relative(path: &Path, here: &Path, given: &Path) -> String {
 /// Problems and broken checks, worst first: missing segments, then by bytes lost, then limits.
 pub fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<Annotation> {
     let mut problems: Vec<&Problem> = report.problems.iter().collect();
-    problems.sort_by_key(|p| (p.kind != "missing_segment", Reverse(p.skipped_bytes)));
+    problems.sort_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
     let problems = problems.into_iter().map(|problem| of_problem(problem, places));
     // The problems themselves stand for the check of integrity.
     let broken = checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != Kind::Integrity);
@@ -60,14 +60,14 @@ fn of_problem(problem: &Problem, places: &Places) -> Annotation {
     let lsn = lsn.as_deref().unwrap_or("");
     let place = [segment.as_str(), lsn].join(" ");
     Annotation {
-        rule: (*kind).to_owned(),
-        rule_text: sentence(kind),
+        rule: kind.name().to_owned(),
+        rule_text: kind.sentence().to_owned(),
         level: Level::Error,
         damage: true,
         message: format!("{}: found {found}, expected {expected}", place.trim()),
         path: places.of(segment),
         offset: problem.offset,
-        fingerprint: fingerprint(&[kind, segment, lsn]),
+        fingerprint: fingerprint(&[kind.name(), segment, lsn]),
     }
 }
 
@@ -88,23 +88,6 @@ fn of_check(check: &Check, places: &Places) -> Annotation {
         offset: None,
         fingerprint: fingerprint(&[&check.check]),
     }
-}
-
-/// What a kind of problem is.
-fn sentence(kind: &str) -> String {
-    let known = match kind {
-        "checksum" => "The record's checksum fails",
-        "missing_segment" => "A segment is missing from the archive",
-        "truncated" => "The file ends before the segment is full, and WAL follows it",
-        "other_cluster" => "The segment is of another cluster",
-        "other_release" => "The segment is of another release",
-        "segment_size" => "The segment is of another size",
-        "prev_link" => "The record does not follow the one before it",
-        "page_address" => "The page is not the one that should be at this place",
-        "unreadable" => "The bytes cannot be read or decompressed",
-        _ => return format!("WAL problem: {}", kind.replace('_', " ")),
-    };
-    known.to_owned()
 }
 
 /// A hash of `parts` that is the same on every machine and in every release (XXH3, whose
@@ -131,7 +114,7 @@ mod tests {
     use super::*;
     use crate::report::model::sample;
 
-    fn problem(kind: &'static str, segment: &str, skipped_bytes: u64) -> Problem {
+    fn problem(kind: ProblemKind, segment: &str, skipped_bytes: u64) -> Problem {
         Problem {
             kind,
             segment: segment.to_owned(),
@@ -146,11 +129,11 @@ mod tests {
     #[test]
     fn worst_first_and_each_with_its_own_fingerprint() {
         let mut report = sample::report(0, 0);
-        let small = problem("checksum", "1", 1);
+        let small = problem(ProblemKind::Checksum, "1", 1);
         report.problems = vec![
             small.clone(),
-            problem("zero_page", "2", 9),
-            problem("missing_segment", "3", 0),
+            problem(ProblemKind::ZeroPage, "2", 9),
+            problem(ProblemKind::MissingSegment, "3", 0),
             small,
         ];
         let all = annotations(&report, &[], &Places::default());

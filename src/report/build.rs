@@ -234,10 +234,10 @@ fn ending<O>(plan: &Plan, outcome: &Outcome<O>) -> model::Ending {
     // A position at the very end of a segment is told as part of that segment.
     let inside = Lsn(ending.lsn.0.saturating_sub(1)).max(plan.bounds().0);
     model::Ending {
-        kind: ending.kind.name(),
+        kind: ending.kind,
         lsn: ending.lsn.to_string(),
         segment: plan.segment_name(inside),
-        text: ending.kind.sentence().into(),
+        text: format!("{}.", ending.kind.sentence()),
     }
 }
 

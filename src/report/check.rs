@@ -61,7 +61,7 @@ fn verified(report: &Report) -> Verified {
 fn integrity(report: &Report) -> Check {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for problem in &report.problems {
-        *kinds.entry(problem.kind).or_default() += 1;
+        *kinds.entry(problem.kind.name()).or_default() += 1;
     }
     let count = report.problems.len();
     let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();

@@ -3,6 +3,8 @@
 
 pub mod checked;
 
+pub use crate::input::problem::ProblemKind;
+pub use crate::scan::ending::EndingKind;
 use checked::Checked;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -253,8 +255,8 @@ pub struct RecordRow {
 /// How the WAL ends.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ending {
-    /// The contract's name.
-    pub kind: &'static str,
+    /// How.
+    pub kind: EndingKind,
     /// Where the next record would start.
     pub lsn: String,
     /// The segment of that place.
@@ -267,7 +269,7 @@ pub struct Ending {
 #[derive(Debug, Clone, Serialize)]
 pub struct Problem {
     /// The kind.
-    pub kind: &'static str,
+    pub kind: ProblemKind,
     /// Segment file.
     pub segment: String,
     /// Where; `null` if it is about the whole file.
@@ -369,7 +371,7 @@ pub mod sample {
             rmgrs: None,
             records: None,
             ending: Ending {
-                kind: "zeroed",
+                kind: EndingKind::Zeroed,
                 lsn: "0/0".into(),
                 segment: "".into(),
                 text: "".into(),

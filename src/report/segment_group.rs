@@ -43,12 +43,13 @@ fn key(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::ProblemKind;
 
     #[test]
     fn a_missing_segment_counts_in_its_group() {
         let names = ["000000010000000000000006", "000000010000000100000001"].map(str::to_owned);
         let problem = |segment: &str| Problem {
-            kind: "missing_segment",
+            kind: ProblemKind::MissingSegment,
             segment: segment.to_owned(),
             lsn: None,
             offset: None,

@@ -2,19 +2,20 @@
 //!
 //! The bytes of counted records are not here: the statistics have them.
 
+use serde::{Deserialize, Serialize};
 /// What a byte is, if it is not part of a counted record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Heading {
     /// A record that the filters left out.
     Filtered,
-    /// Alignment behind a record.
+    /// Alignment after a record.
     Padding,
     /// A page header.
     PageHeader,
     /// The tail of a record that began before the range.
     Continuation,
-    /// The rest of a segment behind an `XLOG_SWITCH`.
+    /// The rest of a segment after an `XLOG_SWITCH`.
     Switch,
     /// A torn record that recovery replaced.
     Overwritten,
@@ -34,7 +35,7 @@ pub enum Heading {
 const HEADINGS: usize = Heading::Damaged as usize + 1;
 
 /// Bytes by heading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Books([u64; HEADINGS]);
 
 impl Books {

@@ -4,15 +4,16 @@
 //! was damage; if nothing follows, it was the end (see [`super::ending`]).
 
 use super::books::Books;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::wal::block::BodyFault;
 use crate::wal::lsn::Lsn;
 use crate::wal::page::PageFault;
 use crate::wal::record::HeaderFault;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Why there is no valid record at a place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// The page is not the page that should be there.
     Page(PageFault),
@@ -41,7 +42,7 @@ pub enum Cause {
 }
 
 /// A stretch of WAL without a valid record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Where the record should be.
     pub start: Lsn,
@@ -55,6 +56,8 @@ pub struct Gap {
     pub counts: Books,
     /// Whether old content follows in the segment where the gap starts.
     pub stale_follows: bool,
+    /// Whether a valid record of this WAL lies in it, on a page that cannot be believed.
+    pub record_follows: bool,
 }
 
 impl Gap {
@@ -89,24 +92,24 @@ impl Cause {
         )
     }
 
-    /// The kind of problem, as the contract names it.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of problem.
+    pub fn kind(&self) -> ProblemKind {
         match self {
-            Cause::Page(PageFault::Zero) => "zero_page",
-            Cause::Page(PageFault::Magic { .. }) => "page_magic",
-            Cause::Page(PageFault::Flags { .. }) => "page_flags",
-            Cause::Page(PageFault::Foreign { .. }) => "foreign_segment",
-            Cause::Page(PageFault::Address { .. }) => "page_address",
-            Cause::Page(PageFault::Timeline { .. }) => "page_timeline",
-            Cause::Header(HeaderFault::Length { found: 0 }) => "zero_hole",
-            Cause::Header(HeaderFault::Length { .. }) => "record_length",
-            Cause::Header(HeaderFault::Rmgr { .. }) => "rmgr",
-            Cause::Header(HeaderFault::Previous { .. }) => "prev_link",
-            Cause::Body(_) => "record_body",
-            Cause::Checksum { .. } => "checksum",
-            Cause::Continuation { .. } => "continuation",
-            Cause::Cut => "truncated",
-            Cause::Unreadable(_) => "unreadable",
+            Cause::Page(PageFault::Zero) => ProblemKind::ZeroPage,
+            Cause::Page(PageFault::Magic { .. }) => ProblemKind::PageMagic,
+            Cause::Page(PageFault::Flags { .. }) => ProblemKind::PageFlags,
+            Cause::Page(PageFault::Foreign { .. }) => ProblemKind::ForeignSegment,
+            Cause::Page(PageFault::Address { .. }) => ProblemKind::PageAddress,
+            Cause::Page(PageFault::Timeline { .. }) => ProblemKind::PageTimeline,
+            Cause::Header(HeaderFault::Length { found: 0 }) => ProblemKind::ZeroHole,
+            Cause::Header(HeaderFault::Length { .. }) => ProblemKind::RecordLength,
+            Cause::Header(HeaderFault::Rmgr { .. }) => ProblemKind::Rmgr,
+            Cause::Header(HeaderFault::Previous { .. }) => ProblemKind::PrevLink,
+            Cause::Body(_) => ProblemKind::RecordBody,
+            Cause::Checksum { .. } => ProblemKind::Checksum,
+            Cause::Continuation { .. } => ProblemKind::Continuation,
+            Cause::Cut => ProblemKind::Truncated,
+            Cause::Unreadable(_) => ProblemKind::Unreadable,
         }
     }
 

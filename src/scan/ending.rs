@@ -8,66 +8,19 @@ use crate::wal::page::{Geometry, LONG_HEADER_BYTES, PageFault};
 use crate::wal::record::{HeaderFault, RecordHeader};
 use crate::wal::rmgr::{XLOG, XLOG_CHECKPOINT_SHUTDOWN};
 
-/// How the WAL ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndingKind {
-    /// At the end of the range, or with the last byte of the input.
-    Complete,
-    /// Behind the checkpoint of a clean shutdown.
-    Shutdown,
-    /// Zeros behind the last record.
-    Zeroed,
-    /// Old content of a recycled segment behind the last record.
-    Recycled,
-    /// The file ends before the segment is full.
-    PartialPage,
-    /// The last record is not whole.
-    IncompleteRecord,
-    /// The last segment was closed early.
-    Switch,
-    /// A torn record that recovery replaced, and nothing behind it.
-    Overwritten,
-    /// Where a newer timeline branches off.
-    TimelineSwitch,
-    /// Something is wrong with the last bytes.
-    Damage,
-}
-
-impl EndingKind {
-    /// The name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            EndingKind::Complete => "complete",
-            EndingKind::Shutdown => "shutdown",
-            EndingKind::Zeroed => "zeroed",
-            EndingKind::Recycled => "recycled",
-            EndingKind::PartialPage => "partial_page",
-            EndingKind::IncompleteRecord => "incomplete_record",
-            EndingKind::Switch => "switch",
-            EndingKind::Overwritten => "overwritten",
-            EndingKind::TimelineSwitch => "timeline_switch",
-            EndingKind::Damage => "damage",
-        }
-    }
-
-    /// The ending in a sentence.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            EndingKind::Complete => "Ends with the last record of the range.",
-            EndingKind::Shutdown => "Ends with the checkpoint of a clean shutdown.",
-            EndingKind::Zeroed => {
-                "Ends with zeros behind the last record, as a running server leaves it."
-            }
-            EndingKind::Recycled => {
-                "Ends with the old content of a recycled segment behind the last record."
-            }
-            EndingKind::PartialPage => "Ends with the file, before its segment is full.",
-            EndingKind::IncompleteRecord => "Ends inside a record that is not whole yet.",
-            EndingKind::Switch => "Ends with a segment that was closed early (XLOG_SWITCH).",
-            EndingKind::Overwritten => "Ends behind a torn record that recovery replaced.",
-            EndingKind::TimelineSwitch => "Ends where a newer timeline branches off.",
-            EndingKind::Damage => "Ends in damage: what follows the last record is no normal end.",
-        }
+named! {
+    /// How the WAL ends: the names of the contract, in the words of README.md.
+    pub enum EndingKind {
+        Complete "complete" "Ends with the last record of the range";
+        Shutdown "shutdown" "Ends with the checkpoint of a clean shutdown";
+        Zeroed "zeroed" "Ends with zeros after the last record, as a running server leaves it";
+        Recycled "recycled" "Ends with the old content of a recycled segment after the last record";
+        PartialPage "partial_page" "Ends with the file, before its segment is full";
+        IncompleteRecord "incomplete_record" "Ends inside a record that is not whole yet";
+        Switch "switch" "Ends with a segment that was closed early (XLOG_SWITCH)";
+        Overwritten "overwritten" "Ends after a torn record that recovery replaced";
+        TimelineSwitch "timeline_switch" "Ends where a newer timeline branches off";
+        Damage "damage" "Ends in damage: what follows the last record is no normal end";
     }
 }
 
@@ -120,6 +73,7 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
     let in_record = gap.seen_at != gap.start;
     let clean = if gap.stale_follows { EndingKind::Recycled } else { EndingKind::Zeroed };
     match &gap.cause {
+        _ if gap.record_follows => EndingKind::Damage,
         Cause::Page(fault) if is_leftover(fault, gap.seen_at, geometry) => match fault {
             _ if in_record => EndingKind::IncompleteRecord,
             PageFault::Zero => EndingKind::Zeroed,

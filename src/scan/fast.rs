@@ -1,13 +1,13 @@
-//! The fast way: usual records of a window, one behind the other, over as many of its pages as
+//! The fast way: usual records of a window, one after the other, over as many of its pages as
 //! hold nothing unusual.
 //!
 //! It only ever does what the reader's own steps would do, in fewer instructions: it begins
-//! behind a valid record, and where anything is unusual (a switch, a record that goes on behind
+//! after a valid record, and where anything is unusual (a switch, a record that goes on after
 //! the window, the last page of the range, anything wrong) it stops before that record with
 //! nothing done, and the reader takes a step. In pseudo-code: let the checksums of all whole
 //! records of the page be verified in one call; then, record by record, check the header and its
 //! link to the one before, walk over its block headers, hand it to the dimensions, step to the
-//! next multiple of 8; follow the last one over the page headers to its end; go on behind it.
+//! next multiple of 8; follow the last one over the page headers to its end; go on after it.
 
 use super::body::Body;
 use super::books::Heading;
@@ -34,6 +34,7 @@ struct Stretch<'w> {
     last: Option<&'w [u8; RECORD_HEADER_BYTES]>,
     record_bytes: usize,
     filtered_bytes: usize,
+    filtered_commits: usize,
     page_header_bytes: usize,
     /// Behind the last counted record; 0: none was counted.
     counted_end: Lsn,
@@ -44,7 +45,7 @@ impl<'w> Stretch<'w> {
         Lsn(self.lsn.0 + at as u64)
     }
 
-    /// The end of the page in which a record may start at `at`; `at` itself behind a record that
+    /// The end of the page in which a record may start at `at`; `at` itself after a record that
     /// fills its page.
     fn page_end(&self, at: usize) -> usize {
         ((at - 1) | (self.page_bytes - 1)) + 1
@@ -69,6 +70,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             last: None,
             record_bytes: 0,
             filtered_bytes: 0,
+            filtered_commits: 0,
             page_header_bytes: 0,
             counted_end: Lsn(0),
         };
@@ -128,15 +130,17 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
                 counted_end = end;
             } else {
                 filtered_bytes += total;
+                stretch.filtered_commits += usize::from(header.is_commit());
             }
             record_bytes += total;
             previous = lsn;
-            let Some(behind) = rest.get((total + 7) & !7..) else {
-                // Not in a whole page; said like this, it takes fewer instructions.
+            let Some(next) = rest.get((total + 7) & !7..) else {
+                // Only at the end of bytes that were cut off. A branch that is never taken costs less
+                // than clamping the offset for every record.
                 rest = &[];
                 break;
             };
-            rest = behind;
+            rest = next;
         }
         if record_bytes > 0 {
             let last = (previous.0 - stretch.lsn.0) as usize;
@@ -163,6 +167,10 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         header.check(version, lsn, Some(stretch.previous)).ok()?;
         let total_bytes = header.total_bytes;
         let parts = walk(head, total_bytes, version, |_| ()).ok()?;
+        if total_bytes - parts.head_bytes == parts.main_data_bytes {
+            // A dimension may look at the start of main data alone, which a step keeps in one piece.
+            return None;
+        }
         let pages = stretch.bytes.get(at + head.len()..)?;
         let body = Body::over_pages(head, pages, stretch.page_bytes);
         let record = Record { lsn, end: stretch.lsn(end), header, parts, version, body };
@@ -171,6 +179,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             stretch.counted_end = record.end;
         } else {
             stretch.filtered_bytes += total_bytes as usize;
+            stretch.filtered_commits += usize::from(header.is_commit());
         }
         stretch.record_bytes += total_bytes as usize;
         stretch.page_header_bytes += page_header_bytes;
@@ -180,7 +189,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
     }
 
     /// Follows the record at `at`, of which `head` lies in its first page, over the headers of
-    /// usual pages to its end, and verifies its checksum. Gives where it ends, and the bytes of the
+    /// usual pages to its end, and verifies its checksum. Returns where it ends, and the bytes of the
     /// page headers in it.
     #[inline(always)]
     fn follow(
@@ -217,7 +226,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         found.is_none_or(|found| found == header.crc).then_some((end, page_header_bytes))
     }
 
-    /// What lies behind the header of a usual page on which a record goes on for `left` bytes.
+    /// What lies after the header of a usual page on which a record goes on for `left` bytes.
     #[inline(always)]
     fn continuation<'p>(&self, page: &'p [u8], lsn: Lsn, left: usize) -> Option<&'p [u8]> {
         let version = self.scope.geometry.version;
@@ -239,10 +248,9 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
         run.books.add(Heading::Padding, padding as u64);
         run.books.add(Heading::PageHeader, stretch.page_header_bytes as u64);
         run.books.add(Heading::Filtered, stretch.filtered_bytes as u64);
-        run.last = Some(Last { lsn: stretch.previous, next: stretch.lsn(to), header });
-        run.previous = Some(stretch.previous);
+        run.filtered_commits += stretch.filtered_commits as u64;
+        run.follow(Last { lsn: stretch.previous, next: stretch.lsn(to), header });
         run.first_in_range.get_or_insert(stretch.lsn(from));
-        run.ends_overwritten = false;
         if stretch.counted_end > Lsn(0) {
             run.counted_end = Some(stretch.counted_end.aligned());
         }

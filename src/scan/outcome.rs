@@ -6,7 +6,7 @@ use super::ending::{self, Ending, EndingKind};
 use super::record::Observe;
 use super::run::Run;
 use crate::input::plan::Plan;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::wal::lsn::Lsn;
 use crate::wal::page::{LONG_HEADER_BYTES, PageFault};
 
@@ -27,6 +27,8 @@ pub struct Outcome<O> {
     pub first: Option<Lsn>,
     /// Behind the last counted record.
     pub counted_end: Option<Lsn>,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
     /// What was counted.
     pub observer: O,
 }
@@ -47,6 +49,7 @@ pub fn conclude<O: Observe>(
         ending: Ending { kind: EndingKind::Complete, lsn: Lsn(0) },
         first: None,
         counted_end: None,
+        filtered_commits: 0,
         observer,
     };
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
@@ -104,6 +107,7 @@ impl<O: Observe> Outcome<O> {
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
+        self.filtered_commits += run.filtered_commits;
         self.observer.merge(run.observer);
     }
 }
@@ -136,7 +140,7 @@ fn missing(plan: &Plan, from: Lsn, to: Lsn) -> Problem {
         _ => format!("none of {count} segments, up to {}", plan.segment_name(Lsn(to.0 - 1))),
     };
     Problem {
-        kind: "missing_segment",
+        kind: ProblemKind::MissingSegment,
         segment: first.clone(),
         lsn: Some(from),
         expected: format!("segment {first}"),

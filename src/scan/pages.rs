@@ -5,7 +5,7 @@ use super::record::{Observe, Select};
 use super::scope::Scope;
 use super::window::Window;
 use crate::input::plan::Segment;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::Bytes;
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
@@ -181,7 +181,7 @@ fn check_end<S: Select, O: Observe>(
             // A pg_receivewal file that is still being written has no end mark.
             Err(error) if place.segment.partial && is_cut(&error) => {}
             Err(error) => reader.note(Problem::of_file(
-                "codec_checksum",
+                ProblemKind::CodecChecksum,
                 &file,
                 "a compressed file that ends as it should".into(),
                 error.to_string(),
@@ -194,7 +194,7 @@ fn check_end<S: Select, O: Observe>(
         if found != *expected {
             let expected = format!("SHA-1 {expected}, as the file name says");
             let found = format!("SHA-1 {found}");
-            reader.note(Problem::of_file("archive_checksum", &file, expected, found));
+            reader.note(Problem::of_file(ProblemKind::ArchiveChecksum, &file, expected, found));
         }
     }
 }

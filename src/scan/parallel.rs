@@ -6,16 +6,20 @@ use super::reader::{Flow, Reader};
 use super::record::{Observe, Select};
 use super::run::Run;
 use super::scope::Scope;
+use super::stretch::Stretches;
 use crate::input::plan::Segment;
 use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A run is about that long, so that a thread is done with many of them.
 const RUN_BYTES: u64 = 64 << 20;
+
+/// So many runs for each thread may wait for an earlier one: memory stays flat whatever a slow run
+/// does.
+const AHEAD: usize = 2;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads. One result per
 /// stretch of segments without a missing one between.
@@ -26,26 +30,29 @@ pub fn scan<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Vec<Run<O>> {
-    let runs = divide(segments, scope, threads.get());
+    let tasks = divide(segments, scope, threads.get());
     if let Some(limit) = scope.limit {
-        return scan_limited(segments, &runs, scope, limit, progress, prototype);
+        return scan_limited(segments, &tasks, scope, limit, progress, prototype);
     }
-    let joiner = Joiner::new(scope);
-    let next = AtomicUsize::new(0);
+    let workers = threads.get().min(tasks.len());
+    let joiner = Joiner::new(scope, tasks.len(), workers, prototype.clone());
     let work = &|prototype: O| {
+        let _watch = Watch(&joiner);
         let mut pages = Pages::new(scope, progress);
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = runs.get(index) else { break };
+        while let Some(index) = joiner.next() {
+            let Some(task) = tasks.get(index) else { break };
             let run = read_run(segments, task, scope, &mut pages, prototype.clone());
             joiner.add(index, task.begins_stretch, run);
         }
     };
-    let workers = threads.get().min(runs.len());
     std::thread::scope(|threads| {
         for _ in 1..workers {
             let prototype = prototype.clone();
-            threads.spawn(move || work(prototype));
+            let worker = std::thread::Builder::new();
+            if worker.spawn_scoped(threads, move || work(prototype)).is_err() {
+                // The system has no more: those that there are do the work.
+                break;
+            }
         }
         work(prototype.clone());
     });
@@ -61,19 +68,19 @@ fn scan_limited<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Vec<Run<O>> {
-    let mut runs: Vec<Run<O>> = Vec::new();
+    let mut joined = Stretches::new(prototype.clone());
     let mut left = limit;
     for task in stretches {
         let part = Scope { limit: Some(left), ..scope.clone() };
         let mut pages = Pages::new(&part, progress);
         let run = read_run(segments, task, &part, &mut pages, prototype.clone());
         left = left.saturating_sub(run.counted);
-        runs.push(run);
+        joined.push(run, task.begins_stretch, scope);
         if left == 0 {
             break;
         }
     }
-    runs
+    joined.into_runs()
 }
 
 /// A run of segments, as indexes.
@@ -84,13 +91,13 @@ struct Task {
     begins_stretch: bool,
 }
 
-/// Divides the segments into runs; a single thread reads each stretch as one.
+/// Divides the segments into runs; with a limit each stretch is one.
 fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
     let per_run = match threads {
-        1 => u64::MAX,
         _ if scope.limit.is_some() => u64::MAX,
+        1 => RUN_BYTES.max(segment_bytes),
         _ => (total / (threads as u64 * 4)).min(RUN_BYTES).max(segment_bytes),
     };
     let per_run = usize::try_from(per_run / segment_bytes).unwrap_or(usize::MAX).max(1);
@@ -108,40 +115,90 @@ fn divide<S>(segments: &[Segment], scope: &Scope<S>, threads: usize) -> Vec<Task
     tasks
 }
 
-/// Joins runs in the order of the WAL as they come in.
+/// Hands out runs to be read, and joins them in the order of the WAL as they come in.
 struct Joiner<'s, S, O> {
     scope: &'s Scope<S>,
-    state: Mutex<Joined<O>>,
+    /// How many runs there are.
+    tasks: usize,
+    /// How many may be under way or waiting.
+    ahead: usize,
+    state: Mutex<State<O>>,
+    /// The front has moved, or a thread is lost.
+    moved: Condvar,
 }
 
-struct Joined<O> {
+struct State<O> {
+    /// The next run to be read.
     next: usize,
+    /// So many runs are joined.
+    front: usize,
+    /// Runs that wait for an earlier one, and whether a stretch begins with them.
     waiting: BTreeMap<usize, (bool, Run<O>)>,
-    stretches: Vec<Run<O>>,
+    /// What is joined; `None` while a thread is joining, outside of the lock.
+    joined: Option<Stretches<O>>,
+    /// A thread has panicked: what it was reading never comes.
+    broken: bool,
 }
 
 impl<'s, S: Select, O: Observe> Joiner<'s, S, O> {
-    fn new(scope: &'s Scope<S>) -> Self {
-        let state = Joined { next: 0, waiting: BTreeMap::new(), stretches: Vec::new() };
-        Joiner { scope, state: Mutex::new(state) }
+    fn new(scope: &'s Scope<S>, tasks: usize, workers: usize, prototype: O) -> Self {
+        let joined = Some(Stretches::new(prototype));
+        let state = State { next: 0, front: 0, waiting: BTreeMap::new(), joined, broken: false };
+        let ahead = workers.saturating_mul(AHEAD).max(1);
+        Joiner { scope, tasks, ahead, state: Mutex::new(state), moved: Condvar::new() }
     }
 
+    fn lock(&self) -> MutexGuard<'_, State<O>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next run to be read, as soon as it is not too far ahead; `None`: there is no more.
+    fn next(&self) -> Option<usize> {
+        let too_early =
+            |state: &mut State<O>| !state.broken && state.next >= state.front + self.ahead;
+        let waited = self.moved.wait_while(self.lock(), too_early);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.broken || state.next >= self.tasks {
+            return None;
+        }
+        state.next += 1;
+        Some(state.next - 1)
+    }
+
+    /// Takes a run; joins what is next, unless another thread is doing so.
     fn add(&self, index: usize, begins_stretch: bool, run: Run<O>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
+        let mut state = self.lock();
         state.waiting.insert(index, (begins_stretch, run));
-        while let Some((begins_stretch, run)) = state.waiting.remove(&state.next) {
-            state.next += 1;
-            let before = if begins_stretch { None } else { state.stretches.pop() };
-            state.stretches.push(match before {
-                Some(before) => before.join(run, self.scope),
-                None => run,
-            });
+        while let Some(mut joined) = state.joined.take() {
+            let front = state.front;
+            let Some((begins_stretch, run)) = state.waiting.remove(&front) else {
+                state.joined = Some(joined);
+                break;
+            };
+            drop(state);
+            joined.push(run, begins_stretch, self.scope);
+            state = self.lock();
+            state.joined = Some(joined);
+            state.front += 1;
+            self.moved.notify_all();
         }
     }
 
     fn into_stretches(self) -> Vec<Run<O>> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).stretches
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.joined.map(Stretches::into_runs).unwrap_or_default()
+    }
+}
+
+/// Tells the other threads if this one panics: they would wait for its run for ever.
+struct Watch<'j, 's, S: Select, O: Observe>(&'j Joiner<'s, S, O>);
+
+impl<S: Select, O: Observe> Drop for Watch<'_, '_, S, O> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().broken = true;
+            self.0.moved.notify_all();
+        }
     }
 }
 

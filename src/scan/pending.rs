@@ -10,9 +10,10 @@ use crate::wal::block::HEAD_BYTES_MAX;
 use crate::wal::crc::Crc32c;
 use crate::wal::lsn::Lsn;
 use crate::wal::record::RECORD_HEADER_BYTES;
+use serde::{Deserialize, Serialize};
 
 /// A record that goes on beyond a page.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Pending {
     /// Where it starts.
     pub lsn: Lsn,
@@ -77,7 +78,7 @@ impl Pending {
 
 /// The bytes that are kept of a record whose pieces pass by: the first ones, everything before the
 /// payload included, or all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Kept {
     bytes: Vec<u8>,
     whole: bool,
@@ -100,7 +101,7 @@ impl Kept {
 
 /// The bytes before the first record of a run, as the page headers explain them: the rest of a
 /// record that began before it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Lead {
     /// What the bytes are.
     pub books: Books,
@@ -138,7 +139,7 @@ impl Lead {
         self.books.add(Heading::Continuation, scope.clip(lsn, self.end));
     }
 
-    /// Adds the lead of the run behind a run that is all lead.
+    /// Adds the lead of the run after a run that is all lead.
     pub fn append<S>(&mut self, scope: &Scope<S>, next: &Lead) {
         if scope.crc.is_some() {
             self.crc = Crc32c::shift(self.crc, u64::from(next.got)) ^ next.crc;

@@ -6,7 +6,7 @@
 //!
 //! Here are the steps: one page, one record, whatever it is. Usual records are read by `fast`
 //! instead, many at once; it leaves to the steps everything unusual, the first record, and a record
-//! that goes on behind the window.
+//! that goes on after the window.
 
 use super::books::Heading;
 use super::damage::{Cause, Gap};
@@ -37,7 +37,7 @@ pub struct Reader<'s, S, O> {
     /// A record that crosses a page, being followed.
     pending: Option<Pending>,
     /// Bytes that the page before announced of something that is not a record of ours.
-    left: Option<u32>,
+    foreign_left: Option<u32>,
     /// Of the page before in the segment; 0: there is none.
     pub(super) timeline: u32,
     timeline_most: u32,
@@ -53,7 +53,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             scope,
             run: Run::new(start, end, observer),
             pending: None,
-            left: None,
+            foreign_left: None,
             timeline: 0,
             timeline_most: u32::MAX,
             switched: false,
@@ -76,7 +76,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let page_bytes = self.scope.geometry.page_bytes;
         let mut next = Page::first(lsn, window, page_bytes);
         while let Some(page) = next {
-            if self.run.range_end.is_some() || self.is_behind(page.lsn) {
+            if self.run.range_end.is_some() || self.is_past_end(page.lsn) {
                 self.reach_end();
                 return Flow::Done;
             }
@@ -92,11 +92,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
     }
 
-    /// Takes note of bytes that need not be read: the rest of a segment behind a switch.
+    /// Takes note of bytes that need not be read: the rest of a segment after a switch.
     pub fn skip(&mut self, from: Lsn, bytes: u64) {
         let clipped = self.scope.clip(from, Lsn(from.0 + bytes));
         self.run.input_bytes += clipped;
-        self.run.target().add(Heading::Switch, clipped);
+        self.run.open_books().add(Heading::Switch, clipped);
         if from.0 + bytes >= self.scope.end.0 {
             self.reach_end();
         }
@@ -125,7 +125,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     // ---- pages ----
 
-    /// Takes a page, and those behind it that are read with it; gives the last one taken.
+    /// Takes a page, and those after it that are read with it; returns the last one taken.
     fn take_page<'w>(&mut self, page: Page<'w>) -> Page<'w> {
         let Page { lsn, bytes, .. } = page;
         if self.switched {
@@ -154,11 +154,17 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
         self.fail(page.lsn, page.lsn, cause, None);
-        self.book_rest(page.lsn, page.bytes);
+        let zeros = leading_zeros(page.bytes);
+        self.book_rest(page.lsn, page.bytes, zeros);
+        if let Some(gap) = &mut self.run.gap
+            && !gap.record_follows
+        {
+            gap.record_follows = self.scope.holds_record(page, zeros);
+        }
         page
     }
 
-    /// A page on which no record of ours goes on: skips what continues there. Gives the offset
+    /// A page on which no record of ours goes on: skips what continues there. Returns the offset
     /// where a record may start, as all that deal with the head of a page do.
     fn begin_page(&mut self, page: Page<'_>, header: &PageHeader) -> Option<usize> {
         let Page { lsn, bytes, .. } = page;
@@ -178,7 +184,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
                 return None;
             }
         }
-        self.left = Some(0);
+        self.foreign_left = Some(0);
         Some(offset)
     }
 
@@ -190,12 +196,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         } else {
             self.book(Heading::Incomplete, lsn, piece.len());
         }
-        self.left = Some(remaining - piece.len() as u32);
+        self.foreign_left = Some(remaining - piece.len() as u32);
     }
 
     /// Whether the page continues what the page before announced, and nothing else.
     fn check_continuation(&mut self, lsn: Lsn, header: &PageHeader, continued: Option<u32>) {
-        let Some(left) = self.left else {
+        let Some(left) = self.foreign_left else {
             // The first page of the run: whoever joins it knows what should continue here.
             self.run.lead.overwritten = self.run.gap.is_none() && self.overwrites(header);
             return;
@@ -229,12 +235,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         if continued != Some(left) {
             if self.overwrites(header) {
                 self.run.drop_record(self.scope, &mut pending, Heading::Overwritten);
-                self.left = Some(0);
+                self.foreign_left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
                 self.run.fail_record(&mut pending, lsn, cause);
                 // What the page continues is part of the gap.
-                self.left = Some(continued.unwrap_or(0));
+                self.foreign_left = Some(continued.unwrap_or(0));
             }
             return self.begin_page(page, header);
         }
@@ -258,7 +264,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         page: Page<'_>,
         offset: usize,
     ) -> Option<usize> {
-        self.left = Some(0);
+        self.foreign_left = Some(0);
         let end = Lsn(page.lsn.0 + offset as u64);
         // A record that fails is in the gap now; another one may follow it all the same.
         self.run.complete(self.scope, &mut pending, end);
@@ -277,7 +283,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     // ---- records ----
 
-    /// Reads records from `offset` of `page` on, and gives the last page that was read.
+    /// Reads records from `offset` of `page` on, and returns the last page that was read.
     fn records<'w>(&mut self, mut page: Page<'w>, mut offset: usize) -> Page<'w> {
         loop {
             if let Some(previous) = self.previous_if_usual(Lsn(page.lsn.0 + offset as u64)) {
@@ -296,14 +302,14 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             && !self.begins
             && lsn >= self.scope.start
             && self.scope.limit.is_none();
-        self.run.previous.filter(|_| usual)
+        self.run.expected_prev().filter(|_| usual)
     }
 
     /// Deals with whatever is at `offset`: one record, or the reason why there is none. Gives
     /// the offset of the next record if one may follow in this page.
     fn step(&mut self, page: Page<'_>, offset: usize) -> Option<usize> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
-        if self.is_behind(lsn) {
+        if self.is_past_end(lsn) {
             self.reach_end();
             return None;
         }
@@ -319,10 +325,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         if std::mem::take(&mut self.begins) {
             self.run.begin_segment();
         }
-        if let Err(cause) = self.scope.check_header(lsn, rest, total_bytes, self.run.previous) {
+        if let Err(cause) =
+            self.scope.check_header(lsn, rest, total_bytes, self.run.expected_prev())
+        {
             self.fail(lsn, lsn, cause, None);
-            self.book_rest(lsn, rest);
-            return None;
+            return self.resync(page, offset, 0);
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
             let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
@@ -330,25 +337,46 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             self.pending = Some(pending);
             return None;
         };
-        self.whole_record(lsn, bytes, rest).map(|next| offset + next)
+        self.whole_record(page, offset, bytes, rest)
     }
 
-    /// A record that lies in the page: `bytes`, at the head of `rest`. Gives the distance to
-    /// the next one if one may follow.
-    fn whole_record(&mut self, lsn: Lsn, bytes: &[u8], rest: &[u8]) -> Option<usize> {
+    /// Goes on after something at `offset` that is no record: returns the offset of the next one, or
+    /// books the rest of the page. So many bytes of it are those of a record that fails.
+    fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
+        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
+        let zeros = leading_zeros(rest);
+        let from = if failed > 0 { 0 } else { zeros };
+        if let Some(next) = self.scope.next_record(page, offset + 1, offset + from) {
+            self.book(Heading::Incomplete, lsn, next - offset);
+            return Some(next);
+        }
+        self.book(Heading::Incomplete, lsn, failed);
+        self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
+        None
+    }
+
+    /// A record that lies in the page: `bytes`, at the head of `rest`. Returns the offset of the next
+    /// one if one may follow.
+    fn whole_record(
+        &mut self,
+        page: Page<'_>,
+        offset: usize,
+        bytes: &[u8],
+        rest: &[u8],
+    ) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
         let end = Lsn(lsn.0 + bytes.len() as u64);
         let head = Head { bytes, crc: self.scope.body_crc(bytes) };
-        let record = match self.scope.decode((lsn, end), head, self.run.previous) {
+        let record = match self.scope.decode((lsn, end), head, self.run.expected_prev()) {
             Ok(record) => record,
             Err(cause) => {
                 self.fail(lsn, lsn, cause, Some(bytes.len() as u32));
-                self.book(Heading::Incomplete, lsn, bytes.len());
-                self.book_rest(end, rest.get(bytes.len()..).unwrap_or_default());
-                return None;
+                return self.resync(page, offset, bytes.len());
             }
         };
         if end > self.scope.end {
-            self.run.close_gap(self.scope.geometry.version);
+            self.run.close_gap(lsn, self.scope.geometry.version);
             if lsn < self.scope.end {
                 self.run.first_in_range.get_or_insert(lsn);
             }
@@ -367,7 +395,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
         let padded = bytes.len().next_multiple_of(8).min(rest.len());
         self.book(Heading::Padding, end, padded - bytes.len());
-        Some(padded)
+        Some(offset + padded)
     }
 
     // ---- what is not a record ----
@@ -380,9 +408,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         }
     }
 
-    /// Whether nothing at `lsn` or behind it is of interest. What lies behind the range still
+    /// Whether nothing at `lsn` or after it is of interest. What lies after the range still
     /// tells of an open gap whether it is damage or the end.
-    fn is_behind(&self, lsn: Lsn) -> bool {
+    fn is_past_end(&self, lsn: Lsn) -> bool {
         lsn >= self.scope.end && self.run.gap.is_none()
     }
 
@@ -396,12 +424,11 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     fn book(&mut self, heading: Heading, lsn: Lsn, bytes: usize) {
         let clipped = self.scope.clip(lsn, Lsn(lsn.0 + bytes as u64));
-        self.run.target().add(heading, clipped);
+        self.run.open_books().add(heading, clipped);
     }
 
-    /// Books bytes in which no record was found: zeros, and what follows them.
-    fn book_rest(&mut self, lsn: Lsn, bytes: &[u8]) {
-        let zeros = bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len());
+    /// Books bytes in which no record was found: so many zeros, and what follows them.
+    fn book_rest(&mut self, lsn: Lsn, bytes: &[u8], zeros: usize) {
         self.book(Heading::Zero, lsn, zeros);
         self.book(Heading::Stale, Lsn(lsn.0 + zeros as u64), bytes.len() - zeros);
         let segment = u64::from(self.scope.geometry.segment_bytes);
@@ -413,4 +440,8 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             gap.stale_follows = true;
         }
     }
+}
+
+fn leading_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len())
 }

@@ -68,13 +68,12 @@ impl<'a> Record<'a> {
         self.body.get((self.header.total_bytes - length) as usize, length as usize)
     }
 
-    /// The first `N` bytes of its main data; `None` if there are fewer.
-    #[inline]
-    pub fn main_data_first<const N: usize>(&self) -> Option<[u8; N]> {
-        let length = self.parts.main_data_bytes;
-        let from = (self.header.total_bytes - length) as usize;
-        let bytes = (N <= length as usize).then(|| self.body.get(from, N))??;
-        bytes.first_chunk().copied()
+    /// The first bytes of its main data, which cost nothing: all of them, or of a record without
+    /// blocks that crosses a page at least 1,000.
+    #[inline(always)]
+    pub fn main_data_start(&self) -> &'a [u8] {
+        let from = self.header.total_bytes - self.parts.main_data_bytes;
+        self.body.head.get(from as usize..).unwrap_or_default()
     }
 
     /// The data of one of its blocks; empty if it has none.
@@ -116,7 +115,8 @@ pub trait Observe: Send + Clone {
 
     /// Told now and then while the scan goes on: what it has seen begins with the first record of
     /// the scan, and nothing earlier can come any more. So it may hand on what is final, in WAL
-    /// order, and forget it.
+    /// order, and forget it. (Where a server was writing, the scan is begun anew from the prototype,
+    /// and what was handed on is void.)
     fn settle(&mut self) {}
 
     /// Takes as little memory as it can until it is merged: many may be waiting.

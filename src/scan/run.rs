@@ -1,7 +1,7 @@
 //! What reading a run of consecutive segments gives, and how two neighbours become one.
 //!
 //! A record belongs to the run where it starts. So a run leaves ends open: its lead (the rest
-//! of a record that began before), a record that goes on behind it, and a gap that may turn
+//! of a record that began before), a record that goes on after it, and a gap that may turn
 //! out to be damage or the end. Joining closes them; it is associative, so any division of the
 //! input gives the same result.
 
@@ -14,9 +14,10 @@ use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
 use crate::wal::record::{HeaderFault, RecordHeader};
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// The first valid record of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
     /// Where it starts.
     pub lsn: Lsn,
@@ -25,18 +26,29 @@ pub struct First {
 }
 
 /// The last valid record of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
     /// Where it starts.
     pub lsn: Lsn,
-    /// Where the next one is to start, page headers not skipped; not behind the range.
+    /// Where the next one is to start, page headers not skipped; not after the range.
     pub next: Lsn,
     /// Its header.
     pub header: RecordHeader,
 }
 
+/// What the next record has to say of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Link {
+    /// Anything: nothing is known of what lies before it.
+    Unknown,
+    /// That it is the last one.
+    Last,
+    /// Anything at first: a segment begins. Once it is valid, it is held against the last one.
+    LastUnchecked,
+}
+
 /// The result of reading a run of consecutive segments.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Run<O> {
     /// First byte.
     pub start: Lsn,
@@ -50,11 +62,9 @@ pub struct Run<O> {
     pub first: Option<First>,
     /// The last valid record.
     pub last: Option<Last>,
-    /// The record before the next one, where their link can be checked.
-    pub previous: Option<Lsn>,
-    /// The record that the first one of a segment should link to.
-    pub link: Option<Last>,
-    /// A record that goes on behind the run.
+    /// What the next record must link to.
+    pub link: Link,
+    /// A record that goes on after the run.
     pub open: Option<Pending>,
     /// A gap that is still open.
     pub gap: Option<Gap>,
@@ -68,6 +78,8 @@ pub struct Run<O> {
     pub counted_end: Option<Lsn>,
     /// How many records were counted.
     pub counted: u64,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
     /// Whether the last thing in the run is a torn record that recovery replaced.
     pub ends_overwritten: bool,
     /// Where the end of the range, or the limit, was reached.
@@ -88,8 +100,7 @@ impl<O: Observe> Run<O> {
             lead_gap: None,
             first: None,
             last: None,
-            previous: None,
-            link: None,
+            link: Link::Unknown,
             open: None,
             gap: None,
             books: Books::default(),
@@ -97,6 +108,7 @@ impl<O: Observe> Run<O> {
             first_in_range: None,
             counted_end: None,
             counted: 0,
+            filtered_commits: 0,
             ends_overwritten: false,
             range_end: None,
             input_bytes: 0,
@@ -109,8 +121,13 @@ impl<O: Observe> Run<O> {
         self.first.is_some() || self.open.is_some() || self.lead.got > 0
     }
 
+    /// The record that the next one has to link to, where that is known beforehand.
+    pub fn expected_prev(&self) -> Option<Lsn> {
+        self.last.filter(|_| self.link == Link::Last).map(|last| last.lsn)
+    }
+
     /// Where bytes that are not in a record are booked at the moment.
-    pub fn target(&mut self) -> &mut Books {
+    pub fn open_books(&mut self) -> &mut Books {
         match &mut self.gap {
             Some(gap) => &mut gap.counts,
             None if self.first.is_none() => &mut self.lead.books,
@@ -123,21 +140,20 @@ impl<O: Observe> Run<O> {
     pub fn accept<S: Select>(&mut self, scope: &Scope<S>, record: &Record<'_>, inside: u64) {
         let (lsn, header) = (record.lsn, record.header);
         let first = First { lsn, previous: header.previous };
-        if let Some(last) = self.link.take()
+        if let (Link::LastUnchecked, Some(last)) = (self.link, self.last)
             && last.lsn != first.previous
         {
             self.problems.push(broken_link(first, last, scope.geometry.version));
+            self.observer.lost(last.next..lsn);
         }
-        self.close_gap(scope.geometry.version);
+        self.close_gap(lsn, scope.geometry.version);
         self.first.get_or_insert(first);
-        self.previous = Some(lsn);
-        self.ends_overwritten = false;
         let mut next = record.end.aligned();
         if header.is_switch() {
             let segment = u64::from(scope.geometry.segment_bytes);
             next = Lsn(record.end.0.next_multiple_of(segment));
         }
-        self.last = Some(Last { lsn, next: next.min(scope.end), header });
+        self.follow(Last { lsn, next: next.min(scope.end), header });
         if lsn < scope.start {
             self.books.add(Heading::Continuation, inside);
             return;
@@ -145,6 +161,7 @@ impl<O: Observe> Run<O> {
         self.first_in_range.get_or_insert(lsn);
         if !scope.select.accepts(record) {
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
+            self.filtered_commits += u64::from(header.is_commit());
             return;
         }
         self.observer.observe(record);
@@ -155,13 +172,20 @@ impl<O: Observe> Run<O> {
         }
     }
 
+    /// Takes note of the last valid record.
+    pub fn follow(&mut self, last: Last) {
+        self.last = Some(last);
+        self.link = Link::Last;
+        self.ends_overwritten = false;
+    }
+
     /// Judges a record of which all bytes were seen, and books them: counted, or in the gap
     /// that is opened if it is none.
     pub fn complete<S: Select>(&mut self, scope: &Scope<S>, pending: &mut Pending, end: Lsn) {
-        match scope.decode((pending.lsn, end), pending.head(), self.previous) {
+        match scope.decode((pending.lsn, end), pending.head(), self.expected_prev()) {
             Err(cause) => self.fail_record(pending, pending.lsn, cause),
             Ok(_) if end > scope.end => {
-                self.close_gap(scope.geometry.version);
+                self.close_gap(pending.lsn, scope.geometry.version);
                 self.drop_record(scope, pending, Heading::Incomplete);
                 self.range_end = Some(scope.end);
             }
@@ -169,7 +193,7 @@ impl<O: Observe> Run<O> {
                 let mut between = pending.counts;
                 let bytes = between.take(Heading::Incomplete, u64::MAX);
                 self.accept(scope, &record, bytes);
-                self.target().merge(&between);
+                self.open_books().merge(&between);
             }
         }
     }
@@ -177,8 +201,10 @@ impl<O: Observe> Run<O> {
     /// A segment begins: as a run that begins there would, takes its first record without
     /// looking at its link, which is held against the last record afterwards.
     pub fn begin_segment(&mut self) {
-        self.link = self.last.filter(|_| self.gap.is_none());
-        self.previous = None;
+        self.link = match self.link {
+            Link::Unknown => Link::Unknown,
+            Link::Last | Link::LastUnchecked => Link::LastUnchecked,
+        };
     }
 
     /// Whether the last record is a switch that starts at `lsn`.
@@ -193,20 +219,19 @@ impl<O: Observe> Run<O> {
         }
         let bytes = pending.counts.take(Heading::Incomplete, u64::MAX);
         pending.counts.add(heading, bytes);
-        self.target().merge(&pending.counts);
+        self.open_books().merge(&pending.counts);
         self.ends_overwritten |= heading == Heading::Overwritten;
     }
 
     /// A record that was followed turns out to be none: it becomes part of a gap.
     pub fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
         self.fail(pending.lsn, seen_at, cause, Some(pending.total_bytes));
-        self.target().merge(&pending.counts);
+        self.open_books().merge(&pending.counts);
     }
 
     /// There is no valid record at `start`: opens a gap unless one is open.
     pub fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
-        self.previous = None;
-        self.link = None;
+        self.link = Link::Unknown;
         let gap = || Gap {
             start,
             seen_at,
@@ -214,17 +239,19 @@ impl<O: Observe> Run<O> {
             record_bytes,
             counts: Books::default(),
             stale_follows: false,
+            record_follows: false,
         };
         self.gap.get_or_insert_with(gap);
     }
 
-    /// A valid record follows: the gap was damage, or it belongs to the lead.
-    pub fn close_gap(&mut self, version: &Version) {
+    /// A valid record follows at `next`: the gap was damage, or it belongs to the lead.
+    pub fn close_gap(&mut self, next: Lsn, version: &Version) {
         let Some(gap) = self.gap.take() else { return };
         if self.first.is_none() {
             self.lead_gap = Some(gap);
         } else {
             self.gap_is_damage(&gap, version);
+            self.observer.lost(gap.start..next);
         }
     }
 
@@ -237,7 +264,7 @@ impl<O: Observe> Run<O> {
         }
     }
 
-    /// Joins the run that lies directly behind this one.
+    /// Joins the run that lies directly after this one.
     pub fn join<S: Select>(mut self, mut next: Run<O>, scope: &Scope<S>) -> Run<O> {
         if self.range_end.is_some() {
             return self;
@@ -289,7 +316,7 @@ impl<O: Observe> Run<O> {
             let bytes = books.take(Heading::Continuation, u64::MAX);
             books.add(Heading::Incomplete, bytes);
         }
-        self.target().merge(books);
+        self.open_books().merge(books);
     }
 
     /// The gap before any record.
@@ -303,18 +330,18 @@ impl<O: Observe> Run<O> {
         self.gap_before_first().filter(|gap| gap.start == self.start)
     }
 
-    /// Follows the record that goes on behind this run through the lead of the next.
+    /// Follows the record that goes on after this run through the lead of the next.
     fn go_on<S: Select>(&mut self, mut open: Pending, next: &mut Run<O>, scope: &Scope<S>) {
         let expected = open.left();
         let followed = next.lead.announced == Some(expected);
         if followed {
             let mut lead = std::mem::take(&mut next.lead);
-            // What the next run has dropped behind the lead is no part of this record.
+            // What the next run has dropped after the lead is no part of this record.
             let dropped = lead.books.take(Heading::Incomplete, u64::MAX);
             open.append(scope, &lead);
             if open.left() == 0 {
                 self.complete(scope, &mut open, lead.end);
-                self.target().add(Heading::Incomplete, dropped);
+                self.open_books().add(Heading::Incomplete, dropped);
                 if self.switched_at(open.lsn) {
                     self.take_switch(next, lead.end, scope);
                 }
@@ -322,7 +349,7 @@ impl<O: Observe> Run<O> {
             }
             next.lead.overwritten = lead.overwritten;
         }
-        // A gap behind a page that continues something else has no part in this.
+        // A gap after a page that continues something else has no part in this.
         let gap = if followed { next.gap_before_first() } else { next.gap_at_start() };
         if next.lead.overwritten {
             self.drop_record(scope, &mut open, Heading::Overwritten);
@@ -365,21 +392,25 @@ impl<O: Observe> Run<O> {
     fn take_gap(&mut self, next: &mut Run<O>, version: &'static Version) {
         let gap = if next.first.is_some() { next.lead_gap.take() } else { next.gap.take() };
         match (&mut self.gap, gap) {
-            (Some(ours), Some(theirs)) => ours.counts.merge(&theirs.counts),
+            (Some(ours), Some(theirs)) => {
+                ours.counts.merge(&theirs.counts);
+                ours.record_follows |= theirs.record_follows;
+            }
             (ours @ None, theirs) => *ours = theirs,
             (Some(_), None) => {}
         }
         if self.gap.is_some() {
             // As in one run: what follows a gap need not link to what lies before it.
-            self.previous = None;
+            self.link = Link::Unknown;
         }
         let Some(first) = next.first else { return };
         let whole = self.gap.is_none();
-        self.close_gap(version);
+        self.close_gap(first.lsn, version);
         if let (true, Some(last)) = (whole, self.last)
             && first.previous != last.lsn
         {
             self.problems.push(broken_link(first, last, version));
+            self.observer.lost(last.next..first.lsn);
         }
     }
 
@@ -390,6 +421,7 @@ impl<O: Observe> Run<O> {
         self.first_in_range = self.first_in_range.or(next.first_in_range);
         self.counted_end = next.counted_end.or(self.counted_end);
         self.counted += next.counted;
+        self.filtered_commits += next.filtered_commits;
         self.input_bytes += next.input_bytes;
         self.range_end = self.range_end.or(next.range_end);
         self.open = self.open.or(next.open);
@@ -397,7 +429,7 @@ impl<O: Observe> Run<O> {
         if next.first.is_some() {
             self.first = self.first.or(next.first);
             self.last = next.last;
-            self.previous = next.previous;
+            self.link = next.link;
             self.gap = next.gap;
             self.ends_overwritten = next.ends_overwritten;
         }
@@ -424,6 +456,7 @@ fn broken_link(first: First, last: Last, version: &Version) -> Problem {
         record_bytes: None,
         counts: Books::default(),
         stale_follows: false,
+        record_follows: false,
     };
     gap.problem(version)
 }

@@ -18,7 +18,7 @@ pub struct Scope<S> {
     pub crc: Option<Crc32c>,
     /// Records that start before are not counted.
     pub start: Lsn,
-    /// Records that end behind are not counted.
+    /// Records that end after are not counted.
     pub end: Lsn,
     /// Stop after that many counted records; such a scan is one run.
     pub limit: Option<u64>,
@@ -31,7 +31,7 @@ pub struct Scope<S> {
 pub struct Head<'r> {
     /// All bytes, or at least everything before the payload.
     pub bytes: &'r [u8],
-    /// The state of the checksum behind the last byte; only the header is to be added.
+    /// The state of the checksum after the last byte; only the header is to be added.
     pub crc: u32,
 }
 

@@ -9,7 +9,7 @@ use super::scope::Scope;
 use crate::input::discover::{Found, file_name};
 use crate::input::plan::{InputError, Plan, Segment, belongs};
 use crate::input::probe::{FirstPage, NotWal};
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::{Bytes, Source};
 use crate::input::stream::{Item, StreamSegment, for_each_item};
 use crate::wal::crc::Crc32c;
@@ -135,7 +135,7 @@ impl<O> Passed<O> {
         Some(Problem {
             lsn: Some(other.run.start),
             ..Problem::of_file(
-                "duplicate_differs",
+                ProblemKind::DuplicateDiffers,
                 &file,
                 "the records of the other copy".into(),
                 "other records".into(),
@@ -181,7 +181,12 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
             }
             Item::Cut(file, found) => {
                 let expected = "the rest of the stream".to_owned();
-                self.problems.push(Problem::of_file("truncated", &file, expected, found));
+                self.problems.push(Problem::of_file(
+                    ProblemKind::Truncated,
+                    &file,
+                    expected,
+                    found,
+                ));
                 ControlFlow::Continue(())
             }
         }
@@ -190,7 +195,7 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
     /// Refuses a file; `name`: what it is called, if that is a segment's name.
     fn refuse(&mut self, file: &str, name: Option<SegmentName>, reason: NotWal) -> ControlFlow<()> {
         let found = reason.to_string();
-        let problem = Problem::of_file("not_wal", file, "a WAL segment".into(), found);
+        let problem = Problem::of_file(ProblemKind::NotWal, file, "a WAL segment".into(), found);
         match name.filter(|_| reason.may_be_a_copy()) {
             Some(name) => self.maybe_copies.push((name, problem)),
             None => self.problems.push(problem),
@@ -230,7 +235,12 @@ impl<S: Select + Clone, O: Observe> Collector<'_, S, O> {
             if self.last_was_bare {
                 let found = "more segments without a first page".to_owned();
                 let expected = "the end of the stream".to_owned();
-                self.problems.push(Problem::of_file("trailing_bytes", &item.file, expected, found));
+                self.problems.push(Problem::of_file(
+                    ProblemKind::TrailingBytes,
+                    &item.file,
+                    expected,
+                    found,
+                ));
                 return ControlFlow::Break(());
             }
             self.last_was_bare = true;

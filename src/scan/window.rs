@@ -1,4 +1,4 @@
-//! The window through which bytes come, and a page as it lies in it, with those behind it in view.
+//! The window through which bytes come, and a page as it lies in it, with those after it in view.
 
 use crate::wal::lsn::Lsn;
 
@@ -36,7 +36,7 @@ pub struct Page<'w> {
     pub lsn: Lsn,
     /// Its bytes: a whole page, or what there is of it at the end of a file.
     pub bytes: &'w [u8],
-    /// Its bytes, and all behind them in the window.
+    /// Its bytes, and all after them in the window.
     pub window: &'w [u8],
 }
 
@@ -47,12 +47,12 @@ impl<'w> Page<'w> {
         (!bytes.is_empty()).then_some(Page { lsn, bytes, window })
     }
 
-    /// The page behind this one.
+    /// The page after this one.
     pub fn next(self, page_bytes: u32) -> Option<Page<'w>> {
         self.at(self.bytes.len(), page_bytes)
     }
 
-    /// The page that begins `distance` bytes behind the start of this one.
+    /// The page that begins `distance` bytes after the start of this one.
     pub fn at(self, distance: usize, page_bytes: u32) -> Option<Page<'w>> {
         let lsn = Lsn(self.lsn.0 + distance as u64);
         Page::first(lsn, self.window.get(distance..)?, page_bytes)

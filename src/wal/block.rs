@@ -8,6 +8,7 @@
 use super::image::HAS_HOLE;
 use super::record::RECORD_HEADER_BYTES;
 use super::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
@@ -99,7 +100,7 @@ pub struct Parts {
 }
 
 /// Why a record with a good checksum makes no sense.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BodyFault {
     /// The headers run past the record, or do not add up to its length.
     #[error("record with invalid length")]
@@ -155,7 +156,7 @@ impl<'a> Cursor<'a> {
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
 /// Most records have one of three forms, which are looked at first, without a loop: short main
-/// data alone, or behind one block reference with a relation, without an image or with one that
+/// data alone, or after one block reference with a relation, without an image or with one that
 /// is not compressed.
 #[inline(always)]
 pub fn walk(

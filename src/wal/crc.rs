@@ -26,7 +26,7 @@
 //!   pieces of real records, of any length, cost no more than whole pages do.
 //! * Three chains where there is no AVX-512: 26 GB/s, one chain 10 GB/s. The second, shorter
 //!   stride keeps pieces of 512 bytes at 17 GB/s.
-//! * [`Crc32c::verified`] walks a page behind one call, so that vectors pay from 40 bytes on (a
+//! * [`Crc32c::verified`] walks a page in one call, so that vectors pay from 40 bytes on (a
 //!   call that uses them costs 8 ns, mostly for clearing their upper halves): a record of 59 bytes
 //!   takes 2.5 instead of 3.5 ns, one of 128 bytes 3.3 instead of 4.8 ns, the walk included.
 //! * A masked first vector needs no branch on the length of the tail: records of random lengths
@@ -49,9 +49,8 @@ pub struct Crc32c(Kind);
 /// has seen their features; the `unsafe` calls below rest on that.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
+    /// The `crc32c` crate: tables, or on aarch64 the instruction of that architecture.
     Portable,
-    #[cfg(target_arch = "aarch64")]
-    Crate,
     #[cfg(target_arch = "x86_64")]
     Sse42,
     #[cfg(target_arch = "x86_64")]
@@ -68,7 +67,7 @@ impl Crc32c {
         Self(Self::kinds().last().unwrap_or(Kind::Portable))
     }
 
-    /// The way that needs no special instruction: slow, right everywhere.
+    /// The way that is right everywhere, by the `crc32c` crate.
     #[must_use]
     pub fn portable() -> Self {
         Self(Kind::Portable)
@@ -89,13 +88,7 @@ impl Crc32c {
     }
 
     /// Every kind this processor can run, the fastest last.
-    #[cfg(target_arch = "aarch64")]
-    fn kinds() -> impl Iterator<Item = Kind> {
-        [Kind::Portable, Kind::Crate].into_iter()
-    }
-
-    /// Every kind this processor can run, the fastest last.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(not(target_arch = "x86_64"))]
     fn kinds() -> impl Iterator<Item = Kind> {
         [Kind::Portable].into_iter()
     }
@@ -105,9 +98,7 @@ impl Crc32c {
     #[must_use]
     pub fn update(self, state: u32, bytes: &[u8]) -> u32 {
         match self.0 {
-            Kind::Portable => portable::update(state, bytes),
-            #[cfg(target_arch = "aarch64")]
-            Kind::Crate => !crc32c::crc32c_append(!state, bytes),
+            Kind::Portable => !crc32c::crc32c_append(!state, bytes),
             // SAFETY: `kinds` makes this kind only where SSE 4.2 and PCLMULQDQ are present.
             #[cfg(target_arch = "x86_64")]
             Kind::Sse42 => unsafe { x86::update_sse42(state, bytes) },
@@ -123,7 +114,7 @@ impl Crc32c {
         !state
     }
 
-    /// The state behind `bytes` zero bytes more: `update(s, b)` is
+    /// The state after `bytes` zero bytes more: `update(s, b)` is
     /// `shift(s, b.len()) ^ update(0, b)`, so that pieces whose checksums were computed apart
     /// can be put together. Multiplies by x^(8 × bytes) modulo the polynomial.
     pub fn shift(state: u32, bytes: u64) -> u32 {
@@ -187,13 +178,12 @@ fn record_with(record: &[u8], update: impl Fn(u32, &[u8]) -> u32) -> u32 {
 
 /// The product of two polynomials modulo that of CRC-32C; bit 31 is x^0.
 fn multiply(a: u32, mut b: u32) -> u32 {
-    const POLYNOMIAL: u32 = 0x82F6_3B78;
     let mut product = 0;
     for bit in (0..32).rev() {
         if a >> bit & 1 == 1 {
             product ^= b;
         }
-        b = if b & 1 == 1 { b >> 1 ^ POLYNOMIAL } else { b >> 1 };
+        b = times_x(b);
     }
     product
 }
@@ -242,42 +232,6 @@ const fn after_zero_bits(mut value: u32, bits: usize) -> u32 {
     value
 }
 
-/// Slicing-by-8, as `pg_comp_crc32c_sb8` in PostgreSQL's `src/port/pg_crc32c_sb8.c`.
-mod portable {
-    use super::after_zero_bits;
-
-    /// `TABLES[n][byte]`: the state after `byte` and then `n` zero bytes.
-    static TABLES: [[u32; 256]; 8] = tables();
-
-    const fn tables() -> [[u32; 256]; 8] {
-        let mut tables = [[0; 256]; 8];
-        let mut byte = 0;
-        while byte < 256 {
-            let mut zeros = 0;
-            while zeros < 8 {
-                tables[zeros][byte] = after_zero_bits(byte as u32, 8 * (zeros + 1));
-                zeros += 1;
-            }
-            byte += 1;
-        }
-        tables
-    }
-
-    pub(super) fn update(state: u32, bytes: &[u8]) -> u32 {
-        let (words, tail) = bytes.as_chunks::<8>();
-        let state = words.iter().fold(state, |state, word| {
-            let word = u64::from_le_bytes(*word) ^ u64::from(state);
-            let columns = word.to_le_bytes().into_iter().zip(TABLES.iter().rev());
-            columns.fold(0, |sum, (byte, table)| sum ^ table[usize::from(byte)])
-        });
-        let [table, ..] = &TABLES;
-        tail.iter().fold(state, |state, byte| {
-            let [low, ..] = state.to_le_bytes();
-            (state >> 8) ^ table[usize::from(low ^ byte)]
-        })
-    }
-}
-
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -290,11 +244,7 @@ mod tests {
     /// Every kind that can run here. A kind that cannot is named on stderr, not passed silently.
     fn all() -> Vec<Crc32c> {
         let kinds: Vec<Crc32c> = Crc32c::kinds().map(Crc32c).collect();
-        let built = if cfg!(target_arch = "x86_64") {
-            3
-        } else {
-            1 + usize::from(cfg!(target_arch = "aarch64"))
-        };
+        let built = if cfg!(target_arch = "x86_64") { 3 } else { 1 };
         if kinds.len() < built {
             eprintln!(
                 "NOT TESTED: {} of {built} ways to compute CRC-32C; tested: {kinds:?}",

@@ -2,11 +2,12 @@
 //!
 //! Not for file names, which depend on the segment size: see [`super::segment`].
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// A byte position in the WAL, page headers included (`XLogRecPtr`).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Lsn(pub u64);
 
 impl Lsn {

@@ -6,6 +6,7 @@ use super::segment::{is_page_size, is_segment_size};
 use super::version::Version;
 use nom::number::complete::{le_u32, le_u64};
 use nom::{IResult, Parser};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Bytes before the content of a page, padding included.
@@ -34,7 +35,7 @@ pub struct PageHeader {
 }
 
 /// The fields that the first page of a segment adds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongHeader {
     /// `xlp_sysid`: the cluster.
     pub system_identifier: u64,
@@ -83,7 +84,7 @@ impl PageHeader {
 }
 
 impl LongHeader {
-    /// Reads the fields behind a short header; `None` if `page` is shorter than 40 bytes.
+    /// Reads the fields after a short header; `None` if `page` is shorter than 40 bytes.
     pub fn parse(page: &[u8]) -> Option<LongHeader> {
         long_fields(page.get(SHORT_HEADER_BYTES..)?).ok().map(|(_, header)| header)
     }
@@ -108,7 +109,7 @@ pub struct Geometry {
 }
 
 /// Why a page is not the page that should be at its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PageFault {
     /// Only zeros where the header should be: never written.
     Zero,

@@ -2,7 +2,9 @@
 //! `src/include/access/xlogrecord.h`), the same in all releases.
 
 use super::lsn::Lsn;
+use super::payload::xact;
 use super::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
 pub const RECORD_HEADER_BYTES: usize = 24;
@@ -10,7 +12,7 @@ pub const RECORD_HEADER_BYTES: usize = 24;
 pub const CRC_OFFSET: usize = 20;
 
 /// A record header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordHeader {
     /// `xl_tot_len`: the record with its header, without page headers and alignment; bytes.
     pub total_bytes: u32,
@@ -27,7 +29,7 @@ pub struct RecordHeader {
 }
 
 /// Why a record header cannot be one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HeaderFault {
     /// Shorter than a header; 0 is what never-written space holds.
     Length {
@@ -88,6 +90,14 @@ impl RecordHeader {
             return Err(HeaderFault::Previous { found: self.previous, expected: previous });
         }
         Ok(())
+    }
+
+    /// Whether a transaction commits here: `COMMIT` or `COMMIT_PREPARED`.
+    #[inline(always)]
+    pub fn is_commit(&self) -> bool {
+        let opcode = self.info & xact::OPCODE_MASK;
+        self.rmgr == super::rmgr::TRANSACTION
+            && (opcode == xact::COMMIT || opcode == xact::COMMIT_PREPARED)
     }
 
     /// Whether this is an `XLOG_SWITCH`: the rest of the segment holds nothing.

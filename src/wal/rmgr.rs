@@ -75,7 +75,7 @@ impl RecordType {
         self.slot << 4
     }
 
-    /// The name behind the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
+    /// The name after the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
     pub fn name(self, version: &Version) -> Cow<'static, str> {
         match NAMES.record(self, version) {
             Some(name) => Cow::Borrowed(name),

@@ -131,7 +131,7 @@ pub fn row<'r>(report: &'r Report, rmgr: &str, record: &str) -> &'r RecordRow {
 
 /// The kinds of all problems.
 pub fn kinds(report: &Report) -> Vec<&'static str> {
-    report.problems.iter().map(|problem| problem.kind).collect()
+    report.problems.iter().map(|problem| problem.kind.name()).collect()
 }
 
 /// Everything that a program sees of a report.

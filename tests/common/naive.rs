@@ -64,6 +64,8 @@ pub struct Naive {
     pub end: Lsn,
     /// Start and end of every record seen, counted or not.
     pub records: Vec<(Lsn, Lsn)>,
+    /// The bytes of every counted record, without page headers.
+    pub contents: Vec<Vec<u8>>,
     /// Size of data pages, as the images tell it.
     pub data_page: u64,
 }
@@ -120,6 +122,7 @@ pub fn read(
         kind: "complete",
         end: Lsn(0),
         records: Vec::new(),
+        contents: Vec::new(),
         data_page: 0,
     };
     let labels = vec![Label::Unknown; (hi - lo) as usize];
@@ -295,6 +298,7 @@ impl Twin<'_> {
             } else {
                 self.label_all(&content, Label::Record);
                 self.count(bytes);
+                self.out.contents.push(bytes.clone());
                 counted += 1;
             }
             if counted == limit {

@@ -111,7 +111,7 @@ fn ahead<const BITS: usize>() -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi64x(high, low))
 }
 
-/// The factors that move the four 128-bit parts of a vector up to `bits` behind its end.
+/// The factors that move the four 128-bit parts of a vector up to `bits` after its end.
 const fn to_end(bits: usize) -> [[i64; 2]; 4] {
     [factors(384 + bits), factors(256 + bits), factors(128 + bits), factors(bits)]
 }
@@ -155,7 +155,7 @@ fn load_factors(factors: &'static [[i64; 2]; 4]) -> __m512i {
     unsafe { _mm512_loadu_si512(factors.as_ptr().cast()) }
 }
 
-/// What the state before a piece becomes behind it, by the piece's length: `x^(8 × length)` is
+/// What the state before a piece becomes after it, by the piece's length: `x^(8 × length)` is
 /// `HIGH[length / 128] × LOW[length % 128]`. Both products, and taking each as 8 bytes, move
 /// ahead by 33 bits, which `HIGH` takes back; so it has no power for fewer than 128 bytes.
 static LOW: [u32; 128] = powers(0, 8);
@@ -198,7 +198,7 @@ fn product(a: u32, b: u32) -> u32 {
 
 /// x^(bits - 33) for the bits in one, two and three of the stretches that the chains take, by
 /// their length in steps, from one step on.
-static BEHIND: [[u32; LONGEST_PIECE / STEP]; 3] = [
+static AFTER: [[u32; LONGEST_PIECE / STEP]; 3] = [
     powers(8 * CHAIN_STEP - 33, 8 * CHAIN_STEP),
     powers(16 * CHAIN_STEP - 33, 16 * CHAIN_STEP),
     powers(24 * CHAIN_STEP - 33, 24 * CHAIN_STEP),
@@ -227,7 +227,7 @@ fn vectors_and_chains(bytes: &[u8]) -> u32 {
     let (head, blocks) = by_vectors.split_at(by_vectors.len() - steps * VECTOR_STEP);
     let (blocks, _) = blocks.as_chunks::<VECTOR_STEP>();
     let [before_c, before_d, a, b, c, d] =
-        [320, 256, 192, 128, 64, 0].map(|behind| load_right(head, behind));
+        [320, 256, 192, 128, 64, 0].map(|left| load_right(head, left));
     let c = fold(before_c, ahead::<2048>(), c);
     let d = fold(before_d, ahead::<2048>(), d);
     let mut vectors = [a, b, c, d];
@@ -244,8 +244,8 @@ fn vectors_and_chains(bytes: &[u8]) -> u32 {
     let one = fold(even, ahead::<512>(), odd);
     let last = _mm512_maskz_mov_epi64(0b1100_0000, one);
     let state = reduce(0, sum_parts(fold(one, load_factors(&LAST), last)));
-    let behind = |powers: &'static [u32]| powers.get(steps.wrapping_sub(1));
-    let [Some(one), Some(two), Some(three)] = BEHIND.each_ref().map(|powers| behind(powers)) else {
+    let after = |powers: &'static [u32]| powers.get(steps.wrapping_sub(1));
+    let [Some(one), Some(two), Some(three)] = AFTER.each_ref().map(|powers| after(powers)) else {
         return state;
     };
     let sum = _mm_xor_si128(
@@ -323,16 +323,16 @@ fn record_vectors(record: &[u8]) -> Option<u32> {
     Some(reduce(state, value) ^ start_term)
 }
 
-/// The vector that ends `behind` bytes before the end of `head`, zeros where that is before its
+/// The vector that ends `left` bytes before the end of `head`, zeros where that is before its
 /// start; no branch on length.
 #[inline]
 #[target_feature(enable = "bmi2,avx512f,avx512bw")]
-fn load_right(head: &[u8], behind: usize) -> __m512i {
-    let length = head.len().saturating_sub(behind).min(64);
+fn load_right(head: &[u8], left: usize) -> __m512i {
+    let length = head.len().saturating_sub(left).min(64);
     let mask = !_bzhi_u64(!0, 64 - length as u32);
     // A vector that lies before `head` altogether is loaded at its start: a page there that is not
     // mapped would cost a thousand cycles, masked or not.
-    let end = if length > 0 { head.len() - behind } else { 64 };
+    let end = if length > 0 { head.len() - left } else { 64 };
     let start = head.as_ptr().wrapping_add(end).wrapping_sub(64);
     // SAFETY: of the 64 bytes at `start`, the mask selects the last `length`, which lie in `head`;
     // a masked load reads no other byte and does not fault on them.

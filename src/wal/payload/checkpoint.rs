@@ -5,6 +5,7 @@
 use super::Time;
 use crate::wal::cursor::{Cursor, at};
 use crate::wal::lsn::Lsn;
+use serde::{Deserialize, Serialize};
 
 /// Where the fields that move lie in the main data.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +68,7 @@ impl CheckpointLayout {
 }
 
 /// A checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Where recovery from this checkpoint begins.
     pub redo: Lsn,

@@ -3,6 +3,8 @@
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 
+use serde::{Deserialize, Serialize};
+
 pub mod brin;
 pub mod btree;
 pub mod btree_work;
@@ -31,7 +33,7 @@ pub mod xlog;
 pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 
 /// A moment in microseconds since 1970-01-01 UTC.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Time(pub i64);
 
 impl Time {

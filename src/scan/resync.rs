@@ -1,0 +1,54 @@
+//! Where reading goes on after something that is no record, in the same page. Records say where the
+//! one before them starts, so a valid one tells that the WAL goes on here, and what was wrong is
+//! damage. Old content of a recycled segment tells nothing: it links to places at least a segment
+//! before.
+
+use super::scope::{Head, Scope};
+use super::window::Page;
+use crate::wal::lsn::Lsn;
+use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
+
+/// Records start at multiples of 8.
+const ALIGNMENT: usize = 8;
+
+impl<S> Scope<S> {
+    /// The first offset from `from` on where a record of this WAL may start, if only zeros lie before
+    /// `zeros_to`. One that goes on after the page is taken at its word: whoever follows it will see.
+    pub fn next_record(&self, page: Page<'_>, from: usize, zeros_to: usize) -> Option<usize> {
+        let mut places = self.places(page, zeros_to).skip_while(|&at| at < from);
+        places.find(|&at| self.is_record(page, at).unwrap_or(true))
+    }
+
+    /// Whether a whole record of this WAL lies in a page whose header cannot be believed, if only
+    /// zeros lie before `zeros_to`.
+    pub fn holds_record(&self, page: Page<'_>, zeros_to: usize) -> bool {
+        self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
+    }
+
+    /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
+    fn places<'p>(&'p self, page: Page<'p>, zeros_to: usize) -> impl Iterator<Item = usize> + 'p {
+        let from = zeros_to / ALIGNMENT * ALIGNMENT;
+        let last = page.bytes.len().saturating_sub(RECORD_HEADER_BYTES);
+        let segment = u64::from(self.geometry.segment_bytes);
+        (from..=last).step_by(ALIGNMENT).filter(move |&at| {
+            let lsn = Lsn(page.lsn.0 + at as u64);
+            header_at(page, at).is_some_and(|header| {
+                header.previous.0.saturating_add(segment) > lsn.0
+                    && header.check(self.geometry.version, lsn, None).is_ok()
+            })
+        })
+    }
+
+    /// Whether the record at an offset is valid; `None` if it goes on after the page.
+    fn is_record(&self, page: Page<'_>, at: usize) -> Option<bool> {
+        let total = header_at(page, at)?.total_bytes as usize;
+        let bytes = page.bytes.get(at..at.checked_add(total)?)?;
+        let lsn = Lsn(page.lsn.0 + at as u64);
+        let head = Head { bytes, crc: self.body_crc(bytes) };
+        Some(self.decode((lsn, Lsn(lsn.0 + total as u64)), head, None).is_ok())
+    }
+}
+
+fn header_at(page: Page<'_>, at: usize) -> Option<RecordHeader> {
+    page.bytes.get(at..)?.first_chunk().map(RecordHeader::parse)
+}
