@@ -4,6 +4,8 @@ use crate::wal::cursor::at;
 
 /// Opcodes, in `xl_info & 0xF0`.
 pub mod opcode {
+    /// Metapage and root of a new index (up to 11).
+    pub const CREATE_INDEX: u8 = 0x00;
     /// A tree of rows begins.
     pub const CREATE_PTREE: u8 = 0x10;
     /// An entry is inserted, or rows into a leaf of rows.

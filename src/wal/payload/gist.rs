@@ -12,6 +12,8 @@ pub mod opcode {
     pub const DELETE: u8 = 0x10;
     /// A page is split into several.
     pub const PAGE_SPLIT: u8 = 0x30;
+    /// The root of a new index (up to 11).
+    pub const CREATE_INDEX: u8 = 0x50;
     /// An empty page leaves the tree (12 and later).
     pub const PAGE_DELETE: u8 = 0x60;
 }

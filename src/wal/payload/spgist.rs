@@ -6,6 +6,8 @@ use crate::wal::version::{Release, Version};
 
 /// Opcodes, in `xl_info & 0xF0`.
 pub mod opcode {
+    /// Metapage and roots of a new index (up to 11).
+    pub const CREATE_INDEX: u8 = 0x00;
     /// A leaf entry is added.
     pub const ADD_LEAF: u8 = 0x10;
     /// A list of leaf entries moves to another page.

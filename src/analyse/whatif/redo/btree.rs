@@ -217,11 +217,17 @@ fn unlink(change: Change<'_>, before: Option<Page>) -> Option<Page> {
     let (left, right): (u32, u32) = at(main, 0)?;
     match change.block.id {
         0 => {
-            let mut page = Page::new(change.page_bytes, SPECIAL_BYTES)?;
+            let keeps_xid = change.record.version.pages.deleted_pages_keep_xid;
+            // Where it does not, the primary leaves the page's content, other than recovery.
+            let left_alone = before.filter(|_| !keeps_xid);
+            let mut page = match left_alone {
+                Some(page) => page,
+                None => Page::new(change.page_bytes, SPECIAL_BYTES)?,
+            };
             page.put_u32(page.special() + opaque::PREVIOUS, left)?;
             page.put_u32(page.special() + opaque::NEXT, right)?;
             page.put_u16(page.special() + opaque::FLAGS, flag::DELETED)?;
-            if change.record.version.pages.deleted_pages_keep_xid {
+            if keeps_xid {
                 // `BTDeletedPageData` stands where line pointers would.
                 page.set_lower(crate::wal::data_page::PAGE_HEADER_BYTES as u16 + 8)?;
             }

@@ -46,6 +46,7 @@ pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
             page.put_u16(page.special() + FLAGS_AT, flag::DELETED)?;
             Some(page)
         }
+        (opcode::CREATE_INDEX, 1) => new_page(change, flag::LEAF),
         // The metapage is always written as a whole.
         (_, 0) if change.block.will_init => None,
         _ => {

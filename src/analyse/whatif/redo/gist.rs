@@ -23,8 +23,9 @@ pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
     if record.info() == opcode::PAGE_SPLIT && change.block.id > 0 {
         return split_page(change);
     }
-    let mut page = before?;
+    let mut page = change.page(before, SPECIAL_BYTES)?;
     match (record.info(), change.block.id) {
+        (opcode::CREATE_INDEX, 0) => {}
         (opcode::PAGE_UPDATE, 0) => update(change, &mut page)?,
         (opcode::PAGE_UPDATE, 1) | (opcode::PAGE_SPLIT, 0) => {
             let flags: u16 = page.field(page.special() + FLAGS_AT)?;

@@ -18,6 +18,7 @@ const PLACEHOLDER: u32 = 3;
 pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = change.page(before, SPECIAL_BYTES)?;
     match change.record.info() {
+        opcode::CREATE_INDEX if change.block.id > 0 => {}
         opcode::ADD_LEAF => add_leaf(change, &mut page)?,
         opcode::MOVE_LEAFS => move_leaves(change, &mut page)?,
         opcode::ADD_NODE => add_node(change, &mut page)?,
