@@ -1,6 +1,7 @@
 //! What the same workload would have written under other settings: the simulator.
 
 pub mod blocks;
+pub mod codec;
 pub mod condense;
 mod marks;
 pub mod page;

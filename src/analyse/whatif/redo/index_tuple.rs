@@ -130,7 +130,7 @@ mod tests {
         let bytes = list.bytes().expect("a list");
         assert_eq!((bytes.len(), size(&bytes)), (16 + 24, Some(40)));
         let mut again = Posting::parse(&bytes).expect("a list");
-        assert_eq!(again, list);
+        assert_eq!((again.rows(), again.bytes()), (4, Some(bytes)));
         again.remove(&[0, 1, 3]);
         assert_eq!(again.bytes(), Some(entry(3)));
     }
