@@ -53,6 +53,8 @@ pub struct Version {
     pub checkpoint: CheckpointLayout,
     /// What the release does to pages beyond what its records say.
     pub pages: PageHabits,
+    /// How the release times and marks checkpoints.
+    pub pacing: Pacing,
     /// How the release's own tool prints its statistics.
     pub tool: Tool,
 }
@@ -76,6 +78,26 @@ pub struct PageHabits {
     pub deleted_pages_keep_xid: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
     pub vacuum_cuts_items: bool,
+}
+
+/// How a release times checkpoints, and what it logs of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
+    /// Default of checkpoint_completion_target.
+    pub completion_target: f64,
+    /// WAL of how many checkpoints max_wal_size has room for, beside the one that runs.
+    pub kept: f64,
+    /// The redo point marks itself by a record (17+).
+    pub marks_redo: bool,
+}
+
+const fn pacing(index: usize) -> Pacing {
+    Pacing {
+        completion_target: if index >= 6 { 0.9 } else { 0.5 },
+        // From 11 on only the last checkpoint is kept.
+        kept: if index >= 3 { 1.0 } else { 2.0 },
+        marks_redo: index >= 9,
+    }
 }
 
 const fn page_habits(index: usize) -> PageHabits {
@@ -136,6 +158,7 @@ const fn version(
         transaction_slots: if index == 0 { 0x0F } else { 0x07 },
         checkpoint,
         pages: page_habits(index),
+        pacing: pacing(index),
         tool: tool(index),
     }
 }

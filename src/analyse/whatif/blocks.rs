@@ -78,6 +78,7 @@ pub struct Blocks {
     fork_numbers: KeyMap<(u32, u32, u32, u8), ForkNumber>,
     numbers: KeyMap<u64, BlockNumber>,
     stamps: Vec<Stamps>,
+    fork_of: Vec<ForkNumber>,
     last: Option<(RelFileLocator, u8, ForkNumber)>,
 }
 
@@ -109,8 +110,14 @@ impl Blocks {
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
             self.stamps.push(Stamps::default());
+            self.fork_of.push(fork);
         }
         number
+    }
+
+    /// The fork of a block.
+    pub fn fork_number(&self, number: BlockNumber) -> Option<ForkNumber> {
+        self.fork_of.get(number as usize).copied()
     }
 
     /// When the block was stamped last.

@@ -2,42 +2,33 @@
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
 
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
+use super::base::Base;
 use super::marks;
 use super::page::Page;
+use super::position::Geometry;
 use super::redo;
 use super::registered::{Images, Registered};
+use super::roller::{Roller, Step};
+use super::sequence::{self, Finder};
 use super::trace::{Entry, Mark, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
-use crate::wal::data_page::restore::PageRestorer;
 use crate::wal::lsn::Lsn;
+use crate::wal::version::Version;
 use std::collections::HashSet;
 
-/// What `BLCKSZ` is unless an image says otherwise.
-const USUAL_PAGE_BYTES: usize = 8192;
 /// Image header; a compressed image with a hole has 2 bytes more.
 pub const IMAGE_HEADER_BYTES: u32 = 5;
 /// Those 2 bytes.
 pub const HOLE_HEADER_BYTES: u32 = 2;
 
-/// How well pages that were rolled forward agree with the images that came after, by record.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Agreement {
-    /// Images of pages that had been rolled forward.
-    pub compared: u64,
-    /// Those whose length agrees.
-    pub agreed: u64,
-}
-
 /// Makes a trace.
-#[derive(Default)]
 pub struct Condenser {
     trace: Trace,
     blocks: Blocks,
-    pages: Vec<Option<Page>>,
-    restorer: PageRestorer,
-    page_bytes: Option<usize>,
+    roller: Roller,
     running: HashSet<u32>,
+    finder: Finder,
 }
 
 /// Lengths of one reference, and whether they are estimates.
@@ -52,6 +43,17 @@ struct Lengths {
 }
 
 impl Condenser {
+    /// One that keeps pages within so many bytes.
+    pub fn within(page_bytes: u64) -> Condenser {
+        Condenser {
+            trace: Trace::default(),
+            blocks: Blocks::default(),
+            roller: Roller::within(page_bytes),
+            running: HashSet::new(),
+            finder: Finder::default(),
+        }
+    }
+
     /// Takes the next record.
     pub fn push(&mut self, record: &Whole<'_>) {
         let ordinal = self.trace.entries.len() as Ordinal + FIRST;
@@ -62,6 +64,7 @@ impl Condenser {
             let reference = self.reference(record, block, ordinal);
             self.trace.refs.push(reference);
         }
+        let rows = self.rows(record);
         let mark = self.mark(record);
         self.trace.marks.extend(mark.map(|mark| (ordinal, mark)));
         self.trace.entries.push(Entry {
@@ -71,12 +74,29 @@ impl Condenser {
             kind: record.record_type(),
             refs: record.blocks.len() as u8,
             marked: mark.is_some(),
+            feeds: 0,
+            rows,
         });
     }
 
-    /// Everything at once.
-    pub fn finish(self) -> (Trace, Blocks) {
-        (self.trace, self.blocks)
+    /// Where the first record starts.
+    pub fn first_lsn(&self) -> Option<Lsn> {
+        self.trace.entries.first().map(|entry| entry.lsn)
+    }
+
+    /// The trace, and what the base looks like.
+    pub fn finish(
+        self,
+        version: &'static Version,
+        geometry: Geometry,
+        range: (Lsn, Lsn),
+    ) -> (Trace, Blocks, Base) {
+        let Condenser { mut trace, blocks, .. } = self;
+        let base = Base::of(&trace, version, geometry, range);
+        sequence::connect(&mut trace, &base, |trace, first_ref| {
+            blocks.fork_number(trace.refs.get(first_ref)?.block)
+        });
+        (trace, blocks, base)
     }
 
     fn mark(&mut self, record: &Whole<'_>) -> Option<Mark> {
@@ -84,15 +104,31 @@ impl Condenser {
         if xid != 0 {
             self.running.insert(xid);
         }
-        marks::of(record, &mut self.running, &mut self.blocks)
+        let mut mark = marks::of(record, &mut self.running, &mut self.blocks)?;
+        if let Mark::Sequence { fork, value, sequence } = &mut mark {
+            let seen = (*fork, *value, record.header.total_bytes);
+            *sequence = self.finder.logged(&mut self.trace.sequences, seen);
+        }
+        Some(mark)
+    }
+
+    /// Rows that a record inserts into a table.
+    fn rows(&mut self, record: &Whole<'_>) -> u16 {
+        let rows = redo::inserted_rows(record);
+        if rows > 0
+            && let Some(block) = record.blocks.first()
+        {
+            let fork = self.blocks.fork_of(block);
+            self.finder.inserted(fork, rows);
+        }
+        rows
     }
 
     fn reference(&mut self, record: &Whole<'_>, block: &BlockRef, ordinal: Ordinal) -> Ref {
         let registered = Registered::of(record, block);
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
-        let before = self.take(number);
-        let lengths = self.roll(record, block, registered, (fork, number, before));
+        let lengths = self.roll(record, block, registered, (fork, number));
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
         // A page without an image that should have one was stamped before the first record.
@@ -146,25 +182,16 @@ impl Condenser {
         }
     }
 
-    fn take(&mut self, number: BlockNumber) -> Option<Page> {
-        self.pages.get_mut(number as usize)?.take()
-    }
-
     /// Rolls the page forward over the record and measures it.
     fn roll(
         &mut self,
         record: &Whole<'_>,
         block: &BlockRef,
         registered: Registered,
-        (fork, number, before): (ForkNumber, BlockNumber, Option<Page>),
+        (fork, number): (ForkNumber, BlockNumber),
     ) -> Lengths {
         let imaged = block.image.is_some();
-        let page_bytes = self.page_bytes.unwrap_or(USUAL_PAGE_BYTES);
-        let (after, before) = match self.restored(record, block) {
-            Some(page) => (Some(page), before),
-            None if imaged => (None, before),
-            None => (redo::apply(record, block, before, page_bytes), None),
-        };
+        let Step { before, after } = self.roller.roll(record, block, number);
         let mut lengths = Lengths {
             page_lsn: after.as_ref().filter(|_| imaged).and_then(Page::lsn),
             data: block.data_bytes,
@@ -181,7 +208,7 @@ impl Condenser {
             lengths.data_estimated = put_back.is_none_or(|data| data.estimated);
         }
         self.measure(block, registered, (fork, after.as_ref()), &mut lengths);
-        self.keep(number, after);
+        self.roller.keep(number, after);
         lengths
     }
 
@@ -192,7 +219,7 @@ impl Condenser {
         (fork, after): (ForkNumber, Option<&Page>),
         lengths: &mut Lengths,
     ) {
-        let page_bytes = self.page_bytes.unwrap_or(USUAL_PAGE_BYTES);
+        let page_bytes = self.roller.page_bytes();
         let mean = |blocks: &Blocks| {
             let seen = blocks.fork(fork).filter(|fork| fork.images > 0);
             seen.map_or(page_bytes, |fork| (fork.image_bytes / fork.images) as usize)
@@ -220,25 +247,6 @@ impl Condenser {
             fork.images += 1;
             fork.image_bytes += bytes as u64;
         }
-    }
-
-    fn keep(&mut self, number: BlockNumber, page: Option<Page>) {
-        let index = number as usize;
-        if self.pages.len() <= index {
-            self.pages.resize(index + 1, None);
-        }
-        if let Some(slot) = self.pages.get_mut(index) {
-            *slot = page;
-        }
-    }
-
-    /// The page of the block's image.
-    fn restored(&mut self, record: &Whole<'_>, block: &BlockRef) -> Option<Page> {
-        let image = block.image?;
-        let flags = record.version.image_flags;
-        let page = self.restorer.page(&image, record.image(block), flags)?;
-        self.page_bytes.get_or_insert(page.len());
-        Page::from_bytes(page.to_vec())
     }
 }
 

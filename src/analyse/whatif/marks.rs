@@ -30,7 +30,7 @@ pub fn of(record: &Whole<'_>, running: &mut HashSet<u32>, blocks: &mut Blocks) -
         SEQUENCE => {
             let fork = blocks.fork_of(record.blocks.first()?);
             let value = Sequence::parse(record.main_data())?.last_value(record.version)?;
-            Some(Mark::Sequence { fork, value })
+            Some(Mark::Sequence { fork, value, sequence: 0 })
         }
         _ => None,
     }
@@ -46,6 +46,7 @@ fn xlog(record: &Whole<'_>) -> Option<Mark> {
                 redo: checkpoint.redo,
                 online: info == XLOG_CHECKPOINT_ONLINE,
                 full_page_writes: checkpoint.full_page_writes,
+                time: checkpoint.time,
             })
         }
         CHECKPOINT_REDO => Some(Mark::Redo),

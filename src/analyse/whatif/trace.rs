@@ -24,6 +24,11 @@ pub struct Entry {
     pub refs: u8,
     /// Whether a [`Mark`] belongs to it.
     pub marked: bool,
+    /// The sequence that gives its rows a value each: its place in [`Trace::sequences`], from 1; 0
+    /// if none does.
+    pub feeds: u16,
+    /// Rows it inserts into a table.
+    pub rows: u16,
 }
 
 /// Facts of a block reference, as bits.
@@ -98,6 +103,8 @@ pub enum Mark {
         online: bool,
         /// Whether images were asked for when it began.
         full_page_writes: bool,
+        /// When it began.
+        time: Time,
     },
     /// A redo point marks itself (17 and later).
     Redo,
@@ -113,6 +120,8 @@ pub enum Mark {
         fork: ForkNumber,
         /// The value up to which it is logged.
         value: i64,
+        /// Its place in [`Trace::sequences`].
+        sequence: u16,
     },
     /// full_page_writes changes.
     FullPageWrites(bool),
@@ -132,9 +141,29 @@ pub struct Trace {
     pub refs: Vec<Ref>,
     /// The marked records, by ordinal.
     pub marks: Vec<(Ordinal, Mark)>,
+    /// The sequences.
+    pub sequences: Vec<Sequence>,
+}
+
+/// A sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequence {
+    /// Its fork.
+    pub fork: ForkNumber,
+    /// Bytes of a record that logs its values.
+    pub bytes: u32,
+    /// The table whose rows get its values, where that is known.
+    pub table: Option<ForkNumber>,
 }
 
 impl Trace {
+    /// What a record means beyond its blocks.
+    pub fn mark(&self, ordinal: Ordinal, entry: &Entry) -> Option<Mark> {
+        entry.marked.then_some(())?;
+        let index = self.marks.binary_search_by_key(&ordinal, |(at, _)| *at).ok()?;
+        self.marks.get(index).map(|(_, mark)| *mark)
+    }
+
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
         self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + FIRST

@@ -273,6 +273,10 @@ fn common(old: &[u8], new: &[u8]) -> (usize, usize) {
     (prefix, worth(backwards.take_while(|(a, b)| a == b).count()))
 }
 
+pub fn inserted_rows(record: &Whole<'_>) -> u16 {
+    u16::from(record.info() & OPCODE_MASK == heap::INSERT)
+}
+
 pub fn keeps_data(record: &Whole<'_>) -> bool {
     let main = record.main_data();
     match record.info() & OPCODE_MASK {

@@ -181,6 +181,13 @@ fn same(before: Item, after: Item) -> bool {
         && (after.state != ItemState::Redirect || before.offset == after.offset)
 }
 
+pub fn inserted_rows(record: &Whole<'_>) -> u16 {
+    let (info, main) = (record.header.info, record.main_data());
+    let is_insert = info & OPCODE_MASK == MULTI_INSERT;
+    let insert = is_insert.then(|| MultiInsert::parse(info, main)).flatten();
+    insert.map_or(0, |insert| insert.count)
+}
+
 pub fn keeps_data(record: &Whole<'_>) -> bool {
     let (info, main) = (record.header.info, record.main_data());
     info & OPCODE_MASK == MULTI_INSERT

@@ -110,6 +110,15 @@ pub fn data_bytes(
     }
 }
 
+/// Rows that a record inserts into a table.
+pub fn inserted_rows(record: &Whole<'_>) -> u16 {
+    match record.header.rmgr {
+        HEAP => heap::inserted_rows(record),
+        HEAP2 => heap2::inserted_rows(record),
+        _ => 0,
+    }
+}
+
 /// Whether the data of `block` stay beside an image, for logical decoding.
 pub fn keeps_data(record: &Whole<'_>, block: &BlockRef) -> bool {
     block.id == 0
