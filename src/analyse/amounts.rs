@@ -1,9 +1,10 @@
 //! What a share of records adds up to: the sums that every row of every table has.
 
 use super::sums::Numbers;
+use serde::{Deserialize, Serialize};
 
 /// Sums over records, or over the parts of records that are charged to somebody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Amounts {
     /// Records.
     pub count: u64,

@@ -7,10 +7,11 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::block::{BlockRef, walk};
 use crate::wal::rmgr::RecordType;
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// All blocks that records refer to.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Blocks {
     forks: ForkTable<()>,
     /// By number of the fork and of the block.
@@ -18,21 +19,21 @@ pub struct Blocks {
     without_block: Amounts,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Row {
     amounts: Amounts,
     kinds: Kinds,
 }
 
 /// References by kind of record: the first two in the row itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Kinds {
     first: [Kind; 2],
     more: Option<Box<Vec<Kind>>>,
 }
 
 /// References from records of one type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kind {
     /// The type.
     pub record: RecordType,

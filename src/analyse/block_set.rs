@@ -1,9 +1,11 @@
 //! Sets of numbers, of blocks above all: nothing on the heap for a few, compressed for many.
 
 use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
 
 /// A set of numbers; up to `FEW` of them are kept as they are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
 pub struct BlockSet<const FEW: usize = 4>(Numbers<FEW>);
 
 #[derive(Debug, Clone)]
@@ -22,6 +24,53 @@ struct Many {
     /// costs a third of what it costs alone.
     waiting: Vec<u32>,
     all: RoaringBitmap,
+}
+
+/// A set as it is written.
+#[derive(Serialize, Deserialize)]
+enum Written {
+    /// The numbers.
+    Few(Vec<u32>),
+    /// The bitmap in its own form.
+    Many(Vec<u8>),
+}
+
+impl<const FEW: usize> From<BlockSet<FEW>> for Written {
+    fn from(mut set: BlockSet<FEW>) -> Written {
+        set.settle();
+        match set.0 {
+            Numbers::Few { len, numbers } => {
+                Written::Few(numbers.into_iter().take(usize::from(len)).collect())
+            }
+            Numbers::Many(many) => {
+                let mut bytes = Vec::new();
+                // Writing to memory cannot fail.
+                let written = many.all.serialize_into(&mut bytes);
+                debug_assert!(written.is_ok());
+                Written::Many(bytes)
+            }
+        }
+    }
+}
+
+impl<const FEW: usize> TryFrom<Written> for BlockSet<FEW> {
+    type Error = std::io::Error;
+
+    fn try_from(written: Written) -> Result<BlockSet<FEW>, std::io::Error> {
+        let mut set = BlockSet::default();
+        match written {
+            Written::Few(numbers) => numbers.into_iter().for_each(|number| set.insert(number)),
+            Written::Many(bytes) => {
+                let all = RoaringBitmap::deserialize_from(bytes.as_slice())?;
+                // What is remembered as recent must be there.
+                let recent = [all.min().unwrap_or_default(); RECENT];
+                if !all.is_empty() {
+                    set.0 = Numbers::Many(Box::new(Many { recent, all, ..Many::default() }));
+                }
+            }
+        }
+        Ok(set)
+    }
 }
 
 /// So many numbers are remembered as recent.

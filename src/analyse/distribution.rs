@@ -2,6 +2,7 @@
 //! thousandth beyond. What comes out does not depend on the order in which sizes come in.
 
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use sketches_ddsketch::{Config, DDSketch};
 
 /// So many different sizes are counted one by one.
@@ -12,7 +13,7 @@ const ERROR: f64 = 0.001;
 const BINS: u32 = 1 << 15;
 
 /// Sizes and how often each came.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Distribution {
     exact: HashMap<u64, u64>,
     /// Instead of them, if there were too many.

@@ -4,13 +4,14 @@ use super::amounts::Amounts;
 use super::distribution::Distribution;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// So many rows are kept where all are asked for.
 pub const ROWS_MAX: usize = 1_000_000;
 
 /// How a transaction ended; a later one in this list is known better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Outcome {
     /// Not in the WAL that was read.
     Open,
@@ -23,7 +24,7 @@ pub enum Outcome {
 }
 
 /// A transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// Its xid.
     pub xid: u32,
@@ -46,7 +47,7 @@ pub struct Finished {
 }
 
 /// By what the largest are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Order {
     /// All bytes.
     #[default]
@@ -60,7 +61,7 @@ pub enum Order {
 }
 
 /// Sums over all transactions.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Committed ones.
     pub committed: u64,
@@ -81,7 +82,7 @@ pub struct Summary {
 }
 
 /// The largest transactions, and sums over all.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FinishedRows {
     rows: Vec<Finished>,
     keep: usize,

@@ -3,10 +3,12 @@
 
 use crate::wal::block::{BlockRef, RelFileLocator};
 use hashbrown::{DefaultHashBuilder, HashTable};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::hash::BuildHasher;
 
 /// One fork of one relation's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Serialize, Deserialize)]
 pub struct ForkKey {
     /// The files.
     pub relation: RelFileLocator,
@@ -33,7 +35,7 @@ impl ForkKey {
 const RECENT: usize = 64;
 
 /// A fork and its value.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Row<V> {
     key: ForkKey,
     value: V,
@@ -141,6 +143,23 @@ impl<V: Default> ForkTable<V> {
     /// Takes no more memory than it needs.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
+    }
+}
+
+/// The rows alone, in their order: their numbers stay what they are.
+impl<V: Serialize> Serialize for ForkTable<V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.rows.serialize(to)
+    }
+}
+
+impl<'de, V: Deserialize<'de> + Default> Deserialize<'de> for ForkTable<V> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut table = ForkTable::default();
+        for row in Vec::<Row<V>>::deserialize(from)? {
+            *table.value(row.key) = row.value;
+        }
+        Ok(table)
     }
 }
 

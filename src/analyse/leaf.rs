@@ -11,10 +11,11 @@ use crate::scan::record::Record;
 use crate::wal::block::BlockRef;
 use crate::wal::data_page::btree_page::{PLACE_BYTES, PagePlace};
 use crate::wal::payload::btree::{Insertion, Split};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Insertions into the leaves of one B-tree.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Leaves {
     /// Into leaves that were there, and splits of leaves.
     pub inserts: u64,
@@ -24,7 +25,7 @@ pub struct Leaves {
 }
 
 /// The right-most leaf, as far as it is known.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct RightEnd {
     /// The first one that there was a sign of: so it was from the beginning.
     first: Option<u32>,

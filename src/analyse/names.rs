@@ -9,12 +9,14 @@ use crate::wal::catalog::names::Names;
 use crate::wal::catalog::store::Store;
 use crate::wal::data_page::restore::PageRestorer;
 use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
 
 /// What the records teach.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NameLessons {
     lessons: Lessons,
     /// Relations seen lately that are no catalogs, by the lowest bits of their number.
+    #[serde(skip)]
     others: Others,
 }
 

@@ -6,9 +6,10 @@ use crate::wal::block::BlockRef;
 use crate::wal::payload::heap::{self, Delete, Update};
 use crate::wal::payload::heap2::{self, MultiInsert};
 use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
 
 /// Operations on the rows of one table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Operations {
     /// Rows inserted, one by one and several at once.
     pub inserts: u64,
@@ -87,7 +88,7 @@ fn has_another_page(record: &Record<'_>, new: &BlockRef) -> bool {
 }
 
 /// Bytes of rows that records carry besides the change itself, for logical decoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Substance {
     /// Old rows, or their keys (replica identity).
     pub old_row_bytes: u64,

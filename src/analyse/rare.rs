@@ -1,13 +1,14 @@
 //! What only some rows of a large table have, kept beside it: a row without it pays four bytes.
 
 use super::fork_table::push_tightly;
+use serde::{Deserialize, Serialize};
 
 /// Where a row's value lies in its [`Rare`]; nowhere at first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Handle(u32);
 
 /// The values of those rows that have one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rare<T>(Vec<T>);
 
 impl<T> Default for Rare<T> {
@@ -20,7 +21,7 @@ impl<T: Default> Rare<T> {
     /// The value of a row; an empty one is made if it has none.
     #[inline(always)]
     pub fn value(&mut self, handle: &mut Handle) -> &mut T {
-        if handle.0 == 0 {
+        if handle.0 == 0 || handle.0 as usize > self.0.len() {
             push_tightly(&mut self.0, T::default());
             // 2³² values would have run out of memory long before.
             handle.0 = self.0.len() as u32;

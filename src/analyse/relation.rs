@@ -18,10 +18,11 @@ use crate::wal::payload::heap::{OPCODE_MASK, Update};
 use crate::wal::payload::xlog;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// All relations that records refer to.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Relations {
     table: ForkTable<Row>,
     operations: Rare<Operations>,
@@ -34,7 +35,7 @@ pub struct Relations {
 
 /// Records alike, one after the other: of one kind, with one block, the same one, and no image. They
 /// are added to their relation when another record comes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Alike {
     rmgr: u8,
     info: u8,
@@ -45,7 +46,7 @@ struct Alike {
 }
 
 /// What is kept of each fork.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Row {
     amounts: Amounts,
     block_refs: u64,
@@ -58,7 +59,7 @@ struct Row {
 }
 
 /// Images that no change of a row or of a key made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Images {
     /// Images for hint bits.
     pub hint_count: u64,

@@ -18,6 +18,7 @@ use crate::wal::payload::xact::{self, Assignment, End};
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr;
 use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 
 /// So many transactions that have not ended are kept; beyond that the oldest are given up on.
 const OPEN_MAX: usize = 2_000_000;
@@ -25,7 +26,7 @@ const OPEN_MAX: usize = 2_000_000;
 const DEPTH_MAX: usize = 64;
 
 /// All transactions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Transactions {
     /// Those to which more may come.
     parts: Vec<Part>,
@@ -49,7 +50,7 @@ pub struct Transactions {
 }
 
 /// Records of one xid.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Part {
     xid: u32,
     amounts: Amounts,
@@ -64,7 +65,7 @@ struct Part {
 }
 
 /// The last record's transaction.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Current {
     xid: u32,
     /// Place in the parts.

@@ -11,9 +11,10 @@ use super::transaction::Transactions;
 use crate::scan::record::{Observe, Record};
 use crate::wal::catalog::names::Names;
 use crate::wal::catalog::store::Store;
+use serde::{Deserialize, Serialize};
 
 /// What is counted, as far as it was asked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Who {
     relations: Option<Relations>,
     blocks: Option<Blocks>,
@@ -34,22 +35,42 @@ pub struct Counted {
     pub names: Names,
 }
 
+/// What is made of the rows of relations.
+const RELATIONS: [Dimension; 5] = [
+    Dimension::Relation,
+    Dimension::Table,
+    Dimension::Database,
+    Dimension::Tablespace,
+    Dimension::Fork,
+];
+
+fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
+    list.iter().any(|dimension| asked.contains(dimension))
+}
+
 impl Who {
-    /// What `asked` needs; `None`: nothing. `rows` transactions are kept, the first by `order`;
-    /// names begin with those that `known` has.
-    pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Option<Who> {
-        use Dimension::{Block, Database, Fork, Relation, Table, Tablespace, Transaction};
-        let any = |list: &[Dimension]| list.iter().any(|dimension| asked.contains(dimension));
-        let relations = any(&[Relation, Table, Database, Tablespace, Fork]);
-        let names = relations || any(&[Block]);
+    /// What `asked` needs. `rows` transactions are kept, the first by `order`; names begin with
+    /// those that `known` has.
+    pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
         let lessons = || known.map(NameLessons::over).unwrap_or_default();
         let transactions = || Transactions::new(FinishedRows::new(rows, order));
-        (names || any(&[Transaction])).then(|| Who {
-            relations: relations.then(Relations::default),
-            blocks: any(&[Block]).then(Blocks::default),
-            transactions: any(&[Transaction]).then(transactions),
-            names: names.then(lessons),
-        })
+        Who {
+            relations: any(asked, &RELATIONS).then(Relations::default),
+            blocks: asked.contains(&Dimension::Block).then(Blocks::default),
+            transactions: asked.contains(&Dimension::Transaction).then(transactions),
+            names: Who::needs_names(asked).then(lessons),
+        }
+    }
+
+    /// Whether what is `asked` for has names.
+    pub fn needs_names(asked: &Dimensions) -> bool {
+        any(asked, &RELATIONS) || asked.contains(&Dimension::Block)
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_nothing(&self) -> bool {
+        let Who { relations, blocks, transactions, names } = self;
+        relations.is_none() && blocks.is_none() && transactions.is_none() && names.is_none()
     }
 
     /// What was counted, with names on top of those that `known` has.
@@ -59,7 +80,7 @@ impl Who {
             relations: self.relations,
             blocks: self.blocks,
             transactions: self.transactions.map(|transactions| transactions.finish(parent)),
-            names: self.names.unwrap_or_default().names(known),
+            names: self.names.map(|lessons| lessons.names(known)).unwrap_or_default(),
         }
     }
 }

@@ -61,9 +61,7 @@ fn report(
     let counted = Counted::from(&read.scanned.observer);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.report.notes.extend(warnings);
-    if let Some(who) = who {
-        who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
-    }
+    who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;
@@ -85,11 +83,13 @@ fn command(args: &StatsArgs) -> CommandName {
     if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
 }
 
-fn request(args: &StatsArgs) -> Request {
+/// What is asked for.
+pub fn request(args: &StatsArgs) -> Request {
     let command = command(args);
     let mut dimensions = args.dimensions();
     if command == CommandName::Report {
         dimensions.insert(Dimension::Record);
+        dimensions.insert(Dimension::Table);
         if args.tables.format == Format::Json {
             dimensions.insert(Dimension::Rmgr);
         }

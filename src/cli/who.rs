@@ -9,6 +9,7 @@ use crate::analyse::finished::{Order, ROWS_MAX};
 use crate::analyse::select::Filters;
 use crate::analyse::who::{Counted, Who};
 use crate::input::catalog::{self, Catalog, Expected};
+use crate::input::discover::Found;
 use crate::report::model::table::Sort;
 use crate::scan::outcome::Outcome;
 use crate::wal::catalog::store::Store;
@@ -24,44 +25,64 @@ pub struct NameArgs {
     pub data_directory: Option<PathBuf>,
 }
 
+/// All that can be counted.
+pub type Full = (Statistics, Who);
+
 /// What was read, and who wrote it as far as that was asked for.
 pub struct ReadWho {
     /// What was read.
     pub read: Read,
     /// Who wrote it.
-    pub who: Option<Counted>,
+    pub who: Counted,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
 
-impl From<Read> for ReadWho {
-    fn from(read: Read) -> ReadWho {
-        ReadWho { read, who: None, warnings: Vec::new() }
+impl ReadWho {
+    /// Puts together what was read and what is `known` of names.
+    pub fn of(read: Read<Full>, known: Option<Catalog>, mut warnings: Vec<String>) -> ReadWho {
+        let Read { paths, plan, scanned } = read;
+        let (scanned, who) = split(scanned);
+        let read = Read { paths, plan, scanned };
+        let store = store_of(known, &read, &mut warnings);
+        ReadWho { who: who.finish(store, |_| None), read, warnings }
     }
 }
 
 /// Reads the WAL and counts what was asked for.
 pub fn read_who(args: &StatsArgs, filters: &Filters, asked: &Dimensions) -> Result<ReadWho, Failure> {
     let found = found(&args.source)?;
-    if Who::new(asked, 0, Order::Bytes, None).is_none() {
-        return Ok(read_found(&args.source, found, filters, &Statistics::default())?.into());
-    }
     let mut warnings = Vec::new();
-    let directory = args.names.data_directory.clone().or_else(|| found.data_directory.clone());
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.
-    let known = directory.as_ref().and_then(|directory| {
-        catalog::read(directory, &Expected::default(), &mut warnings)
-    });
-    let store = known.as_ref().map(|catalog| &catalog.store);
-    let Some(who) = Who::new(asked, rows(args), order(args.tables.sort), store) else {
-        return Ok(read_found(&args.source, found, filters, &Statistics::default())?.into());
-    };
-    let prototype = (Statistics::default(), who);
-    let Read { paths, plan, scanned } = read_found(&args.source, found, filters, &prototype)?;
-    let (scanned, who) = split(scanned);
-    let read = Read { paths, plan, scanned };
-    let store = store_of(known, &read, &mut warnings);
-    Ok(ReadWho { who: Some(who.finish(store, |_| None)), read, warnings })
+    let known = known(args, &found, asked, &mut warnings);
+    let prototype = prototype(args, asked, known.as_ref());
+    if prototype.1.is_nothing() {
+        let Read { paths, plan, scanned } =
+            read_found(&args.source, found, filters, &Statistics::default())?;
+        let scanned = scanned.map(|statistics| (statistics, Who::default()));
+        return Ok(ReadWho::of(Read { paths, plan, scanned }, known, warnings));
+    }
+    let read = read_found(&args.source, found, filters, &prototype)?;
+    Ok(ReadWho::of(read, known, warnings))
+}
+
+/// The catalogs of the data directory, if names are asked for and there is one.
+pub fn known(
+    args: &StatsArgs,
+    found: &Found,
+    asked: &Dimensions,
+    warnings: &mut Vec<String>,
+) -> Option<Catalog> {
+    let directory = args.names.data_directory.as_ref().or(found.data_directory.as_ref());
+    let directory = directory.filter(|_| Who::needs_names(asked))?;
+    catalog::read(directory, &Expected::default(), warnings)
+}
+
+/// What is counted, empty.
+pub fn prototype(args: &StatsArgs, asked: &Dimensions, known: Option<&Catalog>) -> Full {
+    let store = known.map(|catalog| &catalog.store);
+    let who = Who::new(asked, rows(args), order(args.tables.sort), store);
+    (Statistics::default(), who)
 }
 
 /// The catalogs, if they are those of the WAL; else none.
@@ -98,11 +119,11 @@ fn order(sort: Sort) -> Order {
     }
 }
 
-fn split(scanned: Outcome<(Statistics, Who)>) -> (Outcome<Statistics>, Who) {
-    let mut who = None;
+fn split(scanned: Outcome<Full>) -> (Outcome<Statistics>, Who) {
+    let mut who = Who::default();
     let scanned = scanned.map(|(statistics, theirs)| {
-        who = Some(theirs);
+        who = theirs;
         statistics
     });
-    (scanned, who.unwrap_or_default())
+    (scanned, who)
 }

@@ -19,7 +19,7 @@ use crate::wal::catalog::row::Source;
 use crate::wal::fork::Fork;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of records that a block's row names.
 const KINDS_SHOWN: usize = 3;
@@ -29,12 +29,10 @@ pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, version: 
     let Counted { relations, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
-        if asked(Dimension::Relation) {
-            let rows: Vec<RelationRow> =
-                relations.rows().map(|row| relation_row(&row, &names)).collect();
-            report.names = Some(summary(&rows));
-            report.relations = Some(rows.into());
-        }
+        let rows = || relations.rows().map(|row| relation_row(&row, &names)).collect::<Vec<_>>();
+        report.relations = asked(Dimension::Relation).then(|| rows().into());
+        let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
+        report.names = shows_names.then(|| summary(relations, &names));
         report.tables = asked(Dimension::Table).then(|| table::rows(relations, &names).into());
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));
@@ -116,17 +114,18 @@ fn database_name(oid: u32, names: &Names) -> Option<String> {
     names.database(oid).filter(|_| oid != 0).map(str::to_owned)
 }
 
-fn summary(rows: &[RelationRow]) -> NamesSummary {
+fn summary(relations: &Relations, names: &Names) -> NamesSummary {
     let mut summary = NamesSummary::default();
-    for row in rows.iter().filter(|row| row.relfilenode.is_some()) {
-        summary.relation_bytes += row.numbers.total_bytes;
-        if let Some(source) = &row.names_source {
-            summary.named_bytes += row.numbers.total_bytes;
-            summary.sources.push(source.clone());
+    let mut sources = BTreeSet::new();
+    for row in relations.rows() {
+        let (bytes, Some(key)) = (row.amounts.total_bytes(), row.key) else { continue };
+        summary.relation_bytes += bytes;
+        if let Some(named) = names.relation(key.relation) {
+            summary.named_bytes += bytes;
+            sources.insert(source(named.source));
         }
     }
-    summary.sources.sort_unstable();
-    summary.sources.dedup();
+    summary.sources = sources.into_iter().map(str::to_owned).collect();
     summary
 }
 

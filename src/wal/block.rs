@@ -30,6 +30,7 @@ const SAME_REL: u8 = 0x80;
 /// A relation's files: where the server keeps them, not what it calls them
 /// (`RelFileLocator`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Serialize, Deserialize)]
 pub struct RelFileLocator {
     /// Tablespace oid.
     pub tablespace: u32,
@@ -225,7 +226,7 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
 
 /// What a record of the most usual form says of its one block, as it stands: to tell fast whether
 /// two records refer to the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockMark {
     id_and_flags: [u8; 2],
     relation_and_block: [u8; 16],

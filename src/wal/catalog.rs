@@ -17,6 +17,7 @@ pub mod row;
 pub mod store;
 
 use super::block::RelFileLocator;
+use serde::{Deserialize, Serialize};
 
 /// Oid of the tablespace of shared catalogs, `pg_global`.
 pub const GLOBAL_TABLESPACE: u32 = 1664;
@@ -24,7 +25,7 @@ pub const GLOBAL_TABLESPACE: u32 = 1664;
 pub const DEFAULT_TABLESPACE: u32 = 1663;
 
 /// The catalogs that names are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CatalogTable {
     /// `pg_class`: relations, their names and files.
     Class,

@@ -5,6 +5,7 @@
 
 use super::version::{VERSIONS, Version};
 use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -85,7 +86,7 @@ pub const STANDBY: u8 = 8;
 pub const SEQUENCE: u8 = 15;
 
 /// A record type: what a row of the statistics counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordType {
     /// Resource manager id.
     pub rmgr: u8,

@@ -14,6 +14,7 @@ use crate::wal::payload::prune::Prune;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// The page of a block reference.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ pub struct RecordParts<'a> {
 }
 
 /// What happens to rows of one page of a catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// The page has these rows, and no others.
     Page(Box<[(u16, RowVersion)]>),
@@ -81,7 +82,7 @@ pub enum Change {
 }
 
 /// How a version ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowEnd {
     /// Its line pointer.
     pub offset: u16,
@@ -92,7 +93,7 @@ pub struct RowEnd {
 }
 
 /// A new version, as far as it differs from the old one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
     /// Bytes that the columns begin with as the old ones do.
     pub prefix: u16,
@@ -278,7 +279,7 @@ fn pruned(prune: &Prune<'_>) -> Option<Change> {
 }
 
 /// Something in the WAL that names depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// Rows of a catalog change.
     Rows {

@@ -1,10 +1,12 @@
 //! What became of transactions, as far as it is known: a commit log in memory, two bits a
 //! transaction, for those that were heard of.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 
 /// What became of a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Fate {
     /// Never heard of.
     Unknown,
@@ -40,6 +42,25 @@ pub const FIRST_NORMAL_XID: u32 = 3;
 #[derive(Debug, Clone, Default)]
 pub struct Fates {
     pages: HashMap<u32, Box<[u8; PAGE_BYTES]>>,
+}
+
+/// Pages with their numbers.
+impl Serialize for Fates {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.pages.iter().map(|(number, page)| (number, page.as_slice())))
+    }
+}
+
+impl<'de> Deserialize<'de> for Fates {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Fates, D::Error> {
+        let mut fates = Fates::default();
+        for (number, page) in Vec::<(u32, Vec<u8>)>::deserialize(from)? {
+            let page: Box<[u8]> = page.into();
+            let page = page.try_into().map_err(|_| D::Error::custom("a page of another length"))?;
+            fates.pages.insert(number, page);
+        }
+        Ok(fates)
+    }
 }
 
 /// Byte in the page and shift in the byte.

@@ -14,10 +14,11 @@ use crate::wal::block::RelFileLocator;
 use crate::wal::payload::dbase::DatabaseChange;
 use crate::wal::payload::{heap, multixact, relmap, storage, xact};
 use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// What a stretch of WAL teaches.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Lessons {
     /// Files of catalogs, beside the original ones.
     files: HashMap<RelFileLocator, CatalogTable>,

@@ -4,6 +4,7 @@ use super::CatalogTable;
 use super::layout::{CatalogLayout, ClassLayout, NAME_BYTES, NamedLayout};
 use crate::wal::cursor::at;
 use crate::wal::data_page::heap_tuple::{HeapTuple, TupleBody, infomask};
+use serde::{Deserialize, Serialize};
 
 /// The kinds of relations (`relkind`).
 pub mod kind {
@@ -20,7 +21,7 @@ pub mod kind {
 }
 
 /// A version of a row: who made it and ended it, and its columns as far as they are of interest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVersion {
     /// Who inserted it.
     pub xmin: u32,
