@@ -1,6 +1,7 @@
 //! When WAL was written: arguments, and the dimension that they ask for.
 
 use super::Failure;
+use super::source_args::Zone;
 use crate::analyse::commit::SYNC_TIME;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::when::{self, Found};
@@ -20,9 +21,6 @@ pub struct WhenArgs {
     /// The timeline by the hour of the day too
     #[arg(long)]
     pub by_hour: bool,
-    /// Time zone of hours, and of times without one: UTC, +02:00, Europe/Paris [default: UTC]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
-    pub tz: Option<Zone>,
     /// How fast a server replays WAL, slow to fast: 50MB/s..150MB/s, or one rate [default:
     /// 50MB/s..150MB/s for recovery]
     #[arg(long, value_name = "RATE")]
@@ -45,15 +43,6 @@ pub enum Bucket {
     Auto,
     /// Seconds.
     Seconds(i64),
-}
-
-/// A time zone, with the name that was typed.
-#[derive(Debug, Clone)]
-pub struct Zone {
-    /// As typed.
-    pub name: String,
-    /// What it is.
-    pub zone: TimeZone,
 }
 
 impl WhenArgs {
@@ -80,9 +69,9 @@ impl WhenArgs {
     }
 
     /// What was asked about what is found.
-    pub fn questions(&self) -> Questions {
+    pub fn questions(&self, zone: Option<&Zone>) -> Questions {
         Questions {
-            zone: self.tz.as_ref().map_or(TimeZone::UTC, |zone| zone.zone.clone()),
+            zone: zone.map_or(TimeZone::UTC, |zone| zone.zone.clone()),
             link_rate: self.link_rate.map(|rate| rate.0),
             replay_rates: self.replay_rate.map(|rates| (rates.low, rates.high)),
             max_lag: self.max_lag.map(|span| span.seconds()),
@@ -108,7 +97,6 @@ impl WhenArgs {
         });
         let values = [
             ("bucket", bucket),
-            ("tz", self.tz.as_ref().map(|zone| zone.name.clone())),
             ("replay-rate", self.replay_rate.map(|rates| rates.to_string())),
             ("link-rate", self.link_rate.map(|rate| rate.to_string())),
             ("max-lag", self.max_lag.map(|span| span.to_string())),
@@ -127,16 +115,6 @@ fn parse_bucket(text: &str) -> Result<Bucket, String> {
     let span: Span = text.parse().map_err(|_| expected())?;
     let seconds = i64::try_from(span.seconds()).map_err(|_| expected())?;
     (span.is_whole_seconds() && seconds > 0).then_some(Bucket::Seconds(seconds)).ok_or_else(expected)
-}
-
-fn parse_zone(text: &str) -> Result<Zone, String> {
-    let zone = match text {
-        "UTC" | "Z" => Ok(TimeZone::UTC),
-        // An offset, or a name of the system's database.
-        _ => jiff::fmt::temporal::DateTimeParser::new().parse_time_zone(text),
-    };
-    let expected = "expected UTC, an offset like +02:00 or a name like Europe/Paris";
-    zone.map(|zone| Zone { name: text.to_owned(), zone }).map_err(|_| expected.to_owned())
 }
 
 fn parse_lag(text: &str) -> Result<Span, String> {
