@@ -7,6 +7,13 @@ named! {
     pub enum Dimension {
         Rmgr "rmgr" "By resource manager";
         Record "record" "By record type";
+        Relation "relation" "By fork of a relation";
+        Table "table" "By table, with its indexes and TOAST";
+        Database "database" "By database";
+        Tablespace "tablespace" "By tablespace";
+        Fork "fork" "By fork";
+        Block "block" "By block, hottest first";
+        Transaction "transaction" "By transaction";
     }
 }
 

@@ -4,6 +4,7 @@ use super::check_args::CheckArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
+use super::who::NameArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -50,7 +51,7 @@ pub enum Command {
 /// Arguments of the report and the statistics.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Statistics only, by resource manager or by record type
+    /// Statistics only, by one or several dimensions
     #[arg(
         long,
         value_name = "DIM",
@@ -73,6 +74,9 @@ pub struct StatsArgs {
     /// Tables
     #[command(flatten)]
     pub tables: TableArgs,
+    /// Names of relations
+    #[command(flatten)]
+    pub names: NameArgs,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,

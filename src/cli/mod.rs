@@ -16,6 +16,7 @@ pub mod show_args;
 pub mod source_args;
 pub mod stats;
 pub mod values;
+pub mod who;
 
 use crate::input::error::InputError;
 use crate::render::nagios::State;

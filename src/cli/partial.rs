@@ -2,8 +2,9 @@
 
 use super::args::{Cli, Format, StatsArgs};
 use super::output::{spare_inputs, write_bytes};
-use super::read::{self, Read, Statistics};
+use super::read::{self, Read};
 use super::values::When;
+use super::who::{self, Full, ReadWho};
 use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
@@ -29,7 +30,7 @@ struct Asked {
 }
 
 /// The content of a partial result's file.
-type Content = (String, Asked, Partial<Statistics>);
+type Content = (String, Asked, Partial<Full>);
 
 /// Writes the partial result of what `args` ask for.
 pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
@@ -57,10 +58,14 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
 fn read_partial<S: Select + Clone>(
     args: &StatsArgs,
     select: S,
-) -> Result<Partial<Statistics>, Failure> {
+) -> Result<Partial<Full>, Failure> {
     let wanted = read::wanted(&args.source, select)?;
     let found = read::found(&args.source)?;
-    Ok(Partial::read(found, &wanted, &Progress::default(), &Statistics::default()))
+    let asked = stats::request(args).dimensions;
+    // What is said of the names is said when they are shown.
+    let known = who::known(args, &found, &asked, &mut Vec::new());
+    let prototype = who::prototype(args, &asked, known.as_ref());
+    Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
 /// Puts the partial results at the paths of `given` together and shows what was asked for.
@@ -92,22 +97,25 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
 }
 
 fn put_together(
-    partials: Vec<Partial<Statistics>>,
+    partials: Vec<Partial<Full>>,
     args: &StatsArgs,
     filters: &Filters,
-) -> Result<Read, Failure> {
+) -> Result<ReadWho, Failure> {
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
+    let (asked, mut warnings) = (stats::request(args).dimensions, Vec::new());
+    let known = who::known(args, &found, &asked, &mut warnings);
+    let prototype = who::prototype(args, &asked, known.as_ref());
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
-        true => read::count_passed(&args.source, found, passed, Everything)?,
-        false => read::count_passed(&args.source, found, passed, filters.clone())?,
+        true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
+        false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
-    Ok(Read { paths, plan, scanned })
+    Ok(ReadWho::of(Read { paths, plan, scanned }, known, warnings))
 }
 
-fn load(path: &Path) -> Result<(Asked, Partial<Statistics>), Failure> {
+fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
     let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
     let (version, asked, partial): Content =
@@ -175,6 +183,8 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("block", filters.block.map(|block| block.to_string()));
     add("fork", filters.fork.map(|fork| fork.to_string()));
     add("database", filters.database.map(|oid| oid.to_string()));
+    let directory = args.names.data_directory.as_ref();
+    add("data-directory", directory.map(|directory| directory.display().to_string()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
     options

@@ -41,7 +41,17 @@ pub fn read<O: Observe>(
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
     range(source)?;
-    let found = found(source)?;
+    read_found(source, found(source)?, filters, prototype)
+}
+
+/// The same of what lies at its paths, which was found before.
+pub fn read_found<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    filters: &Filters,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    range(source)?;
     let paths = found.paths.clone();
     let (plan, scanned) = match filters.is_empty() {
         true => count(source, found, Everything, prototype),
@@ -109,15 +119,15 @@ fn count<S: Select + Clone, O: Observe>(
 }
 
 /// Counts what was found and read elsewhere.
-pub fn count_passed<S: Select + Clone>(
+pub fn count_passed<S: Select + Clone, O: Observe>(
     source: &SourceArgs,
     found: Found,
-    passed: BTreeMap<usize, Passed<Statistics>>,
+    passed: BTreeMap<usize, Passed<O>>,
     select: S,
-) -> Result<(Plan, Scanned<Statistics>), Failure> {
+    prototype: &O,
+) -> Result<(Plan, Scanned<O>), Failure> {
     let wanted = wanted(source, select)?;
-    let prototype = Statistics::default();
     let progress = Progress::default();
     let threads = threads(source);
-    Ok(scan::read::read_passed(found, passed, wanted, threads, &progress, &prototype)?)
+    Ok(scan::read::read_passed(found, passed, wanted, threads, &progress, prototype)?)
 }

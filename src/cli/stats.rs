@@ -2,13 +2,14 @@
 
 use super::args::{Format, StatsArgs};
 use super::output::{spare_inputs, write_to};
-use super::read::{Read, Statistics, read};
+use super::who::{ReadWho, read_who};
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
 use crate::report::build::{Counted, Request, build};
+use crate::report::who;
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
@@ -27,14 +28,14 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     run_on(args, |filters| {
         spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
-        read(&args.source, filters, &Statistics::default())
+        read_who(args, filters, &request(args).dimensions)
     })
 }
 
 /// The same of what `read` reads, given the filters.
 pub fn run_on(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<Read, Failure>,
+    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
 ) -> Result<Exit, Failure> {
     let result = report(args, read);
     if let Err(failure) = &result
@@ -51,14 +52,16 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<Read, Failure>,
+    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
     let request = request(args);
-    let read = read(&request.filters)?;
+    let ReadWho { read, who, warnings } = read(&request.filters)?;
     let counted = Counted::from(&read.scanned.observer);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    view.report.notes.extend(warnings);
+    who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;
@@ -80,11 +83,13 @@ fn command(args: &StatsArgs) -> CommandName {
     if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
 }
 
-fn request(args: &StatsArgs) -> Request {
+/// What is asked for.
+pub fn request(args: &StatsArgs) -> Request {
     let command = command(args);
     let mut dimensions = args.dimensions();
     if command == CommandName::Report {
         dimensions.insert(Dimension::Record);
+        dimensions.insert(Dimension::Table);
         if args.tables.format == Format::Json {
             dimensions.insert(Dimension::Rmgr);
         }

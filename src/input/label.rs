@@ -2,6 +2,7 @@
 //! archive keeps beside the segments. Written by `build_backup_content` of
 //! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
 
+use super::control;
 use super::discover::file_name;
 use super::probe::read_head;
 use super::recognise::{Content, recognise};
@@ -155,16 +156,14 @@ fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
     (lsn, opt(delimited((space0, tag("(file ")), name, tag(")")))).parse(value)
 }
 
-/// The system identifier of the cluster that a label belongs to: the first 8 bytes of
-/// `global/pg_control` beside it (`ControlFileData`), if the label lies in a plain backup.
+/// The system identifier of the cluster that a label belongs to, by the `pg_control` beside it, if
+/// the label lies in a plain backup.
 fn system_identifier_beside(label: &Path) -> Option<u64> {
     let directory: PathBuf = match label.is_dir() {
         true => label.to_owned(),
         false => label.parent()?.to_owned(),
     };
-    let mut bytes = [0u8; 8];
-    File::open(directory.join("global/pg_control")).ok()?.read_exact(&mut bytes).ok()?;
-    Some(u64::from_le_bytes(bytes))
+    control::read(&directory).ok().map(|control| control.system_identifier)
 }
 
 #[cfg(test)]

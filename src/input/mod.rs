@@ -1,7 +1,9 @@
 //! Floor 2, where WAL comes from: paths → a plan of segments, and their bytes. Decodes no
 //! records.
 
+pub mod catalog;
 pub mod codec;
+pub mod control;
 pub mod digest;
 pub mod discover;
 pub mod error;

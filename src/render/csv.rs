@@ -1,6 +1,6 @@
 //! `--format csv`: one table, one line a row, the keys of the JSON as headings.
 
-use crate::report::model::Report;
+use crate::report::model::{Report, Table};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -9,13 +9,27 @@ use std::io::{self, Write};
 /// With these a text would be a formula where people open the file.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Writes the table of record types if there is one, else that of resource managers.
+/// Writes the table that was asked for: of a dimension that has more than one thing to say, its rows.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    match (&report.records, &report.rmgrs) {
-        (Some(records), _) => table(&records.rows, out),
-        (None, Some(rmgrs)) => table(&rmgrs.rows, out),
-        (None, None) => Ok(()),
+    let Report { rmgrs, records, relations, tables, databases, tablespaces, forks, .. } = report;
+    if let Some(transactions) = &report.transactions {
+        return table(&transactions.top.rows, out);
     }
+    if let Some(blocks) = &report.blocks {
+        return table(&blocks.top.rows, out);
+    }
+    let found = rows(relations, out).or_else(|| rows(tables, out));
+    let found = found.or_else(|| rows(databases, out)).or_else(|| rows(tablespaces, out));
+    let found = found.or_else(|| rows(forks, out)).or_else(|| rows(records, out));
+    found.or_else(|| rows(rmgrs, out)).unwrap_or(Ok(()))
+}
+
+/// Writes a table if it is there.
+fn rows<R: Serialize + Default>(
+    found: &Option<Table<R>>,
+    out: &mut dyn Write,
+) -> Option<io::Result<()>> {
+    found.as_ref().map(|found| table(&found.rows, out))
 }
 
 /// Writes rows: a column for each key that is no object or list in any of them. Without rows

@@ -15,3 +15,4 @@ pub mod screen;
 pub mod style;
 pub mod table;
 pub mod visible;
+pub mod who;

@@ -3,8 +3,9 @@
 use super::closing;
 use super::number::grouped;
 use super::style::{Show, plain};
-use crate::report::model::Sums;
-use crate::report::model::table::{Line, RecordRow, Table};
+use super::visible::visible;
+use crate::report::model::{Report, Sums};
+use crate::report::model::table::{Line, RecordRow, Table, TableRow};
 use crate::report::model::view::View;
 use std::io::{self, Write};
 
@@ -23,6 +24,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let Some(records) = &report.records {
         writeln!(out, "{}\n", record_table(records, all, style).trim_fmt())?;
     }
+    who(report, style, out)?;
     if style.main_data {
         writeln!(
             out,
@@ -41,6 +43,33 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     closing::ratios(report, out)?;
     closing::notes(report, style, out)?;
     closing::books(view, out)
+}
+
+/// The tables of who writes the WAL.
+fn who(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let all = &report.totals;
+    rows("Relation", &report.relations, all, style, out)?;
+    rows("Table", &report.tables, all, style, out)?;
+    rows("Database", &report.databases, all, style, out)?;
+    rows("Tablespace", &report.tablespaces, all, style, out)?;
+    rows("Fork", &report.forks, all, style, out)?;
+    let blocks = report.blocks.as_ref().map(|blocks| &blocks.top);
+    rows("Block", &blocks.cloned(), all, style, out)?;
+    let transactions = report.transactions.as_ref().map(|transactions| &transactions.top);
+    rows("Transaction", &transactions.cloned(), all, style, out)
+}
+
+fn rows<R: TableRow>(
+    first: &str,
+    table: &Option<Table<R>>,
+    all: &Sums,
+    style: &Show,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(table) = table else { return Ok(()) };
+    let lines = table.lines(all).chain(table.left_out(all, |count| format!("{count} more")));
+    let lines = lines.map(|line| Line { label: visible(&line.label).into(), ..line });
+    writeln!(out, "{}\n", statistics(first, lines, all, style).trim_fmt())
 }
 
 /// The table of record types.

@@ -13,3 +13,4 @@ pub mod restore;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod segment_group;
+pub mod who;

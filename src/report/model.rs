@@ -10,6 +10,7 @@ pub mod sample;
 pub mod table;
 pub mod threshold;
 pub mod view;
+pub mod who;
 
 pub use crate::analyse::ratios::Ratios;
 pub use crate::analyse::sums::{Numbers, Sums};
@@ -67,6 +68,30 @@ pub struct Report {
     /// Sums by record type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub records: Option<Table<RecordRow>>,
+    /// Sums by fork of a relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relations: Option<Table<who::RelationRow>>,
+    /// Which names of relations are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<who::NamesSummary>,
+    /// Sums by table, with its indexes and TOAST.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Table<who::WholeTableRow>>,
+    /// Sums by database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub databases: Option<Table<who::DatabaseRow>>,
+    /// Sums by tablespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tablespaces: Option<Table<who::TablespaceRow>>,
+    /// Sums by fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forks: Option<Table<who::ForkRow>>,
+    /// The hottest blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<who::Blocks>,
+    /// The largest transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<who::Transactions>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

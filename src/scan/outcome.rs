@@ -45,6 +45,27 @@ pub struct Outcome<O> {
     pub observer: O,
 }
 
+impl<O> Outcome<O> {
+    /// The same with what `change` makes of what was counted.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Outcome<P> {
+        Outcome {
+            books: self.books,
+            input_bytes: self.input_bytes,
+            problems: self.problems,
+            first_damage: self.first_damage,
+            ending: self.ending,
+            whole_to: self.whole_to,
+            open: self.open,
+            last: self.last,
+            first: self.first,
+            counted_end: self.counted_end,
+            filtered_commits: self.filtered_commits,
+            uncovered: self.uncovered,
+            observer: change(self.observer),
+        }
+    }
+}
+
 /// Puts the stretches of a scan together, into `observer`, an empty one. `None` if there is no WAL
 /// in any of them.
 pub fn conclude<O: Observe>(

@@ -7,6 +7,17 @@
 /// `BKPIMAGE_HAS_HOLE`, the same in all releases.
 pub const HAS_HOLE: u8 = 0x01;
 
+/// How an image is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// PostgreSQL's own, without a header.
+    Pglz,
+    /// A raw LZ4 block.
+    Lz4,
+    /// A Zstandard frame.
+    Zstd,
+}
+
 /// The meaning of the bits of `bimg_info` in one release.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageFlags {
@@ -29,6 +40,21 @@ impl ImageFlags {
     #[inline(always)]
     pub fn is_compressed(self, info: u8) -> bool {
         info & self.compressed != 0
+    }
+
+    /// How an image with these bits is compressed; `None` if it is not, or if they name several
+    /// ways.
+    pub fn compression(self, info: u8) -> Option<Compression> {
+        let named = info & self.compressed;
+        if named.count_ones() != 1 {
+            return None;
+        }
+        // Up to 14 there is one bit, 0x02, and one way.
+        Some(match named {
+            0x08 => Compression::Lz4,
+            0x10 => Compression::Zstd,
+            _ => Compression::Pglz,
+        })
     }
 
     /// Whether the release can compress images with lz4 (15 and later).

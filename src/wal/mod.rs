@@ -2,7 +2,10 @@
 //! record.
 
 pub mod block;
+pub mod catalog;
 pub mod crc;
+pub mod cursor;
+pub mod data_page;
 pub mod fork;
 pub mod image;
 pub mod lsn;

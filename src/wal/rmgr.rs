@@ -5,6 +5,7 @@
 
 use super::version::{VERSIONS, Version};
 use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -18,7 +19,8 @@ pub const HEAP2: u8 = 9;
 pub const HEAP: u8 = 10;
 /// Resource managers of the built-in index types.
 pub const INDEXES: [u8; 6] = [BTREE, HASH, GIN, GIST, SPGIST, BRIN];
-const BTREE: u8 = 11;
+/// Resource manager of B-trees.
+pub const BTREE: u8 = 11;
 const HASH: u8 = 12;
 const GIN: u8 = 13;
 const GIST: u8 = 14;
@@ -68,8 +70,23 @@ pub const HEAP2_LOCK_UPDATED: u8 = 0x60;
 /// says something more: a new page (`+INIT`), further main data.
 const OPCODE_MASK: u8 = 0x70;
 
+/// Resource manager of relation files made and truncated.
+pub const STORAGE: u8 = 2;
+/// Resource manager of databases made and dropped.
+pub const DATABASE: u8 = 4;
+/// Resource manager of tablespaces made and dropped.
+pub const TABLESPACE: u8 = 5;
+/// Resource manager of multixacts.
+pub const MULTIXACT: u8 = 6;
+/// Resource manager of the map of catalogs to files.
+pub const RELMAP: u8 = 7;
+/// Resource manager of what a standby has to know.
+pub const STANDBY: u8 = 8;
+/// Resource manager of sequences.
+pub const SEQUENCE: u8 = 15;
+
 /// A record type: what a row of the statistics counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordType {
     /// Resource manager id.
     pub rmgr: u8,

@@ -4,8 +4,27 @@
 //! what the table says. Facts are from `src/include/access/` and `src/bin/pg_waldump/` of each
 //! release.
 
+use super::catalog::layout::CatalogLayout;
 use super::image::ImageFlags;
 use super::payload::checkpoint::CheckpointLayout;
+
+/// The releases that are read, as places in [`VERSIONS`]: for the layouts of payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each is the release of its name")]
+pub enum Release {
+    V9_5,
+    V9_6,
+    V10,
+    V11,
+    V12,
+    V13,
+    V14,
+    V15,
+    V16,
+    V17,
+    V18,
+    V19,
+}
 
 /// What one major release writes and how its own tool prints it.
 #[derive(Debug)]
@@ -33,6 +52,15 @@ pub struct Version {
     pub transaction_slots: u8,
     /// Layout of the checkpoint record.
     pub checkpoint: CheckpointLayout,
+    /// Layout of the system catalogs.
+    pub catalog: &'static CatalogLayout,
+    /// The numbers by which `pg_control` names that layout (`CATALOG_VERSION_NO`): the release's, and
+    /// those of pre-releases that wrote the same WAL and catalogs.
+    pub catalog_versions: &'static [u32],
+    /// The directory of the commit log.
+    pub commit_log: &'static str,
+    /// Bytes of the place where the members of a multixact lie.
+    pub multixact_offset_bytes: u8,
     /// How the release's own tool prints its statistics.
     pub tool: Tool,
 }
@@ -67,6 +95,7 @@ const fn version(
     magic: u16,
     image_flags: ImageFlags,
     checkpoint: CheckpointLayout,
+    catalog: (&'static CatalogLayout, &'static [u32]),
 ) -> Version {
     Version {
         magic,
@@ -81,27 +110,32 @@ const fn version(
         toplevel_xid: index >= 6,
         transaction_slots: if index == 0 { 0x0F } else { 0x07 },
         checkpoint,
+        catalog: catalog.0,
+        catalog_versions: catalog.1,
+        commit_log: if index >= 2 { "pg_xact" } else { "pg_clog" },
+        multixact_offset_bytes: if index >= 11 { 8 } else { 4 },
         tool: tool(index),
     }
 }
 
 /// Every release that is read, oldest first.
 pub static VERSIONS: [Version; 12] = {
+    use CatalogLayout as N;
     use CheckpointLayout as C;
     use ImageFlags as I;
     [
-        version(0, "9.5", 0xD087, I::V9_5, C::V9_5),
-        version(1, "9.6", 0xD093, I::V9_5, C::V9_5),
-        version(2, "10", 0xD097, I::V10, C::V9_5),
-        version(3, "11", 0xD098, I::V10, C::V9_5),
-        version(4, "12", 0xD101, I::V10, C::V12),
-        version(5, "13", 0xD106, I::V10, C::V12),
-        version(6, "14", 0xD10D, I::V10, C::V12),
-        version(7, "15", 0xD110, I::V15, C::V12),
-        version(8, "16", 0xD113, I::V15, C::V12),
-        version(9, "17", 0xD116, I::V15, C::V12),
-        version(10, "18", 0xD118, I::V15, C::V12),
-        version(11, "19", 0xD122, I::V15, C::V19),
+        version(0, "9.5", 0xD087, I::V9_5, C::V9_5, (&N::V9_5, &[201510051])),
+        version(1, "9.6", 0xD093, I::V9_5, C::V9_5, (&N::V9_5, &[201608131])),
+        version(2, "10", 0xD097, I::V10, C::V9_5, (&N::V10, &[201707211])),
+        version(3, "11", 0xD098, I::V10, C::V9_5, (&N::V11, &[201809051])),
+        version(4, "12", 0xD101, I::V10, C::V12, (&N::V12, &[201909212])),
+        version(5, "13", 0xD106, I::V10, C::V12, (&N::V12, &[202007201])),
+        version(6, "14", 0xD10D, I::V10, C::V12, (&N::V14, &[202107181])),
+        version(7, "15", 0xD110, I::V15, C::V12, (&N::V15, &[202209061])),
+        version(8, "16", 0xD113, I::V15, C::V12, (&N::V16, &[202306141, 202307071])),
+        version(9, "17", 0xD116, I::V15, C::V17, (&N::V17, &[202406281])),
+        version(10, "18", 0xD118, I::V15, C::V17, (&N::V18, &[202504091, 202506291])),
+        version(11, "19", 0xD122, I::V15, C::V19, (&N::V18, &[202610061])),
     ]
 };
 
@@ -151,6 +185,12 @@ impl Version {
         id <= self.rmgr_max || (self.custom_rmgrs && id >= 128)
     }
 
+    /// Whether this is `first` or a later release. For the payloads only: everything else asks the
+    /// columns of the table.
+    pub(in crate::wal) fn since(&self, first: Release) -> bool {
+        self.index >= first as usize
+    }
+
     /// The newest release that is read.
     pub fn newest() -> &'static Version {
         &VERSIONS[VERSIONS.len() - 1]
@@ -165,6 +205,15 @@ mod tests {
     fn the_table_is_in_order() {
         assert!(VERSIONS.windows(2).all(|w| w[0].magic < w[1].magic));
         assert!(VERSIONS.iter().enumerate().all(|(i, v)| v.index == i));
+    }
+
+    #[test]
+    fn releases_are_places_in_the_table() {
+        for (release, name) in [(Release::V9_5, "9.5"), (Release::V14, "14"), (Release::V19, "19")]
+        {
+            assert_eq!(VERSIONS[release as usize].name, name);
+        }
+        assert!(VERSIONS[7].since(Release::V15) && !VERSIONS[6].since(Release::V15));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 pub mod builder;
 pub mod disk;
+pub mod lessons;
 pub mod naive;
 pub mod record;
+pub mod whole;
 pub mod xorshift;
 
 use std::num::NonZeroUsize;

@@ -126,7 +126,7 @@ fn facts(path: &Path) -> BTreeMap<String, String> {
 /// The folder of an unpacked archive. Its name holds a checksum of the archive, so that a changed
 /// one is unpacked anew; it appears by one rename, so that test programs that run at once do not
 /// see half of it.
-fn unpacked(archive: &str) -> PathBuf {
+pub fn unpacked(archive: &str) -> PathBuf {
     let path = fixtures().join(archive);
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");

@@ -75,6 +75,12 @@ pub struct Shares {
     pub total: f64,
 }
 
+impl<R> Default for Table<R> {
+    fn default() -> Table<R> {
+        Vec::new().into()
+    }
+}
+
 impl<R> From<Vec<R>> for Table<R> {
     fn from(rows: Vec<R>) -> Table<R> {
         Table { rows, left_out: None }
@@ -96,9 +102,24 @@ impl Report {
         if let Some(table) = &mut self.rmgrs {
             table.arrange(sort, top.rmgrs);
         }
-        if let Some(table) = &mut self.records {
-            table.arrange(sort, top.others);
+        arrange(&mut self.records, sort, top.others);
+        arrange(&mut self.relations, sort, top.others);
+        arrange(&mut self.tables, sort, top.others);
+        arrange(&mut self.databases, sort, top.others);
+        arrange(&mut self.tablespaces, sort, top.others);
+        arrange(&mut self.forks, sort, top.others);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.top.cut(top.others);
         }
+        if let Some(transactions) = &mut self.transactions {
+            transactions.top.cut(top.others);
+        }
+    }
+}
+
+fn arrange<R: TableRow>(table: &mut Option<Table<R>>, sort: Sort, top: usize) {
+    if let Some(table) = table {
+        table.arrange(sort, top);
     }
 }
 
@@ -106,6 +127,11 @@ impl<R: TableRow> Table<R> {
     /// Orders the rows and keeps the first `top`; 0 keeps all.
     pub fn arrange(&mut self, sort: Sort, top: usize) {
         self.rows.sort_by(|a, b| compare(a, b, sort));
+        self.cut(top);
+    }
+
+    /// Keeps the first `top` rows, which have an order of their own; 0 keeps all.
+    pub fn cut(&mut self, top: usize) {
         if top == 0 || self.rows.len() <= top {
             return;
         }

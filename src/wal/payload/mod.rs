@@ -4,9 +4,24 @@
 //! should be: every reader returns `None` rather than guess.
 
 use serde::{Deserialize, Serialize};
+
+pub mod btree;
 pub mod checkpoint;
+pub mod dbase;
+pub mod heap2;
+pub mod heap;
+pub mod invalidation;
+pub mod multixact;
+pub mod prepare;
+pub mod prune;
+pub mod relmap;
+pub mod seq;
+pub mod standby;
+pub mod storage;
+pub mod tblspc;
 pub mod timeline;
 pub mod xact;
+pub mod xlog;
 
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
 pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;

@@ -1,0 +1,134 @@
+//! Names of relations as the WAL itself teaches them: records that change the catalogs, and their
+//! images. What is learnt is applied to the catalogs of a data directory, or to none.
+
+use crate::scan::record::{Observe, Record};
+use crate::wal::block::{BlockRef, RelFileLocator};
+use crate::wal::catalog::event::{BlockParts, Page, RecordParts};
+use crate::wal::catalog::lessons::Lessons;
+use crate::wal::catalog::names::Names;
+use crate::wal::catalog::store::Store;
+use crate::wal::data_page::restore::PageRestorer;
+use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
+
+/// What the records teach.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct NameLessons {
+    lessons: Lessons,
+    /// Relations seen lately that are no catalogs, by the lowest bits of their number.
+    #[serde(skip)]
+    others: Others,
+}
+
+const OTHERS: usize = 64;
+
+#[derive(Debug, Clone, Copy)]
+struct Others([RelFileLocator; OTHERS]);
+
+impl Default for Others {
+    fn default() -> Others {
+        Others([RelFileLocator::default(); OTHERS])
+    }
+}
+
+impl Others {
+    #[inline(always)]
+    fn place(&mut self, relation: &RelFileLocator) -> &mut RelFileLocator {
+        &mut self.0[relation.relfilenode as usize % OTHERS]
+    }
+}
+
+/// Resource managers whose records teach without a block of a catalog.
+fn teaches_itself(id: u8) -> bool {
+    [rmgr::TRANSACTION, rmgr::STORAGE, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&id)
+}
+
+impl NameLessons {
+    /// Begins with the catalogs' files that a store knows.
+    pub fn over(store: &Store) -> NameLessons {
+        NameLessons { lessons: Lessons::over(store), ..NameLessons::default() }
+    }
+
+    /// The names, after the lessons were applied to what was known before.
+    pub fn names(self, mut store: Store) -> Names {
+        self.lessons.teach(&mut store);
+        store.names()
+    }
+
+    /// Whether the first block of a record, and so all of them, is none of a catalog.
+    #[inline(always)]
+    fn is_of_another(&mut self, block: &BlockRef) -> bool {
+        let relation = block.relation;
+        *self.others.place(&relation) == relation || self.is_of_none(relation)
+    }
+
+    #[inline(never)]
+    fn is_of_none(&mut self, relation: RelFileLocator) -> bool {
+        let is_other = self.lessons.catalog_of(relation).is_none();
+        if is_other {
+            *self.others.place(&relation) = relation;
+        }
+        is_other
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, record: &Record<'_>) {
+        let main_data = record.main_data().unwrap_or_default();
+        let blocks: Vec<BlockRef> = record.blocks().collect();
+        let data: Vec<_> =
+            blocks.iter().map(|block| record.block_data(block).unwrap_or_default()).collect();
+        let pages: Vec<_> = blocks.iter().map(|block| self.page(record, block)).collect();
+        let parts = blocks.iter().zip(&data).zip(&pages).map(|((block, data), page)| {
+            let page = match page {
+                None => Page::None,
+                Some(None) => Page::Unreadable,
+                Some(Some(page)) => Page::Restored(page),
+            };
+            BlockParts { reference: *block, page, data }
+        });
+        let blocks: Vec<BlockParts<'_>> = parts.collect();
+        self.lessons.observe(&RecordParts {
+            version: record.version,
+            header: record.header,
+            end: record.end.aligned(),
+            main_data: &main_data,
+            blocks: &blocks,
+        });
+        if record.header.rmgr != rmgr::TRANSACTION {
+            // A file may be known as a catalog's from now on.
+            self.others = Others::default();
+        }
+    }
+
+    /// The page of an image that is replayed and of a catalog; `Some(None)` if the image makes none.
+    fn page(&self, record: &Record<'_>, block: &BlockRef) -> Option<Option<Vec<u8>>> {
+        let flags = record.version.image_flags;
+        let image = block.image.filter(|image| flags.is_applied(image.info))?;
+        self.lessons.catalog_of(block.relation)?;
+        let stored = record.image(block)?;
+        let mut restorer = PageRestorer::default();
+        Some(restorer.page(&image, &stored.bytes, flags).map(<[u8]>::to_vec))
+    }
+}
+
+impl Observe for NameLessons {
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        let teaches = match record.blocks().next() {
+            Some(block) => !self.is_of_another(&block),
+            None => teaches_itself(record.header.rmgr),
+        };
+        if teaches {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.learn(&record);
+        }
+    }
+
+    fn merge(&mut self, later: NameLessons) {
+        self.lessons.merge(later.lessons);
+        self.others = Others::default();
+    }
+}

@@ -1,0 +1,487 @@
+//! Who writes the WAL, by transaction: bytes, relations, how each ended; subtransactions are folded
+//! into the transaction they belong to, as far as the WAL tells which that is.
+//!
+//! What has ended and can get nothing more is kept as a row of its own ([`super::finished`]); all
+//! else is kept by the xid of the records.
+
+use super::amounts::Amounts;
+use super::block_set::BlockSet;
+use super::finished::{Finished, FinishedRows, Outcome};
+use super::fork_table::{ForkKey, ForkTable};
+use crate::scan::record::{Observe, Record};
+use crate::wal::block::{BlockMark, RelFileLocator, walk};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+use crate::wal::payload::prepare::Prepare;
+use crate::wal::payload::standby::{self, RunningXacts};
+use crate::wal::payload::xact::{self, Assignment, End};
+use crate::wal::record::RecordHeader;
+use crate::wal::rmgr;
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+
+/// So many transactions that have not ended are kept; beyond that the oldest are given up on.
+const OPEN_MAX: usize = 2_000_000;
+/// Subtransactions in subtransactions are followed that deep.
+const DEPTH_MAX: usize = 64;
+
+/// All transactions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Transactions {
+    /// Those to which more may come.
+    parts: Vec<Part>,
+    /// Places in `parts`.
+    by_xid: HashMap<u32, u32>,
+    /// What each subtransaction is said to belong to.
+    parents: HashMap<u32, u32>,
+    /// Transactions that subtransactions are said to belong to.
+    has_children: HashSet<u32>,
+    /// Transactions that are seen to be top-level ones.
+    top_level: HashSet<u32>,
+    /// All transactions before this one have ended.
+    oldest_running: u32,
+    /// Relations have numbers here.
+    files: ForkTable<()>,
+    finished: FinishedRows,
+    without_transaction: Amounts,
+    current: Current,
+    /// Nothing can come before what was seen.
+    is_first: bool,
+}
+
+/// Records of one xid.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Part {
+    xid: u32,
+    amounts: Amounts,
+    start: Lsn,
+    end: Lsn,
+    outcome: Outcome,
+    commit_time: Option<Time>,
+    /// Folded into it.
+    subtransactions: u32,
+    /// Numbers of the relations that the records refer to.
+    files: BlockSet<8>,
+}
+
+/// The last record's transaction.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Current {
+    xid: u32,
+    /// Place in the parts.
+    part: u32,
+    /// The relation that its last record referred to.
+    relation: RelFileLocator,
+}
+
+impl Part {
+    fn new(xid: u32, start: Lsn) -> Part {
+        Part {
+            xid,
+            amounts: Amounts::default(),
+            start,
+            end: start,
+            outcome: Outcome::Open,
+            commit_time: None,
+            subtransactions: 0,
+            files: BlockSet::default(),
+        }
+    }
+
+    /// Adds the records of another part; its end counts if it has one.
+    fn add(&mut self, other: Part) {
+        self.fold(&other);
+        self.files.merge(other.files);
+        self.subtransactions += other.subtransactions;
+        if other.outcome > self.outcome {
+            (self.outcome, self.commit_time) = (other.outcome, other.commit_time);
+        }
+    }
+
+    fn fold(&mut self, other: &Part) {
+        self.amounts.add(&other.amounts);
+        self.start = self.start.min(other.start);
+        self.end = self.end.max(other.end);
+    }
+
+    fn finished(&self, top_level: bool) -> Finished {
+        let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
+        let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
+        let top_level = top_level || outcome == Outcome::Committed;
+        Finished {
+            xid,
+            amounts,
+            start,
+            end: end.aligned(),
+            outcome,
+            commit_time,
+            subtransactions,
+            top_level,
+            relations,
+        }
+    }
+}
+
+impl Transactions {
+    /// None yet; the rows that `finished` says will be kept.
+    pub fn new(finished: FinishedRows) -> Transactions {
+        Transactions {
+            parts: Vec::new(),
+            by_xid: HashMap::new(),
+            parents: HashMap::new(),
+            has_children: HashSet::new(),
+            top_level: HashSet::new(),
+            oldest_running: 0,
+            files: ForkTable::default(),
+            finished,
+            without_transaction: Amounts::default(),
+            current: Current::default(),
+            is_first: false,
+        }
+    }
+
+    /// All that was found, and the records without a transaction. `parent`: what else is known of
+    /// which transaction a subtransaction belongs to.
+    pub fn finish(mut self, parent: impl Fn(u32) -> Option<u32>) -> (FinishedRows, Amounts) {
+        for place in 0..self.parts.len() {
+            let Some(Part { xid, outcome, .. }) = self.parts.get(place) else { continue };
+            if *outcome != Outcome::Committed
+                && !self.parents.contains_key(xid)
+                && let Some(parent) = parent(*xid)
+            {
+                self.belongs(*xid, parent);
+            }
+        }
+        self.fold_into(|_| true);
+        for part in &self.parts {
+            self.finished.add(part.finished(self.top_level.contains(&part.xid)));
+        }
+        (self.finished, self.without_transaction)
+    }
+
+    /// Counts a record that is not like the one before.
+    #[inline(never)]
+    fn another(&mut self, record: &Record<'_>) {
+        let is_end = record.header.rmgr == rmgr::TRANSACTION;
+        let end = is_end.then(|| Self::end_of(record)).flatten();
+        let xid = match &end {
+            Some(end) => end.xid,
+            None => record.header.xid,
+        };
+        let amounts = Amounts {
+            count: 1,
+            record_bytes: u64::from(record.header.total_bytes - record.parts.fpi_bytes),
+            fpi_bytes: u64::from(record.parts.fpi_bytes),
+            fpi_count: u64::from(record.parts.fpi_count),
+        };
+        if record.header.rmgr == rmgr::STANDBY {
+            self.running(record);
+        }
+        if xid == 0 {
+            self.without_transaction.add(&amounts);
+            return;
+        }
+        if xid != self.current.xid {
+            self.begin(xid, record);
+        }
+        let Some(part) = self.parts.get_mut(self.current.part as usize) else { return };
+        part.amounts.add(&amounts);
+        part.end = record.end;
+        let RecordHeader { total_bytes, .. } = record.header;
+        let walked = walk(record.body.head, total_bytes, record.version, |block| {
+            if block.relation != self.current.relation || part.files.is_empty() {
+                self.current.relation = block.relation;
+                part.files.insert(self.files.number(ForkKey { relation: block.relation, fork: 0 }));
+            }
+        });
+        // Whoever has a record has walked over it before: it cannot fail.
+        debug_assert!(walked.is_ok());
+        if let Some(end) = end {
+            (part.outcome, part.commit_time) = (end.outcome, end.commit_time);
+            self.ended(record, xid);
+        } else if is_end && record.header.info & xact::OPCODE_MASK == xact::ASSIGNMENT {
+            self.assigned(record);
+        }
+    }
+
+    /// Records of `xid` follow; `record` is the first of them.
+    fn begin(&mut self, xid: u32, record: &Record<'_>) {
+        let known = self.parts.len();
+        self.current = Current { xid, part: self.place(xid, record.lsn), ..Current::default() };
+        // The first record of a subtransaction may say which transaction it belongs to.
+        if self.parts.len() > known
+            && record.version.toplevel_xid
+            && let Some(top) = record.toplevel_xid()
+        {
+            self.top_level.insert(top);
+            self.belongs(xid, top);
+        }
+    }
+
+    /// Where the part of `xid` lies, which begins at `start` if there is none yet.
+    fn place(&mut self, xid: u32, start: Lsn) -> u32 {
+        // 2³² parts would have run out of memory long before.
+        let next = self.parts.len() as u32;
+        let place = *self.by_xid.entry(xid).or_insert(next);
+        if place == next {
+            self.parts.push(Part::new(xid, start));
+        }
+        place
+    }
+
+    fn part(&self, xid: u32) -> Option<&Part> {
+        self.by_xid.get(&xid).and_then(|place| self.parts.get(*place as usize))
+    }
+
+    /// What a record says of the end of a transaction, and of which one: not always the one in its
+    /// header.
+    fn end_of(record: &Record<'_>) -> Option<EndOf> {
+        let info = record.header.info;
+        let main_data = record.main_data()?;
+        if info & xact::OPCODE_MASK == xact::PREPARE {
+            let xid = Prepare::parse(&main_data, record.version)?.xid;
+            return Some(EndOf { xid, outcome: Outcome::Prepared, commit_time: None });
+        }
+        let end = End::parse(info, &main_data, record.version)?;
+        let outcome = if end.commits { Outcome::Committed } else { Outcome::Aborted };
+        let xid = end.prepared_xid.unwrap_or(record.header.xid);
+        Some(EndOf { xid, outcome, commit_time: end.commits.then_some(end.time) })
+    }
+
+    /// Takes note of the subtransactions that end with a transaction.
+    fn ended(&mut self, record: &Record<'_>, xid: u32) {
+        let info = record.header.info;
+        let Some(main_data) = record.main_data() else { return };
+        match info & xact::OPCODE_MASK {
+            xact::PREPARE => {
+                self.top_level.insert(xid);
+                if let Some(prepare) = Prepare::parse(&main_data, record.version) {
+                    prepare.subxids.iter().for_each(|sub| self.belongs(sub, xid));
+                }
+                return;
+            }
+            xact::ABORT_PREPARED => _ = self.top_level.insert(xid),
+            _ => {}
+        }
+        if let Some(end) = End::parse(info, &main_data, record.version) {
+            end.subxids.iter().for_each(|sub| self.belongs(sub, xid));
+        }
+    }
+
+    fn assigned(&mut self, record: &Record<'_>) {
+        let main_data = record.main_data().unwrap_or_default();
+        if let Some(assignment) = Assignment::parse(&main_data) {
+            self.top_level.insert(assignment.top);
+            assignment.subxids.iter().for_each(|sub| self.belongs(sub, assignment.top));
+        }
+    }
+
+    fn belongs(&mut self, sub: u32, parent: u32) {
+        if sub != parent {
+            self.parents.insert(sub, parent);
+            self.has_children.insert(parent);
+        }
+    }
+
+    fn running(&mut self, record: &Record<'_>) {
+        let main_data = record.main_data().unwrap_or_default();
+        let info = record.header.info & 0xF0;
+        if let Some(running) = RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
+        {
+            self.oldest_running = running.oldest_running_xid;
+            self.top_level.extend(running.xids.iter());
+        }
+    }
+
+    /// The transaction that `xid` belongs to in the end; itself if it belongs to none.
+    fn top_of(&self, xid: u32) -> u32 {
+        let mut top = xid;
+        for _ in 0..DEPTH_MAX {
+            match self.parents.get(&top) {
+                Some(parent) => top = *parent,
+                None => break,
+            }
+        }
+        top
+    }
+
+    /// Folds subtransactions into those transactions for which `wanted` holds.
+    fn fold_into(&mut self, wanted: impl Fn(Option<&Part>) -> bool) {
+        if self.parents.is_empty() {
+            return;
+        }
+        let belonging = self.parts.iter().filter_map(|part| {
+            let top = self.top_of(part.xid);
+            (top != part.xid && wanted(self.part(top))).then_some((part.xid, top))
+        });
+        let belonging: HashMap<u32, u32> = belonging.collect();
+        if belonging.is_empty() {
+            return;
+        }
+        let mut subs = std::mem::take(&mut self.parts);
+        self.parts = subs.extract_if(.., |part| !belonging.contains_key(&part.xid)).collect();
+        self.index();
+        for sub in subs {
+            let Some(top) = belonging.get(&sub.xid) else { continue };
+            let place = self.place(*top, sub.start) as usize;
+            let Some(whole) = self.parts.get_mut(place) else { continue };
+            whole.fold(&sub);
+            whole.files.merge(sub.files);
+            whole.subtransactions += sub.subtransactions + 1;
+        }
+    }
+
+    /// The parts have moved.
+    fn index(&mut self) {
+        self.current = Current::default();
+        self.by_xid.clear();
+        let places = self.parts.iter().zip(0u32..);
+        self.by_xid.extend(places.map(|(part, place)| (part.xid, place)));
+    }
+
+    /// Whether nothing more can come to a transaction that has ended.
+    fn is_final(&self, part: &Part) -> bool {
+        let xid = part.xid;
+        match part.outcome {
+            Outcome::Committed => true,
+            // It may be a subtransaction of one that goes on.
+            Outcome::Aborted => {
+                let is_old = self.oldest_running.wrapping_sub(xid).cast_signed() > 0;
+                is_old && !self.parents.contains_key(&xid) || self.top_level.contains(&xid)
+            }
+            Outcome::Prepared | Outcome::Open => false,
+        }
+    }
+
+    /// Hands on what is final: nothing earlier can come any more.
+    fn conclude(&mut self) {
+        let ended = |part: Option<&Part>| part.is_some_and(|part| part.outcome >= Outcome::Aborted);
+        self.fold_into(ended);
+        let parts = std::mem::take(&mut self.parts);
+        let mut with_children = HashSet::new();
+        for part in parts {
+            if !self.is_final(&part) {
+                self.parts.push(part);
+                continue;
+            }
+            let top_level = self.top_level.remove(&part.xid);
+            if self.has_children.remove(&part.xid) {
+                with_children.insert(part.xid);
+            }
+            self.finished.add(part.finished(top_level));
+        }
+        if !with_children.is_empty() {
+            self.parents.retain(|_, parent| !with_children.contains(parent));
+        }
+        self.give_up_on_oldest();
+        self.index();
+        self.forget_ended();
+    }
+
+    /// What is known of transactions that have ended is of no more use.
+    fn forget_ended(&mut self) {
+        let Transactions { by_xid, top_level, oldest_running, .. } = self;
+        let is_running = |xid: &u32| xid.wrapping_sub(*oldest_running).cast_signed() >= 0;
+        top_level.retain(|xid| is_running(xid) || by_xid.contains_key(xid));
+    }
+
+    /// Keeps memory in bounds where transactions never end, as they do where filters leave out the
+    /// commits.
+    fn give_up_on_oldest(&mut self) {
+        if self.parts.len() <= OPEN_MAX {
+            return;
+        }
+        self.parts.sort_unstable_by_key(|part| part.end);
+        self.finished.is_exact = false;
+        for part in self.parts.drain(..OPEN_MAX / 2) {
+            self.finished.add(part.finished(self.top_level.contains(&part.xid)));
+        }
+    }
+}
+
+/// How a transaction ended.
+struct EndOf {
+    xid: u32,
+    outcome: Outcome,
+    commit_time: Option<Time>,
+}
+
+impl Observe for Transactions {
+    // Lists of subtransactions may be long.
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        if !self.takes(record) {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.another(&record);
+        }
+    }
+
+    fn merge(&mut self, later: Transactions) {
+        self.parents.extend(later.parents);
+        self.has_children.extend(later.has_children);
+        self.top_level.extend(later.top_level);
+        if later.oldest_running != 0 {
+            self.oldest_running = later.oldest_running;
+        }
+        let files: Vec<u32> = later.files.iter().map(|(key, ())| self.files.number(*key)).collect();
+        later.parts.into_iter().for_each(|part| self.add_later(part, &files));
+        self.finished.merge(later.finished);
+        self.without_transaction.add(&later.without_transaction);
+    }
+
+    fn settle(&mut self) {
+        self.is_first = true;
+        self.conclude();
+    }
+
+    fn shrink(&mut self) {
+        self.parts.shrink_to_fit();
+        self.by_xid.shrink_to_fit();
+    }
+}
+
+impl Transactions {
+    /// Adds a later part, where relations have other numbers; most are whole transactions, to which
+    /// nothing more can come.
+    fn add_later(&mut self, mut part: Part, files: &[u32]) {
+        let xid = part.xid;
+        let is_whole = self.is_first
+            && part.outcome == Outcome::Committed
+            && !self.has_children.contains(&xid)
+            && !self.by_xid.contains_key(&xid);
+        if is_whole {
+            self.finished.add(part.finished(true));
+            return;
+        }
+        let known = std::mem::take(&mut part.files);
+        let renumbered = known.iter().filter_map(|file| files.get(file as usize));
+        renumbered.for_each(|file| part.files.insert(*file));
+        let place = self.place(xid, part.start) as usize;
+        if let Some(ours) = self.parts.get_mut(place) {
+            ours.add(part);
+        }
+    }
+
+    /// Counts a record if it is of the same transaction and the same relation as the one before, and
+    /// has no image.
+    #[inline(always)]
+    fn takes(&mut self, record: &Record<'_>) -> bool {
+        let Current { xid, part, relation } = self.current;
+        let is_usual = record.header.xid == xid
+            && xid != 0
+            && BlockMark::of(record.body.head, &record.parts)
+                .is_some_and(|mark| mark.relation() == relation);
+        match self.parts.get_mut(part as usize) {
+            Some(part) if is_usual => {
+                part.amounts.count += 1;
+                part.amounts.record_bytes += u64::from(record.header.total_bytes);
+                part.end = record.end;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Who writes the WAL: those of the dimensions of relations, blocks and transactions that were
+//! asked for, and the names that the WAL teaches beside them.
+
+use super::amounts::Amounts;
+use super::block::Blocks;
+use super::dimension::{Dimension, Dimensions};
+use super::finished::{FinishedRows, Order};
+use super::names::NameLessons;
+use super::relation::Relations;
+use super::transaction::Transactions;
+use crate::scan::record::{Observe, Record};
+use crate::wal::catalog::names::Names;
+use crate::wal::catalog::store::Store;
+use serde::{Deserialize, Serialize};
+
+/// What is counted, as far as it was asked for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Who {
+    relations: Option<Relations>,
+    blocks: Option<Blocks>,
+    transactions: Option<Transactions>,
+    names: Option<NameLessons>,
+}
+
+/// What was counted.
+#[derive(Debug)]
+pub struct Counted {
+    /// By relation.
+    pub relations: Option<Relations>,
+    /// By block.
+    pub blocks: Option<Blocks>,
+    /// By transaction, and the records without one.
+    pub transactions: Option<(FinishedRows, Amounts)>,
+    /// Names of relations.
+    pub names: Names,
+}
+
+/// What is made of the rows of relations.
+const RELATIONS: [Dimension; 5] = [
+    Dimension::Relation,
+    Dimension::Table,
+    Dimension::Database,
+    Dimension::Tablespace,
+    Dimension::Fork,
+];
+
+fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
+    list.iter().any(|dimension| asked.contains(dimension))
+}
+
+impl Who {
+    /// What `asked` needs. `rows` transactions are kept, the first by `order`; names begin with
+    /// those that `known` has.
+    pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
+        let lessons = || known.map(NameLessons::over).unwrap_or_default();
+        let transactions = || Transactions::new(FinishedRows::new(rows, order));
+        Who {
+            relations: any(asked, &RELATIONS).then(Relations::default),
+            blocks: asked.contains(&Dimension::Block).then(Blocks::default),
+            transactions: asked.contains(&Dimension::Transaction).then(transactions),
+            names: Who::needs_names(asked).then(lessons),
+        }
+    }
+
+    /// Whether what is `asked` for has names.
+    pub fn needs_names(asked: &Dimensions) -> bool {
+        any(asked, &RELATIONS) || asked.contains(&Dimension::Block)
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_nothing(&self) -> bool {
+        let Who { relations, blocks, transactions, names } = self;
+        relations.is_none() && blocks.is_none() && transactions.is_none() && names.is_none()
+    }
+
+    /// What was counted, with names on top of those that `known` has.
+    pub fn finish(mut self, known: Store, parent: impl Fn(u32) -> Option<u32>) -> Counted {
+        self.settle();
+        Counted {
+            relations: self.relations,
+            blocks: self.blocks,
+            transactions: self.transactions.map(|transactions| transactions.finish(parent)),
+            names: self.names.map(|lessons| lessons.names(known)).unwrap_or_default(),
+        }
+    }
+}
+
+impl Observe for Who {
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        if let Some(relations) = &mut self.relations {
+            relations.observe(record);
+        }
+        if let Some(transactions) = &mut self.transactions {
+            transactions.observe(record);
+        }
+        if let Some(names) = &mut self.names {
+            names.observe(record);
+        }
+        if let Some(blocks) = &mut self.blocks {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            blocks.observe(&record);
+        }
+    }
+
+    fn merge(&mut self, later: Who) {
+        merge(&mut self.relations, later.relations);
+        merge(&mut self.blocks, later.blocks);
+        merge(&mut self.transactions, later.transactions);
+        merge(&mut self.names, later.names);
+    }
+
+    fn settle(&mut self) {
+        self.relations.iter_mut().for_each(Relations::settle);
+        self.transactions.iter_mut().for_each(Transactions::settle);
+    }
+
+    fn shrink(&mut self) {
+        self.relations.iter_mut().for_each(Relations::shrink);
+        self.transactions.iter_mut().for_each(Transactions::shrink);
+    }
+}
+
+fn merge<O: Observe>(ours: &mut Option<O>, theirs: Option<O>) {
+    if let (Some(ours), Some(theirs)) = (ours, theirs) {
+        ours.merge(theirs);
+    }
+}

@@ -1,0 +1,169 @@
+//! Tables with all that belongs to them: the table itself over all its files, its TOAST table, its
+//! indexes.
+
+use super::{database_name, kind, schema};
+use crate::analyse::leaf::Leaves;
+use crate::analyse::ratios::ratio;
+use crate::analyse::relation::{Relation, Relations};
+use crate::report::model::who::{IndexPart, Part, WholeTableRow};
+use crate::wal::block::RelFileLocator;
+use crate::wal::catalog::names::{self, Names};
+use crate::wal::catalog::row::kind::TOAST;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The schema of all TOAST tables and their indexes.
+const TOAST_SCHEMA: &str = "pg_toast";
+
+/// What a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Database and oid.
+    Table(u32, u32),
+    /// A file of an unknown relation.
+    File(RelFileLocator),
+    /// Records without a block.
+    NoBlock,
+}
+
+/// Which part of the row a file is.
+enum Place {
+    Heap,
+    Toast,
+    Index(u32),
+}
+
+/// All tables.
+pub fn rows(relations: &Relations, names: &Names) -> Vec<WholeTableRow> {
+    let mut rows: BTreeMap<Key, Building> = BTreeMap::new();
+    for relation in relations.rows() {
+        let file = relation.key.map(|key| key.relation);
+        let named = file.and_then(|file| names.relation(file));
+        let (key, place) = key_of(file, named, names);
+        rows.entry(key).or_default().add(&relation, place, named);
+    }
+    rows.into_iter().map(|(key, building)| building.finish(key, names)).collect()
+}
+
+fn key_of(
+    file: Option<RelFileLocator>,
+    named: Option<&names::Relation>,
+    names: &Names,
+) -> (Key, Place) {
+    let Some(file) = file else { return (Key::NoBlock, Place::Heap) };
+    let Some(named) = named else { return (Key::File(file), Place::Heap) };
+    let Some(table) = names.table_of(file.database, named) else {
+        return (Key::Table(file.database, named.oid), Place::Heap);
+    };
+    let is_toast = named.kind == TOAST
+        || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA);
+    let place = match named.is_index() {
+        _ if table.oid == named.oid => Place::Heap,
+        _ if is_toast => Place::Toast,
+        true => Place::Index(named.oid),
+        false => Place::Heap,
+    };
+    (Key::Table(file.database, table.oid), place)
+}
+
+/// A row in the making.
+#[derive(Default)]
+struct Building {
+    row: WholeTableRow,
+    indexes: BTreeMap<u32, (IndexPart, Keys)>,
+}
+
+/// Insertions into an index's leaves.
+#[derive(Default)]
+struct Keys {
+    is_btree: bool,
+    inserts: u64,
+    blocks: u64,
+    /// Of those files whose right-most leaf is known: insertions, and those into it.
+    known: (u64, u64),
+}
+
+impl Building {
+    fn add(&mut self, relation: &Relation<'_>, place: Place, named: Option<&names::Relation>) {
+        self.row.numbers.add(&relation.amounts.numbers());
+        match place {
+            Place::Heap if relation.key.is_none() => {}
+            Place::Heap => {
+                let operations = &relation.operations;
+                self.row.inserts += operations.inserts;
+                self.row.updates += operations.updates;
+                self.row.hot_updates += operations.hot_updates;
+                self.row.updates_new_page += operations.updates_new_page;
+                self.row.deletes += operations.deletes;
+                self.row.heap.get_or_insert_default().add(relation);
+            }
+            Place::Toast => self.row.toast.get_or_insert_default().add(relation),
+            Place::Index(oid) => {
+                let (index, keys) = self.indexes.entry(oid).or_default();
+                index.part.add(relation);
+                keys.add(relation.leaves);
+                if let Some(named) = named {
+                    index.oid = oid;
+                    index.schema = schema(named);
+                    index.name = named.name.to_string();
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, key: Key, names: &Names) -> WholeTableRow {
+        let indexes = self.indexes.into_values().map(|(index, keys)| IndexPart {
+            leaf_inserts: keys.is_btree.then_some(keys.inserts),
+            leaf_blocks: keys.is_btree.then_some(keys.blocks),
+            rightmost_ratio: ratio(keys.known.1, keys.known.0),
+            ..index
+        });
+        self.row.indexes = indexes.collect();
+        self.row.indexes.sort_by_key(|index| (Reverse(index.part.numbers.total_bytes), index.oid));
+        let parts = self.row.heap.iter_mut().chain(&mut self.row.toast);
+        let indexes = self.row.indexes.iter_mut().map(|index| &mut index.part);
+        parts.chain(indexes).for_each(|part| {
+            part.relfilenodes.sort_unstable();
+            part.relfilenodes.dedup();
+        });
+        let database = match key {
+            Key::Table(database, _) => Some(database),
+            Key::File(file) => Some(file.database),
+            Key::NoBlock => None,
+        };
+        self.row.database = database;
+        self.row.database_name = database.and_then(|oid| database_name(oid, names));
+        if let Key::Table(database, oid) = key
+            && let Some(table) = names.by_oid(database, oid)
+        {
+            self.row.oid = Some(oid);
+            self.row.schema = schema(table);
+            self.row.name = Some(table.name.to_string());
+            self.row.kind = Some(kind(table));
+        }
+        self.row
+    }
+}
+
+impl Keys {
+    fn add(&mut self, leaves: Option<&Leaves>) {
+        let Some(leaves) = leaves else { return };
+        self.is_btree = true;
+        self.inserts += leaves.inserts;
+        self.blocks += leaves.blocks.len();
+        if let Some(rightmost) = leaves.rightmost_inserts() {
+            self.known.0 += leaves.inserts;
+            self.known.1 += rightmost;
+        }
+    }
+}
+
+impl Part {
+    fn add(&mut self, relation: &Relation<'_>) {
+        self.relfilenodes.extend(relation.key.map(|key| key.relation.to_string()));
+        self.numbers.add(&relation.amounts.numbers());
+        self.block_refs += relation.block_refs;
+        self.block_data_bytes += relation.block_data_bytes;
+        self.distinct_blocks += relation.distinct_blocks;
+    }
+}

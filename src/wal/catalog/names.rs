@@ -1,0 +1,101 @@
+//! Names of relations, schemas, databases and tablespaces: what is asked when rows are shown.
+
+use super::GLOBAL_TABLESPACE;
+use super::builtin::Builtin;
+use super::row::{Source, kind};
+use crate::wal::block::RelFileLocator;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A relation as `pg_class` has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// Its oid.
+    pub oid: u32,
+    /// Its schema; `None` where that is not known.
+    pub schema: Option<Arc<str>>,
+    /// Its name. What is no UTF-8 in it is replaced.
+    pub name: Box<str>,
+    /// `relkind`.
+    pub kind: u8,
+    /// `relpersistence`: `p`, `u`nlogged, `t`emporary.
+    pub persistence: u8,
+    /// Oid of the table that it belongs to: of an index and a TOAST table if known, of all others
+    /// their own.
+    pub table: Option<u32>,
+    /// Oid of the table, or index, of which it is a partition, or from which it inherits first.
+    pub parent: Option<u32>,
+    /// Whether it is a partition of its parent.
+    pub is_partition: bool,
+    /// Whether it is known to be gone, or never to have come to be: this is the last name it had.
+    pub is_gone: bool,
+    /// Where its name was found.
+    pub source: Source,
+}
+
+impl Relation {
+    /// Whether it is an index.
+    pub fn is_index(&self) -> bool {
+        [kind::INDEX, kind::PARTITIONED_INDEX].contains(&self.kind)
+    }
+}
+
+/// All that is known.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// By database, 0 for shared ones, and oid.
+    pub(super) relations: HashMap<(u32, u32), Relation>,
+    /// The oid of the relation that a file belongs to, or belonged to.
+    pub(super) files: HashMap<RelFileLocator, u32>,
+    pub(super) databases: HashMap<u32, Box<str>>,
+    pub(super) tablespaces: HashMap<u32, Box<str>>,
+    pub(super) builtin: Builtin,
+}
+
+impl Names {
+    /// The relation that a file belongs to; one that is gone for a file that is gone.
+    pub fn relation(&self, file: RelFileLocator) -> Option<&Relation> {
+        let is_shared = file.tablespace == GLOBAL_TABLESPACE;
+        let known = self.files.get(&file).and_then(|oid| self.by_oid(file.database, *oid));
+        known.or_else(|| self.builtin.get(file.relfilenode, is_shared))
+    }
+
+    /// The relation of this oid in a database; 0 for the shared ones.
+    pub fn by_oid(&self, database: u32, oid: u32) -> Option<&Relation> {
+        let known = self.relations.get(&(database, oid));
+        known.or_else(|| self.builtin.get(oid, database == 0))
+    }
+
+    /// The table that a relation of a database belongs to, itself for a table.
+    pub fn table_of(&self, database: u32, relation: &Relation) -> Option<&Relation> {
+        self.by_oid(database, relation.table?)
+    }
+
+    /// The name of a database.
+    pub fn database(&self, oid: u32) -> Option<&str> {
+        self.databases.get(&oid).map(|name| &**name)
+    }
+
+    /// The name of a tablespace.
+    pub fn tablespace(&self, oid: u32) -> Option<&str> {
+        self.tablespaces.get(&oid).map(|name| &**name)
+    }
+
+    /// All files that were found with their relations, in no order; those of fixed oids only where
+    /// they were found too.
+    pub fn files(&self) -> impl Iterator<Item = (RelFileLocator, &Relation)> {
+        let named =
+            |(file, oid): (&RelFileLocator, &u32)| Some((*file, self.by_oid(file.database, *oid)?));
+        self.files.iter().filter_map(named)
+    }
+
+    /// All relations that were found with their databases, in no order.
+    pub fn relations(&self) -> impl Iterator<Item = (u32, &Relation)> {
+        self.relations.iter().map(|((database, _), relation)| (*database, relation))
+    }
+
+    /// All databases: oids and names, in no order.
+    pub fn databases(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.databases.iter().map(|(oid, name)| (*oid, &**name))
+    }
+}

@@ -1,0 +1,39 @@
+//! Sequences (`xl_seq_rec` in `src/include/commands/sequence.h`): all of the one row of a sequence's
+//! one page.
+
+use crate::wal::block::RelFileLocator;
+use crate::wal::cursor::Cursor;
+use crate::wal::data_page::heap_tuple::HeapTuple;
+
+/// A sequence moves on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequence<'a> {
+    /// The sequence.
+    pub relation: RelFileLocator,
+    /// Its row.
+    pub tuple: HeapTuple<'a>,
+}
+
+impl<'a> Sequence<'a> {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &'a [u8]) -> Option<Sequence<'a>> {
+        let mut cursor = Cursor::new(main_data);
+        let relation = cursor.field()?;
+        Some(Sequence { relation, tuple: HeapTuple::parse(cursor.rest())? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::data_page::heap_tuple::tests::row;
+
+    #[test]
+    fn the_row_is_whole() {
+        let data = [&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0][..], &row(2, 0, 0, 0, b"row")].concat();
+        let sequence = Sequence::parse(&data).expect("a row");
+        assert_eq!(sequence.relation.relfilenode, 3);
+        assert_eq!(sequence.tuple.body.data(), b"row");
+        assert_eq!(Sequence::parse(&data[..34]), None);
+    }
+}
