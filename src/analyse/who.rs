@@ -121,6 +121,7 @@ impl Observe for Who {
     fn shrink(&mut self) {
         self.relations.iter_mut().for_each(Relations::shrink);
         self.transactions.iter_mut().for_each(Transactions::shrink);
+        self.names.iter_mut().for_each(NameLessons::shrink);
     }
 }
 

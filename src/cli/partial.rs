@@ -55,10 +55,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn read_partial<S: Select + Clone>(
-    args: &StatsArgs,
-    select: S,
-) -> Result<Partial<Full>, Failure> {
+fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partial<Full>, Failure> {
     let wanted = read::wanted(&args.source, select)?;
     let found = read::found(&args.source)?;
     let asked = stats::request(args).dimensions;

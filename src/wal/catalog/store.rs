@@ -7,6 +7,7 @@
 
 use super::event::{Change, Event, RowEnd};
 use super::fate::{Fate, Fates};
+use super::layout::CatalogLayout;
 use super::row::{Mark, Row, RowVersion, Source, decode};
 use super::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
@@ -129,6 +130,11 @@ impl Store {
         self.recent_xid.get_or_insert(xid);
     }
 
+    /// Where columns lie.
+    pub(super) fn layout(&self) -> &'static CatalogLayout {
+        self.version.catalog
+    }
+
     /// What became of transactions.
     pub fn fates_mut(&mut self) -> &mut Fates {
         &mut self.fates
@@ -239,7 +245,7 @@ impl Store {
     /// Applies what the WAL has next.
     pub fn apply(&mut self, event: Event) {
         match event {
-            Event::Rows { file, table, block, end, change } => {
+            Event::Rows { file, table, block, end, change, .. } => {
                 self.apply_change(file, table, block, end, change);
             }
             Event::Map { database, tablespace, files, end } => match end > self.base {
