@@ -139,6 +139,29 @@ fn tars_are_found_under_their_short_names() {
 
 // ---- directories ----
 
+/// A base backup in a directory with any name, in a tar.
+#[test]
+fn tars_in_a_tar_are_read_whatever_their_directory_is_called() {
+    let mut inner = tar::Builder::new(Vec::new());
+    for (index, name) in NAMES.iter().enumerate() {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(segment(index).len() as u64);
+        inner.append_data(&mut header, name, &*segment(index)).expect("a vector takes all");
+    }
+    let inner = gzip(&inner.into_inner().expect("a vector takes all"));
+    for folder in ["pg_basebackup", "base"] {
+        let mut outer = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(inner.len() as u64);
+        let name = format!("{folder}/pg_wal.tar.gz");
+        outer.append_data(&mut header, name, &*inner).expect("a vector takes all");
+        let directory = directory();
+        let outer = outer.into_inner().expect("a vector takes all");
+        let path = put(directory.path(), "x.tar", &outer);
+        assert_eq!(count(&check(&[], &[path]).exits(0)), of_three(), "{folder}");
+    }
+}
+
 #[test]
 fn segments_beside_a_wal_directory_are_not_hidden_by_it() {
     for inner in ["archive", "pg_wal", "wals"] {
