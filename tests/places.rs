@@ -390,6 +390,21 @@ fn names_of_other_files_come_in_one_order() {
     let want = others(check(&[], &[directory.path()]).exits(0));
     assert_eq!(want, serde_json::json!(["apple", "notes.txt", "zebra"]));
     assert_eq!(others(check(&[], &[tar]).exits(0)), want);
+/// The WAL of many servers lies on a disk of its own.
+#[cfg(unix)]
+#[test]
+fn a_servers_directory_may_be_a_link() {
+    let (data, disk) = (directory(), three("wal"));
+    put(data.path(), "PG_VERSION", b"15\n");
+    fs::create_dir(data.path().join("global")).expect("a directory");
+    let link = data.path().join("pg_wal");
+    std::os::unix::fs::symlink(disk.path().join("wal"), &link).expect("a link");
+    for path in [link.clone(), link.join(NAMES[0])] {
+        let ran = check(&[], &[path]).exits(0);
+        assert_eq!(ran.json()["input"]["taken_for"], "pg_wal");
+    }
+}
+
 }
 
 /// Each of them was once a window of half a megabyte.
