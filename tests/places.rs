@@ -435,5 +435,9 @@ fn a_tar_without_wal_says_where_it_is() {
     let base = put(directory.path(), "base.tar", &tar.into_inner().expect("a vector takes all"));
     put(directory.path(), "pg_wal.tar", b"");
     let ran = check(&[], &[base]).exits(3);
-    assert!(ran.stderr.contains("pg_wal.tar lies beside it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/pg_wal.tar lies beside it"), "{}", ran.stderr);
+    let mut command = command(&["check", "base.tar"]);
+    let ran = finish(command.current_dir(directory.path())).exits(3);
+    assert!(ran.stderr.contains("; pg_wal.tar lies beside it"), "{}", ran.stderr);
 }
+    put(directory.path(), "pg_wal.tar.gz", b"");

@@ -125,9 +125,13 @@ fn nothing(found: &Found) -> InputError {
 
 /// The tar with the WAL, beside one of a base backup without.
 fn wal_beside(path: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(path.parent()?).ok()?;
-    let mut tars = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    tars.find(|tar| *tar != *path && file_name(tar).starts_with("pg_wal.tar"))
+    let parent = path.parent()?;
+    // Of a bare name the parent is empty, and means the current directory.
+    let looked_into = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let entries = std::fs::read_dir(looked_into).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let tars = names.filter(|name| name.starts_with("pg_wal.tar") && *name != file_name(path));
+    tars.min().map(|tar| parent.join(tar))
 }
 
 /// Several archives below one path, with the WAL of different clusters: nobody wants the sums of
