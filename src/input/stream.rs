@@ -6,7 +6,6 @@ use super::names::{FileName, SegmentFile};
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
 use super::tar::{Kind, Member, for_each_member};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -131,11 +130,11 @@ fn take_member(
         return Ok(visit(Item::NoFile(member.path, kind)));
     }
     match name {
-        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other if depth > 0 && is_called_like_a_tar(&file) => {
             let walked = walk(member.bytes, &file, depth, visit);
             Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))))
         }
+        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
             let text = decoded(member.bytes, &file, depth).and_then(|(_, reader)| text_of(reader));
@@ -187,15 +186,32 @@ impl Read for Failing {
     }
 }
 
-/// Whether a file lies where a data directory keeps anything but WAL: of a base backup there are
-/// thousands.
+/// What a data directory keeps anything but WAL in, in any release.
+const DATA_DIRECTORIES: [&str; 18] = [
+    "base",
+    "global",
+    "pg_clog",
+    "pg_commit_ts",
+    "pg_dynshmem",
+    "pg_log",
+    "pg_logical",
+    "pg_multixact",
+    "pg_notify",
+    "pg_replslot",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat",
+    "pg_stat_tmp",
+    "pg_subtrans",
+    "pg_tblspc",
+    "pg_twophase",
+    "pg_xact",
+];
+
+/// Whether a file lies in one of them: of a base backup there are thousands.
 fn is_data(path: &Path) -> bool {
-    let directories = path.parent().into_iter().flat_map(Path::iter);
-    directories.filter_map(OsStr::to_str).any(|name| match name {
-        "pg_wal" | "pg_xlog" => false,
-        "base" | "global" => true,
-        _ => name.starts_with("pg_"),
-    })
+    let mut directories = path.parent().into_iter().flat_map(Path::iter);
+    directories.any(|name| name.to_str().is_some_and(|name| DATA_DIRECTORIES.contains(&name)))
 }
 
 fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
