@@ -162,6 +162,7 @@ impl<O: Observe> Run<O> {
         if !scope.select.accepts(record) {
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
             self.filtered_commits += u64::from(header.is_commit());
+            self.observer.passed_over(record);
             return;
         }
         self.observer.observe(record);

@@ -35,6 +35,24 @@ struct Mark {
 impl Observe for Turns {
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+
+    /// Timelines begin and copies differ whatever is counted.
+    #[inline]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+
+    fn merge(&mut self, later: Turns) {
+        self.marks.extend(later.marks);
+        self.sum = self.sum.wrapping_add(later.sum);
+    }
+}
+
+impl Turns {
+    #[inline]
+    fn take(&mut self, record: &Record<'_>) {
         let place = record.lsn.0.wrapping_mul(MIX) ^ u64::from(record.header.crc);
         self.sum = self.sum.wrapping_add(place.wrapping_mul(MIX));
         if record.header.rmgr != XLOG {
@@ -53,13 +71,6 @@ impl Observe for Turns {
         self.marks.push(Mark { lsn: record.lsn, previous: record.header.previous, switch });
     }
 
-    fn merge(&mut self, later: Turns) {
-        self.marks.extend(later.marks);
-        self.sum = self.sum.wrapping_add(later.sum);
-    }
-}
-
-impl Turns {
     /// What all records come to: the same for the same records at the same places.
     pub fn sum(&self) -> u64 {
         self.sum
@@ -87,6 +98,7 @@ impl Turns {
     /// The first record of the timeline that begins with `turn`.
     fn beginning(&self, turn: &Mark) -> Lsn {
         let mut first = *turn;
+        // They lie in the order of the WAL, and there can be very many.
         let before = |mark: &Mark| {
             let index = self.marks.binary_search_by_key(&mark.previous, |other| other.lsn).ok()?;
             self.marks.get(index).copied().filter(|other| other.switch.is_none())
@@ -98,7 +110,6 @@ impl Turns {
         first.lsn
     }
 }
-        // They lie in the order of the WAL, and there can be very many.
 
 /// Where a record starts that begins at `lsn`: on a page's first byte its header is skipped.
 fn first_byte(lsn: Lsn, geometry: &Geometry) -> Lsn {
@@ -146,7 +157,6 @@ mod tests {
             assert!(hold(from, to, at).is_err(), "{from} to {to} at {at:X}");
         }
     }
-}
 
     /// Each is looked up; looking through all of them for each would take hours.
     #[test]
@@ -163,3 +173,4 @@ mod tests {
         let turns = Turns { marks: before.chain([turn]).collect(), sum: 0 };
         assert_eq!(turns.hold(1, 2, Lsn(0x5018), &GEOMETRY), Ok(()));
     }
+}
