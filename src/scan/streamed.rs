@@ -151,18 +151,21 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
     /// A file, as if its bytes came through a stream.
     fn take_file(&mut self, index: usize) {
         let Some(piece) = self.found.pieces.get_mut(index) else { return };
-        if !piece.probe.source.is_file() {
+        let path = piece.path().to_owned();
+        let refused = matches!(&piece.probe.first_page, Err(reason) if reason.is_final());
+        // What is no file at all is not to be opened: a pipe waits for who writes into it.
+        if refused || !piece.probe.source.is_file() {
             return;
         }
-        let opened = piece.probe.source.open(0);
-        piece.probe.source = Source::Streamed(piece.path().to_owned());
-        let mut bytes = match opened {
+        let mut bytes = match piece.probe.source.open(0) {
             Ok(bytes) => bytes.into_reader(),
             Err(error) => {
-                piece.probe.first_page = Err(NotWal::Io(error.to_string()));
+                let kept = Kept::failing(error.kind(), error.to_string());
+                piece.probe.source = Source::Kept(path, Arc::new(kept));
                 return;
             }
         };
+        piece.probe.source = Source::Streamed(path);
         let segment = StreamSegment {
             path: piece.path().to_owned(),
             name: piece.name.clone(),
@@ -171,7 +174,6 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
             bytes: &mut bytes,
         };
         match &segment.first_page {
-            Err(reason) if reason.is_final() => {}
             Err(_) => self.keep(index, segment.bytes),
             Ok(page) => {
                 if let Some(geometry) = geometry_of(page) {
@@ -181,6 +183,7 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
             }
         }
     }
+
     fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
