@@ -13,6 +13,7 @@ use crate::input::discover::{Found, discover};
 use crate::input::error::InputError;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, Segment, plan};
+use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::Source;
 use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
@@ -140,6 +141,7 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
     fn read(&mut self, plan: &mut Plan) -> Result<Outcome<O>, InputError> {
         let Wanted { crc, range, limit, timeline, .. } = self.wanted;
         let verified = Wanted { crc, range, limit, timeline, select: Everything };
+        self.forgive_aside(plan);
         let runs = self.passed.iter().map(|(piece, passed)| (*piece, passed.run.clone()));
         let verifier = Verifier {
             scope: verified.scope(plan.geometry),
@@ -154,6 +156,17 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         let mut outcome = self.read_live(plan)?;
         outcome.add_problems(problems);
         Ok(outcome)
+    }
+
+    /// A file that passed by may be cut off if it promises nothing, which is known only when all are
+    /// placed.
+    fn forgive_aside(&mut self, plan: &Plan) {
+        for segment in plan.files.values().flatten().filter(|segment| !segment.is_promised()) {
+            if let Some(passed) = self.passed.get_mut(&segment.piece) {
+                let cut = |problem: &Problem| problem.kind == ProblemKind::Truncated;
+                passed.run.problems.retain(|problem| problem.segment.is_empty() || !cut(problem));
+            }
+        }
     }
 
     /// Reads what is counted. If a server was writing there meanwhile, the place where it overtook

@@ -333,6 +333,7 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         let Some(segment) = segment_of(index, &item, &geometry, path) else {
             return ControlFlow::Continue(());
         };
+        // What an unusual name promises is known when all have passed: take note of everything.
         let standing = Standing::of(item.name.as_ref(), self.found.taken_for, false);
         let segment = Segment { standing, ..segment };
         let bytes = u64::from(geometry.segment_bytes);
