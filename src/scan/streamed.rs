@@ -358,7 +358,8 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         self.window = pages.into_window();
         let run = reader.finish();
         self.counted += run.counted + u64::from(run.open.is_some());
-        let done = run.range_end.is_some() && scope.limit.is_some();
+        // Others may lie before the end of the range, whichever came first.
+        let done = scope.limit.is_some_and(|limit| run.counted >= limit);
         let (run, (mut counted, turns)) = run.with(());
         let (run, ()) = run.with(turns);
         counted.shrink();
