@@ -183,8 +183,10 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
+        let seen = outcome.last.map_or(Lsn(0), |last| last.lsn);
         let outcome = self.read_once(plan, end)?;
-        let Some(moved) = outcome.first_damage.filter(|&again| again != damage) else {
+        let moved = outcome.first_damage.filter(|&again| again != damage);
+        let Some(moved) = moved.filter(|&moved| may_be_overtaken(plan, moved, seen)) else {
             return Ok(outcome);
         };
         plan.clip(start, moved)?;
@@ -205,6 +207,14 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);
         conclude(plan, runs, prototype.clone()).ok_or_else(|| no_record(plan, start))
     }
+}
+
+/// Whether a server may have overtaken the reading at `lsn`: it writes in order, so whatever comes
+/// before a record that was `seen` earlier is there by now. And nobody writes into an archive's
+/// segments piece by piece but who copies them.
+fn may_be_overtaken(plan: &Plan, lsn: Lsn, seen: Lsn) -> bool {
+    let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
+    lsn > seen && !plan.segments.iter().any(|s| s.number >= number && s.must_be_full())
 }
 
 /// More than a tick of the clock that file systems take their times from.
