@@ -36,7 +36,7 @@ struct Stretch<'w> {
     filtered_bytes: usize,
     filtered_commits: usize,
     page_header_bytes: usize,
-    /// Behind the last counted record; 0: none was counted.
+    /// After the last counted record; 0: none was counted.
     counted_end: Lsn,
 }
 
