@@ -248,7 +248,7 @@ fn no_record(plan: &Plan, start: Lsn) -> InputError {
     let path = path.unwrap_or_default();
     let (first, last) = plan.bounds();
     match start > Lsn(0) {
-        true => InputError::NothingInRange { path, start },
+        true => InputError::NothingInRange { path, start, first, last },
         false => InputError::NoRecord { path, first, last },
     }
 }
