@@ -7,6 +7,7 @@ pub mod check;
 pub mod check_args;
 pub mod config;
 pub mod interrupt;
+pub mod moment;
 pub mod output;
 pub mod partial;
 pub mod progress;
@@ -14,8 +15,10 @@ pub mod read;
 pub mod rules;
 pub mod show_args;
 pub mod source_args;
+pub mod span;
 pub mod stats;
 pub mod values;
+pub mod when;
 pub mod who;
 
 use crate::input::error::InputError;

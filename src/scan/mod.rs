@@ -19,6 +19,7 @@ mod resync;
 pub mod run;
 pub mod scope;
 pub mod streamed;
+pub mod seek;
 pub mod stretch;
 pub mod turns;
 pub mod verify;

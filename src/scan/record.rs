@@ -1,7 +1,7 @@
 //! The view of a record that every dimension sees, and what a dimension is.
 
 use super::body::Body;
-use crate::wal::block::{BlockRef, Blocks, Image, Parts};
+use crate::wal::block::{BlockRef, Blocks, Image, Parts, StoredPlace, one_place, places};
 use crate::wal::lsn::Lsn;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr::RecordType;
@@ -49,6 +49,20 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub fn blocks(&self) -> Blocks<'a> {
         Blocks::of(self.body.head, self.parts.head_bytes, self.version)
+    }
+
+    /// The place of its block, if it refers to one block, without an image, and has the commonest
+    /// form. Costs next to nothing.
+    #[inline(always)]
+    pub fn one_place(&self) -> Option<StoredPlace> {
+        one_place(self.body.head, self.parts.head_bytes)
+    }
+
+    /// Calls `visit` with the place of every block that it refers to, and whether there is an image:
+    /// less work than [`Record::blocks`].
+    #[inline(always)]
+    pub fn for_each_place(&self, visit: impl FnMut(&StoredPlace, bool)) {
+        places(self.body.head, self.parts.head_bytes, self.version, visit);
     }
 
     /// The replication origin that it came from.

@@ -50,6 +50,12 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         forks: None,
         blocks: None,
         transactions: None,
+        when: None,
+        timeline: None,
+        checkpoints: None,
+        recovery: None,
+        replication: None,
+        commits: None,
         ending: Ending {
             kind: EndingKind::Zeroed,
             lsn: "0/0".into(),

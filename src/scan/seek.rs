@@ -1,0 +1,30 @@
+//! Looking into single segments: how it begins, or a short stretch, without reading all. For finding
+//! times by bisection; judges nothing, and books nothing.
+
+use super::pages::Progress;
+use super::parallel;
+use super::record::{Observe, Select};
+use super::streamed::Wanted;
+use crate::input::plan::{Plan, Segment};
+use crate::wal::lsn::Lsn;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+/// Counts the first `limit` records of a stretch of segments that `select` lets pass; `None`: all.
+pub fn look<S: Select + Clone, O: Observe>(
+    plan: &Plan,
+    segments: &[Segment],
+    select: S,
+    limit: Option<u64>,
+    prototype: &O,
+) -> O {
+    let range = (Lsn(0), Lsn::MAX);
+    let wanted = Wanted { crc: None, range, limit, timeline: None, select };
+    let scope = wanted.scope(plan.geometry);
+    let (threads, progress) = (NonZeroUsize::MIN, Progress::default());
+    let ready = BTreeMap::new();
+    let runs = parallel::scan(segments, ready, &scope, threads, &progress, prototype);
+    let mut found = prototype.clone();
+    runs.into_iter().for_each(|run| found.merge(run.observer));
+    found
+}
