@@ -130,7 +130,10 @@ fn checkpoints_are_told(cluster: &Cluster, oracle: &Oracle) -> BTreeMap<String, 
     let mut counts = BTreeMap::new();
     for (row, logged) in ended.iter().zip(&logged) {
         let sure = row["cause_confidence"] != "possible";
-        println!("{logged}: {} {}, {}", row["cause"], row["cause_confidence"], row["cause_evidence"]);
+        println!(
+            "{logged}: {} {}, {}",
+            row["cause"], row["cause_confidence"], row["cause_evidence"]
+        );
         assert!(row["cause"].is_null() || row["cause"] == *logged || !sure, "{logged}: {row}");
         if row["cause"] == *logged && sure {
             *counts.entry((*logged).to_owned()).or_default() += 1;
@@ -259,9 +262,8 @@ fn a_promotion_is_told() {
     oracle.told.clear();
     let report = json(&["--stats=checkpoint"], &standby);
     let causes: Vec<&Value> = rows(&report["checkpoints"], "checkpoints").iter().collect();
-    let told = |row: &&&Value| {
-        row["cause"] == "end_of_recovery" && row["cause_confidence"] == "certain"
-    };
+    let told =
+        |row: &&&Value| row["cause"] == "end_of_recovery" && row["cause_confidence"] == "certain";
     assert_eq!(causes.iter().filter(told).count(), 1, "{causes:?}");
 }
 
@@ -304,14 +306,16 @@ fn commits_of(server: &Server) {
     let times = commit_times(&cluster, &first, &last);
     cluster.stop();
 
-    let report = json(&["--stats=commit,timeline", "--bucket", "1s", "-s", &start, "-e", &end], &cluster);
+    let report =
+        json(&["--stats=commit,timeline", "--bucket", "1s", "-s", &start, "-e", &end], &cluster);
     let mut by_second: BTreeMap<i64, u64> = BTreeMap::new();
     for time in &times {
         *by_second.entry(time.div_euclid(1_000_000)).or_default() += 1;
     }
     let commits = &report["commits"];
     assert_eq!(commits["commits"], times.len(), "{commits}");
-    let (low, high) = (times[0].div_euclid(1_000_000), times[times.len() - 1].div_euclid(1_000_000));
+    let (low, high) =
+        (times[0].div_euclid(1_000_000), times[times.len() - 1].div_euclid(1_000_000));
     let mut counts: Vec<u64> =
         (low..=high).map(|second| by_second.get(&second).copied().unwrap_or(0)).collect();
     counts.sort_unstable();
@@ -334,7 +338,8 @@ fn spans_are_the_servers(cluster: &Cluster, times: &[i64], (start, end): (&str, 
     for (since, until) in [(a, b), (a, a + 1), (times[0], b), (a + 1, times[times.len() - 1] + 1)] {
         let expected = times.iter().filter(|time| (since..until).contains(*time)).count();
         let (since, until) = (text(since), text(until));
-        let arguments = ["--stats=commit", "-s", start, "-e", end, "--since", &since, "--until", &until];
+        let arguments =
+            ["--stats=commit", "-s", start, "-e", end, "--since", &since, "--until", &until];
         let report = json(&arguments, cluster);
         assert_eq!(report["commits"]["commits"], expected, "{since} to {until}");
     }

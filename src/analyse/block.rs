@@ -149,8 +149,7 @@ impl Observe for Blocks {
     }
 
     fn merge(&mut self, later: Blocks) {
-        let forks: Vec<u32> =
-            later.forks.iter().map(|(key, ())| self.forks.number(*key)).collect();
+        let forks: Vec<u32> = later.forks.iter().map(|(key, ())| self.forks.number(*key)).collect();
         for ((fork, block), row) in later.rows {
             let Some(fork) = forks.get(fork as usize) else { continue };
             let ours = self.rows.entry((*fork, block)).or_default();

@@ -19,7 +19,6 @@ pub use signs::{Oids, Signs};
 
 use super::tape::{CheckpointSeen, Chunk, Event, FilesChange, Placed, Tally};
 use crate::wal::lsn::Lsn;
-use crate::wal::version::Version;
 use held::Held;
 use piece::{Piece, Replayed};
 
@@ -111,9 +110,10 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Takes a chunk: first what happens at its beginning, then its records.
-    pub fn take(&mut self, chunk: Chunk, version: Option<&Version>) {
-        self.has_marks = version.is_some_and(|version| version.redo_records);
+    /// Takes a chunk: first what happens at its beginning, then its records. `has_marks`: records mark
+    /// redo points.
+    pub fn take(&mut self, chunk: Chunk, has_marks: bool) {
+        self.has_marks = has_marks;
         if self.open.is_none() {
             self.open = Some(Open { start: chunk.start, ..Open::default() });
         }

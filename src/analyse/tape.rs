@@ -18,13 +18,12 @@ pub use relations::{File, Files};
 
 use crate::scan::record::Record;
 use crate::wal::lsn::Lsn;
-use crate::wal::version::Version;
 use chunk::Writer;
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Range};
 
 /// Sums over records; bytes where not said otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Records.
     pub count: u64,
@@ -62,23 +61,25 @@ pub struct Wants {
 const GRAIN: u64 = 16 << 10;
 
 /// The chunks of one run. Blocks name their file by its place in `files`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Batch {
     /// In WAL order.
     pub chunks: Vec<Chunk>,
     /// The files that their touches name.
     pub files: Files,
-    /// The release that wrote the records; `None` if there are none.
-    pub version: Option<&'static Version>,
+    /// Whether records mark redo points.
+    pub marks_redo: bool,
 }
 
 /// A tape that is being written.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tape {
     wants: Wants,
     /// What runs before the one at hand have left.
     done: Vec<Batch>,
+    #[serde(skip)]
     batch: Batch,
+    #[serde(skip)]
     writer: Writer,
 }
 
@@ -95,7 +96,8 @@ impl Tape {
             if !self.writer.repeat(record) {
                 self.add_other(record);
             }
-        } else if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time) {
+        } else if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time)
+        {
             self.note_only(record);
         }
     }
@@ -175,7 +177,7 @@ impl Tape {
 
     fn end_chunk(&mut self) {
         if let Some(chunk) = self.writer.finish() {
-            self.batch.version = self.batch.version.or(self.writer.version);
+            self.batch.marks_redo |= self.writer.marks_redo;
             self.batch.chunks.push(chunk);
         }
     }

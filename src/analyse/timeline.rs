@@ -15,6 +15,7 @@ use super::tape::{Chunk, Image, Mark, Run};
 use super::time_map::{Anchor, Interval, Tick};
 use crate::wal::lsn::Lsn;
 use ladder::{Ladder, Rung};
+use serde::{Deserialize, Serialize};
 
 /// So many seconds are kept; then those long past are summed up.
 const SECONDS: usize = 1 << 14;
@@ -31,7 +32,7 @@ const WIDTHS: [i64; 12] = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_40
 pub const QUARTER: i64 = 900;
 
 /// What is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Config {
     /// Seconds in a bucket; `None`: as fits.
     pub bucket_seconds: Option<i64>,

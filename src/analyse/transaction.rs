@@ -286,7 +286,8 @@ impl Transactions {
     fn running(&mut self, record: &Record<'_>) {
         let main_data = record.main_data().unwrap_or_default();
         let info = record.header.info & 0xF0;
-        if let Some(running) = RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
+        if let Some(running) =
+            RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
         {
             self.oldest_running = running.oldest_running_xid;
             self.top_level.extend(running.xids.iter());

@@ -13,15 +13,18 @@ use super::timeline::{self, Course, Timeline};
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// What is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Config {
     /// WAL over time.
     pub timeline: Option<timeline::Config>,
     /// Checkpoint cycles and recovery.
     pub cycles: bool,
+    /// Records and blocks of the cycles too, not their images alone.
+    pub sums: bool,
     /// Commits, with what a write to disk takes in microseconds.
     pub commits: Option<u32>,
     /// How WAL grows.
@@ -29,21 +32,31 @@ pub struct Config {
 }
 
 impl Config {
+    /// What the report tells in a few numbers. Without a timeline, the curve has times and places of
+    /// stretches of WAL only.
+    pub const OVERVIEW: Config = Config {
+        timeline: None,
+        cycles: true,
+        sums: false,
+        commits: Some(commit::SYNC_TIME),
+        curve: true,
+    };
+
     /// Everything, as it is if nobody says how.
     pub const ALL: Config = Config {
         timeline: Some(timeline::Config { bucket_seconds: None, quarters: false }),
-        cycles: true,
-        commits: Some(commit::SYNC_TIME),
-        curve: true,
+        sums: true,
+        ..Config::OVERVIEW
     };
 }
 
 /// Everything about time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct When {
     config: Config,
     tape: Tape,
-    /// Follows the tape; only of what begins with the first record.
+    /// Follows the tape; only of what begins with the first record, and is read here.
+    #[serde(skip)]
     follower: Option<Box<Follower>>,
 }
 
@@ -80,8 +93,8 @@ struct Follower {
 impl When {
     /// Nothing seen yet.
     pub fn new(config: Config) -> When {
-        let records = config.timeline.is_some() || config.cycles;
-        let tape = Tape::new(Wants { records, blocks: config.cycles, each_time: false });
+        let records = config.timeline.is_some() || config.sums;
+        let tape = Tape::new(Wants { records, blocks: config.sums, each_time: false });
         When { config, tape, follower: None }
     }
 
@@ -106,6 +119,11 @@ impl Observe for When {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         self.tape.add(record);
+    }
+
+    #[inline(always)]
+    fn pass_over(&mut self, record: &Record<'_>) {
+        self.tape.pass_over(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {
@@ -148,7 +166,7 @@ impl Follower {
             if let Some(cycles) = &mut self.cycles {
                 chunk.drop_marks();
                 chunk.renumber(&numbers);
-                cycles.take(chunk, batch.version);
+                cycles.take(chunk, batch.marks_redo);
             }
         }
     }

@@ -6,6 +6,7 @@ pub mod budget_args;
 pub mod check;
 pub mod check_args;
 pub mod config;
+pub mod counted;
 pub mod interrupt;
 pub mod moment;
 pub mod output;

@@ -56,7 +56,8 @@ impl FromStr for Moment {
             return Ok(Moment::At(timestamp));
         }
         // Minutes without seconds, as people type them.
-        let whole = if text.len() == "2026-11-21 09:12".len() { format!("{text}:00") } else { text.into() };
+        let whole =
+            if text.len() == "2026-11-21 09:12".len() { format!("{text}:00") } else { text.into() };
         let datetime = whole.parse::<DateTime>().or_else(|_| {
             let date: Result<Date, _> = text.parse();
             date.map(|date| date.at(0, 0, 0, 0))

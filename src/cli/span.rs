@@ -7,17 +7,27 @@ use crate::analyse::time_span::{Places, Stamps, Stated, TimeSpan};
 use crate::input::discover::Found;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, Segment, plan};
+use crate::report::build::rfc3339;
+use crate::scan::pages::Progress;
+use crate::scan::read::read_found;
 use crate::scan::record::{Everything, Observe};
 use crate::scan::seek::look;
+use crate::scan::streamed::Wanted;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::{SECOND, Time};
 use jiff::tz::TimeZone;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// Up to so many segments all are read: then no clock, however odd, hides a commit.
 const FEW: usize = 64;
 /// A backend looks at its clock that long before it writes, at most, in microseconds.
 const LATE: i64 = SECOND;
+/// So many bytes of a segment mostly hold a time.
+const BEGINNING: u64 = 64 << 10;
+
+/// First and last time of a stretch of WAL.
+type Span = Option<(Time, Time)>;
 
 /// What a span of time comes to.
 #[derive(Debug)]
@@ -26,114 +36,224 @@ pub struct Window {
     pub span: TimeSpan,
     /// Where its records lie: only there is read.
     pub range: (Lsn, Lsn),
-    /// First and last time that were seen, for who finds nothing.
-    pub there: Option<(Time, Time)>,
+    /// First and last time of all.
+    there: Span,
+}
+
+impl Window {
+    /// Why nothing was selected: what there is.
+    pub fn nothing_selected(&self) -> String {
+        nothing(self.there)
+    }
+}
+
+fn nothing(there: Span) -> String {
+    let times = there.and_then(|(first, last)| rfc3339(first).zip(rfc3339(last)));
+    times.map_or_else(
+        || "no record states a time, expected some for --since and --until".to_owned(),
+        |(first, last)| format!("no record of that time; there is WAL from {first} to {last}"),
+    )
 }
 
 /// The window of the span that was asked for; `None`: none was.
-pub fn window(args: &RangeArgs, found: &Found, range: (Lsn, Lsn)) -> Result<Option<Window>, Failure> {
+pub fn window(
+    args: &RangeArgs,
+    found: &Found,
+    range: (Lsn, Lsn),
+) -> Result<Option<Window>, Failure> {
     if args.since.is_none() && args.until.is_none() {
         return Ok(None);
     }
-    if !found.streams.is_empty() {
-        let text = "--since and --until read twice: give a directory or segments, not a stream or tar";
+    // What can be told without the WAL is told before it is read.
+    let zone = args.tz.as_ref().map_or(TimeZone::UTC, |zone| zone.zone.clone());
+    let asked = Asked { args, zone };
+    if !asked.is_relative() {
+        asked.times(None)?;
+    }
+    match found.streams.is_empty() {
+        true => in_files(&asked, found, range),
+        false => in_streams(&asked, found, range),
+    }
+    .map(Some)
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    args: &'a RangeArgs,
+    zone: TimeZone,
+}
+
+impl Asked<'_> {
+    /// Whether the last time of the WAL tells.
+    fn is_relative(&self) -> bool {
+        [self.args.since, self.args.until].into_iter().flatten().any(Moment::is_relative)
+    }
+
+    /// The times; `last`: the last one in the WAL.
+    fn times(&self, last: Option<Time>) -> Result<Range<Time>, Failure> {
+        let time = |moment: Option<Moment>, open: i64| match moment {
+            None => Ok(Time(open)),
+            Some(moment) => moment
+                .time(&self.zone, last)
+                .ok_or_else(|| Failure::Usage(format!("{moment}: is out of all years"))),
+        };
+        let times = time(self.args.since, i64::MIN)?..time(self.args.until, i64::MAX)?;
+        match times.is_empty() {
+            true => Err(Failure::Usage("--until is not after --since".to_owned())),
+            false => Ok(times),
+        }
+    }
+
+    /// The same where `there` is the span of the WAL at the first path.
+    fn times_in(&self, there: Span, found: &Found) -> Result<Range<Time>, Failure> {
+        if self.is_relative() && there.is_none() {
+            let path = found.paths.first().map(|path| path.display().to_string());
+            return Err(Failure::Beside { path: path.unwrap_or_default(), reason: nothing(None) });
+        }
+        self.times(there.map(|(_, last)| last))
+    }
+}
+
+/// What passes by is let pass twice, if it comes again.
+fn in_streams(asked: &Asked<'_>, found: &Found, range: (Lsn, Lsn)) -> Result<Window, Failure> {
+    if found.streams.iter().any(|stream| !stream.path.is_file()) {
+        let text = "--since and --until read twice: expected files or directories, not a pipe";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let mut plan = plan(found, place(found)?, args.timeline)?;
-    plan.clip(range.0, range.1)?;
-    let zone = args.tz.as_ref().map_or(TimeZone::UTC, |zone| zone.zone.clone());
-    let times = times(args, &zone, &plan)?;
-    let segments = plan.segments.as_slice();
-    let chosen = match segments.len() > FEW {
-        true => choose(&plan, segments, &times),
-        false => 0..segments.len(),
+    let threads = NonZeroUsize::MIN;
+    let there = |times: Range<Time>| -> Result<(Vec<Range<Lsn>>, Span), Failure> {
+        let timeline = asked.args.timeline;
+        let wanted = Wanted { crc: None, range, limit: None, timeline, select: Everything };
+        let places = Places::of(times);
+        let again = found.again()?;
+        let (_, seen) = read_found(again, wanted, threads, &Progress::default(), &places)?;
+        Ok(seen.observer.finish())
     };
-    let (places, there) = places(&plan, segments, &chosen, &times);
+    let last = match asked.is_relative() {
+        true => there(Time(i64::MIN)..Time(i64::MAX))?.1,
+        false => None,
+    };
+    let times = match last {
+        Some(_) => asked.times_in(last, found)?,
+        None => asked.times(None)?,
+    };
+    let (places, there) = there(times.clone())?;
+    Ok(Window { span: TimeSpan { times, places: places.into() }, range, there })
+}
+
+/// Files are looked into where it is needed.
+fn in_files(asked: &Asked<'_>, found: &Found, range: (Lsn, Lsn)) -> Result<Window, Failure> {
+    let mut plan = plan(found, place(found)?, asked.args.timeline)?;
+    plan.clip(range.0, range.1)?;
+    let all = Segments { plan: &plan, range };
+    let count = plan.segments.len();
+    let last = if asked.is_relative() { all.latest() } else { None };
+    let times = match asked.is_relative() {
+        true => asked.times_in(last.map(|last| (last, last)), found)?,
+        false => asked.times(None)?,
+    };
+    let (chosen, (places, seen)) = match count > FEW {
+        true => {
+            let chosen = all.choose(&times);
+            let places = all.places_at_edges(&chosen, &times);
+            (chosen, (places, None))
+        }
+        false => (0..count, all.places(0..count, &times)),
+    };
+    let there = seen.or_else(|| if places.is_empty() { all.span() } else { None });
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let inside = segments.get(chosen).unwrap_or_default();
+    let inside = plan.segments.get(chosen).unwrap_or_default();
     let start = inside.first().map_or(range.0, |first| Lsn(first.number * bytes));
     let end = inside.last().map_or(range.1, |last| Lsn((last.number + 1) * bytes));
-    let span = TimeSpan { times, places: places.into() };
     let range = (start.max(range.0), end.min(range.1));
-    Ok(Some(Window { span, range, there }))
+    Ok(Window { span: TimeSpan { times, places: places.into() }, range, there })
 }
 
-/// The times asked for.
-fn times(args: &RangeArgs, zone: &TimeZone, plan: &Plan) -> Result<Range<Time>, Failure> {
-    let is_relative = [args.since, args.until].into_iter().flatten().any(Moment::is_relative);
-    let last = if is_relative { latest(plan) } else { None };
-    let time = |moment: Option<Moment>, open: i64| match moment {
-        None => Ok(Time(open)),
-        Some(moment) => moment.time(zone, last).ok_or_else(|| {
-            Failure::Usage(format!("{moment}: no record states a time, or it is out of all years"))
-        }),
-    };
-    let times = time(args.since, i64::MIN)?..time(args.until, i64::MAX)?;
-    match times.is_empty() {
-        true => Err(Failure::Usage("--until is not after --since".to_owned())),
-        false => Ok(times),
+/// The segments of a range, to be looked into.
+struct Segments<'a> {
+    plan: &'a Plan,
+    range: (Lsn, Lsn),
+}
+
+impl Segments<'_> {
+    fn look<O: Observe>(&self, segments: Range<usize>, end: Lsn, prototype: &O) -> O {
+        let segments = self.plan.segments.get(segments).unwrap_or_default();
+        look(self.plan, segments, end.min(self.range.1), Everything, prototype)
     }
-}
 
-/// The latest time of the last segment that has one.
-fn latest(plan: &Plan) -> Option<Time> {
-    let stamps = |segment: &Segment| {
-        look(plan, std::slice::from_ref(segment), Stated, None, &Stamps::default()).latest
-    };
-    plan.segments.iter().rev().find_map(stamps)
-}
+    /// Where the beginning of a segment ends.
+    fn beginning(&self, segment: &Segment) -> Lsn {
+        Lsn(segment.number * u64::from(self.plan.geometry.segment_bytes) + BEGINNING)
+    }
 
-/// The segments that may hold records of the times: by the first time in each, found by bisection.
-fn choose(plan: &Plan, segments: &[Segment], times: &Range<Time>) -> Range<usize> {
-    let first = |from: usize| {
-        let stamps = |segment: &Segment| {
-            look(plan, std::slice::from_ref(segment), Stated, Some(1), &Stamps::default()).first
+    /// What states its time in a segment; `end`: how far is looked.
+    fn stamps(&self, segment: &Segment, end: Lsn) -> Stamps {
+        let segment = std::slice::from_ref(segment);
+        look(self.plan, segment, end.min(self.range.1), Stated, &Stamps::default())
+    }
+
+    /// The first time that is stated in the segments from `index` on.
+    fn first(&self, index: usize) -> Option<Time> {
+        let first = |segment: &Segment| {
+            let first = self.stamps(segment, self.beginning(segment)).first;
+            first.or_else(|| self.stamps(segment, Lsn::MAX).first)
         };
-        segments.iter().skip(from).find_map(stamps)
-    };
-    let before = |time: i64| {
-        let (mut low, mut high) = (0, segments.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            match first(middle).is_some_and(|first| first.0 < time) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        low
-    };
-    let from = before(times.start.0.saturating_sub(LATE)).saturating_sub(1);
-    let until = before(times.end.0.saturating_add(LATE)).max(from + 1);
-    from..until
-}
+        self.plan.segments.iter().skip(index).find_map(first)
+    }
 
-/// The places of the times in the chosen segments, and the span that was seen on the way.
-fn places(
-    plan: &Plan,
-    segments: &[Segment],
-    chosen: &Range<usize>,
-    times: &Range<Time>,
-) -> (Vec<Range<Lsn>>, Option<(Time, Time)>) {
-    let prototype = Places::of(times.clone());
-    let all = |range: Range<usize>| {
-        let inside = segments.get(range.clone()).unwrap_or_default();
-        let mut found = look(plan, inside, Everything, None, &prototype);
+    /// The latest time of the last segment that has one.
+    fn latest(&self) -> Option<Time> {
+        let latest = |segment: &Segment| self.stamps(segment, Lsn::MAX).latest;
+        self.plan.segments.iter().rev().find_map(latest)
+    }
+
+    fn span(&self) -> Span {
+        self.first(0).zip(self.latest())
+    }
+
+    /// The segments that may hold records of the times: by the first time in each, found by
+    /// bisection.
+    fn choose(&self, times: &Range<Time>) -> Range<usize> {
+        let before = |time: i64, from: usize| {
+            let (mut low, mut high) = (from, self.plan.segments.len());
+            while low < high {
+                let middle = (low + high) / 2;
+                match self.first(middle).is_some_and(|first| first.0 < time) {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            low
+        };
+        let from = before(times.start.0.saturating_sub(LATE), 0);
+        let until = before(times.end.0.saturating_add(LATE), from);
+        let from = from.saturating_sub(1);
+        from..until.max(from + 1)
+    }
+
+    /// The places of the times in some segments, and the span that was seen on the way.
+    fn places(&self, chosen: Range<usize>, times: &Range<Time>) -> (Vec<Range<Lsn>>, Span) {
+        let prototype = Places::of(times.clone());
+        let next = chosen.end;
+        let mut found = self.look(chosen, Lsn::MAX, &prototype);
         // The clock goes on to the first time after them.
-        if let Some(next) = segments.get(range.end) {
-            let next = std::slice::from_ref(next);
-            found.merge(look(plan, next, Stated, Some(1), &prototype));
+        if let Some(segment) = self.plan.segments.get(next) {
+            let beginning = self.beginning(segment);
+            let tells = self.stamps(segment, beginning).first.is_some();
+            let end = if tells { beginning } else { Lsn::MAX };
+            found.merge(self.look(next..next + 1, end, &prototype));
         }
         found.finish()
-    };
-    let whole = segments.len() <= FEW || chosen.len() <= 2;
-    if whole {
-        return all(chosen.clone());
     }
-    // Only at the edges it is not clear where the span begins and ends.
-    let (begin, there) = all(chosen.start..chosen.start + 1);
-    let (end, later) = all(chosen.end - 1..chosen.end);
-    let start = begin.first().map_or(Lsn(0), |places| places.start);
-    let end = end.last().map_or(Lsn::MAX, |places| places.end);
-    let there = there.zip(later).map(|((first, _), (_, last))| (first, last));
-    (vec![start..end], there)
+
+    /// The places of the times in many segments: only at the edges it is not clear where the span
+    /// begins and ends.
+    fn places_at_edges(&self, chosen: &Range<usize>, times: &Range<Time>) -> Vec<Range<Lsn>> {
+        let of = |index: usize| self.places(index..index + 1, times).0;
+        let mut firsts = chosen.clone().map(of);
+        let start = firsts.find_map(|places| places.first().map(|places| places.start));
+        let mut lasts = chosen.clone().rev().map(of);
+        let end = lasts.find_map(|places| places.last().map(|places| places.end));
+        start.zip(end).map(|(start, end)| start..end).into_iter().collect()
+    }
 }

@@ -4,8 +4,8 @@ use super::Failure;
 use super::source_args::Zone;
 use crate::analyse::commit::SYNC_TIME;
 use crate::analyse::dimension::{Dimension, Dimensions};
-use crate::analyse::when::{self, Found};
 use crate::analyse::timeline;
+use crate::analyse::when::{self, Found};
 use crate::report::amount::{AmountError, Rate, Rates, Span};
 use crate::report::when::Questions;
 use clap::Args;
@@ -50,11 +50,13 @@ impl WhenArgs {
     pub fn config(&self, asked: &Dimensions) -> Option<when::Config> {
         use Dimension::{Checkpoint, Commit, Recovery, Replication, Timeline};
         let asked = |dimension| asked.contains(&dimension);
-        let timeline = timeline::Config { bucket_seconds: self.bucket_seconds(), quarters: self.by_hour };
+        let timeline =
+            timeline::Config { bucket_seconds: self.bucket_seconds(), quarters: self.by_hour };
         let sync_time = self.sync_time.map_or(SYNC_TIME, |span| span.microseconds() as u32);
         let config = when::Config {
             timeline: asked(Timeline).then_some(timeline),
             cycles: asked(Checkpoint) || asked(Recovery),
+            sums: asked(Checkpoint) || asked(Recovery),
             commits: asked(Commit).then_some(sync_time),
             curve: asked(Replication),
         };
@@ -79,8 +81,9 @@ impl WhenArgs {
     }
 
     /// Fails if buckets were too many for their width.
-    pub fn check(&self, found: &Found) -> Result<(), Failure> {
-        let width = found.course.as_ref().map(|course| course.buckets.width());
+    pub fn check(&self, found: Option<&Found>) -> Result<(), Failure> {
+        let width =
+            found.and_then(|found| found.course.as_ref()).map(|course| course.buckets.width());
         match (self.bucket_seconds(), width) {
             (Some(asked), Some(width)) if width > asked => Err(Failure::Usage(format!(
                 "--bucket {asked}s gives more than a million rows; --bucket {width}s does not"
@@ -102,7 +105,8 @@ impl WhenArgs {
             ("max-lag", self.max_lag.map(|span| span.to_string())),
             ("sync-time", self.sync_time.map(|span| span.to_string())),
         ];
-        let values = values.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+        let values =
+            values.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
         values.chain(self.by_hour.then(|| "--by-hour".to_owned())).collect()
     }
 }
@@ -114,12 +118,16 @@ fn parse_bucket(text: &str) -> Result<Bucket, String> {
     let expected = || "expected auto or whole seconds: 10s, 1min, 1h, 1d".to_owned();
     let span: Span = text.parse().map_err(|_| expected())?;
     let seconds = i64::try_from(span.seconds()).map_err(|_| expected())?;
-    (span.is_whole_seconds() && seconds > 0).then_some(Bucket::Seconds(seconds)).ok_or_else(expected)
+    (span.is_whole_seconds() && seconds > 0)
+        .then_some(Bucket::Seconds(seconds))
+        .ok_or_else(expected)
 }
 
 fn parse_lag(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: AmountError| error.to_string())?;
-    span.is_whole_seconds().then_some(span).ok_or_else(|| "expected whole seconds: 30s, 5min".to_owned())
+    span.is_whole_seconds()
+        .then_some(span)
+        .ok_or_else(|| "expected whole seconds: 30s, 5min".to_owned())
 }
 
 fn parse_sync_time(text: &str) -> Result<Span, String> {

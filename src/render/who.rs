@@ -38,7 +38,13 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     }
     if rest > 0 {
         let bytes = style.bytes(rest);
-        table.add_row(["  everything else".to_owned(), bytes, String::new(), String::new(), String::new()]);
+        table.add_row([
+            "  everything else".to_owned(),
+            bytes,
+            String::new(),
+            String::new(),
+            String::new(),
+        ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
     if let Some(names) = &report.names {
@@ -61,8 +67,8 @@ fn parts(row: &WholeTableRow, style: &Show) -> Vec<[String; 5]> {
 }
 
 fn line(indent: usize, label: &str, numbers: &Numbers, style: &Show) -> [String; 5] {
-    let images = (numbers.total_bytes > 0)
-        .then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
+    let images =
+        (numbers.total_bytes > 0).then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
     let label = format!("{:indent$}{}", "", visible(label));
     [label, style.bytes(numbers.total_bytes), fraction(images), "–".to_owned(), "–".to_owned()]
 }
@@ -82,7 +88,8 @@ fn sources(names: &NamesSummary, all_bytes: u64) -> String {
         return format!("{without} of bytes belong to no relation; names: --data-directory DIR");
     }
     let words: Vec<&str> = names.sources.iter().map(word).collect();
-    let mut text = format!("names from {}; {without} of bytes belong to no relation", words.join(", "));
+    let mut text =
+        format!("names from {}; {without} of bytes belong to no relation", words.join(", "));
     if unnamed > 0 {
         text.push_str(&format!(", {} have no name (--data-directory DIR)", share(unnamed)));
     }

@@ -3,6 +3,7 @@
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::View;
+use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
 use super::{advice, official};
 use crate::analyse::clock::Clock;
@@ -41,15 +42,17 @@ pub struct Request {
 
 /// What was counted. Every report needs the statistics; a dimension that may be asked for is an
 /// `Option` beside them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Counted<'c> {
     /// By record type, and the WAL's clock.
     pub statistics: &'c (RecordTable, Clock),
+    /// When it was written, in a few numbers; the rules look at them.
+    pub overview: Option<Overview>,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics }
+        Counted { statistics, overview: None }
     }
 }
 
@@ -94,7 +97,7 @@ pub fn build<O>(
         forks: None,
         blocks: None,
         transactions: None,
-        when: None,
+        when: counted.overview,
         timeline: None,
         checkpoints: None,
         recovery: None,
@@ -151,6 +154,8 @@ fn filters(filters: &select::Filters) -> Filters {
         fork: filters.fork.map(fork),
         database: filters.database,
         fullpage: filters.full_page.then_some(true),
+        since: filters.span.as_ref().and_then(|span| rfc3339(span.times.start)),
+        until: filters.span.as_ref().and_then(|span| rfc3339(span.times.end)),
     }
 }
 

@@ -11,7 +11,7 @@ use super::model::when::{
 pub use overview::overview;
 
 use super::model::{Numbers, Report};
-use crate::analyse::checkpoint::cause::{self, Settings, Verdict};
+use crate::analyse::checkpoint::cause::{self, Verdict};
 use crate::analyse::checkpoint::{Cycle, Cycles, Replay};
 use crate::analyse::commit::Pressure;
 use crate::analyse::dimension::{Dimension, Dimensions};
@@ -20,6 +20,7 @@ use crate::analyse::tape::Tally;
 use crate::analyse::time_map::TimeMap;
 use crate::analyse::timeline::{self, Bucket, Buckets, Course};
 use crate::analyse::when::Found;
+use crate::input::plan::Plan;
 use crate::wal::payload::{SECOND, Time};
 use crate::wal::version::Version;
 use jiff::tz::TimeZone;
@@ -49,25 +50,29 @@ pub struct Origin {
     pub version: &'static Version,
 }
 
-/// Fills the tables that were asked for. Returns the settings that the checkpoints tell.
+impl Origin {
+    /// Where that of a plan comes from.
+    pub fn of(plan: &Plan) -> Origin {
+        Origin { segment_bytes: plan.geometry.segment_bytes, version: plan.version() }
+    }
+}
+
+/// Fills the tables that were asked for.
 pub fn fill(
     report: &mut Report,
     found: Found,
     asked: &Dimensions,
     questions: &Questions,
     origin: Origin,
-) -> Settings {
+) {
     let asked = |dimension| asked.contains(&dimension);
     report.notes.extend(notes(&found));
-    let mut settings = Settings::default();
     if let Some(course) = found.course.filter(|_| asked(Dimension::Timeline)) {
         report.timeline = Some(timeline(course, questions));
     }
     if let Some(cycles) = &found.cycles {
         if asked(Dimension::Checkpoint) {
-            let (rows, told) = checkpoints(cycles, &found.clock, origin);
-            report.checkpoints = Some(rows.into());
-            settings = told;
+            report.checkpoints = Some(checkpoints(cycles, &found.clock, origin).into());
         }
         let rates = questions.replay_rates.unwrap_or(REPLAY_RATES);
         report.recovery = asked(Dimension::Recovery).then(|| recovery(cycles, rates));
@@ -78,7 +83,6 @@ pub fn fill(
     if let Some(pressure) = found.pressure.filter(|_| asked(Dimension::Commit)) {
         report.commits = Some(commits(&pressure, report.ratios.bytes_per_commit));
     }
-    settings
 }
 
 /// What a reader of the times should know.
@@ -88,7 +92,8 @@ fn notes(found: &Found) -> Vec<String> {
         notes.push("no record states a time: nothing is known of when".to_owned());
     }
     if found.set_back > 0 {
-        let times = if found.set_back == 1 { "once".into() } else { format!("{} times", found.set_back) };
+        let times =
+            if found.set_back == 1 { "once".into() } else { format!("{} times", found.set_back) };
         notes.push(format!("the server's clock was set back {times}: times may overlap"));
     }
     if found.cycles.as_ref().is_some_and(|cycles| cycles.is_rough) {
@@ -167,15 +172,11 @@ fn hours(quarters: Buckets, zone: &TimeZone) -> Vec<HourRow> {
     hours
 }
 
-fn checkpoints(
-    cycles: &Cycles,
-    clock: &TimeMap,
-    origin: Origin,
-) -> (Vec<CheckpointRow>, Settings) {
+fn checkpoints(cycles: &Cycles, clock: &TimeMap, origin: Origin) -> Vec<CheckpointRow> {
     let segment_bytes = u64::from(origin.segment_bytes);
-    let (verdicts, settings) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
+    let (verdicts, _) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
     let rows = cycles.cycles.iter().zip(verdicts);
-    (rows.map(|(cycle, verdict)| checkpoint_row(cycle, verdict, clock)).collect(), settings)
+    rows.map(|(cycle, verdict)| checkpoint_row(cycle, verdict, clock)).collect()
 }
 
 fn checkpoint_row(cycle: &Cycle, verdict: Option<Verdict>, clock: &TimeMap) -> CheckpointRow {

@@ -129,6 +129,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
                 self.run.observer.observe(&record);
                 counted_end = end;
             } else {
+                self.run.observer.pass_over(&record);
                 filtered_bytes += total;
                 stretch.filtered_commits += usize::from(header.is_commit());
             }
@@ -178,6 +179,7 @@ impl<'w, S: Select, O: Observe> Reader<'_, S, O> {
             self.run.observer.observe(&record);
             stretch.counted_end = record.end;
         } else {
+            self.run.observer.pass_over(&record);
             stretch.filtered_bytes += total_bytes as usize;
             stretch.filtered_commits += usize::from(header.is_commit());
         }

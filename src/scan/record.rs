@@ -119,6 +119,11 @@ pub trait Observe: Send + Clone {
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
 
+    /// Takes note of a record of the range that the filters left out: it is not counted, but what it
+    /// says of others may matter.
+    #[inline(always)]
+    fn pass_over(&mut self, _record: &Record<'_>) {}
+
     /// Takes note that records are missing here, after what it has seen: damage, or segments that
     /// are not there. Not told of what lies before the first record. The range may be empty where
     /// all that is known is that two records do not link.
@@ -155,6 +160,12 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
         self.1.observe(record);
     }
 
+    #[inline(always)]
+    fn pass_over(&mut self, record: &Record<'_>) {
+        self.0.pass_over(record);
+        self.1.pass_over(record);
+    }
+
     fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range.clone());
         self.1.lost(range);
@@ -173,6 +184,49 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
     fn shrink(&mut self) {
         self.0.shrink();
         self.1.shrink();
+    }
+}
+
+/// A dimension that may not be asked for. All runs of a scan have it, or none.
+impl<O: Observe> Observe for Option<O> {
+    const WHOLE: bool = O::WHOLE;
+
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        if let Some(dimension) = self {
+            dimension.observe(record);
+        }
+    }
+
+    #[inline(always)]
+    fn pass_over(&mut self, record: &Record<'_>) {
+        if let Some(dimension) = self {
+            dimension.pass_over(record);
+        }
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
+        if let Some(dimension) = self {
+            dimension.lost(range);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        if let (Some(dimension), Some(later)) = (self, later) {
+            dimension.merge(later);
+        }
+    }
+
+    fn settle(&mut self) {
+        if let Some(dimension) = self {
+            dimension.settle();
+        }
+    }
+
+    fn shrink(&mut self) {
+        if let Some(dimension) = self {
+            dimension.shrink();
+        }
     }
 }
 

@@ -160,6 +160,7 @@ impl<O: Observe> Run<O> {
         }
         self.first_in_range.get_or_insert(lsn);
         if !scope.select.accepts(record) {
+            self.observer.pass_over(record);
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
             self.filtered_commits += u64::from(header.is_commit());
             return;

@@ -10,16 +10,16 @@ use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Counts the first `limit` records of a stretch of segments that `select` lets pass; `None`: all.
+/// Counts the records of a stretch of segments, before `end`, that `select` lets pass.
 pub fn look<S: Select + Clone, O: Observe>(
     plan: &Plan,
     segments: &[Segment],
+    end: Lsn,
     select: S,
-    limit: Option<u64>,
     prototype: &O,
 ) -> O {
-    let range = (Lsn(0), Lsn::MAX);
-    let wanted = Wanted { crc: None, range, limit, timeline: None, select };
+    let range = (Lsn(0), end);
+    let wanted = Wanted { crc: None, range, limit: None, timeline: None, select };
     let scope = wanted.scope(plan.geometry);
     let (threads, progress) = (NonZeroUsize::MIN, Progress::default());
     let ready = BTreeMap::new();

@@ -8,7 +8,7 @@ use crate::scan::record::Record;
 use crate::wal::block::StoredPlace;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
-use crate::wal::version::Version;
+use serde::{Deserialize, Serialize};
 
 /// Records in a chunk, at most.
 const RECORDS: u32 = 4096;
@@ -20,7 +20,7 @@ const SLOTS: usize = 2 * TOUCHES;
 const BYTES: u64 = 1 << 35;
 
 /// A record that states its own time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The time.
     pub time: Time,
@@ -43,7 +43,7 @@ impl Mark {
 }
 
 /// A record with images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     offset: u32,
     /// Bytes of its images.
@@ -53,7 +53,7 @@ pub struct Image {
 }
 
 /// A block that records of the chunk refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
     /// Number of its file, in the batch.
     pub file: u32,
@@ -79,7 +79,7 @@ impl Touch {
 }
 
 /// An image of a block that records of the chunk have touched before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Again {
     touch: u16,
     /// The record that touched it last.
@@ -89,7 +89,7 @@ struct Again {
 }
 
 /// Some thousand records; an event is its beginning.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Chunk {
     /// What happened before its first record; mostly that record itself.
     pub event: Option<Box<Placed>>,
@@ -109,7 +109,7 @@ pub struct Chunk {
 }
 
 /// The records from the last mark on, that mark's own included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Tail {
     /// Where their lengths begin.
     at: usize,
@@ -276,8 +276,8 @@ pub struct Writer {
     room: u32,
     /// The event that it begins with.
     pub event: Option<Placed>,
-    /// The release of the last record that a chunk began with.
-    pub version: Option<&'static Version>,
+    /// Whether records mark redo points.
+    pub marks_redo: bool,
     start: Lsn,
     /// Whether anything is in it, but for the event.
     begun: bool,
@@ -366,7 +366,7 @@ impl Writer {
     fn begin(&mut self, record: &Record<'_>) {
         self.begun = true;
         self.room = RECORDS;
-        self.version = Some(record.version);
+        self.marks_redo = record.version.redo_records;
         self.start = record.lsn;
         self.lengths.begin(record.lsn.0);
         self.tail = Tail { at: 0, lsn: record.lsn.0, before: Tally::default() };

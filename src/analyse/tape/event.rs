@@ -10,9 +10,10 @@ use crate::wal::payload::xlog::{self, EndOfRecovery, OverwriteContrecord, Restor
 use crate::wal::rmgr::{
     DATABASE, TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN, XLOG_SWITCH,
 };
+use serde::{Deserialize, Serialize};
 
 /// A checkpoint's record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointSeen {
     /// Whether its type is the one for shutdowns.
     pub is_shutdown: bool,
@@ -23,7 +24,7 @@ pub struct CheckpointSeen {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// An online checkpoint begins here.
     Redo,
@@ -49,7 +50,7 @@ pub enum Event {
 }
 
 /// What the server orders a checkpoint for, beside who asks for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilesChange {
     /// A database was copied file by file: a checkpoint before it, and one after it.
     Copied,
@@ -58,7 +59,7 @@ pub enum FilesChange {
 }
 
 /// An event, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
     /// Start of its record.
     pub lsn: Lsn,

@@ -1,10 +1,13 @@
 //! Files that blocks lie in, by small numbers: one fork of one relation each.
 
 use crate::wal::block::{RelFileLocator, StoredPlace};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// One fork of a relation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 pub struct File {
     /// The relation.
     pub relation: RelFileLocator,
@@ -24,11 +27,13 @@ impl File {
 const RECENT: usize = 64;
 
 /// All files that were met.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Files {
     all: Vec<File>,
+    #[serde(skip)]
     numbers: HashMap<File, u32>,
     /// By the low bits of the file number: hashing is what costs most.
+    #[serde(skip)]
     recent: Vec<(File, u32)>,
 }
 

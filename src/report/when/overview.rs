@@ -28,7 +28,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
     }
     if let Some(cycles) = &found.cycles {
         let segment_bytes = u64::from(origin.segment_bytes);
-        let (verdicts, settings) = judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
+        let (verdicts, settings) =
+            judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
         overview.checkpoints = cycles.replays.len() as u64;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.spacing_seconds = spacing(seconds(&cycles.cycles));
@@ -37,7 +38,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
         overview.max_wal_size_low = settings.max_wal_size.map(|(low, _)| low);
         overview.max_wal_size_high = settings.max_wal_size.map(|(_, high)| high);
         overview.fpi_first_quarter_ratio = first_quarter(&cycles.cycles);
-        let distances = cycles.replays.iter().map(|replay| replay.to.0.saturating_sub(replay.from.0));
+        let distances =
+            cycles.replays.iter().map(|replay| replay.to.0.saturating_sub(replay.from.0));
         overview.worst_recovery_bytes = distances.max();
     }
     overview
@@ -45,7 +47,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
 
 fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
-    for (_, verdict) in cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some()) {
+    for (_, verdict) in cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some())
+    {
         let sure = verdict.as_ref().filter(|verdict| verdict.confidence > Confidence::Possible);
         *match sure.map(|verdict| verdict.cause) {
             Some(Cause::Time) => &mut causes.time,

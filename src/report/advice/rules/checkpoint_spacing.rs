@@ -41,7 +41,11 @@ fn check(report: &Report) -> Option<Finding> {
     if spacing.median >= CLOSE || spacing.count < DISTANCES || says_little(report) {
         return None;
     }
-    let by = [("by volume", when.causes.wal), ("by time", when.causes.time), ("asked for", when.causes.requested)];
+    let by = [
+        ("by volume", when.causes.wal),
+        ("by time", when.causes.time),
+        ("asked for", when.causes.requested),
+    ];
     let most = by.into_iter().rev().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0);
     let told = most.map_or(String::new(), |(how, _)| format!(", mostly {how}"));
     Some(Finding {
@@ -74,13 +78,20 @@ fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<Strin
     let times = AIM.div_ceil(spacing.median.max(1));
     let volume = when.max_wal_size_high.map_or_else(
         || format!("max_wal_size: about {times} times what it is"),
-        |size| format!("max_wal_size = {}: it is about {} now", megabytes(size * times), megabytes(size)),
+        |size| {
+            format!(
+                "max_wal_size = {}: it is about {} now",
+                megabytes(size * times),
+                megabytes(size)
+            )
+        },
     );
     let time = when.checkpoint_timeout_seconds.map_or_else(
         || "checkpoint_timeout = 30min".to_owned(),
         |seconds| format!("checkpoint_timeout = 30min: it is {seconds}s now"),
     );
-    let who = "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
+    let who =
+        "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
         Some("by volume") => vec![volume],
         Some("by time") => vec![time],
@@ -98,7 +109,8 @@ mod tests {
     fn found(median: u64, count: u64, total: u64, causes: Causes) -> Option<Finding> {
         let mut report = sample::report(0, total);
         let spacing = Spacing { count, min: median, median, max: median };
-        report.when = Some(Overview { spacing_seconds: Some(spacing), causes, ..Overview::default() });
+        report.when =
+            Some(Overview { spacing_seconds: Some(spacing), causes, ..Overview::default() });
         check(&report)
     }
 
@@ -118,7 +130,8 @@ mod tests {
 
     #[test]
     fn advice_is_about_what_begins_the_checkpoints() {
-        let told = |causes| found(20, 5, 100 << 20, causes).map(|finding| finding.advice.join("; "));
+        let told =
+            |causes| found(20, 5, 100 << 20, causes).map(|finding| finding.advice.join("; "));
         let by_wal = told(Causes { wal: 4, requested: 1, ..Causes::default() }).expect("a finding");
         assert!(by_wal.starts_with("max_wal_size") && !by_wal.contains("timeout"), "{by_wal}");
         let asked = told(Causes { requested: 4, time: 1, ..Causes::default() }).expect("a finding");

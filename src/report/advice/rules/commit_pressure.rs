@@ -51,7 +51,9 @@ fn check(report: &Report) -> Option<Finding> {
             "several changes in one transaction".into(),
             "synchronous_commit = off where the last moments may be lost".into(),
         ],
-        side_effects: vec!["with synchronous_commit = off a crash loses up to three times wal_writer_delay".into()],
+        side_effects: vec![
+            "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
+        ],
         ignore_when: "commits are asynchronous already, which the WAL does not tell".into(),
         estimate: None,
         source: "PostgreSQL manual, asynchronous commit".into(),

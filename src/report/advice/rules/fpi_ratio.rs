@@ -13,7 +13,8 @@
 //! `wal_compression` in the PostgreSQL manual.
 
 use super::{
-    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price, says_little,
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price,
+    says_little,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
@@ -74,7 +75,8 @@ fn spacing_advice(report: &Report) -> Vec<String> {
     let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
     let mut advice = Vec::new();
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
-        let text = "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+        let text =
+            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
         advice.push(text.to_owned());
     }
     // By time alone, the volume was never the limit.

@@ -39,7 +39,8 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("{:.1} % of the bytes are page images for hint bits", share * 100.0),
         evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", HINTS.into())]),
         advice: vec![
-            "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads".into(),
+            "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
+                .into(),
             "space checkpoints out: each page is imaged once a cycle at most".into(),
             "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it".into(),
         ],

@@ -44,7 +44,8 @@ fn check(report: &Report) -> Option<Finding> {
             ("peak_rate", when.peak_rate.into()),
         ]),
         advice: vec![
-            "write less WAL at once: compress images, space checkpoints out, load in smaller parts".into(),
+            "write less WAL at once: compress images, space checkpoints out, load in smaller parts"
+                .into(),
             "recovery_prefetch (15 and later) and fast disks for the standby".into(),
         ],
         side_effects: vec![],

@@ -46,9 +46,14 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "archive_timeout: raise it, or stream the WAL instead".into(),
-            format!("compress archived segments: {} of them are empty", megabytes(books.switch_bytes)),
+            format!(
+                "compress archived segments: {} of them are empty",
+                megabytes(books.switch_bytes)
+            ),
         ],
-        side_effects: vec!["without an archive_timeout a crash can lose more of what is archived only".into()],
+        side_effects: vec![
+            "without an archive_timeout a crash can lose more of what is archived only".into(),
+        ],
         ignore_when: "archived segments are compressed".into(),
         estimate: Some(books.switch_bytes),
         source: "PostgreSQL manual, archive_timeout".into(),
