@@ -280,6 +280,8 @@ row! {
         pub fpi_first_quarter_ratio: Option<f64>,
         /// WAL that a crash would make the server replay at the worst moment.
         pub worst_recovery_bytes: Option<u64>,
+        /// How long that takes, in seconds.
+        pub worst_recovery_seconds: Option<Range>,
         /// Commits in the busiest second.
         pub peak_commits: Option<u64>,
         /// Commits a second, on average.
@@ -304,6 +306,16 @@ row! {
         pub end_of_recovery: u64,
         /// Not told, or not sure.
         pub unknown: u64,
+    }
+}
+
+row! {
+    /// From the one to the other.
+    pub struct Range {
+        /// Least.
+        pub low: f64,
+        /// Most.
+        pub high: f64,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Origin, REPLAY_RATES, at_second};
 use crate::analyse::checkpoint::Cycle;
 use crate::analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
 use crate::analyse::when::Found;
-use crate::report::model::when::{Causes, Overview, Spacing};
+use crate::report::model::when::{Causes, Overview, Range, Spacing};
 
 /// Stretches of time, at most: cells of a line of bars.
 const STRETCHES: usize = 48;
@@ -41,6 +41,11 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
         let distances =
             cycles.replays.iter().map(|replay| replay.to.0.saturating_sub(replay.from.0));
         overview.worst_recovery_bytes = distances.max();
+        let (slow, fast) = REPLAY_RATES;
+        let seconds =
+            |rate: u64| overview.worst_recovery_bytes.map(|bytes| bytes as f64 / rate as f64);
+        let range = seconds(fast).zip(seconds(slow));
+        overview.worst_recovery_seconds = range.map(|(low, high)| Range { low, high });
     }
     overview
 }

@@ -11,9 +11,6 @@ use std::io::{self, Write};
 
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 12.0;
-/// Cells of a sparkline, at most.
-const SPARK_CELLS: usize = 48;
-const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Writes the tables that there are.
 pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -41,21 +38,6 @@ pub fn moment(time: Option<&str>) -> String {
     let Some(time) = time else { return "–".to_owned() };
     let whole = time.split('.').next().unwrap_or(time);
     whole.trim_end_matches('Z').replacen('T', " ", 1)
-}
-
-/// `09:12:01`.
-pub fn clock(time: &str) -> &str {
-    let clock = time.split_once('T').map_or(time, |(_, clock)| clock);
-    clock.split(['.', 'Z']).next().unwrap_or(clock)
-}
-
-/// A line of bars for amounts, of at most 48 cells.
-pub fn sparkline(amounts: &[u64]) -> String {
-    let share = amounts.len().div_ceil(SPARK_CELLS).max(1);
-    let cells: Vec<u64> = amounts.chunks(share).map(|chunk| chunk.iter().sum()).collect();
-    let most = cells.iter().max().copied().unwrap_or(0).max(1);
-    let level = |amount: u64| (u128::from(amount) * 7).div_ceil(u128::from(most)) as usize;
-    cells.into_iter().filter_map(|amount| EIGHTHS.get(level(amount))).collect()
 }
 
 fn bar(bytes: u64, most: u64) -> String {
@@ -184,7 +166,10 @@ fn show_checkpoints(
         ]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    writeln!(out, "Blocks: distinct in the cycle. First quarter: its share of the cycle's images.\n")
+    writeln!(
+        out,
+        "Blocks: distinct in the cycle. First quarter: its share of the cycle's images.\n"
+    )
 }
 
 fn checkpoint_cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
@@ -205,8 +190,7 @@ fn checkpoint_cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
 }
 
 fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let mut table =
-        plain(&["From", "To", "WAL", "N", "Blocks", "Without\nimage", "Seconds"]);
+    let mut table = plain(&["From", "To", "WAL", "N", "Blocks", "Without\nimage", "Seconds"]);
     for row in &recovery.cycles.rows {
         table.add_row(recovery_cells(row, style));
     }
@@ -214,7 +198,8 @@ fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::
         table.add_row([format!("{} more", left_out.rows)]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    let tell = |row: &Option<RecoveryRow>| row.as_ref().map_or("–".into(), |row| replay(row, style));
+    let tell =
+        |row: &Option<RecoveryRow>| row.as_ref().map_or("–".into(), |row| replay(row, style));
     writeln!(out, "After a crash at the end: {}", tell(&recovery.at_end))?;
     writeln!(out, "At the worst moment: {}", tell(&recovery.worst))?;
     let (low, high) = (recovery.replay_rate_low, recovery.replay_rate_high);
@@ -245,9 +230,15 @@ fn recovery_cells(row: &RecoveryRow, style: &Show) -> Vec<String> {
 }
 
 fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Result<()> {
-    let rate = |rate: Option<u64>| rate.map_or("–".into(), |rate| format!("{}/s", human_bytes(rate)));
+    let rate =
+        |rate: Option<u64>| rate.map_or("–".into(), |rate| format!("{}/s", human_bytes(rate)));
     let mean = replication.mean_rate.map(|mean| mean as u64);
-    writeln!(out, "WAL grows by {} on average, {} in the busiest second", rate(mean), rate(replication.peak_rate))?;
+    writeln!(
+        out,
+        "WAL grows by {} on average, {} in the busiest second",
+        rate(mean),
+        rate(replication.peak_rate)
+    )?;
     writeln!(out, "Never behind from {} on", rate(replication.never_behind_rate))?;
     if replication.max_lag_rate.is_some() {
         writeln!(out, "Never later than asked for from {} on", rate(replication.max_lag_rate))?;
@@ -294,14 +285,6 @@ fn show_commits(commits: &Commits, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// What a row is called where it stands alone.
-impl BucketRow {
-    /// Its time of day.
-    pub fn clock(&self) -> &str {
-        self.time.as_deref().map_or("–", clock)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,13 +293,5 @@ mod tests {
     fn times_are_told_short() {
         assert_eq!(moment(Some("2026-11-21T09:12:01.000000Z")), "2026-11-21 09:12:01");
         assert_eq!(moment(None), "–");
-        assert_eq!(clock("2026-11-21T09:12:01.000000Z"), "09:12:01");
-    }
-
-    #[test]
-    fn a_sparkline_has_few_cells_and_its_peak_is_full() {
-        assert_eq!(sparkline(&[0, 1, 50, 100]), "▁▂▅█");
-        assert_eq!(sparkline(&[]), "");
-        assert_eq!(sparkline(&vec![7; 500]).chars().count(), 46);
     }
 }
