@@ -4,7 +4,7 @@ use super::number::{counted, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use crate::report::model::table::{Line, Table};
 use crate::report::model::when::{
-    BucketRow, CheckpointRow, Commits, HourRow, Peak, Recovery, RecoveryRow, Replication, Timeline,
+    CheckpointRow, Commits, HourRow, Peak, Recovery, RecoveryRow, Replication, Timeline,
 };
 use crate::report::model::{Numbers, Report, Sums};
 use std::io::{self, Write};
