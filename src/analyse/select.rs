@@ -34,6 +34,11 @@ impl Filters {
         *self == Filters::default()
     }
 
+    /// Whether nothing but the time of a record decides.
+    pub fn are_of_time_alone(&self) -> bool {
+        self.span.is_some() && Filters { span: None, ..self.clone() }.is_empty()
+    }
+
     fn has_block_filter(&self) -> bool {
         self.relation.is_some()
             || self.block.is_some()

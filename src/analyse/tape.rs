@@ -12,7 +12,7 @@ mod lengths;
 mod relations;
 
 pub use chunk::{Chunk, Image, Mark, Part, Touch};
-pub use event::{CheckpointSeen, Event, FilesChange, Placed, stated_time};
+pub use event::{CheckpointSeen, Event, FilesChange, Placed, may_matter, stated_time};
 pub use lengths::Run;
 pub use relations::{File, Files};
 

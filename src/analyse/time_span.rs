@@ -4,9 +4,9 @@
 //! such a time at its place ([`super::time_map`]); so the places have to be known before records are
 //! selected.
 
-use super::tape::{self, Tape, Wants};
+use super::tape::{self, Event, Tape, Wants};
 use super::time_map::{Anchor, Clockwork, Interval, Tick};
-use crate::scan::record::{Observe, Record, Select};
+use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use std::ops::Range;
@@ -31,30 +31,25 @@ impl TimeSpan {
     }
 }
 
-/// Records that state their own time.
-#[derive(Debug, Clone, Copy)]
-pub struct Stated;
-
-impl Select for Stated {
-    fn accepts(&self, record: &Record<'_>) -> bool {
-        tape::stated_time(record).is_some()
-    }
-}
-
-/// The first and the last time that a record states, in WAL order.
+/// The times that records state, in WAL order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamps {
-    /// The first one.
+    /// The first that a transaction states.
     pub first: Option<Time>,
-    /// The latest one.
+    /// The latest of all.
     pub latest: Option<Time>,
 }
 
 impl Observe for Stamps {
     fn observe(&mut self, record: &Record<'_>) {
+        if !tape::may_matter(record) {
+            return;
+        }
         if let Some((time, _)) = tape::stated_time(record) {
             self.first.get_or_insert(time);
             self.latest = self.latest.max(Some(time));
+        } else if let Some(Event::Checkpoint(seen)) = Event::of(record) {
+            self.latest = self.latest.max(Some(seen.says.time));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Failure;
 use super::moment::Moment;
 use super::source_args::RangeArgs;
-use crate::analyse::time_span::{Places, Stamps, Stated, TimeSpan};
+use crate::analyse::time_span::{Places, Stamps, TimeSpan};
 use crate::input::discover::Found;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, Segment, plan};
@@ -161,11 +161,7 @@ fn in_files(asked: &Asked<'_>, found: &Found, range: (Lsn, Lsn)) -> Result<Windo
         false => (0..count, all.places(0..count, &times)),
     };
     let there = seen.or_else(|| if places.is_empty() { all.span() } else { None });
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let inside = plan.segments.get(chosen).unwrap_or_default();
-    let start = inside.first().map_or(range.0, |first| Lsn(first.number * bytes));
-    let end = inside.last().map_or(range.1, |last| Lsn((last.number + 1) * bytes));
-    let range = (start.max(range.0), end.min(range.1));
+    let range = all.range_of(&chosen);
     Ok(Window { span: TimeSpan { times, places: places.into() }, range, there })
 }
 
@@ -178,7 +174,7 @@ struct Segments<'a> {
 impl Segments<'_> {
     fn look<O: Observe>(&self, segments: Range<usize>, end: Lsn, prototype: &O) -> O {
         let segments = self.plan.segments.get(segments).unwrap_or_default();
-        look(self.plan, segments, end.min(self.range.1), Everything, prototype)
+        look(self.plan, segments, end.min(self.range.1), prototype)
     }
 
     /// Where the beginning of a segment ends.
@@ -189,7 +185,16 @@ impl Segments<'_> {
     /// What states its time in a segment; `end`: how far is looked.
     fn stamps(&self, segment: &Segment, end: Lsn) -> Stamps {
         let segment = std::slice::from_ref(segment);
-        look(self.plan, segment, end.min(self.range.1), Stated, &Stamps::default())
+        look(self.plan, segment, end.min(self.range.1), &Stamps::default())
+    }
+
+    /// The range of some segments: where nothing is left out it goes as far as was asked for.
+    fn range_of(&self, chosen: &Range<usize>) -> (Lsn, Lsn) {
+        let bytes = u64::from(self.plan.geometry.segment_bytes);
+        let start = |index: usize| self.plan.segments.get(index).map(|s| Lsn(s.number * bytes));
+        let first = start(chosen.start).filter(|_| chosen.start > 0);
+        let end = start(chosen.end);
+        (first.unwrap_or(self.range.0).max(self.range.0), end.unwrap_or(self.range.1))
     }
 
     /// The first time that is stated in the segments from `index` on.
@@ -201,7 +206,7 @@ impl Segments<'_> {
         self.plan.segments.iter().skip(index).find_map(first)
     }
 
-    /// The latest time of the last segment that has one.
+    /// The last time of all: the latest of the last segment that has one.
     fn latest(&self) -> Option<Time> {
         let latest = |segment: &Segment| self.stamps(segment, Lsn::MAX).latest;
         self.plan.segments.iter().rev().find_map(latest)
@@ -214,6 +219,9 @@ impl Segments<'_> {
     /// The segments that may hold records of the times: by the first time in each, found by
     /// bisection.
     fn choose(&self, times: &Range<Time>) -> Range<usize> {
+        if self.first(0).is_none() {
+            return 0..self.plan.segments.len();
+        }
         let before = |time: i64, from: usize| {
             let (mut low, mut high) = (from, self.plan.segments.len());
             while low < high {

@@ -85,7 +85,7 @@ pub fn build<O>(
         range: range(start, outcome.ending.lsn, clock),
         books: close_books(outcome, &totals),
         totals,
-        ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
         why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
@@ -120,8 +120,12 @@ fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<mode
     outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
 }
 
-/// The volume of the range, whatever the filters left out of the table.
-fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
+/// The volume of the range, whatever the filters left out of the table; of a span of time, if that was
+/// the only one.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>, filters: &select::Filters) -> Volume {
+    if filters.are_of_time_alone() {
+        return Volume::of(table, 0, 0);
+    }
     Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 

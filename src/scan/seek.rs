@@ -3,23 +3,17 @@
 
 use super::pages::Progress;
 use super::parallel;
-use super::record::{Observe, Select};
+use super::record::{Everything, Observe};
 use super::streamed::Wanted;
 use crate::input::plan::{Plan, Segment};
 use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Counts the records of a stretch of segments, before `end`, that `select` lets pass.
-pub fn look<S: Select + Clone, O: Observe>(
-    plan: &Plan,
-    segments: &[Segment],
-    end: Lsn,
-    select: S,
-    prototype: &O,
-) -> O {
+/// Counts the records of a stretch of segments, up to `end`.
+pub fn look<O: Observe>(plan: &Plan, segments: &[Segment], end: Lsn, prototype: &O) -> O {
     let range = (Lsn(0), end);
-    let wanted = Wanted { crc: None, range, limit: None, timeline: None, select };
+    let wanted = Wanted { crc: None, range, limit: None, timeline: None, select: Everything };
     let scope = wanted.scope(plan.geometry);
     let (threads, progress) = (NonZeroUsize::MIN, Progress::default());
     let ready = BTreeMap::new();
