@@ -26,7 +26,10 @@ impl TimeSpan {
     pub fn holds(&self, record: &Record<'_>) -> bool {
         match tape::stated_time(record) {
             Some((time, _)) => self.times.contains(&time),
-            None => self.places.iter().any(|places| places.contains(&record.lsn)),
+            None => {
+                let place = self.places.partition_point(|places| places.end <= record.lsn);
+                self.places.get(place).is_some_and(|places| places.start <= record.lsn)
+            }
         }
     }
 }

@@ -24,11 +24,13 @@ pub struct Load {
     pub checkpoints: u64,
     /// Whether the clock jumps now and then.
     pub jumps: bool,
+    /// Bytes of a row, at most, beside its images.
+    pub bulk: u64,
 }
 
 impl Load {
     pub const PLAIN: Load =
-        Load { seed: 7, records: 20_000, pace: 3000, commits: 6, checkpoints: 3000, jumps: false };
+        Load { seed: 7, records: 20_000, pace: 3000, commits: 6, checkpoints: 3000, jumps: false, bulk: 120 };
 }
 
 struct Writer {
@@ -71,7 +73,7 @@ impl Writer {
             let lsn = self.wal.next();
             self.checkpoint(0x00, lsn, self.now);
         }
-        self.rows();
+        self.rows(load.bulk);
     }
 
     fn commit(&mut self) {
@@ -82,7 +84,7 @@ impl Writer {
         self.wal.add(&record);
     }
 
-    fn rows(&mut self) {
+    fn rows(&mut self, bulk: u64) {
         let block = |random: &mut Xorshift, id: u8| {
             let relation = Some([1663, 5, 16384 + random.below(4) as u32]);
             let number = random.below(random.clone().below(200) + 1) as u32;
@@ -91,7 +93,7 @@ impl Writer {
             let fork = if random.below(20) == 0 { 2 } else { 0 };
             Block { relation, number, image, fork, ..Block::new(id) }
         };
-        let mut record = Rec::new(HEAP, 0x00, 1 + self.random.below(120) as usize);
+        let mut record = Rec::new(HEAP, 0x00, 1 + self.random.below(bulk) as usize);
         for id in 0..self.random.below(3) as u8 {
             record.blocks.push(block(&mut self.random, id));
         }

@@ -1,9 +1,11 @@
 //! Everything about time against a naive twin: for real samples of every release and for WAL made on
 //! purpose, on any number of threads.
 
+mod backlog;
 #[path = "../common/mod.rs"]
 mod common;
 mod load;
+mod spans;
 #[path = "../support/mod.rs"]
 mod support;
 mod twin;
