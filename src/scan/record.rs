@@ -1,7 +1,8 @@
 //! The view of a record that every dimension sees, and what a dimension is.
 
 use super::body::Body;
-use crate::wal::block::{BlockRef, Blocks, Image, Parts, StoredPlace, one_place, places};
+use crate::wal::block::places::{StoredPlace, places};
+use crate::wal::block::{BlockMark, BlockRef, Blocks, Image, Parts};
 use crate::wal::lsn::Lsn;
 use crate::wal::record::RecordHeader;
 use crate::wal::rmgr::RecordType;
@@ -51,11 +52,11 @@ impl<'a> Record<'a> {
         Blocks::of(self.body.head, self.parts.head_bytes, self.version)
     }
 
-    /// The place of its block, if it refers to one block, without an image, and has the commonest
-    /// form. Costs next to nothing.
+    /// The mark of its block, if it refers to one block, without an image, and has the commonest form.
+    /// Costs next to nothing.
     #[inline(always)]
-    pub fn one_place(&self) -> Option<StoredPlace> {
-        one_place(self.body.head, self.parts.head_bytes)
+    pub fn block_mark(&self) -> Option<BlockMark> {
+        BlockMark::of(self.body.head, &self.parts)
     }
 
     /// Calls `visit` with the place of every block that it refers to, and whether there is an image:

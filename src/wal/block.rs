@@ -11,6 +11,8 @@ use super::version::Version;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub mod places;
+
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
 /// No record has more than this before its payload: 24 + 33 × 27 + 3 + 5 + 5 bytes.
@@ -457,86 +459,6 @@ impl Iterator for Blocks<'_> {
     fn next(&mut self) -> Option<BlockRef> {
         // Where the headers end, so do the references.
         self.step().ok().flatten()
-    }
-}
-
-/// A block reference as far as it names a place: relation and block number as they are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredPlace {
-    /// Tablespace, database, file number and block number.
-    pub bytes: [u8; 16],
-    /// Fork.
-    pub fork: u8,
-}
-
-impl StoredPlace {
-    /// The relation.
-    #[inline(always)]
-    pub fn relation(&self) -> RelFileLocator {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.bytes;
-        RelFileLocator::parse(&[a, b, c, d, e, f, g, h, i, j, k, l])
-    }
-
-    /// The block number.
-    #[inline(always)]
-    pub fn block(&self) -> u32 {
-        let [.., a, b, c, d] = self.bytes;
-        u32::from_le_bytes([a, b, c, d])
-    }
-}
-
-/// Bytes before the payload of a record with one block reference, without an image, and short main
-/// data.
-const ONE_PLACE_BYTES: u32 = RECORD_HEADER_BYTES as u32 + 22;
-
-/// The place in a record of the commonest form: one block reference without an image. `None`: any
-/// other form. The record was walked over before.
-#[inline(always)]
-pub fn one_place(head: &[u8], head_bytes: u32) -> Option<StoredPlace> {
-    let start: &[u8; RECORD_HEADER_BYTES + 22] = head.first_chunk()?;
-    let (_, body) = start.split_at(RECORD_HEADER_BYTES);
-    let (&[id, flags, _, _], body) = body.split_first_chunk()?;
-    let (bytes, rest) = body.split_first_chunk::<16>()?;
-    let is_one = head_bytes == ONE_PLACE_BYTES
-        && id <= MAX_BLOCK_ID
-        && flags & (HAS_IMAGE | SAME_REL) == 0
-        && rest.first() == Some(&ID_DATA_SHORT);
-    is_one.then_some(StoredPlace { bytes: *bytes, fork: flags & FORK_MASK })
-}
-
-/// Calls `visit` with every place in a record that was walked over before, and whether it has an
-/// image.
-#[inline(always)]
-pub fn places(
-    head: &[u8],
-    head_bytes: u32,
-    version: &Version,
-    mut visit: impl FnMut(&StoredPlace, bool),
-) {
-    let mut rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
-    let mut place = StoredPlace { bytes: [0; 16], fork: 0 };
-    while let Some((&[id, flags, _, _], after)) = rest.split_first_chunk()
-        && id <= MAX_BLOCK_ID
-    {
-        rest = after;
-        let has_image = flags & HAS_IMAGE != 0;
-        if has_image {
-            let Some((&[_, _, _, _, info], after)) = rest.split_first_chunk() else { return };
-            let has_hole_length = info & HAS_HOLE != 0 && version.image_flags.is_compressed(info);
-            let length = if has_hole_length { 2 } else { 0 };
-            let Some(after) = after.get(length..) else { return };
-            rest = after;
-        }
-        if flags & SAME_REL == 0 {
-            let Some((relation, after)) = rest.split_first_chunk::<12>() else { return };
-            rest = after;
-            place.bytes[..12].copy_from_slice(relation);
-        }
-        let Some((block, after)) = rest.split_first_chunk::<4>() else { return };
-        rest = after;
-        place.bytes[12..].copy_from_slice(block);
-        place.fork = flags & FORK_MASK;
-        visit(&place, has_image);
     }
 }
 

@@ -29,8 +29,15 @@ pub struct Load {
 }
 
 impl Load {
-    pub const PLAIN: Load =
-        Load { seed: 7, records: 20_000, pace: 3000, commits: 6, checkpoints: 3000, jumps: false, bulk: 120 };
+    pub const PLAIN: Load = Load {
+        seed: 7,
+        records: 20_000,
+        pace: 3000,
+        commits: 6,
+        checkpoints: 3000,
+        jumps: false,
+        bulk: 120,
+    };
 }
 
 struct Writer {

@@ -112,7 +112,8 @@ fn a_filter_does_not_change_the_clock() {
     let times = sample.commits();
     let since = text(times[times.len() / 3]);
     let heap = |options: &[&str]| {
-        let options = [&["--since", &since, "--stats=rmgr,timeline", "--bucket=1s"], options].concat();
+        let options =
+            [&["--since", &since, "--stats=rmgr,timeline", "--bucket=1s"], options].concat();
         run(sample.path(), &[&["--format=json"], &options[..]].concat()).exits(0).json()
     };
     let (all, filtered) = (heap(&[]), heap(&["-r", "Heap"]));

@@ -1,6 +1,7 @@
 //! Files that blocks lie in, by small numbers: one fork of one relation each.
 
-use crate::wal::block::{RelFileLocator, StoredPlace};
+use crate::wal::block::RelFileLocator;
+use crate::wal::block::places::StoredPlace;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
