@@ -94,11 +94,14 @@ impl Tape {
     pub fn add(&mut self, record: &Record<'_>) {
         if self.wants.records {
             if !self.writer.repeat(record) {
-                self.add_other(record);
+                // A copy: the record itself then stays in registers.
+                let record = *record;
+                self.add_other(&record);
             }
         } else if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time)
         {
-            self.note_only(record);
+            let record = *record;
+            self.note_only(&record);
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Signs {
     pub after_switch: bool,
     /// Files of a database were copied: where.
     pub copied: Option<Lsn>,
-    /// Records are missing.
+    /// Records are missing: another checkpoint may have begun among them.
     pub lost: bool,
 }
 
@@ -66,6 +66,8 @@ impl Watch {
         let next = seen.says.next_oid;
         let mut signs = std::mem::take(&mut self.signs);
         signs.oids = match (self.is_taken, self.stock) {
+            // A server may have stopped, or crashed, in what is missing.
+            _ if signs.lost => Oids::Unknown,
             (_, Some(stock)) if seen.is_shutdown && next < stock => Oids::GivenBack,
             (true, Some(stock)) if seen.is_shutdown && next == stock => Oids::Lost,
             _ => Oids::Unknown,

@@ -45,6 +45,7 @@ impl Facts {
         let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.is_shutdown)?;
         let time = ended.seen.says.time;
         let before = index.checked_sub(1).and_then(|before| cycles.get(before));
+        let before = before.filter(|_| !ended.signs.lost);
         let seconds = before.and_then(|cycle| {
             let began = cycle.checkpoint.as_ref()?.seen.says.time;
             Some(time.second() - began.second()).filter(|seconds| *seconds >= 0)
