@@ -176,13 +176,11 @@ impl TimeMap {
         }
     }
 
-    /// The last time known before a place, and the first after it.
-    pub fn around(&self, lsn: Lsn) -> (Option<Time>, Option<Time>) {
+    /// The last time known before a place.
+    pub fn before(&self, lsn: Lsn) -> Option<Time> {
         let after = self.anchors.partition_point(|anchor| anchor.lsn <= lsn);
-        let last = self.last.filter(|anchor| anchor.lsn > lsn);
-        let to = self.anchors.get(after).copied().or(last);
         let from = after.checked_sub(1).and_then(|before| self.anchors.get(before));
-        (from.map(|anchor| anchor.time), to.map(|anchor| anchor.time))
+        from.map(|anchor| anchor.time)
     }
 
     /// The earliest and the latest time that it shows.

@@ -167,21 +167,20 @@ impl Spacing {
         let may_be_wal = self.may_be_wal(facts);
         match (may_be_time, may_be_wal) {
             (false, false) => {
-                let confidence = if facts.excludes_all() { Certain } else { Likely };
+                let confidence = match facts.excludes_all() {
+                    true => Certain,
+                    false if self.knows_volume() => Likely,
+                    false => Possible,
+                };
                 verdict(Cause::Requested, confidence, self.neither(facts))
             }
             (true, false) => {
                 let support = self.time_support(facts)?;
-                let is_regular = support >= 3 || (support == 2 && facts.is_spread(self.timeout?));
-                let confidence =
-                    if is_regular && !facts.is_immediate() { Likely } else { Possible };
+                let is_regular = support >= 3 || (support == 2 && facts.is_spread());
+                let is_sure = is_regular && self.is_timeout(facts);
+                let confidence = if is_sure { Likely } else { Possible };
                 verdict(Cause::Time, confidence, self.regular_time(facts, support))
             }
-            (false, true) if facts.is_immediate() => verdict(
-                Cause::Requested,
-                Likely,
-                "it did not spread its writes, as one that is asked for",
-            ),
             (false, true) => {
                 let support = self.wal_support(facts)?;
                 let is_regular = support >= 3 && facts.began_with_segment();
@@ -198,7 +197,7 @@ impl Spacing {
         let (time, wal) =
             (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
         let by_time =
-            time >= 3 && !facts.is_immediate() && (wal < 2 || !facts.began_with_segment());
+            time >= 3 && self.is_timeout(facts) && (wal < 2 || !facts.began_with_segment());
         let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
         if by_time {
             verdict(Cause::Time, Likely, self.regular_time(facts, time))

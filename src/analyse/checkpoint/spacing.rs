@@ -8,12 +8,10 @@ use crate::wal::payload::{SECOND, Time};
 const SHORTEST_TIMEOUT: i64 = 29;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
-/// A checkpoint that is not in a hurry sleeps that long after each page it writes, in seconds.
-const NAP: f64 = 0.1;
-/// A checkpoint that must have slept so long, in seconds, ...
-const NAPS: f64 = 5.0;
-/// ... and was over in so many was in a hurry.
-const HURRY: f64 = 1.5;
+/// A checkpoint that is not in a hurry takes at least that share of the time to the next one, ...
+const SPREAD: f64 = 0.2;
+/// ... and at least so many seconds.
+const LEAST_SPREAD: f64 = 2.0;
 
 /// What is known about when and where a checkpoint began.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,10 +24,8 @@ pub struct Facts {
     pub segment_bytes: u64,
     /// Where in its segment the redo point lies, from 0 to 1.
     in_segment: f64,
-    /// It took at least and at most so long, in seconds.
-    took: (f64, f64),
-    /// Pages that it had to write, at most: blocks touched in the cycle before.
-    pages: u64,
+    /// It took at least so long, in seconds.
+    took: f64,
 }
 
 impl Facts {
@@ -56,18 +52,14 @@ impl Facts {
             segment(redo.0).checked_sub(segment(before.0))
         });
         let since = |at: Time| (at.0 - time.0) as f64 / SECOND as f64;
-        let (earliest, latest) = clock.around(ended.lsn);
+        let earliest = clock.before(ended.lsn);
         Some(Facts {
             seconds,
             segments,
             segment_bytes,
             in_segment: (redo.0 % segment_bytes.max(1)) as f64 / segment_bytes.max(1) as f64,
             // Its time is cut to whole seconds.
-            took: (
-                earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
-                latest.map_or(f64::INFINITY, since),
-            ),
-            pages: before.map_or(0, |cycle| cycle.distinct_blocks),
+            took: earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
         })
     }
 
@@ -76,14 +68,10 @@ impl Facts {
         self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT) && self.segments == Some(0)
     }
 
-    /// Whether it was in a hurry: it would have slept longer than it took.
-    pub fn is_immediate(&self) -> bool {
-        self.pages as f64 * NAP >= NAPS && self.took.1 <= HURRY
-    }
-
-    /// Whether it took its time, as one by time does.
-    pub fn is_spread(&self, timeout: i64) -> bool {
-        self.took.0 >= (timeout as f64 * 0.2).max(2.0)
+    /// Whether it took its time, as one by time does, and none that somebody asks for.
+    pub fn is_spread(&self) -> bool {
+        let seconds = self.seconds.unwrap_or(0) as f64;
+        self.took >= (seconds * SPREAD).max(LEAST_SPREAD)
     }
 
     /// Whether its redo point lies in the first quarter of a segment: one by volume begins when a
@@ -98,6 +86,8 @@ impl Facts {
 pub struct Spacing {
     /// Distances in seconds, ascending.
     seconds: Vec<i64>,
+    /// Those of checkpoints that took their time.
+    spread: Vec<i64>,
     /// Distances in segments of those that began with one, ascending.
     at_segments: Vec<u64>,
     /// The longest distance in segments.
@@ -114,6 +104,8 @@ impl Spacing {
         let mut spacing = Spacing::default();
         for facts in facts {
             spacing.seconds.extend(facts.seconds.filter(|seconds| *seconds >= SHORTEST_TIMEOUT));
+            let spread = facts.seconds.filter(|_| facts.is_spread());
+            spacing.spread.extend(spread);
             spacing.longest = spacing.longest.max(facts.segments.unwrap_or(0));
             let began = facts.began_with_segment();
             spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
@@ -145,8 +137,27 @@ impl Spacing {
     /// Whether the volume may have begun it.
     pub fn may_be_wal(&self, facts: &Facts) -> bool {
         let Some(segments) = facts.segments else { return true };
-        // A request waits while a checkpoint goes on, for nearly as long again.
-        segments > 0 && segments.saturating_mul(2) >= self.longest
+        // The setting may have been lowered: then there are others of the same distance.
+        let is_habit = facts.began_with_segment() && self.same(segments) >= 2;
+        let is_enough = match self.segments {
+            Some(regular) => segments >= regular,
+            // A request waits while a checkpoint goes on, for nearly as long again.
+            None => segments.saturating_mul(2) >= self.longest,
+        };
+        segments > 0 && (is_enough || is_habit)
+    }
+
+    /// Whether the distance in segments is known from which on the volume begins a checkpoint.
+    pub fn knows_volume(&self) -> bool {
+        self.segments.is_some()
+    }
+
+    /// Whether the distance in time is one at which checkpoints take their time: nobody who asks for
+    /// one waits so.
+    pub fn is_timeout(&self, facts: &Facts) -> bool {
+        let is_near =
+            |other: &i64| facts.seconds.is_some_and(|seconds| (other - seconds).abs() <= 1);
+        self.spread.iter().any(is_near)
     }
 
     /// How many are as far apart in time, this one included; 1 if only the distance is usual.
