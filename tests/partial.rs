@@ -142,10 +142,10 @@ fn what_does_not_belong_together_is_refused_with_both_values() {
     };
     let mut format = bytes.clone();
     format[16] = 99;
-    refused(&spoiled("format", &format), &["format", "99", "format 1"]);
-    refused(&spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
-    refused(&spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
-    refused(&folder.path().join("missing"), &["missing", "No such file"]);
+    refused(2, &spoiled("format", &format), &["format", "99", "format 2"]);
+    refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
+    refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
+    refused(3, &folder.path().join("missing"), &["missing", "No such file"]);
 }
 
 #[test]

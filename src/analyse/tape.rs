@@ -147,7 +147,7 @@ impl Tape {
     }
 
     /// Takes note of a record that is not counted: the clock and the checkpoints are those of all.
-    pub fn pass_over(&mut self, record: &Record<'_>) {
+    pub fn passed_over(&mut self, record: &Record<'_>) {
         if event::may_matter(record) {
             self.note(record, false);
         }

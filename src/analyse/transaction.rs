@@ -99,9 +99,13 @@ impl Part {
     }
 
     fn fold(&mut self, other: &Part) {
+        if self.amounts.count == 0 {
+            (self.start, self.end) = (other.start, other.end);
+        } else if other.amounts.count > 0 {
+            self.start = self.start.min(other.start);
+            self.end = self.end.max(other.end);
+        }
         self.amounts.add(&other.amounts);
-        self.start = self.start.min(other.start);
-        self.end = self.end.max(other.end);
     }
 
     fn finished(&self, top_level: bool) -> Finished {
@@ -185,6 +189,9 @@ impl Transactions {
             self.begin(xid, record);
         }
         let Some(part) = self.parts.get_mut(self.current.part as usize) else { return };
+        if part.amounts.count == 0 {
+            part.start = record.lsn;
+        }
         part.amounts.add(&amounts);
         part.end = record.end;
         let RecordHeader { total_bytes, .. } = record.header;
@@ -196,11 +203,29 @@ impl Transactions {
         });
         // Whoever has a record has walked over it before: it cannot fail.
         debug_assert!(walked.is_ok());
-        if let Some(end) = end {
-            (part.outcome, part.commit_time) = (end.outcome, end.commit_time);
+        self.end_or_assign(record, end);
+    }
+
+    /// Takes note of how a transaction ended, or which subtransactions it has.
+    fn end_or_assign(&mut self, record: &Record<'_>, end: Option<EndOf>) {
+        let RecordHeader { rmgr, info, .. } = record.header;
+        if let Some(EndOf { xid, outcome, commit_time }) = end {
+            let place = self.place(xid, record.lsn) as usize;
+            if let Some(part) = self.parts.get_mut(place) {
+                (part.outcome, part.commit_time) = (outcome, commit_time);
+            }
             self.ended(record, xid);
-        } else if is_end && record.header.info & xact::OPCODE_MASK == xact::ASSIGNMENT {
+        } else if rmgr == rmgr::TRANSACTION && info & xact::OPCODE_MASK == xact::ASSIGNMENT {
             self.assigned(record);
+        }
+    }
+
+    /// Takes note of the end of a transaction whose record is not counted.
+    #[inline(never)]
+    fn not_counted(&mut self, record: &Record<'_>) {
+        match record.header.rmgr {
+            rmgr::STANDBY => self.running(record),
+            _ => self.end_or_assign(record, Self::end_of(record)),
         }
     }
 
@@ -386,8 +411,7 @@ impl Transactions {
         top_level.retain(|xid| is_running(xid) || by_xid.contains_key(xid));
     }
 
-    /// Keeps memory in bounds where transactions never end, as they do where filters leave out the
-    /// commits.
+    /// Keeps memory in bounds where transactions never end.
     fn give_up_on_oldest(&mut self) {
         if self.parts.len() <= OPEN_MAX {
             return;
@@ -417,6 +441,14 @@ impl Observe for Transactions {
             // A copy: the record itself then stays in registers.
             let record = *record;
             self.another(&record);
+        }
+    }
+
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        if [rmgr::TRANSACTION, rmgr::STANDBY].contains(&record.header.rmgr) {
+            let record = *record;
+            self.not_counted(&record);
         }
     }
 

@@ -122,8 +122,8 @@ impl Observe for When {
     }
 
     #[inline(always)]
-    fn pass_over(&mut self, record: &Record<'_>) {
-        self.tape.pass_over(record);
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.tape.passed_over(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

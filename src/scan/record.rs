@@ -120,10 +120,9 @@ pub trait Observe: Send + Clone {
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
 
-    /// Takes note of a record of the range that the filters left out: it is not counted, but what it
-    /// says of others may matter.
+    /// Takes note of a record that the filters left out.
     #[inline(always)]
-    fn pass_over(&mut self, _record: &Record<'_>) {}
+    fn passed_over(&mut self, _record: &Record<'_>) {}
 
     /// Takes note that records are missing here, after what it has seen: damage, or segments that
     /// are not there. Not told of what lies before the first record. The range may be empty where
@@ -162,9 +161,9 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
     }
 
     #[inline(always)]
-    fn pass_over(&mut self, record: &Record<'_>) {
-        self.0.pass_over(record);
-        self.1.pass_over(record);
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.0.passed_over(record);
+        self.1.passed_over(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {
@@ -200,9 +199,9 @@ impl<O: Observe> Observe for Option<O> {
     }
 
     #[inline(always)]
-    fn pass_over(&mut self, record: &Record<'_>) {
+    fn passed_over(&mut self, record: &Record<'_>) {
         if let Some(dimension) = self {
-            dimension.pass_over(record);
+            dimension.passed_over(record);
         }
     }
 
