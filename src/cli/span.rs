@@ -241,16 +241,12 @@ impl Segments<'_> {
 
     /// The places of the times in some segments, and the span that was seen on the way.
     fn places(&self, chosen: Range<usize>, times: &Range<Time>) -> (Vec<Range<Lsn>>, Span) {
-        let prototype = Places::of(times.clone());
-        let next = chosen.end;
-        let mut found = self.look(chosen, Lsn::MAX, &prototype);
         // The clock goes on to the first time after them.
-        if let Some(segment) = self.plan.segments.get(next) {
-            let beginning = self.beginning(segment);
-            let tells = self.stamps(segment, beginning).first.is_some();
-            let end = if tells { beginning } else { Lsn::MAX };
-            found.merge(self.look(next..next + 1, end, &prototype));
-        }
+        let next = self.plan.segments.get(chosen.end);
+        let is_told = |end: &Lsn| next.is_some_and(|next| self.stamps(next, *end).first.is_some());
+        let end = next.map(|next| self.beginning(next)).filter(is_told).unwrap_or(Lsn::MAX);
+        let after = chosen.end + usize::from(next.is_some());
+        let found = self.look(chosen.start..after, end, &Places::of(times.clone()));
         found.finish()
     }
 

@@ -162,20 +162,6 @@ fn what_lies_outside_is_not_read() {
     let (since_text, until_text) = (text(since), text(until));
     let report = json(sample.path(), &["--since", &since_text, "--until", &until_text]);
     let (count, commits) = sample.inside(since, until);
-    let lsns: Vec<u64> = sample
-        .records
-        .iter()
-        .filter(|one| {
-            twin::time_of(one, &sample.anchors).is_some_and(|t| (since..until).contains(&t))
-        })
-        .map(|o| o.lsn)
-        .collect();
-    eprintln!("{:x} {:x} {} {}", lsns[0], lsns[lsns.len() - 1], report["range"], segments);
-    std::process::Command::new("cp")
-        .args(["-r", sample.path().to_str().unwrap(), "/tmp/when-dbg"])
-        .status()
-        .unwrap();
-    eprintln!("{since_text} {until_text}");
     assert_eq!(report["totals"]["count"], count);
     assert_eq!(report["commits"]["commits"], commits);
     let of_span = segments.div_ceil(30) as u64;
