@@ -49,18 +49,23 @@ fn checkpoints(when: &Overview) -> Option<String> {
     if let Some(spacing) = &when.spacing_seconds {
         text.push_str(&format!(", every {}", duration(spacing.median)));
     }
-    text.push_str(&causes(&when.causes));
+    let causes = causes(&when.causes);
+    if let [cause] = causes.as_slice() {
+        text.push_str(&format!(", {}", cause.1));
+    }
     if let Some(share) = when.fpi_first_quarter_ratio {
         let share = share * 100.0;
-        text.push_str(&format!(
-            ";\n  {share:.0} % of the images come in the first quarter of a cycle"
-        ));
+        text.push_str(&format!("; {share:.0} % of the images in the first quarter of a cycle"));
+    }
+    if causes.len() > 1 {
+        let causes: Vec<String> = causes.iter().map(|(count, how)| format!("{count} {how}")).collect();
+        text.push_str(&format!("\n  {}", causes.join(", ")));
     }
     Some(text)
 }
 
-/// `, by time`; where there are several: `, 3 by time, 1 asked for`.
-fn causes(causes: &Causes) -> String {
+/// How many began by which cause: those that there are.
+fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
     let all = [
         (causes.time, "by time"),
         (causes.wal, "by volume"),
@@ -69,17 +74,14 @@ fn causes(causes: &Causes) -> String {
         (causes.end_of_recovery, "after recovery"),
         (causes.unknown, "of unknown cause"),
     ];
-    let some: Vec<(u64, &str)> = all.into_iter().filter(|(count, _)| *count > 0).collect();
-    match some.as_slice() {
-        [(_, how)] => format!(", {how}"),
-        some => some.iter().map(|(count, how)| format!(", {count} {how}")).collect(),
-    }
+    all.into_iter().filter(|(count, _)| *count > 0).collect()
 }
 
 fn recovery(when: &Overview) -> Option<String> {
     let bytes = human_bytes(when.worst_recovery_bytes?);
     let Range { low, high } = when.worst_recovery_seconds.as_ref()?;
-    Some(format!("a crash would replay up to {bytes}, about {low:.0} to {high:.0} s"))
+    let decimals = if *high < 10.0 { 1 } else { 0 };
+    Some(format!("a crash would replay up to {bytes}: {low:.decimals$} to {high:.decimals$} s"))
 }
 
 fn commits(when: &Overview) -> Option<String> {
