@@ -4,9 +4,11 @@
 //! What has ended and can get nothing more is kept as a row of its own ([`super::finished`]); all
 //! else is kept by the xid of the records.
 
+mod part;
+
+use self::part::Part;
 use super::amounts::Amounts;
-use super::block_set::BlockSet;
-use super::finished::{Finished, FinishedRows, Outcome};
+use super::finished::{FinishedRows, Outcome};
 use super::fork_table::{ForkKey, ForkTable};
 use crate::scan::record::{Observe, Record};
 use crate::wal::block::{BlockMark, RelFileLocator, walk};
@@ -49,21 +51,6 @@ pub struct Transactions {
     is_first: bool,
 }
 
-/// Records of one xid.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Part {
-    xid: u32,
-    amounts: Amounts,
-    start: Lsn,
-    end: Lsn,
-    outcome: Outcome,
-    commit_time: Option<Time>,
-    /// Folded into it.
-    subtransactions: u32,
-    /// Numbers of the relations that the records refer to.
-    files: BlockSet<8>,
-}
-
 /// The last record's transaction.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Current {
@@ -72,58 +59,6 @@ struct Current {
     part: u32,
     /// The relation that its last record referred to.
     relation: RelFileLocator,
-}
-
-impl Part {
-    fn new(xid: u32, start: Lsn) -> Part {
-        Part {
-            xid,
-            amounts: Amounts::default(),
-            start,
-            end: start,
-            outcome: Outcome::Open,
-            commit_time: None,
-            subtransactions: 0,
-            files: BlockSet::default(),
-        }
-    }
-
-    /// Adds the records of another part; its end counts if it has one.
-    fn add(&mut self, other: Part) {
-        self.fold(&other);
-        self.files.merge(other.files);
-        self.subtransactions += other.subtransactions;
-        if other.outcome > self.outcome {
-            (self.outcome, self.commit_time) = (other.outcome, other.commit_time);
-        }
-    }
-
-    fn fold(&mut self, other: &Part) {
-        if self.amounts.count == 0 {
-            (self.start, self.end) = (other.start, other.end);
-        } else if other.amounts.count > 0 {
-            self.start = self.start.min(other.start);
-            self.end = self.end.max(other.end);
-        }
-        self.amounts.add(&other.amounts);
-    }
-
-    fn finished(&self, top_level: bool) -> Finished {
-        let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
-        let top_level = top_level || outcome == Outcome::Committed;
-        Finished {
-            xid,
-            amounts,
-            start,
-            end: end.aligned(),
-            outcome,
-            commit_time,
-            subtransactions,
-            top_level,
-            relations,
-        }
-    }
 }
 
 impl Transactions {
