@@ -58,7 +58,8 @@ fn checkpoints(when: &Overview) -> Option<String> {
         text.push_str(&format!("; {share:.0} % of the images in the first quarter of a cycle"));
     }
     if causes.len() > 1 {
-        let causes: Vec<String> = causes.iter().map(|(count, how)| format!("{count} {how}")).collect();
+        let causes: Vec<String> =
+            causes.iter().map(|(count, how)| format!("{count} {how}")).collect();
         text.push_str(&format!("\n  {}", causes.join(", ")));
     }
     Some(text)
