@@ -4,6 +4,7 @@ use super::check_args::CheckArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
+use super::when::WhenArgs;
 use super::who::NameArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
@@ -77,6 +78,9 @@ pub struct StatsArgs {
     /// Names of relations
     #[command(flatten)]
     pub names: NameArgs,
+    /// Times, rates and delays
+    #[command(flatten)]
+    pub when: WhenArgs,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,

@@ -114,6 +114,7 @@ fn read_and_judge(
     };
     let prototype = <(Statistics, (Backups, Reach))>::default();
     let read = read(&args.source, &request.filters, &prototype)?;
+    let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let counted = Counted::from(statistics);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);

@@ -1,10 +1,11 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
 use super::args::{Cli, Format, StatsArgs};
+use super::counted::{self, Full, ReadFull};
 use super::output::{spare_inputs, write_bytes};
 use super::read::{self, Read};
 use super::values::When;
-use super::who::{self, Full, ReadWho};
+use super::who;
 use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
@@ -38,6 +39,11 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
         let text = "--partial takes no --limit: what it leaves out depends on the other parts";
         return Err(Failure::Usage(text.to_owned()));
     }
+    if args.source.range.since.is_some() || args.source.range.until.is_some() {
+        let text = "--partial takes no --since or --until: what they leave out depends on times in \
+                    the other parts";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let output = args.show.output.as_deref();
     spare_inputs(output, args.source.inputs())?;
     let filters = args.filters.filters();
@@ -56,12 +62,13 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
 }
 
 fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partial<Full>, Failure> {
-    let wanted = read::wanted(&args.source, select)?;
+    let wanted = read::wanted(&args.source, read::range(&args.source)?, select);
     let found = read::found(&args.source)?;
-    let asked = stats::request(args).dimensions;
+    let request = stats::request(args);
+    let asked = &request.dimensions;
     // What is said of the names is said when they are shown.
-    let known = who::known(args, &found, &asked, &mut Vec::new());
-    let prototype = who::prototype(args, &asked, known.as_ref());
+    let known = who::known(args, &found, asked, &mut Vec::new());
+    let prototype = counted::prototype(args, (request.command, asked), known.as_ref());
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -97,19 +104,21 @@ fn put_together(
     partials: Vec<Partial<Full>>,
     args: &StatsArgs,
     filters: &Filters,
-) -> Result<ReadWho, Failure> {
+) -> Result<ReadFull, Failure> {
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let (asked, mut warnings) = (stats::request(args).dimensions, Vec::new());
-    let known = who::known(args, &found, &asked, &mut warnings);
-    let prototype = who::prototype(args, &asked, known.as_ref());
+    let (request, mut warnings) = (stats::request(args), Vec::new());
+    let asked = &request.dimensions;
+    let known = who::known(args, &found, asked, &mut warnings);
+    let prototype = counted::prototype(args, (request.command, asked), known.as_ref());
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
         false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
-    Ok(ReadWho::of(Read { paths, plan, scanned }, known, warnings))
+    let read = Read { paths, plan, scanned, filters: filters.clone() };
+    Ok(ReadFull::of(read, known, warnings))
 }
 
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
@@ -189,7 +198,9 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("fork", filters.fork.map(|fork| fork.to_string()));
     add("database", filters.database.map(|oid| oid.to_string()));
     let directory = args.names.data_directory.as_ref();
+    add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
     add("data-directory", directory.map(|directory| directory.display().to_string()));
+    options.extend(args.when.options());
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
     options

@@ -1,8 +1,8 @@
 //! The report and `--stats`: read, build the model, write it.
 
 use super::args::{Format, StatsArgs};
+use super::counted::{ReadFull, read_full};
 use super::output::{spare_inputs, write_to};
-use super::who::{ReadWho, read_who};
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
@@ -12,7 +12,7 @@ use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
-use crate::report::who;
+use crate::report::{when, who};
 use std::io::Write;
 use std::time::Instant;
 
@@ -28,14 +28,15 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     run_on(args, |filters| {
         spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
-        read_who(args, filters, &request(args).dimensions)
+        let Request { command, dimensions, .. } = request(args);
+        read_full(args, filters, (command, &dimensions))
     })
 }
 
 /// The same of what `read` reads, given the filters.
 pub fn run_on(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+    read: impl FnOnce(&Filters) -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     let result = report(args, read);
     if let Err(failure) = &result
@@ -52,16 +53,25 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+    read: impl FnOnce(&Filters) -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
     let request = request(args);
-    let ReadWho { read, who, warnings } = read(&request.filters)?;
-    let counted = Counted::from(&read.scanned.observer);
+    let ReadFull { read, who, when: found, warnings } = read(&request.filters)?;
+    args.when.check(found.as_ref())?;
+    let request = Request { filters: read.filters, ..request };
+    let origin = when::Origin::of(&read.plan);
+    let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
+    let overview = overview.map(|found| when::overview(found, origin));
+    let counted = Counted { statistics: &read.scanned.observer, overview };
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.report.notes.extend(warnings);
     who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+    if let Some(found) = found {
+        let questions = args.when.questions(args.source.range.tz.as_ref());
+        when::fill(&mut view.report, found, &request.dimensions, &questions, origin);
+    }
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;
@@ -114,7 +124,11 @@ fn arrange(report: &mut Report, args: &StatsArgs) {
     };
     // There are few resource managers: all are shown unless fewer are asked for.
     let asked = args.tables.top;
-    let top = Top { rmgrs: asked.unwrap_or(0), others: asked.unwrap_or(others) };
+    let top = Top {
+        rmgrs: asked.unwrap_or(0),
+        buckets: asked.unwrap_or(0),
+        others: asked.unwrap_or(others),
+    };
     report.arrange(args.tables.sort, top);
 }
 

@@ -3,6 +3,7 @@
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::View;
+use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
 use super::{advice, official};
 use crate::analyse::clock::Clock;
@@ -41,15 +42,17 @@ pub struct Request {
 
 /// What was counted. Every report needs the statistics; a dimension that may be asked for is an
 /// `Option` beside them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Counted<'c> {
     /// By record type, and the WAL's clock.
     pub statistics: &'c (RecordTable, Clock),
+    /// When it was written, in a few numbers; the rules look at them.
+    pub overview: Option<Overview>,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics }
+        Counted { statistics, overview: None }
     }
 }
 
@@ -82,7 +85,7 @@ pub fn build<O>(
         range: range(start, outcome.ending.lsn, clock),
         books: close_books(outcome, &totals),
         totals,
-        ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
         why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
@@ -94,6 +97,12 @@ pub fn build<O>(
         forks: None,
         blocks: None,
         transactions: None,
+        when: counted.overview,
+        timeline: None,
+        checkpoints: None,
+        recovery: None,
+        replication: None,
+        commits: None,
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,
@@ -111,8 +120,12 @@ fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<mode
     outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
 }
 
-/// The volume of the range, whatever the filters left out of the table.
-fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
+/// The volume of the range, whatever the filters left out of the table; of a span of time, if that was
+/// the only one.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>, filters: &select::Filters) -> Volume {
+    if filters.are_of_time_alone() {
+        return Volume::of(table, 0, 0);
+    }
     Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
@@ -145,6 +158,8 @@ fn filters(filters: &select::Filters) -> Filters {
         fork: filters.fork.map(fork),
         database: filters.database,
         fullpage: filters.full_page.then_some(true),
+        since: filters.span.as_ref().and_then(|span| rfc3339(span.times.start)),
+        until: filters.span.as_ref().and_then(|span| rfc3339(span.times.end)),
     }
 }
 

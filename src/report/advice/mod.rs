@@ -22,8 +22,18 @@ pub struct Rule {
 }
 
 /// All rules, in the order in which their findings are told.
-pub const RULES: &[Rule] =
-    &[rules::fpi_ratio::RULE, rules::hot_ratio::RULE, rules::write_amplification::RULE];
+pub const RULES: &[Rule] = &[
+    rules::checkpoint_spacing::RULE,
+    rules::fpi_ratio::RULE,
+    rules::hint_images::RULE,
+    rules::burst_after_checkpoint::RULE,
+    rules::hot_ratio::RULE,
+    rules::write_amplification::RULE,
+    rules::recovery_distance::RULE,
+    rules::standby_lag::RULE,
+    rules::commit_pressure::RULE,
+    rules::switch_waste::RULE,
+];
 
 /// What all rules find in `report`, worst first.
 pub fn findings(report: &Report) -> Vec<Finding> {

@@ -12,7 +12,10 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::{CHEN_2017, UNTUNED_AMPLIFICATION, evidence, recovery_price, says_little};
+use super::{
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price,
+    says_little,
+};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
@@ -36,12 +39,12 @@ fn check(report: &Report) -> Option<Finding> {
     if ratio <= FPI_RATIO || says_little(report) {
         return None;
     }
-    let mut advice = vec![
-        "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often"
-            .into(),
-        "max_wal_size: raise it, so that checkpoints come by time and not by volume".into(),
-    ];
-    let mut side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    let mut advice = Vec::new();
+    let mut side_effects = Vec::new();
+    if !is_far_apart(report) {
+        advice.extend(spacing_advice(report));
+        side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    }
     if let Some(compression) = compression_advice(report) {
         advice.push(compression);
         side_effects.push("compression of images takes CPU time of the writing sessions".into());
@@ -66,6 +69,24 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
+/// What to say of checkpoints that may be further apart.
+fn spacing_advice(report: &Report) -> Vec<String> {
+    let when = report.when.as_ref();
+    let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
+    let mut advice = Vec::new();
+    if timeout.is_none_or(|seconds| seconds < FAR_APART) {
+        let text =
+            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+        advice.push(text.to_owned());
+    }
+    // By time alone, the volume was never the limit.
+    if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
+        let text = "max_wal_size: raise it, so that checkpoints come by time and not by volume";
+        advice.push(text.to_owned());
+    }
+    advice
+}
+
 /// What to say of images that are stored nearly as they are. lz4 and zstd came with 15; before
 /// there is pglz only.
 fn compression_advice(report: &Report) -> Option<String> {
@@ -82,6 +103,7 @@ fn compression_advice(report: &Report) -> Option<String> {
 mod tests {
     use super::*;
     use crate::report::model::sample;
+    use crate::report::model::when::{Causes, Overview, Spacing};
 
     #[test]
     fn it_speaks_above_the_threshold_and_the_volume_only() {
@@ -96,6 +118,27 @@ mod tests {
         let severity = |fpi, total| check(&sample::report(fpi, total)).map(|f| f.severity);
         assert_eq!(severity(950 << 20, 1000 << 20), Some(Severity::Critical));
         assert_eq!(severity(949 << 20, 1000 << 20), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn what_the_wal_shows_already_is_not_advised() {
+        let told = |median, timeout| {
+            let mut report = sample::report(80 << 20, 100 << 20);
+            let spacing = Spacing { count: 4, min: median, median, max: median };
+            report.when = Some(Overview {
+                spacing_seconds: Some(spacing),
+                checkpoint_timeout_seconds: timeout,
+                causes: Causes { time: 4, ..Causes::default() },
+                ..Overview::default()
+            });
+            check(&report).expect("a finding").advice.join("\n")
+        };
+        let half_an_hour = told(1800, Some(1800));
+        assert!(!half_an_hour.contains("checkpoint_timeout"), "{half_an_hour}");
+        assert!(!half_an_hour.contains("max_wal_size"), "{half_an_hour}");
+        let five_minutes = told(300, Some(300));
+        assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
+        assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
     }
 
     #[test]
