@@ -1,6 +1,7 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
+use super::config::Config;
 use super::output::{spare_inputs, write_to};
 use super::read::{Statistics, read};
 use super::values::When;
@@ -13,6 +14,7 @@ use crate::input::plan::Plan;
 use crate::render;
 use crate::render::nagios::State;
 use crate::render::style::Show;
+use crate::report::advice::advise;
 use crate::report::annotation::{Places, relative, unreadable};
 use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
@@ -84,15 +86,16 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let (budgets, config) = args.budgets.budgets()?;
-    check_usage(args, &budgets)?;
-    let beside = [&budgets.baseline, &args.restore.backup_label, &config];
+    let limits = args.budgets.limits()?;
+    let budgets = &limits.budgets;
+    check_usage(args, budgets)?;
+    let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
     let beside = beside.into_iter().flatten().map(PathBuf::as_path);
     spare_inputs(args.show.output.as_deref(), args.source.inputs().chain(beside))?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
-    let mut view = read_and_judge(args, &budgets, baseline.as_ref(), backup)?;
-    let found = config.map(|path| format!("limits are from {}", path.display()));
+    let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
+    let found = limits.found.map(|path| format!("limits are from {}", path.display()));
     view.report.notes.extend(found);
     show(&view, args)?;
     Ok(exit(&view.report, args.format))
@@ -100,7 +103,7 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 fn read_and_judge(
     args: &CheckArgs,
-    budgets: &Budgets,
+    limits: &Config,
     baseline: Option<&Baseline>,
     backup: Option<Backup>,
 ) -> Result<View, Failure> {
@@ -118,6 +121,7 @@ fn read_and_judge(
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let counted = Counted::from(statistics);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal {
         plan: &read.plan,
@@ -128,7 +132,8 @@ fn read_and_judge(
     };
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let asked = Asked {
-        budgets,
+        budgets: &limits.budgets,
+        tables: &limits.tables,
         baseline,
         restore,
         places: &places(&view.report.input.paths, &read.plan),

@@ -8,6 +8,7 @@ use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
+use crate::report::advice::advise;
 use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
@@ -72,6 +73,7 @@ fn report(
         let questions = args.when.questions(args.source.range.tz.as_ref());
         when::fill(&mut view.report, found, &request.dimensions, &questions, origin);
     }
+    advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;

@@ -5,7 +5,7 @@ use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::View;
 use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
-use super::{advice, official};
+use super::official;
 use crate::analyse::clock::Clock;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::ratios::{Ratios, ratio};
@@ -73,11 +73,10 @@ pub fn build<O>(
     let totals = all.sums(page_bytes);
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().0);
     let version = plan.version();
-    let advises = request.command != CommandName::Stats;
     let asked = |dimension| request.dimensions.contains(&dimension);
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let records = || record_rows(table, version, page_bytes).into();
-    let mut report = Report {
+    let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
         command: request.command,
@@ -110,7 +109,6 @@ pub fn build<O>(
         checks: None,
         segment_groups: None,
     };
-    report.findings = advises.then(|| advice::findings(&report));
     View::of(report, official::lines(version, request.start, plan, outcome))
 }
 

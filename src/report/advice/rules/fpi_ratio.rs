@@ -14,12 +14,15 @@
 
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price,
-    says_little,
+    says_little, worst_tables,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::table::TableRow;
 use crate::report::model::threshold::FPI_RATIO;
+use crate::report::model::who::WholeTableRow;
+use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
@@ -39,7 +42,8 @@ fn check(report: &Report) -> Option<Finding> {
     if ratio <= FPI_RATIO || says_little(report) {
         return None;
     }
-    let mut advice = Vec::new();
+    let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
+    let mut advice = where_they_are(&tables);
     let mut side_effects = Vec::new();
     if !is_far_apart(report) {
         advice.extend(spacing_advice(report));
@@ -59,6 +63,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("critical", CRITICAL.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("fpi_count", report.totals.fpi_count.into()),
+            ("tables", tables.iter().map(|(row, bytes, _)| named(row, *bytes)).collect()),
         ]),
         advice,
         side_effects,
@@ -67,6 +72,22 @@ fn check(report: &Report) -> Option<Finding> {
         estimate: None,
         source: CHEN_2017.into(),
     })
+}
+
+fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
+    json!({"table": row.label(), "fpi_bytes": fpi_bytes})
+}
+
+/// Whose pages the images are.
+fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+    let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
+        format!("{} ({:.0} %)", row.label(), share * 100.0)
+    };
+    let list: Vec<String> = tables.iter().map(words).collect();
+    match list.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("images, with those of indexes: {}", list.join(", "))],
+    }
 }
 
 /// What to say of checkpoints that may be further apart.
