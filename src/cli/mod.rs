@@ -7,6 +7,8 @@ pub mod check;
 pub mod check_args;
 pub mod config;
 pub mod interrupt;
+pub mod name_args;
+pub mod names;
 pub mod output;
 pub mod partial;
 pub mod progress;

@@ -1,6 +1,7 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
 use super::args::{Cli, Format, StatsArgs};
+use super::name_args::Known;
 use super::output::{spare_inputs, write_bytes};
 use super::read::{self, Read};
 use super::values::When;
@@ -60,8 +61,8 @@ fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partia
     let found = read::found(&args.source)?;
     let asked = stats::request(args).dimensions;
     // What is said of the names is said when they are shown.
-    let known = who::known(args, &found, &asked, &mut Vec::new());
-    let prototype = who::prototype(args, &asked, known.as_ref());
+    let known = Known::of(&args.names, &found, &asked);
+    let prototype = who::prototype(args, &asked, &known);
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -101,15 +102,15 @@ fn put_together(
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let (asked, mut warnings) = (stats::request(args).dimensions, Vec::new());
-    let known = who::known(args, &found, &asked, &mut warnings);
-    let prototype = who::prototype(args, &asked, known.as_ref());
+    let asked = stats::request(args).dimensions;
+    let known = Known::of(&args.names, &found, &asked);
+    let prototype = who::prototype(args, &asked, &known);
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
         false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
-    Ok(ReadWho::of(Read { paths, plan, scanned }, known, warnings))
+    Ok(ReadWho::of(Read { paths, plan, scanned }, known))
 }
 
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
@@ -182,6 +183,8 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("database", filters.database.map(|oid| oid.to_string()));
     let directory = args.names.data_directory.as_ref();
     add("data-directory", directory.map(|directory| directory.display().to_string()));
+    let files = args.names.names.iter();
+    options.extend(files.map(|path| format!("--names={}", path.display())));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
     options

@@ -52,13 +52,28 @@ pub fn read_found<O: Observe>(
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
     range(source)?;
-    let paths = found.paths.clone();
+    let paths = named(&found);
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, found, Everything, prototype),
-        false => count(source, found, filters.clone(), prototype),
+        true => count(source, found, wanted(source, Everything)?, prototype),
+        false => count(source, found, wanted(source, filters.clone())?, prototype),
     }?;
-    let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned })
+}
+
+/// Reads all there is, whatever the range is.
+pub fn read_all<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    let paths = named(&found);
+    let wanted = Wanted { range: (Lsn(0), Lsn::MAX), limit: None, ..wanted(source, Everything)? };
+    let (plan, scanned) = count(source, found, wanted, prototype)?;
+    Ok(Read { paths, plan, scanned })
+}
+
+fn named(found: &Found) -> Vec<String> {
+    found.paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
@@ -103,10 +118,9 @@ fn threads(source: &SourceArgs) -> NonZeroUsize {
 fn count<S: Select + Clone, O: Observe>(
     source: &SourceArgs,
     found: Found,
-    select: S,
+    wanted: Wanted<S>,
     prototype: &O,
 ) -> Result<(Plan, Scanned<O>), Failure> {
-    let wanted = wanted(source, select)?;
     let (read, threads) = (Progress::default(), threads(source));
     let total = found.bytes_in(wanted.range.0, wanted.range.1);
     let result = progress::shown(
