@@ -4,7 +4,7 @@
 use super::amounts::Amounts;
 use super::fork_table::{ForkKey, ForkTable};
 use crate::scan::record::{Observe, Record};
-use crate::wal::block::{BlockRef, walk};
+use crate::wal::block::{BlockRef, RelFileLocator, walk};
 use crate::wal::rmgr::RecordType;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,11 @@ impl Blocks {
     /// How many distinct blocks there are.
     pub fn distinct(&self) -> u64 {
         self.rows.len() as u64
+    }
+
+    /// The files that they are of, one for each fork.
+    pub fn files(&self) -> impl Iterator<Item = RelFileLocator> {
+        self.forks.iter().map(|(key, ())| key.relation)
     }
 
     /// Records without a block.

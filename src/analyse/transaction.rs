@@ -81,7 +81,7 @@ impl Transactions {
 
     /// All that was found, and the records without a transaction. `parent`: what else is known of
     /// which transaction a subtransaction belongs to.
-    pub fn finish(mut self, parent: impl Fn(u32) -> Option<u32>) -> (FinishedRows, Amounts) {
+    pub fn finish(mut self, mut parent: impl FnMut(u32) -> Option<u32>) -> (FinishedRows, Amounts) {
         for place in 0..self.parts.len() {
             let Some(Part { xid, outcome, .. }) = self.parts.get(place) else { continue };
             if *outcome != Outcome::Committed

@@ -9,9 +9,11 @@ use super::names::NameLessons;
 use super::relation::Relations;
 use super::transaction::Transactions;
 use crate::scan::record::{Observe, Record};
+use crate::wal::block::RelFileLocator;
 use crate::wal::catalog::names::Names;
 use crate::wal::catalog::store::Store;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What is counted, as far as it was asked for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -48,7 +50,22 @@ fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
     list.iter().any(|dimension| asked.contains(dimension))
 }
 
+impl Counted {
+    /// The files in the WAL that may have names.
+    pub fn files(&self) -> BTreeSet<RelFileLocator> {
+        let relations = self.relations.iter().flat_map(Relations::rows);
+        let relations = relations.filter_map(|row| Some(row.key?.relation));
+        let blocks = self.blocks.iter().flat_map(Blocks::files);
+        relations.chain(blocks).collect()
+    }
+}
+
 impl Who {
+    /// Names alone, which begin with those that `known` has.
+    pub fn names(known: Option<&Store>) -> Who {
+        Who { names: Some(known.map(NameLessons::over).unwrap_or_default()), ..Who::default() }
+    }
+
     /// What `asked` needs. `rows` transactions are kept, the first by `order`; names begin with
     /// those that `known` has.
     pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
@@ -74,7 +91,7 @@ impl Who {
     }
 
     /// What was counted, with names on top of those that `known` has.
-    pub fn finish(mut self, known: Store, parent: impl Fn(u32) -> Option<u32>) -> Counted {
+    pub fn finish(mut self, known: Store, parent: impl FnMut(u32) -> Option<u32>) -> Counted {
         self.settle();
         Counted {
             relations: self.relations,

@@ -1,11 +1,12 @@
 //! Arguments: what was typed, checked as far as it can be without opening a file.
 
 use super::check_args::CheckArgs;
+use super::name_args::NameArgs;
+use super::names::NamesArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
 use super::when::WhenArgs;
-use super::who::NameArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -42,6 +43,8 @@ pub enum Command {
         after_help = "What is counted was said with --partial; how it is shown may be said again here."
     )]
     Merge(Box<StatsArgs>),
+    /// The query for a names file, or the names of relations that paths yield
+    Names(Box<NamesArgs>),
     /// The advice rules, with thresholds and sources
     Rules {
         /// Only this rule

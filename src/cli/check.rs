@@ -2,13 +2,16 @@
 
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
 use super::config::Config;
+use super::name_args::Known;
 use super::output::{spare_inputs, write_to};
-use super::read::{Statistics, read};
+use super::read::{Read, Statistics, found, read, read_found};
 use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
-use crate::analyse::dimension::Dimensions;
+use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::finished::Order;
 use crate::analyse::reach::Reach;
+use crate::analyse::who::{self as counted_who, Who};
 use crate::input::label;
 use crate::input::plan::Plan;
 use crate::render;
@@ -24,6 +27,7 @@ use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
+use crate::report::who;
 use crate::wal::segment::SegmentName;
 use std::fs;
 use std::io::Write;
@@ -110,17 +114,23 @@ fn read_and_judge(
     let begun = Instant::now();
     let request = Request {
         command: CommandName::Check,
-        dimensions: Dimensions::new(),
+        dimensions: match limits.tables.is_empty() {
+            true => Dimensions::new(),
+            false => Dimensions::from([Dimension::Table]),
+        },
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
         filters: args.filters.filters(),
     };
-    let prototype = <(Statistics, (Backups, Reach))>::default();
-    let read = read(&args.source, &request.filters, &prototype)?;
+    let (read, who) = read_all_asked(args, &request)?;
     let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let counted = Counted::from(statistics);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    if let Some((who, warnings)) = who {
+        view.report.notes.extend(warnings);
+        who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+    }
     advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal {
@@ -141,6 +151,31 @@ fn read_and_judge(
     };
     judge(&mut view, asked);
     Ok(view)
+}
+
+/// What every check counts, and what a restore needs to know.
+type Checked = (Statistics, (Backups, Reach));
+
+/// Reads the WAL; by table only where limits of tables ask for that.
+fn read_all_asked(
+    args: &CheckArgs,
+    request: &Request,
+) -> Result<(Read<Checked>, Option<(counted_who::Counted, Vec<String>)>), Failure> {
+    let prototype = Checked::default();
+    if request.dimensions.is_empty() {
+        return Ok((read(&args.source, &request.filters, &prototype)?, None));
+    }
+    let found = found(&args.source)?;
+    let known = Known::of(&args.names, &found, &request.dimensions);
+    let who = Who::new(&request.dimensions, 0, Order::Bytes, known.store());
+    let read = read_found(&args.source, found, &request.filters, &(prototype, who))?;
+    let mut who = Who::default();
+    let read = read.map(|(checked, counted)| {
+        who = counted;
+        checked
+    });
+    let named = known.finish(who, &read.plan);
+    Ok((read, Some(named)))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

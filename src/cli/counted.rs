@@ -3,16 +3,17 @@
 
 use super::Failure;
 use super::args::StatsArgs;
+use super::name_args::Known;
 use super::read::{Read, Statistics, found, read_found};
-use super::who::{self, store_of};
+use super::who;
 use crate::analyse::dimension::Dimensions;
 use crate::analyse::select::Filters;
 use crate::analyse::when::{self, When};
 use crate::analyse::who::{Counted, Who};
-use crate::input::catalog::Catalog;
 use crate::input::discover::Found;
 use crate::report::model::CommandName;
 use crate::scan::record::Observe;
+use crate::wal::catalog::store::Store;
 
 /// All that can be counted.
 pub type Full = (Statistics, (Who, Option<When>));
@@ -31,21 +32,16 @@ pub struct ReadFull {
 
 impl ReadFull {
     /// Puts together what was read and what is `known` of names.
-    pub fn of(read: Read<Full>, known: Option<Catalog>, mut warnings: Vec<String>) -> ReadFull {
+    pub fn of(read: Read<Full>, known: Known) -> ReadFull {
         let mut counted = None;
         let read = read.map(|(statistics, others)| {
             counted = Some(others);
             statistics
         });
         let (who, when) = counted.unwrap_or_default();
-        let store = store_of(known, &read, &mut warnings);
+        let (who, warnings) = known.finish(who, &read.plan);
         let end = read.scanned.ending.lsn;
-        ReadFull {
-            who: who.finish(store, |_| None),
-            when: when.map(|when| when.finish(end)),
-            read,
-            warnings,
-        }
+        ReadFull { who, when: when.map(|when| when.finish(end)), read, warnings }
     }
 }
 
@@ -56,10 +52,9 @@ pub fn read_full(
     (command, asked): (CommandName, &Dimensions),
 ) -> Result<ReadFull, Failure> {
     let found = found(&args.source)?;
-    let mut warnings = Vec::new();
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.
-    let known = who::known(args, &found, asked, &mut warnings);
-    let (statistics, (who, when)) = prototype(args, (command, asked), known.as_ref());
+    let known = Known::of(&args.names, &found, asked);
+    let (statistics, (who, when)) = prototype(args, (command, asked), known.store());
     let reading = Reading { args, filters, found };
     let read = match (who.is_nothing(), when) {
         (true, None) => reading.read(&statistics, |statistics| (statistics, Default::default())),
@@ -74,7 +69,7 @@ pub fn read_full(
                 (statistics, (who, Some(when)))
             }),
     }?;
-    Ok(ReadFull::of(read, known, warnings))
+    Ok(ReadFull::of(read, known))
 }
 
 /// What is to be read.
@@ -100,9 +95,8 @@ impl Reading<'_> {
 pub fn prototype(
     args: &StatsArgs,
     (command, asked): (CommandName, &Dimensions),
-    known: Option<&Catalog>,
+    store: Option<&Store>,
 ) -> Full {
-    let store = known.map(|catalog| &catalog.store);
     let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), store);
     let config = match command {
         CommandName::Report => Some(when::Config::OVERVIEW),

@@ -9,6 +9,8 @@ pub mod config;
 pub mod counted;
 pub mod interrupt;
 pub mod moment;
+pub mod name_args;
+pub mod names;
 pub mod output;
 pub mod partial;
 pub mod progress;

@@ -44,6 +44,19 @@ pub fn write_to(
     told(file, written)
 }
 
+/// Runs `write` on the file, or on standard output. For formats that have no styles: what looks
+/// like one is part of a name, and stays.
+pub fn write_unstyled(
+    file: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    match write(&mut bytes) {
+        Ok(()) => write_bytes(file, &bytes),
+        failed => told(file, failed),
+    }
+}
+
 /// Writes bytes that are no text to the file, or to standard output.
 pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let written = match file {

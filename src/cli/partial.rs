@@ -2,10 +2,10 @@
 
 use super::args::{Cli, Format, StatsArgs};
 use super::counted::{self, Full, ReadFull};
+use super::name_args::Known;
 use super::output::{spare_inputs, write_bytes};
 use super::read::{self, Read};
 use super::values::When;
-use super::who;
 use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
@@ -67,8 +67,8 @@ fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partia
     let request = stats::request(args);
     let asked = &request.dimensions;
     // What is said of the names is said when they are shown.
-    let known = who::known(args, &found, asked, &mut Vec::new());
-    let prototype = counted::prototype(args, (request.command, asked), known.as_ref());
+    let known = Known::of(&args.names, &found, asked);
+    let prototype = counted::prototype(args, (request.command, asked), known.store());
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -108,17 +108,17 @@ fn put_together(
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let (request, mut warnings) = (stats::request(args), Vec::new());
+    let request = stats::request(args);
     let asked = &request.dimensions;
-    let known = who::known(args, &found, asked, &mut warnings);
-    let prototype = counted::prototype(args, (request.command, asked), known.as_ref());
+    let known = Known::of(&args.names, &found, asked);
+    let prototype = counted::prototype(args, (request.command, asked), known.store());
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
         false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
     let read = Read { paths, plan, scanned, filters: filters.clone() };
-    Ok(ReadFull::of(read, known, warnings))
+    Ok(ReadFull::of(read, known))
 }
 
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
@@ -201,6 +201,8 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
     add("data-directory", directory.map(|directory| directory.display().to_string()));
     options.extend(args.when.options());
+    let files = args.names.names.iter();
+    options.extend(files.map(|path| format!("--names={}", path.display())));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
     options

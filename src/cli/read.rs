@@ -67,21 +67,36 @@ pub fn read_found<O: Observe>(
     let range = window.as_ref().map_or(asked, |window| window.range);
     let span = window.as_ref().map(|window| window.span.clone());
     let filters = Filters { span, ..filters.clone() };
-    let paths = found.paths.clone();
+    let (given, paths) = (found.paths.clone(), named(&found));
     let (plan, scanned) = match filters.is_empty() {
         true => count(source, found, wanted(source, range, Everything), prototype),
         false => count(source, found, wanted(source, range, filters.clone()), prototype),
     }?;
     if let Some(window) = window.filter(|_| scanned.counted_end.is_none()) {
-        return Err(nothing_in(&window, &paths));
+        return Err(nothing_in(&window, &given));
     }
-    let paths = paths.iter().map(|path| path.display().to_string()).collect();
     Ok(Read { paths, plan, scanned, filters })
 }
 
 fn nothing_in(window: &Window, paths: &[PathBuf]) -> Failure {
     let path = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
     Failure::Beside { path, reason: window.nothing_selected() }
+}
+
+/// Reads all there is, whatever the range is.
+pub fn read_all<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    let paths = named(&found);
+    let wanted = wanted(source, (Lsn(0), Lsn::MAX), Everything);
+    let (plan, scanned) = count(source, found, Wanted { limit: None, ..wanted }, prototype)?;
+    Ok(Read { paths, plan, scanned, filters: Filters::default() })
+}
+
+fn named(found: &Found) -> Vec<String> {
+    found.paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// The range that was asked for.

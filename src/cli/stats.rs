@@ -2,7 +2,7 @@
 
 use super::args::{Format, StatsArgs};
 use super::counted::{ReadFull, read_full};
-use super::output::{spare_inputs, write_to};
+use super::output::{spare_inputs, write_to, write_unstyled};
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
@@ -144,9 +144,12 @@ fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let style = args.show.style(args.tables.show_main_data);
-    write_to(args.show.output.as_deref(), args.show.color, |out| {
-        write_format(view, args, &style, out)
-    })
+    let output = args.show.output.as_deref();
+    let write = |out: &mut dyn Write| write_format(view, args, &style, out);
+    match args.tables.format {
+        Format::Table => write_to(output, args.show.color, write),
+        Format::Json | Format::Csv | Format::PgWaldump => write_unstyled(output, write),
+    }
 }
 
 fn write_format(

@@ -10,6 +10,7 @@ mod databases;
 mod multixacts;
 mod pages;
 mod slru;
+pub mod subtransactions;
 
 use super::control::{self, Control};
 use crate::wal::block::RelFileLocator;

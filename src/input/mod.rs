@@ -10,6 +10,8 @@ pub mod error;
 pub mod history;
 pub mod label;
 pub mod names;
+#[cfg(feature = "cli")]
+pub mod names_file;
 pub mod packed;
 pub mod piece;
 pub mod placing;

@@ -1,13 +1,11 @@
 //! `--format csv`: one table, one line a row, the keys of the JSON as headings.
 
+use crate::formula::marked;
 use crate::report::model::{Report, Table};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-
-/// With these a text would be a formula where people open the file.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// Writes the table that was asked for: of a dimension that has more than one thing to say, its rows.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -47,7 +45,7 @@ fn rows<R: Serialize + Default>(
 
 /// Writes rows: a column for each key that is no object or list in any of them. Without rows
 /// there are the headings all the same.
-fn table<R: Serialize + Default>(rows: &[R], out: &mut dyn Write) -> io::Result<()> {
+pub fn table<R: Serialize + Default>(rows: &[R], out: &mut dyn Write) -> io::Result<()> {
     let mut nested: BTreeSet<String> = BTreeSet::new();
     for row in rows {
         let keys = keys_of(row)?.into_iter();
@@ -74,8 +72,7 @@ fn keys_of(row: &impl Serialize) -> io::Result<Map<String, Value>> {
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) if text.starts_with(FORMULA) => format!("'{text}"),
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => marked(text).into_owned(),
         Some(other) => other.to_string(),
     }
 }

@@ -8,6 +8,7 @@ pub mod gitlab;
 pub mod json;
 pub mod junit;
 pub mod nagios;
+pub mod names;
 pub mod number;
 pub mod pg_waldump;
 pub mod sarif;

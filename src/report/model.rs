@@ -5,6 +5,7 @@
 pub mod checked;
 pub mod filters;
 pub mod finding;
+pub mod names;
 #[cfg(test)]
 pub mod sample;
 pub mod table;
@@ -37,6 +38,7 @@ named! {
         Report "report" "The report";
         Stats "stats" "Statistics only";
         Check "check" "Integrity and budgets";
+        Names "names" "Names of relations";
     }
 }
 

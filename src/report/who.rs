@@ -15,6 +15,7 @@ use crate::analyse::relation::{Group, Relation, Relations};
 use crate::analyse::who::Counted;
 use crate::analyse::{amounts::Amounts, block};
 use crate::wal::catalog::names::{self, Names};
+use crate::wal::catalog::row::kind::UNKNOWN;
 use crate::wal::fork::Fork;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
@@ -52,8 +53,8 @@ fn fork_name(number: u8) -> String {
     Fork::of(number).map_or_else(|| number.to_string(), |fork| fork.to_string())
 }
 
-fn kind(relation: &names::Relation) -> String {
-    char::from(relation.kind).to_string()
+fn kind(relation: &names::Relation) -> Option<String> {
+    (relation.kind != UNKNOWN).then(|| char::from(relation.kind).to_string())
 }
 
 fn schema(relation: &names::Relation) -> Option<String> {
@@ -90,7 +91,7 @@ fn relation_row(row: &Relation<'_>, names: &Names) -> RelationRow {
         database_name: file.and_then(|file| database_name(file.database, names)),
         schema: named.and_then(schema),
         name: named.map(|named| named.name.to_string()),
-        kind: named.map(kind),
+        kind: named.and_then(kind),
         oid: named.map(|named| named.oid),
         table: table.map(|table| TableName {
             oid: table.oid,

@@ -11,6 +11,7 @@ pub mod fate;
 pub mod layout;
 pub mod lessons;
 mod links;
+pub mod listing;
 pub mod names;
 mod resolve;
 pub mod row;

@@ -139,7 +139,7 @@ impl Building {
             self.row.oid = Some(oid);
             self.row.schema = schema(table);
             self.row.name = Some(table.name.to_string());
-            self.row.kind = Some(kind(table));
+            self.row.kind = kind(table);
         }
         self.row
     }

@@ -18,6 +18,10 @@ pub mod kind {
     pub const INDEX: u8 = b'i';
     /// An index of a partitioned table.
     pub const PARTITIONED_INDEX: u8 = b'I';
+    /// What has partitions: tables and indexes.
+    pub const PARTITIONED: [char; 2] = ['p', 'I'];
+    /// Of a relation of which a list says the name only.
+    pub const UNKNOWN: u8 = 0;
 }
 
 /// A version of a row: who made it and ended it, and its columns as far as they are of interest.

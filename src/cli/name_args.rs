@@ -1,0 +1,119 @@
+//! Where names of relations come from: arguments, and what is known before the WAL is read.
+
+use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::who::{Counted, Who};
+use crate::input::catalog::subtransactions::Subtransactions;
+use crate::input::catalog::{self, Catalog, Expected};
+use crate::input::discover::Found;
+use crate::input::names_file;
+use crate::input::plan::Plan;
+use crate::wal::catalog::listing::Listing;
+use crate::wal::catalog::names::Names;
+use crate::wal::catalog::store::Store;
+use clap::Args;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Where names of relations come from. Of each relation the best source is taken, in this order.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Names")]
+pub struct NameArgs {
+    /// The cluster's data directory, for names of relations [default: the one that PATH is, or lies in]
+    #[arg(long, value_name = "DIR")]
+    pub data_directory: Option<PathBuf>,
+    /// A file of names, as 'walstat names' makes them or pgmoneta-walinfo reads them (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub names: Vec<PathBuf>,
+}
+
+/// What is known before the WAL is read.
+#[derive(Default)]
+pub struct Known {
+    catalog: Option<Catalog>,
+    subtransactions: Option<Subtransactions>,
+    listings: Vec<Listing>,
+    /// What is missing or cannot be relied on.
+    pub warnings: Vec<String>,
+}
+
+impl Known {
+    /// What `asked` needs of all sources.
+    pub fn of(args: &NameArgs, found: &Found, asked: &Dimensions) -> Known {
+        match Who::needs_names(asked) {
+            true => Known::names(args, found, asked),
+            false => Known::default().with_subtransactions(args, found, asked),
+        }
+    }
+
+    /// The same, with names whether they are asked for or not.
+    pub fn names(args: &NameArgs, found: &Found, asked: &Dimensions) -> Known {
+        let mut known = Known::default();
+        let directory = args.data_directory.as_ref().or(found.data_directory.as_ref());
+        known.catalog = directory.and_then(|directory| {
+            catalog::read(directory, &Expected::default(), &mut known.warnings)
+        });
+        let files = args.names.iter();
+        known.listings =
+            files.filter_map(|path| names_file::read(path, &mut known.warnings)).collect();
+        known.with_subtransactions(args, found, asked)
+    }
+
+    fn with_subtransactions(mut self, args: &NameArgs, found: &Found, asked: &Dimensions) -> Known {
+        let directory = args.data_directory.as_ref().or(found.data_directory.as_ref());
+        let directory = directory.filter(|_| asked.contains(&Dimension::Transaction));
+        self.subtransactions =
+            directory.and_then(|directory| Subtransactions::of(directory, &mut self.warnings));
+        self
+    }
+
+    /// The rows of the catalogs.
+    pub fn store(&self) -> Option<&Store> {
+        self.catalog.as_ref().map(|catalog| &catalog.store)
+    }
+
+    /// What `who` counted, with the names that are known put together, as far as they are of the
+    /// cluster of the WAL; and what there is to be said of them.
+    pub fn finish(mut self, who: Who, plan: &Plan) -> (Counted, Vec<String>) {
+        let cluster = plan.geometry.system_identifier;
+        let store = self.take_store(plan);
+        let subtransactions = self.subtransactions.as_mut();
+        let mut subtransactions =
+            subtransactions.filter(|known| known.system_identifier == cluster);
+        let mut counted =
+            who.finish(store, |xid| subtransactions.as_mut().and_then(|known| known.top(xid)));
+        let seen = counted.files();
+        for listing in &self.listings {
+            counted.names.add(listing, &seen);
+        }
+        (counted, self.warnings)
+    }
+
+    /// The names where there is no WAL; and what there is to be said of them.
+    pub fn without_wal(self) -> (Names, Vec<String>) {
+        let mut names = self.catalog.map(|catalog| catalog.store.names()).unwrap_or_default();
+        for listing in &self.listings {
+            names.add(listing, &BTreeSet::new());
+        }
+        (names, self.warnings)
+    }
+
+    /// The catalogs, if they are those of the WAL; else none.
+    fn take_store(&mut self, plan: &Plan) -> Store {
+        let (version, geometry) = (plan.version(), &plan.geometry);
+        let Some(known) = self.catalog.take() else { return Store::new(version) };
+        if known.control.system_identifier == geometry.system_identifier
+            && known.version.magic == version.magic
+        {
+            return known.store;
+        }
+        self.warnings.push(format!(
+            "the data directory is of cluster {} of release {}, expected {} of release {}, that of the \
+             WAL: its names are not used",
+            known.control.system_identifier,
+            known.version.name,
+            geometry.system_identifier,
+            version.name
+        ));
+        Store::new(version)
+    }
+}

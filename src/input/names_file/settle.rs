@@ -1,0 +1,66 @@
+//! Which rows of a names file can be relied on: of those that contradict each other, none.
+
+use super::{Doubts, Placed};
+use crate::wal::block::RelFileLocator;
+use crate::wal::catalog::listing::Listed;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a row says of its relation, whatever its file.
+type Said<'r> = (Option<&'r str>, &'r str, Option<char>, Option<u32>, Option<u32>);
+
+/// The rows without those that contradict each other, and without those that stand there twice.
+pub fn settle(rows: Vec<Placed>, doubts: &mut Doubts) -> Vec<Listed> {
+    let oids = disputed(&rows, |row| Some((row.database, row.oid)), said, doubts);
+    let by_file = |row: &Listed| row.file().filter(|_| !oids.contains(&(row.database, row.oid)));
+    let files: BTreeSet<RelFileLocator> = disputed(&rows, by_file, |row| row.oid, doubts);
+    let database = |row: &Listed| Some(row.database).filter(|oid| *oid != 0);
+    let databases = disputed(&rows, database, |row| row.database_name.as_deref(), doubts);
+    let tablespace = |row: &Listed| row.tablespace;
+    let tablespaces = disputed(&rows, tablespace, |row| row.tablespace_name.as_deref(), doubts);
+
+    let mut seen = BTreeMap::new();
+    let mut settled = Vec::new();
+    for Placed { line, mut row } in rows {
+        let is_disputed = row.file().is_some_and(|file| files.contains(&file));
+        if is_disputed || oids.contains(&(row.database, row.oid)) {
+            continue;
+        }
+        let identity = (row.database, row.oid, row.file());
+        if let Some(first) = seen.get(&identity) {
+            // Each database lists the shared relations.
+            if row.database != 0 {
+                doubts.tell(line, &format!("found the row of line {first} again"));
+            }
+            continue;
+        }
+        seen.insert(identity, line);
+        row.database_name.take_if(|_| databases.contains(&row.database));
+        row.tablespace_name
+            .take_if(|_| row.tablespace.is_some_and(|oid| tablespaces.contains(&oid)));
+        settled.push(row);
+    }
+    settled
+}
+
+fn said(row: &Listed) -> Said<'_> {
+    (row.schema.as_deref(), &row.name, row.kind, row.table, row.parent)
+}
+
+/// The keys of which rows say different things.
+fn disputed<'r, K: Ord + Copy, V: PartialEq>(
+    rows: &'r [Placed],
+    key: impl Fn(&Listed) -> Option<K>,
+    said: impl Fn(&'r Listed) -> V,
+    doubts: &mut Doubts,
+) -> BTreeSet<K> {
+    let (mut first, mut disputed) = (BTreeMap::new(), BTreeSet::new());
+    for Placed { line, row } in rows {
+        let Some(key) = key(row) else { continue };
+        let (known, at) = *first.entry(key).or_insert((row, *line));
+        if said(known) != said(row) {
+            doubts.tell(*line, &format!("contradicts line {at}: neither is used"));
+            disputed.insert(key);
+        }
+    }
+    disputed
+}
