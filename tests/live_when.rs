@@ -105,7 +105,7 @@ fn logged_causes(log: &str) -> Vec<Vec<&'static str>> {
     ];
     let flags = log.lines().filter_map(|line| line.split_once("checkpoint starting:"));
     let causes = |(_, flags): (&str, &str)| {
-        let has = |word| flags.split_whitespace().any(|flag| flag == *word);
+        let has = |word: &str| flags.split_whitespace().any(|flag| flag == word);
         let found = CAUSES.iter().filter(|(word, _)| has(word)).map(|(_, cause)| *cause);
         // A shutdown and the end of recovery are forced too.
         let found: Vec<&str> = found.collect();

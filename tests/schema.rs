@@ -157,7 +157,7 @@ fn may_be_null(place: &str) -> bool {
     !parent.is_empty()
         && (DIMENSIONS.contains(&dimension) || dimension == "when")
         && dimension != "names"
-        && !SUMS.contains(&key)
+        && (!SUMS.contains(&key) || parent.contains("/peaks/"))
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn checkpoints(when: &Overview) -> Option<String> {
     }
     let mut text = counted(when.checkpoints, "checkpoint");
     if let Some(spacing) = &when.spacing_seconds {
-        text.push_str(&format!(", every {}", duration(spacing.median)));
+        text.push_str(&format!(", {} apart", duration(spacing.median)));
     }
     let causes = causes(&when.causes);
     if let [cause] = causes.as_slice() {
@@ -93,6 +93,7 @@ fn commits(when: &Overview) -> Option<String> {
 /// `5 min 2 s`.
 fn duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) => "less than a second".to_owned(),
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, 0) => format!("{minutes} min"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),

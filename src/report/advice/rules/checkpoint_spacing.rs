@@ -54,7 +54,10 @@ fn check(report: &Report) -> Option<Finding> {
             true => Severity::Critical,
             false => Severity::Warning,
         },
-        title: format!("a checkpoint every {} s{told}", spacing.median),
+        title: match spacing.median {
+            0 => format!("checkpoints less than a second apart{told}"),
+            seconds => format!("a checkpoint every {seconds} s{told}"),
+        },
         evidence: evidence([
             ("spacing_seconds_median", spacing.median.into()),
             ("spacing_seconds_min", spacing.min.into()),
@@ -67,7 +70,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("requested", when.causes.requested.into()),
         ]),
         advice: advice(when, spacing, most.map(|(how, _)| how)),
-        side_effects: vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()],
+        side_effects: side_effects(most.map(|(how, _)| how)),
         ignore_when: "data is loaded once, or the server is a test's".into(),
         estimate: None,
         source: "PostgreSQL manual, WAL configuration".into(),
@@ -97,6 +100,14 @@ fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<Strin
         Some("by time") => vec![time],
         Some(_) => vec![who.to_owned()],
         None => vec![volume, time, who.to_owned()],
+    }
+}
+
+/// What it costs to have them further apart; to ask for fewer costs nothing.
+fn side_effects(mostly: Option<&str>) -> Vec<String> {
+    match mostly {
+        Some("asked for") => Vec::new(),
+        _ => vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()],
     }
 }
 
@@ -136,5 +147,7 @@ mod tests {
         assert!(by_wal.starts_with("max_wal_size") && !by_wal.contains("timeout"), "{by_wal}");
         let asked = told(Causes { requested: 4, time: 1, ..Causes::default() }).expect("a finding");
         assert!(asked.starts_with("find out who"), "{asked}");
+        let causes = Causes { requested: 4, ..Causes::default() };
+        assert!(found(0, 5, 100 << 20, causes).is_some_and(|finding| finding.side_effects.is_empty()));
     }
 }
