@@ -148,6 +148,7 @@ mod tests {
             .map(|bytes| Baseline { path: "before.json".into(), bytes_per_commit: Some(bytes) });
         let asked = Asked {
             budgets: &budgets,
+            tables: &[],
             baseline: baseline.as_ref(),
             restore: None,
             places: &Places::default(),

@@ -143,7 +143,7 @@ mod tests {
             ("public.orders", "public.orders", true),
             ("public.*", "public.orders", true),
             ("*.order?", "public.orders", true),
-            ("*s*r*", "public.orders", true),
+            ("*o*r*", "public.orders", true),
             ("*", "", true),
             ("public.?", "public.orders", false),
             ("orders", "public.orders", false),
