@@ -1,8 +1,10 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
+use super::name_args::NameArgs;
 use super::output::{spare_inputs, write_to};
 use super::read::{Statistics, read};
+use super::relation;
 use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
@@ -110,7 +112,7 @@ fn read_and_judge(
         dimensions: Dimensions::new(),
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
-        filters: args.filters.filters(),
+        filters: relation::filters(&args.source, &args.filters, &NameArgs::default())?.0,
     };
     let prototype = <(Statistics, (Backups, Reach))>::default();
     let read = read(&args.source, &request.filters, &prototype)?;
@@ -144,7 +146,7 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
         return usage("--max-growth needs a --baseline to grow from");
     }
     let restore = args.restore.from.is_some() || args.restore.backup_label.is_some();
-    if restore && !args.filters.filters().is_empty() {
+    if restore && !args.filters.is_empty() {
         return usage("a restore needs every record: --from and --backup-label take no filter");
     }
     if restore && args.source.range.limit.is_some_and(|limit| limit > 0) {

@@ -1,10 +1,10 @@
 //! The report and `--stats`: read, build the model, write it.
 
-use super::args::{Format, StatsArgs};
+use super::args::{Format, RowBy, StatsArgs};
 use super::output::{spare_inputs, write_to, write_unstyled};
 use super::who::{ReadWho, read_who};
 use super::{Exit, Failure, partial};
-use crate::analyse::dimension::Dimension;
+use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
@@ -12,7 +12,7 @@ use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
-use crate::report::who;
+use crate::report::who::{self, By};
 use std::io::Write;
 use std::time::Instant;
 
@@ -26,16 +26,16 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     if args.partial {
         return partial::write(args);
     }
-    run_on(args, |filters| {
+    run_on(args, || {
         spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
-        read_who(args, filters, &request(args).dimensions)
+        read_who(args, &dimensions(args))
     })
 }
 
-/// The same of what `read` reads, given the filters.
+/// The same of what `read` reads.
 pub fn run_on(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+    read: impl FnOnce() -> Result<ReadWho, Failure>,
 ) -> Result<Exit, Failure> {
     let result = report(args, read);
     if let Err(failure) = &result
@@ -52,16 +52,17 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadWho, Failure>,
+    read: impl FnOnce() -> Result<ReadWho, Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let request = request(args);
-    let ReadWho { read, who, warnings } = read(&request.filters)?;
+    let ReadWho { filters, read, who, warnings } = read()?;
+    let request = request(args, filters);
     let counted = Counted::from(&read.scanned.observer);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.report.notes.extend(warnings);
-    who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+    let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
+    who::fill(&mut view.report, who, &request.dimensions, by, read.plan.version());
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;
@@ -84,23 +85,27 @@ fn command(args: &StatsArgs) -> CommandName {
 }
 
 /// What is asked for.
-pub fn request(args: &StatsArgs) -> Request {
-    let command = command(args);
+fn request(args: &StatsArgs, filters: Filters) -> Request {
+    Request {
+        command: command(args),
+        dimensions: dimensions(args),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters,
+    }
+}
+
+/// What there are to be tables of.
+pub fn dimensions(args: &StatsArgs) -> Dimensions {
     let mut dimensions = args.dimensions();
-    if command == CommandName::Report {
+    if command(args) == CommandName::Report {
         dimensions.insert(Dimension::Record);
         dimensions.insert(Dimension::Table);
         if args.tables.format == Format::Json {
             dimensions.insert(Dimension::Rmgr);
         }
     }
-    Request {
-        command,
-        dimensions,
-        checksums_verified: !args.source.no_verify_checksums,
-        start: args.source.range.start,
-        filters: args.filters.filters(),
-    }
+    dimensions
 }
 
 /// Puts the tables into the order and length asked for. The official tool has an order of its

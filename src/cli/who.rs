@@ -5,6 +5,7 @@ use super::Failure;
 use super::args::StatsArgs;
 use super::name_args::Known;
 use super::read::{Read, Statistics, found, read_found};
+use super::relation;
 use crate::analyse::dimension::Dimensions;
 use crate::analyse::finished::{Order, ROWS_MAX};
 use crate::analyse::select::Filters;
@@ -17,6 +18,8 @@ pub type Full = (Statistics, Who);
 
 /// What was read, and who wrote it as far as that was asked for.
 pub struct ReadWho {
+    /// What was left out.
+    pub filters: Filters,
     /// What was read.
     pub read: Read,
     /// Who wrote it.
@@ -27,18 +30,26 @@ pub struct ReadWho {
 
 impl ReadWho {
     /// Puts together what was read and what is `known` of names.
-    pub fn of(read: Read<Full>, known: Known) -> ReadWho {
+    pub fn of(read: Read<Full>, filters: Filters, known: Known) -> ReadWho {
         let Read { paths, plan, scanned } = read;
         let (scanned, who) = split(scanned);
         let (who, warnings) = known.finish(who, &plan);
-        ReadWho { who, read: Read { paths, plan, scanned }, warnings }
+        ReadWho { filters, who, read: Read { paths, plan, scanned }, warnings }
     }
 }
 
 /// Reads the WAL and counts what was asked for.
-pub fn read_who(
+pub fn read_who(args: &StatsArgs, asked: &Dimensions) -> Result<ReadWho, Failure> {
+    let (filters, names) = relation::filters(&args.source, &args.filters, &args.names)?;
+    let mut result = read_filtered(args, filters, asked)?;
+    // Of the records that filters leave over fewer names can be learnt than of all.
+    result.who.names = names.unwrap_or(result.who.names);
+    Ok(result)
+}
+
+fn read_filtered(
     args: &StatsArgs,
-    filters: &Filters,
+    filters: Filters,
     asked: &Dimensions,
 ) -> Result<ReadWho, Failure> {
     let found = found(&args.source)?;
@@ -47,11 +58,12 @@ pub fn read_who(
     let prototype = prototype(args, asked, &known);
     if prototype.1.is_nothing() {
         let Read { paths, plan, scanned } =
-            read_found(&args.source, found, filters, &Statistics::default())?;
+            read_found(&args.source, found, &filters, &Statistics::default())?;
         let scanned = scanned.map(|statistics| (statistics, Who::default()));
-        return Ok(ReadWho::of(Read { paths, plan, scanned }, known));
+        return Ok(ReadWho::of(Read { paths, plan, scanned }, filters, known));
     }
-    Ok(ReadWho::of(read_found(&args.source, found, filters, &prototype)?, known))
+    let read = read_found(&args.source, found, &filters, &prototype)?;
+    Ok(ReadWho::of(read, filters, known))
 }
 
 /// What is counted, empty.

@@ -19,6 +19,8 @@ pub mod plan;
 pub mod probe;
 pub mod problem;
 pub mod recognise;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod source;
 pub mod stream;
 pub mod taken_for;
