@@ -50,8 +50,6 @@
 //! (`scan::run`) and concluded (`scan::outcome`) → `report::build` fills the model → one file of
 //! `render` writes it. There is no way back up, and no second pass.
 
-#[cfg(feature = "cli")]
-mod formula;
 #[macro_use]
 mod listed;
 

@@ -319,6 +319,85 @@ fn blocks_are_counted(cluster: &Cluster, [start, end]: &[String; 2]) {
     assert_eq!(ours.collect::<BTreeMap<_, _>>(), relations);
 }
 
+/// A record as pg_waldump shows it.
+struct Shown {
+    xid: String,
+    bytes: u64,
+    files: BTreeSet<String>,
+}
+
+impl Shown {
+    fn of(line: &str) -> Option<Shown> {
+        let after = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.trim_start());
+        let until = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
+        let (_, bytes) = after("len (rec/tot):")?.split_once('/')?;
+        let files = line.split(" rel ").skip(1).map(|rest| until(rest, ' '));
+        Some(Shown {
+            xid: until(after("tx:")?, ','),
+            bytes: until(bytes.trim_start(), ',').parse().ok()?,
+            files: files.collect(),
+        })
+    }
+}
+
+/// Records by relation and transaction as pg_waldump shows them, one by one.
+#[track_caller]
+fn agrees_with_pg_waldump(server: &Server, cluster: &Cluster, [start, end]: &[String; 2]) {
+    let mut command = Command::new(server.path("pg_waldump"));
+    let output = command.args(["-s", start, "-e", end, "-p"]).arg(cluster.wal()).output();
+    let text = String::from_utf8(output.expect("pg_waldump runs").stdout).expect("UTF-8");
+    let shown: Vec<Shown> = text.lines().filter_map(Shown::of).collect();
+    assert!(shown.len() > 10_000, "{} records", shown.len());
+    let range = ["-s", start, "-e", end];
+
+    let report = who(&range, &cluster.data());
+    let mut by_xid: BTreeMap<&str, u64> = BTreeMap::new();
+    shown.iter().for_each(|record| *by_xid.entry(&record.xid).or_default() += record.bytes);
+    let rows = rows(&report["transactions"]["top"]).iter();
+    let alone = rows.filter(|row| row["subtransactions"] == 0);
+    let alone: Vec<_> =
+        alone.map(|row| (row["xid"].as_str(), number(row, "total_bytes"))).collect();
+    assert!(alone.len() > 30, "{} transactions", alone.len());
+    for (xid, bytes) in alone {
+        assert_eq!(xid.and_then(|xid| by_xid.get(xid)), Some(&bytes), "transaction {xid:?}");
+    }
+
+    let names = names_of(&cluster.data());
+    let database = cluster.sql("SELECT oid FROM pg_database WHERE datname = current_database()");
+    let of_table = |named: &Named, oid: u32, whole: bool| {
+        named.oid == oid || whole && named.table == oid.to_string()
+    };
+    for (name, whole) in [("orders", false), ("orders", true), ("orders_customer", false)] {
+        let ours = names
+            .by_oid
+            .iter()
+            .find(|((home, _), named)| home.to_string() == database && named.name == name);
+        let (&(home, oid), _) = ours.unwrap_or_else(|| panic!("no {name}"));
+        let files = names.by_file.iter();
+        let files = files.filter(|((_, of, _), named)| *of == home && of_table(named, oid, whole));
+        let files: BTreeSet<String> = files.map(|((t, d, r), _)| format!("{t}/{d}/{r}")).collect();
+        assert!(files.len() > 2, "{name} was rewritten: {files:?}");
+        // The other databases had relations of that name.
+        let relation = format!("postgres.public.{name}");
+        let table = if whole { &["--table"][..] } else { &[] };
+        let arguments = [&range[..], &["-R", &relation], table].concat();
+        let totals = &walstat::json(&arguments, &cluster.data())["totals"];
+        let theirs = shown.iter().filter(|record| !record.files.is_disjoint(&files)).count();
+        assert_eq!(number(totals, "count"), theirs as u64, "{arguments:?} {files:?}");
+    }
+}
+
+#[test]
+fn pg_waldump_shows_the_same_records() {
+    let Some(server) = Server::debian_15() else { return };
+    let cluster = Cluster::start(&server, &Settings::default());
+    let start = cluster.insert_lsn();
+    cluster.script("who.sql");
+    cluster.script("who_rows.sql");
+    let range = [start, cluster.insert_lsn()];
+    agrees_with_pg_waldump(&server, &cluster, &range);
+}
+
 /// All states of one server's data directory.
 fn against_server(server: &Server) {
     let mut cluster = Cluster::start(server, &Settings::default());

@@ -7,6 +7,7 @@ pub mod control;
 pub mod digest;
 pub mod discover;
 pub mod error;
+pub mod formula;
 pub mod history;
 pub mod label;
 pub mod names;
