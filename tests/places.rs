@@ -162,6 +162,24 @@ fn tars_in_a_tar_are_read_whatever_their_directory_is_called() {
     }
 }
 
+/// The second of two tars in one file is read by nobody.
+#[test]
+fn a_tar_after_a_tar_is_told() {
+    let tar_of = |index: usize| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(segment(index).len() as u64);
+        tar.append_data(&mut header, NAMES[index], &*segment(index)).expect("a vector takes all");
+        tar.into_inner().expect("a vector takes all")
+    };
+    let directory = directory();
+    let path = put(directory.path(), "two.tar", &[tar_of(0), tar_of(1)].concat());
+    let ran = check(&[], &[path]).exits(4);
+    assert_eq!(kinds(&ran), [("unreadable".into(), "two.tar".into())]);
+    let padded = put(directory.path(), "one.tar", &[tar_of(0), vec![0; 9000]].concat());
+    check(&[], &[padded]).exits(0);
+}
+
 #[test]
 fn segments_beside_a_wal_directory_are_not_hidden_by_it() {
     for inner in ["archive", "pg_wal", "wals"] {

@@ -125,6 +125,12 @@ impl Observe for NameLessons {
         }
     }
 
+    /// A name does not depend on what is counted.
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.observe(record);
+    }
+
     fn merge(&mut self, later: NameLessons) {
         self.lessons.merge(later.lessons);
     }

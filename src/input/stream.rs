@@ -76,7 +76,7 @@ fn walk<'r>(
         Content::Compressed(codec) if depth > 0 => {
             walk(codec.decoder(reader)?, without_suffix(name), depth - 1, visit)
         }
-        Content::Tar if depth > 0 => members(reader, depth - 1, visit),
+        Content::Tar if depth > 0 => members(reader, name, depth - 1, visit),
         Content::Plain => segments(reader, name, visit),
         other => Ok(visit(Item::NotWal(name.to_owned(), not_wal(other)))),
     }
@@ -97,6 +97,7 @@ fn without_suffix(name: &str) -> &str {
 /// The members of a tar: segments and histories, wherever they lie in it.
 fn members(
     mut reader: impl Read,
+    name: &str,
     depth: usize,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
@@ -105,11 +106,26 @@ fn members(
         flow = take_member(member, depth, visit)?;
         Ok(flow)
     })?;
-    if flow.is_continue() {
-        // A codec's last checksum comes after the end mark.
-        io::copy(&mut reader.take(TRAILER_BYTES_MAX), &mut io::sink())?;
+    // A codec's last checksum comes after the end mark too.
+    if flow.is_continue() && another_follows(reader.take(TRAILER_BYTES_MAX))? {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "tar: another one after its end");
+        flow = visit(Item::Broken(name.to_owned(), error));
     }
     Ok(flow)
+}
+
+/// Reads to the end of what follows a tar, and says whether that is another one: tars are not joined
+/// by writing one after the other, and nobody reads the second.
+fn another_follows(mut reader: impl Read) -> io::Result<bool> {
+    const MAGIC: std::ops::Range<usize> = 257..262;
+    let mut found = false;
+    loop {
+        let mut block = Vec::with_capacity(512);
+        if reader.by_ref().take(512).read_to_end(&mut block)? == 0 {
+            return Ok(found);
+        }
+        found |= block.get(MAGIC) == Some(b"ustar");
+    }
 }
 
 fn take_member(

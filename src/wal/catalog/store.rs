@@ -39,14 +39,14 @@ pub(super) struct Heap {
     pub table: CatalogTable,
     /// Whether every page of it is known: what is not there does not exist.
     pub is_whole: bool,
-    pages: HashMap<u32, Page>,
+    pages: BTreeMap<u32, Page>,
     /// What WAL that is older than the pages says of them: files that relations had.
-    past: HashMap<u32, Page>,
+    past: BTreeMap<u32, Page>,
 }
 
 impl Heap {
     fn new(table: CatalogTable) -> Heap {
-        Heap { table, is_whole: false, pages: HashMap::new(), past: HashMap::new() }
+        Heap { table, is_whole: false, pages: BTreeMap::new(), past: BTreeMap::new() }
     }
 
     pub fn versions(&self) -> impl Iterator<Item = &Kept> {
@@ -70,7 +70,7 @@ pub(super) struct FileMap {
 
 /// What a version was about, once it is gone: the catalog's database, the catalog, the oid, and the
 /// file of a relation or the parent of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject {
     pub database: u32,
     pub table: CatalogTable,
@@ -89,7 +89,7 @@ pub struct Store {
     pub(super) updaters: HashMap<u32, u32>,
     /// Versions that are no more in their place: the newest of each subject, and the tablespace
     /// of the catalog that it was in.
-    pub(super) gone: HashMap<Subject, (u32, Kept)>,
+    pub(super) gone: BTreeMap<Subject, (u32, Kept)>,
     /// A recent xid, from which others are counted.
     pub(super) recent_xid: Option<u32>,
     /// Up to here the maps of the data directory know of all records.
@@ -113,7 +113,7 @@ impl Store {
             maps: BTreeMap::new(),
             fates: Fates::default(),
             updaters: HashMap::new(),
-            gone: HashMap::new(),
+            gone: BTreeMap::new(),
             recent_xid: None,
             base: Lsn(0),
         }
