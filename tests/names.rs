@@ -33,13 +33,17 @@ fn said(row: &Value) -> Value {
     row
 }
 
-/// The public table with the most WAL that the WAL itself names, and its file.
+/// The public table with the most WAL of those that the WAL itself names and that have one file: its
+/// database, its name, its file.
 fn a_table() -> (String, String, String) {
     let wal = wal();
     let report = json(&["--stats=relation", "-f", "json", path(&wal)]);
     let relations = report["relations"].as_array().expect("rows");
+    let list = json(&["names", "-f", "json", path(&wal)]);
+    let files = |name: &Value| rows(&list).iter().filter(|row| row["name"] == *name).count();
     let row = relations.iter().find(|row| {
-        row["schema"] == "public" && row["kind"] == "r" && row["database_name"].is_string()
+        let is_named = row["schema"] == "public" && row["database_name"].is_string();
+        is_named && row["kind"] == "r" && files(&row["name"]) == 1
     });
     let row = row.expect("a public table");
     let file = ["tablespace", "database", "relfilenode"].map(|key| row[key].to_string()).join("/");
