@@ -52,8 +52,6 @@
 //! only for a verdict: copies that differ, places where a timeline leaves another, and what a server was
 //! writing to.
 
-#[cfg(feature = "cli")]
-mod formula;
 #[macro_use]
 mod listed;
 

@@ -15,7 +15,7 @@ pub struct Filters {
     /// This xid in the record header.
     pub xid: Option<u32>,
     /// A block reference to this relation.
-    pub relation: Option<RelFileLocator>,
+    pub relation: Option<RelationFilter>,
     /// A block reference to this block.
     pub block: Option<u32>,
     /// A block reference to this fork.
@@ -26,6 +26,17 @@ pub struct Filters {
     pub full_page: bool,
     /// A time in this span.
     pub span: Option<TimeSpan>,
+}
+
+/// The files that are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RelationFilter {
+    /// How they were asked for.
+    pub text: String,
+    /// With all that belongs to their tables.
+    pub whole_table: bool,
+    /// The files, ascending.
+    pub files: Vec<RelFileLocator>,
 }
 
 impl Filters {
@@ -48,7 +59,8 @@ impl Filters {
 
     /// Relation, block and fork must meet in one block reference.
     fn accepts_block(&self, block: &BlockRef) -> bool {
-        self.relation.is_none_or(|relation| block.relation == relation)
+        let asked = self.relation.as_ref();
+        asked.is_none_or(|asked| asked.files.binary_search(&block.relation).is_ok())
             && self.block.is_none_or(|number| block.block == number)
             && self.fork.is_none_or(|fork| block.fork == fork)
             && self.database.is_none_or(|database| block.relation.database == database)

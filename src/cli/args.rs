@@ -107,9 +107,20 @@ pub struct TableArgs {
         value_parser = named(Sort::ALL, Sort::name, Sort::text)
     )]
     pub sort: Sort,
+    /// What is a row of a table: each partition [default], or a partitioned table with all its
+    /// partitions
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub by: Option<RowBy>,
     /// Add what was called the record size before BUG #14687: main data and record header only
     #[arg(long)]
     pub show_main_data: bool,
+}
+
+/// What tables can be put together by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RowBy {
+    /// The table that they are partitions of
+    Parent,
 }
 
 /// Output formats.

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::name_args::Known;
 use super::output::{spare_inputs, write_to};
 use super::read::{Read, Statistics, found, read, read_found};
+use super::relation;
 use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
@@ -120,7 +121,7 @@ fn read_and_judge(
         },
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
-        filters: args.filters.filters(),
+        filters: relation::filters(&args.source, &args.filters, &args.names)?.0,
     };
     let (read, who) = read_all_asked(args, &request)?;
     let request = Request { filters: read.filters.clone(), ..request };
@@ -129,7 +130,7 @@ fn read_and_judge(
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some((who, warnings)) = who {
         view.report.notes.extend(warnings);
-        who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+        who::fill(&mut view.report, who, &request.dimensions, who::By::Table, read.plan.version());
     }
     advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
@@ -185,7 +186,7 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
         return usage("--max-growth needs a --baseline to grow from");
     }
     let restore = args.restore.from.is_some() || args.restore.backup_label.is_some();
-    if restore && !args.filters.filters().is_empty() {
+    if restore && !args.filters.is_empty() {
         return usage("a restore needs every record: --from and --backup-label take no filter");
     }
     if restore && args.source.range.limit.is_some_and(|limit| limit > 0) {

@@ -5,7 +5,7 @@ use super::Failure;
 use super::args::StatsArgs;
 use super::name_args::Known;
 use super::read::{Read, Statistics, found, read_found};
-use super::who;
+use super::{relation, who};
 use crate::analyse::dimension::Dimensions;
 use crate::analyse::select::Filters;
 use crate::analyse::when::{self, When};
@@ -46,7 +46,15 @@ impl ReadFull {
 }
 
 /// Reads the WAL and counts what was asked for.
-pub fn read_full(
+pub fn read_full(args: &StatsArgs, asked: (CommandName, &Dimensions)) -> Result<ReadFull, Failure> {
+    let (filters, names) = relation::filters(&args.source, &args.filters, &args.names)?;
+    let mut result = read_filtered(args, &filters, asked)?;
+    // In a range fewer names can be learnt than in all of the WAL.
+    result.who.names = names.unwrap_or(result.who.names);
+    Ok(result)
+}
+
+fn read_filtered(
     args: &StatsArgs,
     filters: &Filters,
     (command, asked): (CommandName, &Dimensions),

@@ -15,6 +15,7 @@ pub mod output;
 pub mod partial;
 pub mod progress;
 pub mod read;
+pub mod relation;
 pub mod rules;
 pub mod show_args;
 pub mod source_args;

@@ -7,6 +7,8 @@ use crate::input::catalog::{self, Catalog, Expected};
 use crate::input::discover::Found;
 use crate::input::names_file;
 use crate::input::plan::Plan;
+#[cfg(feature = "server")]
+use crate::input::server;
 use crate::wal::catalog::listing::Listing;
 use crate::wal::catalog::names::Names;
 use crate::wal::catalog::store::Store;
@@ -24,6 +26,10 @@ pub struct NameArgs {
     /// A file of names, as 'walstat names' makes them or pgmoneta-walinfo reads them (repeatable)
     #[arg(long, value_name = "FILE")]
     pub names: Vec<PathBuf>,
+    /// Ask a running server for names: a connection string; all databases of its cluster are asked
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DSN")]
+    pub dsn: Option<String>,
 }
 
 /// What is known before the WAL is read.
@@ -52,10 +58,18 @@ impl Known {
         known.catalog = directory.and_then(|directory| {
             catalog::read(directory, &Expected::default(), &mut known.warnings)
         });
+        #[cfg(feature = "server")]
+        known.ask(args);
         let files = args.names.iter();
-        known.listings =
-            files.filter_map(|path| names_file::read(path, &mut known.warnings)).collect();
+        let lists = files.filter_map(|path| names_file::read(path, &mut known.warnings));
+        known.listings.extend(lists);
         known.with_subtransactions(args, found, asked)
+    }
+
+    #[cfg(feature = "server")]
+    fn ask(&mut self, args: &NameArgs) {
+        let lists = args.dsn.iter().flat_map(|dsn| server::read(dsn, &mut self.warnings));
+        self.listings.extend(lists);
     }
 
     fn with_subtransactions(mut self, args: &NameArgs, found: &Found, asked: &Dimensions) -> Known {
@@ -83,8 +97,15 @@ impl Known {
             who.finish(store, |xid| subtransactions.as_mut().and_then(|known| known.top(xid)));
         let seen = counted.files();
         for listing in &self.listings {
-            counted.names.add(listing, &seen);
+            match listing.system_identifier {
+                Some(other) if other != cluster => self.warnings.push(format!(
+                    "--dsn: the server is of cluster {other}, expected {cluster}, that of the WAL: its \
+                     names are not used"
+                )),
+                _ => counted.names.add(listing, &seen),
+            }
         }
+        self.warnings.dedup();
         (counted, self.warnings)
     }
 

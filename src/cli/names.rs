@@ -8,6 +8,7 @@ use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::dimension::Dimensions;
 use crate::analyse::who::Who;
+use crate::input::names_file::QUERY;
 use crate::render::visible::visible;
 use crate::render::{json, names};
 use crate::report::model::names::NamesReport;
@@ -15,9 +16,6 @@ use crate::report::model::{CommandName, Unreadable};
 use crate::wal::catalog::names::Names;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-
-/// What psql is asked in each database.
-const QUERY: &str = include_str!("names.sql");
 
 /// Arguments of `walstat names`.
 #[derive(Debug, Args)]

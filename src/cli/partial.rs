@@ -5,10 +5,11 @@ use super::counted::{self, Full, ReadFull};
 use super::name_args::Known;
 use super::output::{spare_inputs, write_bytes};
 use super::read::{self, Read};
+use super::relation::RelationArg;
 use super::values::When;
 use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
-use crate::analyse::select::Filters;
+use crate::analyse::select::{Filters, RelationFilter};
 use crate::input::error::InputError;
 use crate::input::packed::{PackedError, pack, unpack};
 use crate::report::model::table::Sort;
@@ -46,7 +47,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     let output = args.show.output.as_deref();
     spare_inputs(output, args.source.inputs())?;
-    let filters = args.filters.filters();
+    let filters = filters(args)?;
     let partial = match filters.is_empty() {
         true => read_partial(args, Everything)?,
         false => read_partial(args, filters)?,
@@ -61,14 +62,30 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// The filters; names would stand for other files in each part.
+fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
+    let filters = &args.filters;
+    let relation = match (&filters.relation, filters.table) {
+        (None, _) => None,
+        (Some(RelationArg::File(file)), false) => {
+            Some(RelationFilter { text: file.to_string(), whole_table: false, files: vec![*file] })
+        }
+        _ => {
+            let text = "--partial takes --relation as tablespace/database/relfilenode alone: what a \
+                        name stands for depends on the other parts";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+    };
+    Ok(filters.filters(relation))
+}
+
 fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partial<Full>, Failure> {
     let wanted = read::wanted(&args.source, read::range(&args.source)?, select);
     let found = read::found(&args.source)?;
-    let request = stats::request(args);
-    let asked = &request.dimensions;
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
-    let known = Known::of(&args.names, &found, asked);
-    let prototype = counted::prototype(args, (request.command, asked), known.store());
+    let known = Known::of(&args.names, &found, &asked);
+    let prototype = counted::prototype(args, (command, &asked), known.store());
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -97,28 +114,26 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     let mut args = asked.arguments(&own)?;
     args.show.output = given.show.output.clone();
     args.source.threads = given.source.threads;
-    stats::run_on(&args, |filters| put_together(partials, &args, filters))
+    stats::run_on(&args, || put_together(partials, &args, filters(&args)?))
 }
 
 fn put_together(
     partials: Vec<Partial<Full>>,
     args: &StatsArgs,
-    filters: &Filters,
+    filters: Filters,
 ) -> Result<ReadFull, Failure> {
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let request = stats::request(args);
-    let asked = &request.dimensions;
-    let known = Known::of(&args.names, &found, asked);
-    let prototype = counted::prototype(args, (request.command, asked), known.store());
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
+    let known = Known::of(&args.names, &found, &asked);
+    let prototype = counted::prototype(args, (command, &asked), known.store());
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
         false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
-    let read = Read { paths, plan, scanned, filters: filters.clone() };
-    Ok(ReadFull::of(read, known))
+    Ok(ReadFull::of(Read { paths, plan, scanned, filters }, known))
 }
 
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
@@ -193,7 +208,7 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     filters.rmgr.iter().for_each(|id| add("rmgr", Some(rmgr::name(*id).into())));
     filters.record.iter().for_each(|name| add("record", Some(name.clone())));
     add("xid", filters.xid.map(|xid| xid.to_string()));
-    add("relation", filters.relation.map(|relation| relation.to_string()));
+    add("relation", filters.relation.as_ref().map(|relation| relation.to_string()));
     add("block", filters.block.map(|block| block.to_string()));
     add("fork", filters.fork.map(|fork| fork.to_string()));
     add("database", filters.database.map(|oid| oid.to_string()));
@@ -203,6 +218,7 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     options.extend(args.when.options());
     let files = args.names.names.iter();
     options.extend(files.map(|path| format!("--names={}", path.display())));
+    options.extend(filters.table.then(|| "--table".to_owned()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
     options
@@ -220,6 +236,7 @@ fn shown(args: &StatsArgs) -> Vec<String> {
         ("format", format),
         ("top", tables.top.map(|rows| rows.to_string())),
         ("sort", sort),
+        ("by", tables.by.and_then(|by| name(by.to_possible_value()))),
         ("bytes", bytes),
         ("color", color),
     ];

@@ -1,10 +1,10 @@
 //! Arguments of every command that reads WAL: what to read, which part of it, what to count.
 
 use super::moment::Moment;
+use super::relation::{self, RelationArg};
 use super::values::{When, named, nearest};
-use crate::analyse::select::Filters;
+use crate::analyse::select::{Filters, RelationFilter};
 use crate::input::taken_for::TakenFor;
-use crate::wal::block::RelFileLocator;
 use crate::wal::fork::Fork;
 use crate::wal::lsn::Lsn;
 use crate::wal::rmgr;
@@ -88,9 +88,13 @@ pub struct FilterArgs {
     /// Only records of this transaction
     #[arg(short, long, value_name = "N")]
     pub xid: Option<u32>,
-    /// Only records with a block of this relation: tablespace/database/relfilenode
-    #[arg(short = 'R', long, value_name = "T/D/R", value_parser = parse_relation)]
-    pub relation: Option<RelFileLocator>,
+    /// Only records with a block of this relation: tablespace/database/relfilenode, or a name like
+    /// public.orders
+    #[arg(short = 'R', long, value_name = "T/D/R|NAME", value_parser = relation::parse)]
+    pub relation: Option<RelationArg>,
+    /// With --relation: its table with TOAST and indexes
+    #[arg(long, requires = "relation")]
+    pub table: bool,
     /// Only records with this block of the relation
     #[arg(short = 'B', long, value_name = "N", requires = "relation")]
     pub block: Option<u32>,
@@ -114,13 +118,18 @@ impl SourceArgs {
 }
 
 impl FilterArgs {
-    /// The filters that were asked for.
-    pub fn filters(&self) -> Filters {
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.relation.is_none() && self.filters(None).is_empty()
+    }
+
+    /// The filters that were asked for; `relation`: the files that are asked for.
+    pub fn filters(&self, relation: Option<RelationFilter>) -> Filters {
         Filters {
             rmgrs: self.rmgr.clone(),
             records: self.record.clone(),
             xid: self.xid,
-            relation: self.relation,
+            relation,
             block: self.block,
             fork: self.fork.map(Fork::number),
             database: self.database,
@@ -175,15 +184,4 @@ fn parse_record(text: &str) -> Result<String, String> {
     }
     let near = nearest(name, rmgr::record_names());
     Err(format!("no record type is called \"{name}\"{near}"))
-}
-
-fn parse_relation(text: &str) -> Result<RelFileLocator, String> {
-    let expected = || "expected tablespace/database/relfilenode, like 1663/5/16390".to_owned();
-    let numbers: Result<Vec<u32>, _> = text.split('/').map(str::parse).collect();
-    match numbers.map_err(|_| expected())?.as_slice() {
-        &[tablespace, database, relfilenode] if tablespace > 0 && relfilenode > 0 => {
-            Ok(RelFileLocator { tablespace, database, relfilenode })
-        }
-        _ => Err(expected()),
-    }
 }

@@ -1,10 +1,10 @@
 //! The report and `--stats`: read, build the model, write it.
 
-use super::args::{Format, StatsArgs};
+use super::args::{Format, RowBy, StatsArgs};
 use super::counted::{ReadFull, read_full};
 use super::output::{spare_inputs, write_to, write_unstyled};
 use super::{Exit, Failure, partial};
-use crate::analyse::dimension::Dimension;
+use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
@@ -13,7 +13,8 @@ use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
-use crate::report::{when, who};
+use crate::report::when;
+use crate::report::who::{self, By};
 use std::io::Write;
 use std::time::Instant;
 
@@ -27,17 +28,16 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     if args.partial {
         return partial::write(args);
     }
-    run_on(args, |filters| {
+    run_on(args, || {
         spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
-        let Request { command, dimensions, .. } = request(args);
-        read_full(args, filters, (command, &dimensions))
+        read_full(args, (command(args), &dimensions(args)))
     })
 }
 
-/// The same of what `read` reads, given the filters.
+/// The same of what `read` reads.
 pub fn run_on(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadFull, Failure>,
+    read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     let result = report(args, read);
     if let Err(failure) = &result
@@ -54,21 +54,21 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
-    read: impl FnOnce(&Filters) -> Result<ReadFull, Failure>,
+    read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let request = request(args);
-    let ReadFull { read, who, when: found, warnings } = read(&request.filters)?;
+    let ReadFull { read, who, when: found, warnings } = read()?;
     args.when.check(found.as_ref())?;
-    let request = Request { filters: read.filters, ..request };
+    let request = request(args, read.filters);
     let origin = when::Origin::of(&read.plan);
     let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
     let overview = overview.map(|found| when::overview(found, origin));
     let counted = Counted { statistics: &read.scanned.observer, overview };
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     view.report.notes.extend(warnings);
-    who::fill(&mut view.report, who, &request.dimensions, read.plan.version());
+    let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
+    who::fill(&mut view.report, who, &request.dimensions, by, read.plan.version());
     if let Some(found) = found {
         let questions = args.when.questions(args.source.range.tz.as_ref());
         when::fill(&mut view.report, found, &request.dimensions, &questions, origin);
@@ -91,28 +91,33 @@ fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
     }
 }
 
-fn command(args: &StatsArgs) -> CommandName {
+/// Which command these arguments are.
+pub fn command(args: &StatsArgs) -> CommandName {
     if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
 }
 
 /// What is asked for.
-pub fn request(args: &StatsArgs) -> Request {
-    let command = command(args);
+fn request(args: &StatsArgs, filters: Filters) -> Request {
+    Request {
+        command: command(args),
+        dimensions: dimensions(args),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters,
+    }
+}
+
+/// What there are to be tables of.
+pub fn dimensions(args: &StatsArgs) -> Dimensions {
     let mut dimensions = args.dimensions();
-    if command == CommandName::Report {
+    if command(args) == CommandName::Report {
         dimensions.insert(Dimension::Record);
         dimensions.insert(Dimension::Table);
         if args.tables.format == Format::Json {
             dimensions.insert(Dimension::Rmgr);
         }
     }
-    Request {
-        command,
-        dimensions,
-        checksums_verified: !args.source.no_verify_checksums,
-        start: args.source.range.start,
-        filters: args.filters.filters(),
-    }
+    dimensions
 }
 
 /// Puts the tables into the order and length asked for. The official tool has an order of its

@@ -7,6 +7,7 @@ pub mod control;
 pub mod digest;
 pub mod discover;
 pub mod error;
+pub mod formula;
 pub mod history;
 pub mod label;
 pub mod names;
@@ -19,6 +20,8 @@ pub mod plan;
 pub mod probe;
 pub mod problem;
 pub mod recognise;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod source;
 pub mod stream;
 pub mod taken_for;

@@ -11,6 +11,8 @@ use crate::wal::catalog::row::Source;
 use std::fs;
 use std::path::Path;
 
+/// What a server is asked in each of its databases: it answers with a names file.
+pub const QUERY: &str = include_str!("names_file/names.sql");
 /// The columns without which no row has a name.
 const NEEDED: [&str; 3] = ["database", "oid", "name"];
 /// Warnings told one by one.
@@ -25,16 +27,21 @@ pub fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Listing> {
             return None;
         }
     };
-    let mut doubts = Doubts { path: path.display().to_string(), told: Vec::new(), untold: 0 };
-    let listing = parse(&bytes, &mut doubts);
-    warnings.extend(doubts.into_warnings());
-    Some(listing)
+    Some(parse(&bytes, Source::File, &path.display().to_string(), warnings))
 }
 
-fn parse(bytes: &[u8], doubts: &mut Doubts) -> Listing {
+/// The list that these bytes are; `place`: where they are from, for people.
+pub fn parse(bytes: &[u8], source: Source, place: &str, warnings: &mut Vec<String>) -> Listing {
+    let mut doubts = Doubts { place: place.to_owned(), told: Vec::new(), untold: 0 };
+    let listing = listing(bytes, source, &mut doubts);
+    warnings.extend(doubts.into_warnings());
+    listing
+}
+
+fn listing(bytes: &[u8], source: Source, doubts: &mut Doubts) -> Listing {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let first_line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let mut listing = Listing::new(Source::File);
+    let mut listing = Listing::new(source);
     let rows = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{' | b'[') => json::rows(bytes, &mut listing, doubts),
         _ if first_line.contains(&b'\t') => text::tsv(bytes, doubts),
@@ -51,7 +58,7 @@ struct Placed {
 
 /// What is wrong with a file.
 struct Doubts {
-    path: String,
+    place: String,
     told: Vec<String>,
     untold: usize,
 }
@@ -59,7 +66,7 @@ struct Doubts {
 impl Doubts {
     fn tell(&mut self, line: u64, what: &str) {
         if self.told.len() < WARNINGS_MAX {
-            self.told.push(format!("{}:{line}: {what}", self.path));
+            self.told.push(format!("{}:{line}: {what}", self.place));
         } else {
             self.untold += 1;
         }
@@ -78,7 +85,7 @@ impl Doubts {
 
     fn into_warnings(mut self) -> Vec<String> {
         if self.untold > 0 {
-            self.told.push(format!("{}: {} more warnings", self.path, self.untold));
+            self.told.push(format!("{}: {} more warnings", self.place, self.untold));
         }
         self.told
     }
@@ -93,9 +100,9 @@ mod tests {
                             schema,name,kind,table,parent";
 
     fn parsed(text: impl AsRef<[u8]>) -> (Listing, Vec<String>) {
-        let mut doubts = Doubts { path: "names".to_owned(), told: Vec::new(), untold: 0 };
-        let listing = parse(text.as_ref(), &mut doubts);
-        (listing, doubts.into_warnings())
+        let mut warnings = Vec::new();
+        let listing = parse(text.as_ref(), Source::File, "names", &mut warnings);
+        (listing, warnings)
     }
 
     fn names(listing: &Listing) -> Vec<&str> {

@@ -1,6 +1,6 @@
 //! `--format csv`: one table, one line a row, the keys of the JSON as headings.
 
-use crate::formula::marked;
+use crate::report::model::names::marked;
 use crate::report::model::{Report, Table};
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -3,8 +3,7 @@
 use super::style::plain;
 use super::visible::visible;
 use super::{csv, json};
-use crate::report::model::names::NamesReport;
-use crate::wal::catalog::listing::Listed;
+use crate::report::model::names::{Listed, NamesReport};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 

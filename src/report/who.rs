@@ -21,11 +21,20 @@ use crate::wal::rmgr;
 use crate::wal::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What stands in a row of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Each partition.
+    Table,
+    /// A partitioned table with all its partitions.
+    Parent,
+}
+
 /// Kinds of records that a block's row names.
 const KINDS_SHOWN: usize = 3;
 
 /// Fills the tables that were asked for.
-pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, version: &Version) {
+pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, by: By, version: &Version) {
     let Counted { relations, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
@@ -33,7 +42,7 @@ pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, version: 
         report.relations = asked(Dimension::Relation).then(|| rows().into());
         let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
         report.names = shows_names.then(|| summary(relations, &names));
-        report.tables = asked(Dimension::Table).then(|| table::rows(relations, &names).into());
+        report.tables = asked(Dimension::Table).then(|| table::rows(relations, &names, by).into());
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));
         report.forks = asked(Dimension::Fork).then(|| forks(relations));

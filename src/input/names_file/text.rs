@@ -1,7 +1,7 @@
 //! Names as lines of columns: CSV, and TSV as `COPY` writes it.
 
 use super::{Doubts, NEEDED, Placed};
-use crate::formula::unmarked;
+use crate::input::formula::unmarked;
 use crate::wal::catalog::listing::Listed;
 use std::collections::HashMap;
 

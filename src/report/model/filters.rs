@@ -15,9 +15,12 @@ pub struct Filters {
     /// The transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xid: Option<String>,
-    /// The relation: tablespace/database/relfilenode.
+    /// The relation: tablespace/database/relfilenode, or its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
+    /// With the table's TOAST and indexes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<bool>,
     /// The block of the relation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<u32>,
@@ -41,13 +44,25 @@ pub struct Filters {
 impl Filters {
     /// The options that ask for them: `--rmgr Heap --fullpage`. `None` if no filter was on.
     pub fn options(&self) -> Option<String> {
-        let Filters { rmgr, record, xid, relation, block, fork, database, fullpage, since, until } =
-            self;
+        let Filters {
+            rmgr,
+            record,
+            xid,
+            relation,
+            table,
+            block,
+            fork,
+            database,
+            fullpage,
+            since,
+            until,
+        } = self;
         let mut options: Vec<String> = Vec::new();
         options.extend(rmgr.iter().map(|name| format!("--rmgr {name}")));
         options.extend(record.iter().map(|name| format!("--record {name}")));
         options.extend(xid.iter().map(|xid| format!("--xid {xid}")));
         options.extend(relation.iter().map(|relation| format!("--relation {relation}")));
+        options.extend(table.iter().map(|_| "--table".to_owned()));
         options.extend(block.iter().map(|block| format!("--block {block}")));
         options.extend(fork.iter().map(|fork| format!("--fork {fork}")));
         options.extend(database.iter().map(|database| format!("--database {database}")));

@@ -1,7 +1,8 @@
 //! What `walstat names` prints: every relation that is known, a row for each of its files.
 
 use super::{CommandName, SCHEMA, VERSION};
-use crate::wal::catalog::listing::Listed;
+pub use crate::input::formula::marked;
+pub use crate::wal::catalog::listing::Listed;
 use serde::Serialize;
 
 /// The names that paths yield.

@@ -1,7 +1,7 @@
 //! Tables with all that belongs to them: the table itself over all its files, its TOAST table, its
 //! indexes.
 
-use super::{database_name, kind, schema};
+use super::{By, database_name, kind, schema};
 use crate::analyse::leaf::Leaves;
 use crate::analyse::ratios::ratio;
 use crate::analyse::relation::{Relation, Relations};
@@ -34,12 +34,16 @@ enum Place {
 }
 
 /// All tables.
-pub fn rows(relations: &Relations, names: &Names) -> Vec<WholeTableRow> {
+pub fn rows(relations: &Relations, names: &Names, by: By) -> Vec<WholeTableRow> {
     let mut rows: BTreeMap<Key, Building> = BTreeMap::new();
     for relation in relations.rows() {
         let file = relation.key.map(|key| key.relation);
         let named = file.and_then(|file| names.relation(file));
         let (key, place) = key_of(file, named, names);
+        let (key, place, named) = match (by, named) {
+            (By::Parent, Some(named)) => in_parent(key, place, named, names),
+            _ => (key, place, named),
+        };
         rows.entry(key).or_default().add(&relation, place, named);
     }
     rows.into_iter().map(|(key, building)| building.finish(key, names)).collect()
@@ -64,6 +68,25 @@ fn key_of(
         false => Place::Heap,
     };
     (Key::Table(file.database, table.oid), place)
+}
+
+/// The same in the row of the table that all is a partition of; an index is part of an index there.
+fn in_parent<'n>(
+    key: Key,
+    place: Place,
+    named: &'n names::Relation,
+    names: &'n Names,
+) -> (Key, Place, Option<&'n names::Relation>) {
+    let Key::Table(database, oid) = key else { return (key, place, Some(named)) };
+    let root = names.by_oid(database, oid).map(|table| names.root_of(database, table));
+    let key = root.map_or(key, |root| Key::Table(database, root.oid));
+    match place {
+        Place::Index(_) => {
+            let index = names.root_of(database, named);
+            (key, Place::Index(index.oid), Some(index))
+        }
+        Place::Heap | Place::Toast => (key, place, Some(named)),
+    }
 }
 
 /// A row in the making.

@@ -7,6 +7,9 @@ use crate::wal::block::RelFileLocator;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// More partitions of partitions than anyone has; lists may go round in a circle.
+const LEVELS_MAX: usize = 100;
+
 /// A relation as `pg_class` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
@@ -69,6 +72,16 @@ impl Names {
     /// The table that a relation of a database belongs to, itself for a table.
     pub fn table_of(&self, database: u32, relation: &Relation) -> Option<&Relation> {
         self.by_oid(database, relation.table?)
+    }
+
+    /// The relation that a partition is a partition of in the end; itself if it is none.
+    pub fn root_of<'n>(&'n self, database: u32, relation: &'n Relation) -> &'n Relation {
+        let parent = |relation: &&'n Relation| {
+            let oid = relation.parent.filter(|_| relation.is_partition)?;
+            self.by_oid(database, oid)
+        };
+        let chain = std::iter::successors(Some(relation), parent);
+        chain.take(LEVELS_MAX).last().unwrap_or(relation)
     }
 
     /// The name of a database.

@@ -285,7 +285,8 @@ impl Store {
             })
             .collect();
         self.heaps.extend(copies);
-        if let Some(map) = self.maps.get(&from.0) {
+        // Each of a database's tablespaces is copied; the map is in its own.
+        if let Some(map) = self.maps.get(&from.0).filter(|map| map.tablespace == from.1) {
             let files = map.files.clone();
             self.put_map(to.0, to.1, files);
         }
