@@ -197,7 +197,7 @@ impl Spacing {
         let (time, wal) =
             (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
         let by_time =
-            time >= 3 && self.is_timeout(facts) && (wal < 2 || !facts.began_with_segment());
+            time >= 3 && self.is_timeout(facts) && facts.is_slow() && self.begins_anywhere();
         let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
         if by_time {
             verdict(Cause::Time, Likely, self.regular_time(facts, time))

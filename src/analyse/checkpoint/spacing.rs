@@ -74,10 +74,16 @@ impl Facts {
         self.took >= (seconds * SPREAD).max(LEAST_SPREAD)
     }
 
-    /// Whether its redo point lies in the first quarter of a segment: one by volume begins when a
-    /// segment is full.
+    /// Whether its redo point lies at the beginning of a segment: one by volume begins when a segment
+    /// is full, as soon as the server gets to it.
     pub fn began_with_segment(&self) -> bool {
-        self.in_segment < 0.25
+        self.in_segment < if self.is_slow() { 0.1 } else { 0.25 }
+    }
+
+    /// Whether WAL was written so slowly that one by volume begins at the beginning of a segment.
+    pub fn is_slow(&self) -> bool {
+        let per_second = |(segments, seconds): (u64, i64)| segments as f64 / seconds.max(1) as f64;
+        self.segments.zip(self.seconds).map(per_second).is_some_and(|rate| rate <= 0.5)
     }
 }
 
@@ -90,6 +96,8 @@ pub struct Spacing {
     spread: Vec<i64>,
     /// Distances in segments of those that began with one, ascending.
     at_segments: Vec<u64>,
+    /// How many there are, and how many of them began with a segment.
+    began: (usize, usize),
     /// The longest distance in segments.
     longest: u64,
     /// The distance in seconds that is met most often, twice at least.
@@ -108,6 +116,8 @@ impl Spacing {
             spacing.spread.extend(spread);
             spacing.longest = spacing.longest.max(facts.segments.unwrap_or(0));
             let began = facts.began_with_segment();
+            spacing.began.0 += 1;
+            spacing.began.1 += usize::from(began);
             spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
         }
         spacing.seconds.sort_unstable();
@@ -145,6 +155,11 @@ impl Spacing {
             None => segments.saturating_mul(2) >= self.longest,
         };
         segments > 0 && (is_enough || is_habit)
+    }
+
+    /// Whether most begin anywhere in a segment, as those by volume do not.
+    pub fn begins_anywhere(&self) -> bool {
+        self.began.1 * 2 < self.began.0
     }
 
     /// Whether the distance in segments is known from which on the volume begins a checkpoint.

@@ -148,6 +148,8 @@ mod tests {
         let asked = told(Causes { requested: 4, time: 1, ..Causes::default() }).expect("a finding");
         assert!(asked.starts_with("find out who"), "{asked}");
         let causes = Causes { requested: 4, ..Causes::default() };
-        assert!(found(0, 5, 100 << 20, causes).is_some_and(|finding| finding.side_effects.is_empty()));
+        assert!(
+            found(0, 5, 100 << 20, causes).is_some_and(|finding| finding.side_effects.is_empty())
+        );
     }
 }
