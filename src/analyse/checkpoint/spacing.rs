@@ -63,6 +63,13 @@ impl Facts {
         })
     }
 
+    /// Those of a checkpoint so many seconds and segments after another one, for tests.
+    #[cfg(test)]
+    pub fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
+        let segment_bytes = 16 << 20;
+        Facts { seconds: Some(seconds), segments: Some(segments), segment_bytes, in_segment, took }
+    }
+
     /// Whether neither the clock nor the volume can have begun it, whatever the settings.
     pub fn excludes_all(&self) -> bool {
         self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT) && self.segments == Some(0)
