@@ -171,7 +171,8 @@ fn no_gap(rows: &[Value], report: &Value) {
 /// The life of a server: asked for, by volume, backup, copied database, crash, stop.
 fn a_life(major: &'static str, initdb: &[&str]) {
     let Some(server) = Server::fetched(major) else { return };
-    let conf = "log_checkpoints = on\ncheckpoint_timeout = 1h\nmax_wal_size = 32MB\n\
+    let conf = "wal_level = replica\nlog_checkpoints = on\ncheckpoint_timeout = 1h\n\
+                max_wal_size = 32MB\n\
                 min_wal_size = 32MB\ncheckpoint_completion_target = 0.5";
     let mut cluster = Cluster::start(&server, &Settings { initdb, conf });
     let mut oracle = Oracle::default();
