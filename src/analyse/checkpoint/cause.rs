@@ -197,7 +197,7 @@ impl Spacing {
         let (time, wal) =
             (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
         let by_time =
-            time >= 3 && self.is_timeout(facts) && (wal < 2 || !facts.began_with_segment());
+            time >= 3 && self.is_timeout(facts) && facts.is_slow() && self.begins_anywhere();
         let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
         if by_time {
             verdict(Cause::Time, Likely, self.regular_time(facts, time))
@@ -260,4 +260,59 @@ fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> (u64, u
     // At least one segment, however small the setting is; it is two segments at least.
     let least = if segments <= 1 { 2 * segment_bytes } else { size(segments) };
     (least, size(segments + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::version::VERSIONS;
+
+    /// The causes of checkpoints of these distances, in seconds and segments, each at a place in its
+    /// segment and so many seconds long.
+    fn judged(checkpoints: &[(i64, u64, f64, f64)]) -> Vec<Option<(Cause, Confidence)>> {
+        let facts = checkpoints.iter().map(|&(a, b, c, d)| Facts::sample(a, b, c, d));
+        let facts: Vec<Facts> = facts.collect();
+        let spacing = Spacing::of(facts.iter());
+        let version = VERSIONS.last().expect("a release");
+        let verdict = |facts| spacing.judge(facts, version);
+        facts.iter().map(|facts| verdict(facts).map(|v| (v.cause, v.confidence))).collect()
+    }
+
+    #[test]
+    fn by_time_is_regular_in_time_and_begins_anywhere() {
+        let places = [0.3, 0.7, 0.05, 0.9, 0.4];
+        let timed = places.map(|place| (300, 2, place, 250.0));
+        assert_eq!(judged(&timed), vec![Some((Cause::Time, Confidence::Likely)); 5]);
+        // One that takes no time may have been asked for by a clock of its own.
+        let asked = places.map(|place| (60, 1, place, 0.0));
+        assert!(judged(&asked).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn by_volume_is_regular_in_segments_and_begins_with_one() {
+        let by_volume = [41, 55, 47, 62].map(|seconds| (seconds, 21, 0.01, 30.0));
+        assert_eq!(judged(&by_volume), vec![Some((Cause::Wal, Confidence::Likely)); 4]);
+        // As regular in time: then both fit.
+        let steady = [40; 5].map(|seconds| (seconds, 20, 0.01, 30.0));
+        assert!(judged(&steady).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn what_is_neither_was_asked_for() {
+        let found = judged(&[(3, 0, 0.5, 0.0), (1, 0, 0.6, 0.0)]);
+        assert_eq!(found, vec![Some((Cause::Requested, Confidence::Certain)); 2]);
+        let mut mixed = [31, 35, 33, 38].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
+        mixed.push((12, 7, 0.5, 0.0));
+        assert_eq!(judged(&mixed).pop(), Some(Some((Cause::Requested, Confidence::Likely))));
+    }
+
+    #[test]
+    fn a_setting_that_was_lowered_is_no_request() {
+        let mut found = [40, 45, 51, 57].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
+        found.extend([9, 11, 14].map(|seconds| (seconds, 8, 0.01, 5.0)));
+        let sure = |found: &Option<(Cause, Confidence)>| {
+            found.is_none_or(|(cause, how)| cause == Cause::Wal || how == Confidence::Possible)
+        };
+        assert!(judged(&found).iter().all(sure), "{:?}", judged(&found));
+    }
 }

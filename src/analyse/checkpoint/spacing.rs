@@ -63,6 +63,13 @@ impl Facts {
         })
     }
 
+    /// Those of a checkpoint so many seconds and segments after another one, for tests.
+    #[cfg(test)]
+    pub fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
+        let segment_bytes = 16 << 20;
+        Facts { seconds: Some(seconds), segments: Some(segments), segment_bytes, in_segment, took }
+    }
+
     /// Whether neither the clock nor the volume can have begun it, whatever the settings.
     pub fn excludes_all(&self) -> bool {
         self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT) && self.segments == Some(0)
@@ -74,10 +81,16 @@ impl Facts {
         self.took >= (seconds * SPREAD).max(LEAST_SPREAD)
     }
 
-    /// Whether its redo point lies in the first quarter of a segment: one by volume begins when a
-    /// segment is full.
+    /// Whether its redo point lies at the beginning of a segment: one by volume begins when a segment
+    /// is full, as soon as the server gets to it.
     pub fn began_with_segment(&self) -> bool {
-        self.in_segment < 0.25
+        self.in_segment < if self.is_slow() { 0.1 } else { 0.25 }
+    }
+
+    /// Whether WAL was written so slowly that one by volume begins at the beginning of a segment.
+    pub fn is_slow(&self) -> bool {
+        let per_second = |(segments, seconds): (u64, i64)| segments as f64 / seconds.max(1) as f64;
+        self.segments.zip(self.seconds).map(per_second).is_some_and(|rate| rate <= 0.5)
     }
 }
 
@@ -90,6 +103,8 @@ pub struct Spacing {
     spread: Vec<i64>,
     /// Distances in segments of those that began with one, ascending.
     at_segments: Vec<u64>,
+    /// How many there are, and how many of them began with a segment.
+    began: (usize, usize),
     /// The longest distance in segments.
     longest: u64,
     /// The distance in seconds that is met most often, twice at least.
@@ -108,6 +123,8 @@ impl Spacing {
             spacing.spread.extend(spread);
             spacing.longest = spacing.longest.max(facts.segments.unwrap_or(0));
             let began = facts.began_with_segment();
+            spacing.began.0 += 1;
+            spacing.began.1 += usize::from(began);
             spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
         }
         spacing.seconds.sort_unstable();
@@ -145,6 +162,11 @@ impl Spacing {
             None => segments.saturating_mul(2) >= self.longest,
         };
         segments > 0 && (is_enough || is_habit)
+    }
+
+    /// Whether most begin anywhere in a segment, as those by volume do not.
+    pub fn begins_anywhere(&self) -> bool {
+        self.began.1 * 2 < self.began.0
     }
 
     /// Whether the distance in segments is known from which on the volume begins a checkpoint.
