@@ -21,5 +21,6 @@ pub mod sums;
 pub mod totals;
 pub mod transaction;
 pub mod volume;
+pub mod whatif;
 pub mod who;
 pub mod why;

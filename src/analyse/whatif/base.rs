@@ -1,0 +1,138 @@
+//! What the trace shows of how the base was written: its redo points and what belongs to each
+//! checkpoint, its settings, its clock.
+
+use super::blocks::{BEFORE, Ordinal};
+use super::position::Geometry;
+use super::trace::{Mark, Trace, fact};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+use crate::wal::version::Version;
+
+/// A checkpoint of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BaseCheckpoint {
+    /// Its redo point.
+    pub redo: Lsn,
+    /// The first record after that.
+    pub first: Ordinal,
+    /// Its record.
+    pub record: Ordinal,
+    /// When it began.
+    pub time: Time,
+    /// Whether the server ran on.
+    pub online: bool,
+}
+
+/// The base.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The release that wrote it.
+    pub version: &'static Version,
+    /// Sizes of WAL pages and segments.
+    pub geometry: Geometry,
+    /// First byte of the range.
+    pub start: Lsn,
+    /// After its last byte.
+    pub end: Lsn,
+    /// Ordinal of the first record of the range.
+    pub first: Ordinal,
+    /// Ordinal after the last one.
+    pub last: Ordinal,
+    /// full_page_writes.
+    pub full_page_writes: bool,
+    /// Whether changes of hint bits are logged.
+    pub log_hints: bool,
+    /// Its checkpoints, before and after the range too.
+    pub checkpoints: Vec<BaseCheckpoint>,
+    /// Records that belong to an online checkpoint, ascending.
+    pub of_checkpoints: Vec<Ordinal>,
+    /// Whether checkpoints log the running transactions (wal_level replica or higher).
+    pub logs_running: bool,
+    /// Commits in the range.
+    pub commits: Vec<(Ordinal, Time)>,
+}
+
+impl Base {
+    /// Looks through the trace.
+    pub fn of(
+        trace: &Trace,
+        version: &'static Version,
+        geometry: Geometry,
+        (start, end): (Lsn, Lsn),
+    ) -> Base {
+        let mut base = Base {
+            version,
+            geometry,
+            start,
+            end,
+            first: trace.ordinal_at(start),
+            last: trace.ordinal_at(end),
+            full_page_writes: true,
+            log_hints: trace.refs.iter().any(|r| r.is(fact::WITH_HINTS | fact::BASE_IMAGE)),
+            checkpoints: Vec::new(),
+            of_checkpoints: Vec::new(),
+            logs_running: false,
+            commits: Vec::new(),
+        };
+        base.read_marks(trace);
+        base.logs_running |= base.checkpoints.iter().all(|checkpoint| !checkpoint.online);
+        base
+    }
+
+    fn read_marks(&mut self, trace: &Trace) {
+        let (mut running, mut redo_mark) = (None, None);
+        for (ordinal, mark) in &trace.marks {
+            match *mark {
+                Mark::Checkpoint { redo, online, full_page_writes, time } => {
+                    let first = trace.ordinal_at(redo);
+                    let record = *ordinal;
+                    self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
+                    if first <= self.last {
+                        self.full_page_writes = full_page_writes;
+                    }
+                    if online {
+                        let own = running.take().filter(|running| *running >= first);
+                        self.logs_running |= own.is_some();
+                        self.of_checkpoints.extend(redo_mark.take());
+                        self.of_checkpoints.extend(own);
+                        self.of_checkpoints.push(record);
+                    }
+                }
+                Mark::Running => running = Some(*ordinal),
+                Mark::Redo => redo_mark = Some(*ordinal),
+                Mark::Hint => self.log_hints = true,
+                Mark::Commit { time, .. } if self.contains(*ordinal) => {
+                    self.commits.push((*ordinal, time));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a record lies in the range.
+    pub fn contains(&self, ordinal: Ordinal) -> bool {
+        self.first <= ordinal && ordinal < self.last
+    }
+
+    /// The checkpoints whose redo point lies after the start and not after the end.
+    pub fn own_checkpoints(&self) -> impl Iterator<Item = &BaseCheckpoint> {
+        self.checkpoints.iter().filter(|c| c.redo > self.start && c.redo <= self.end)
+    }
+
+    /// The last checkpoint that began before the range.
+    pub fn checkpoint_before(&self) -> Option<&BaseCheckpoint> {
+        self.checkpoints.iter().rfind(|checkpoint| checkpoint.redo <= self.start)
+    }
+
+    /// The first record after the redo point that is in force at a record of the base.
+    pub fn redo_at(&self, ordinal: Ordinal) -> Ordinal {
+        let after = self.checkpoints.partition_point(|checkpoint| checkpoint.first <= ordinal);
+        let before = after.checked_sub(1).and_then(|index| self.checkpoints.get(index));
+        before.map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+
+    /// The first record after the redo point that is in force at the start.
+    pub fn redo_at_start(&self) -> Ordinal {
+        self.checkpoint_before().map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+}

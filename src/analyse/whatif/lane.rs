@@ -1,0 +1,371 @@
+//! One simulated run, record by record: every decision of the server made anew, in the simulated
+//! WAL's own positions. It is told how long images are; where checkpoints begin is up to its
+//! [`Pace`].
+
+use super::base::Base;
+use super::blocks::{BEFORE, Ordinal};
+use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
+use super::outcome::{Outcome, RedoPoint};
+use super::pace::{Event, Pace};
+use super::position::{Geometry, padded};
+use super::sequence::Sequences;
+use super::settings::{ArchiveTimeout, Settings};
+use super::trace::{Entry, Mark, Ref, Trace, fact};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+
+/// Bytes of a record's header and of the short header of its main data.
+const HEAD_BYTES: u32 = 24 + 2;
+/// A snapshot of running transactions has 4 more bytes for each.
+const RUNNING_XACTS_BYTES: u32 = HEAD_BYTES + 24;
+/// A redo point that marks itself (17 and later).
+const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
+/// A switch has no data.
+const SWITCH_BYTES: u32 = 24;
+
+/// An image as a simulated run has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageBytes {
+    /// Bytes as stored.
+    pub stored: u16,
+    /// Whether it is compressed.
+    pub compressed: bool,
+    /// Whether its length is an estimate.
+    pub estimated: bool,
+}
+
+impl ImageBytes {
+    /// As it is in the base, or not compressed where the base has none.
+    pub fn as_base(reference: &Ref) -> ImageBytes {
+        let compressed = reference.is(fact::BASE_COMPRESSED);
+        ImageBytes {
+            stored: if compressed { reference.stored_bytes } else { reference.image_bytes },
+            compressed,
+            estimated: reference.is(fact::IMAGE_ESTIMATED),
+        }
+    }
+
+    /// Not compressed.
+    pub fn raw(reference: &Ref) -> ImageBytes {
+        let estimated = reference.is(fact::IMAGE_ESTIMATED);
+        ImageBytes { stored: reference.image_bytes, compressed: false, estimated }
+    }
+}
+
+/// Which of a record's blocks come with an image, as bits.
+pub type Mask = u64;
+
+/// What becomes of a record of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// What is written before it, or left out as in the base; page headers not counted.
+    pub before: u64,
+    /// Its images; `None` if it is not written.
+    pub images: Option<Mask>,
+}
+
+/// A simulated run.
+pub struct Lane<'t> {
+    base: &'t Base,
+    geometry: Geometry,
+    log_hints: bool,
+    full_page_writes: bool,
+    archive_timeout: Option<ArchiveTimeout>,
+    last_switch: Option<Time>,
+    pace: Pace,
+    sequences: Sequences<'t>,
+    redo: Ordinal,
+    /// Where the last checkpoint began, and the last one that is complete.
+    begun: Lsn,
+    completed: Lsn,
+    usable: u64,
+    base_usable: u64,
+    replaces_checkpoints: bool,
+    dropped: std::slice::Iter<'t, Ordinal>,
+    next_dropped: Option<Ordinal>,
+    running: u32,
+    outcome: Outcome,
+}
+
+impl<'t> Lane<'t> {
+    /// A run that is about to begin.
+    pub fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> Lane<'t> {
+        let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+        let geometry = Geometry { segment, ..base.geometry };
+        let pace = Pace::new(trace, base, settings, geometry);
+        let mut dropped = base.of_checkpoints.iter();
+        let usable = geometry.usable(base.start);
+        Lane {
+            base,
+            geometry,
+            log_hints: settings.log_hints.unwrap_or(base.log_hints),
+            full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
+            archive_timeout: settings.archive_timeout,
+            last_switch: base.commits.first().map(|(_, time)| *time),
+            replaces_checkpoints: !pace.is_base(),
+            sequences: Sequences::new(trace, !pace.is_base()),
+            pace,
+            redo: base.redo_at_start(),
+            begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
+            completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
+            usable,
+            base_usable: base.geometry.usable(base.start),
+            next_dropped: dropped.next().copied(),
+            dropped,
+            running: 0,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Where the next record begins.
+    pub fn position(&self) -> Lsn {
+        self.geometry.start(self.usable)
+    }
+
+    /// The end of what was written last, as it is stamped on pages.
+    pub fn end_position(&self) -> Lsn {
+        self.geometry.end(self.usable)
+    }
+
+    /// Whether the page of a reference is stamped by its record.
+    pub fn stamps(&self, reference: &Ref) -> bool {
+        reference.is(fact::STAMPS) && (self.log_hints || !reference.is(fact::WITH_HINTS))
+    }
+
+    /// Whether something happens before this record that depends on where it begins, or will when
+    /// `more` bytes are written.
+    pub fn is_due(&self, ordinal: Ordinal, more: u64) -> bool {
+        self.pace.is_due(ordinal, self.usable + more)
+    }
+
+    /// Sees a record before the range.
+    pub fn warm_up(&mut self, ordinal: Ordinal, entry: &Entry) {
+        self.sequences.before(ordinal, entry, self.base.redo_at(ordinal));
+    }
+
+    /// Takes the next record. [`Lane::write`] has to follow, in the same order.
+    pub fn plan(
+        &mut self,
+        ordinal: Ordinal,
+        entry: &Entry,
+        mark: Option<Mark>,
+        refs: &[Ref],
+    ) -> Plan {
+        let mut plan = Plan { before: self.follow(entry), images: None };
+        while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
+            self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
+        }
+        if self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
+            return plan;
+        }
+        let log = self.sequences.before(ordinal, entry, self.redo);
+        (0..log.added).for_each(|_| self.add(log.bytes, &mut plan.before));
+        if !log.replaces {
+            let images = refs.iter().enumerate().filter(|(_, r)| self.takes_image(ordinal, r));
+            plan.images = Some(images.fold(0, |mask, (index, _)| mask | 1 << index));
+        }
+        plan
+    }
+
+    /// What lies between the record before and this one in the base: what is damaged, missing, or
+    /// was replaced.
+    fn follow(&mut self, entry: &Entry) -> u64 {
+        let here = self.base.geometry.usable(entry.lsn);
+        let gap = here.saturating_sub(self.base_usable);
+        self.outcome.unknown_bytes += gap;
+        self.base_usable = here + padded(u64::from(entry.bytes));
+        gap
+    }
+
+    /// A record that the base does not have here.
+    fn add(&mut self, bytes: u32, before: &mut u64) {
+        *before += padded(u64::from(bytes));
+        self.outcome.records += 1;
+    }
+
+    fn is_dropped(&mut self, ordinal: Ordinal, mark: Option<Mark>) -> bool {
+        while self.next_dropped.is_some_and(|next| next < ordinal) {
+            self.next_dropped = self.dropped.next().copied();
+        }
+        let of_checkpoint = self.next_dropped == Some(ordinal);
+        let is_switch = mark == Some(Mark::Switch);
+        if is_switch {
+            self.base_usable = self.base.geometry.next_segment(self.base_usable);
+        }
+        of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
+    }
+
+    fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
+        let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
+        mark == Some(Mark::Hint) && !writes()
+    }
+
+    fn is_stale(&self, reference: &Ref) -> bool {
+        let stamped =
+            if self.log_hints { reference.stamped } else { reference.stamped_without_hints };
+        // Where no images were taken, a page without one tells nothing.
+        stamped < self.redo || stamped == BEFORE && !self.base.full_page_writes
+    }
+
+    fn takes_image(&self, ordinal: Ordinal, reference: &Ref) -> bool {
+        let usual = self.full_page_writes && self.is_stale(reference);
+        if reference.is(fact::USUAL) {
+            usual
+        } else if reference.is(fact::WITH_HINTS) {
+            self.log_hints && usual
+        } else if reference.is(fact::UNSAID) {
+            let explained = reference.stamped < self.base.redo_at(ordinal);
+            usual || reference.is(fact::BASE_IMAGE) && !explained
+        } else {
+            reference.is(fact::ALWAYS)
+        }
+    }
+
+    /// Writes what was planned; `image` says how long each image is.
+    pub fn write(
+        &mut self,
+        (ordinal, entry): (Ordinal, &Entry),
+        mark: Option<Mark>,
+        (refs, plan): (&[Ref], Plan),
+        mut image: impl FnMut(usize, &Ref) -> ImageBytes,
+    ) {
+        self.usable += plan.before;
+        let base_images = refs.iter().filter(|reference| has_base_image(reference)).count() as i64;
+        let base_bytes = padded(u64::from(entry.bytes)) as i64;
+        let Some(mask) = plan.images else {
+            self.outcome.differ(entry.kind, -base_bytes, -base_images);
+            return;
+        };
+        let images_before = self.outcome.images;
+        let mut bytes = entry.fixed_bytes;
+        for (index, reference) in refs.iter().enumerate() {
+            let taken = mask >> index & 1 != 0;
+            if taken || reference.is(fact::CHECK_IMAGE) {
+                bytes += self.image(reference, image(index, reference));
+            }
+            if !taken || reference.is(fact::KEEPS_DATA) {
+                bytes += u32::from(reference.data_bytes);
+                if reference.is(fact::DATA_ESTIMATED) {
+                    self.outcome.estimated_bytes += u64::from(reference.data_bytes);
+                }
+            }
+        }
+        let length = padded(u64::from(bytes));
+        self.usable += length;
+        self.outcome.records += 1;
+        let images = (self.outcome.images - images_before) as i64;
+        self.outcome.differ(entry.kind, length as i64 - base_bytes, images - base_images);
+        self.after(ordinal, mark);
+    }
+
+    fn image(&mut self, reference: &Ref, image: ImageBytes) -> u32 {
+        let stored = u32::from(image.stored);
+        let hole = image.compressed && reference.is(fact::HOLE);
+        self.outcome.images += 1;
+        self.outcome.image_bytes += u64::from(stored);
+        if image.estimated {
+            self.outcome.estimated_bytes += u64::from(stored);
+        }
+        if self.is_unseen(reference) {
+            self.outcome.unseen_bytes += u64::from(stored);
+        }
+        stored + IMAGE_HEADER_BYTES + if hole { HOLE_HEADER_BYTES } else { 0 }
+    }
+
+    /// Whether nothing says when the block was stamped before: with checkpoints farther apart it
+    /// may have been after the redo point.
+    fn is_unseen(&self, reference: &Ref) -> bool {
+        self.redo == BEFORE && self.replaces_checkpoints && reference.is(fact::USUAL)
+    }
+
+    fn after(&mut self, ordinal: Ordinal, mark: Option<Mark>) {
+        match mark {
+            Some(Mark::Checkpoint { online, .. }) => self.base_checkpoint(ordinal, online),
+            Some(Mark::Switch) => self.usable = self.geometry.next_segment(self.usable),
+            Some(Mark::Commit { time, running }) => {
+                self.running = running;
+                self.pace.after_commit(time, self.geometry.end(self.usable));
+                self.switch_by_time(time);
+            }
+            _ => {}
+        }
+    }
+
+    fn switch_by_time(&mut self, time: Time) {
+        let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
+        let since = self.last_switch.get_or_insert(time);
+        if time.0.saturating_sub(since.0) < wait {
+            return;
+        }
+        *since = time;
+        if self.usable != self.geometry.next_segment(self.usable) {
+            let mut switch = 0;
+            self.add(SWITCH_BYTES, &mut switch);
+            self.usable = self.geometry.next_segment(self.usable + switch);
+        }
+    }
+
+    fn checkpoint(&mut self, event: Event, ordinal: Ordinal, (lsn, before): (Lsn, &mut u64)) {
+        let Event::Begin { completes } = event else { return self.complete(before) };
+        let simulated = self.geometry.start(self.usable + *before);
+        self.redo = ordinal;
+        self.begun = simulated;
+        if lsn > self.base.start {
+            self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
+        }
+        self.pace.began(simulated);
+        if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
+            self.add(CHECKPOINT_REDO_BYTES, before);
+        }
+        if completes {
+            self.complete(before);
+        }
+    }
+
+    /// A checkpoint is complete, and recovery begins at its redo point from now on.
+    fn complete(&mut self, before: &mut u64) {
+        self.note_recovery(*before);
+        self.completed = self.begun;
+        if self.replaces_checkpoints {
+            if self.base.logs_running {
+                self.add(RUNNING_XACTS_BYTES + 4 * self.running, before);
+            }
+            self.add(HEAD_BYTES + self.base.version.checkpoint.bytes as u32, before);
+        }
+    }
+
+    /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.
+    fn base_checkpoint(&mut self, ordinal: Ordinal, online: bool) {
+        self.note_recovery(0);
+        if !online {
+            self.redo = ordinal;
+            self.begun = self.position();
+            self.pace.began(self.begun);
+        }
+        self.completed = self.begun;
+    }
+
+    fn note_recovery(&mut self, before: u64) {
+        let here = self.geometry.start(self.usable + before);
+        let distance = here.0.saturating_sub(self.completed.0);
+        self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
+    }
+
+    /// The end of the range.
+    pub fn finish(mut self) -> Outcome {
+        self.note_recovery(0);
+        // What is left of the range after its last record.
+        let rest = self.base.geometry.usable(self.base.end).saturating_sub(self.base_usable);
+        self.usable += rest;
+        self.outcome.unknown_bytes += rest;
+        let distance = |lane: &Lane<'_>| lane.geometry.start(lane.usable).0 as i64;
+        let own = self.base.geometry.start(self.base.geometry.usable(self.base.end)).0 as i64;
+        let base_bytes = self.base.end.0.saturating_sub(self.base.start.0) as i64;
+        self.outcome.bytes = (base_bytes + distance(&self) - own).max(0) as u64;
+        self.outcome
+    }
+}
+
+fn has_base_image(reference: &Ref) -> bool {
+    reference.is(fact::BASE_IMAGE) || reference.is(fact::CHECK_IMAGE)
+}

@@ -1,0 +1,22 @@
+//! What the same workload would have written under other settings: the simulator.
+
+pub mod base;
+pub mod blocks;
+pub mod codec;
+pub mod condense;
+pub mod lane;
+mod marks;
+pub mod observe;
+pub mod outcome;
+pub mod pace;
+pub mod page;
+pub mod position;
+pub mod redo;
+pub mod registered;
+pub mod recode;
+pub mod replay;
+pub mod roller;
+pub mod sequence;
+pub mod settings;
+pub mod trace;
+pub mod whole;

@@ -1,0 +1,64 @@
+//! What a simulated run comes to.
+
+use crate::wal::lsn::Lsn;
+use crate::wal::rmgr::RecordType;
+use std::collections::BTreeMap;
+
+/// Records of one type whose simulated length is not that of the base.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Records.
+    pub records: u64,
+    /// Simulated minus base, bytes.
+    pub bytes: i64,
+    /// Images simulated minus base.
+    pub images: i64,
+}
+
+/// A redo point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedoPoint {
+    /// The record before which it lies, in the base.
+    pub base: Lsn,
+    /// Where it lies in the simulated WAL.
+    pub simulated: Lsn,
+}
+
+/// A simulated run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// LSN distance from start to end.
+    pub bytes: u64,
+    /// Records.
+    pub records: u64,
+    /// Images.
+    pub images: u64,
+    /// Their bytes as stored.
+    pub image_bytes: u64,
+    /// Bytes whose length is an estimate.
+    pub estimated_bytes: u64,
+    /// Bytes that no record explains: damaged or missing in the base.
+    pub unknown_bytes: u64,
+    /// Images of blocks that nothing is known of before the first record, where checkpoints lie
+    /// farther apart than in the base; bytes.
+    pub unseen_bytes: u64,
+    /// Redo points after the start.
+    pub redo_points: Vec<RedoPoint>,
+    /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
+    /// had to replay; bytes.
+    pub recovery_bytes: u64,
+    /// Where records differ from the base's.
+    pub differences: BTreeMap<RecordType, Difference>,
+}
+
+impl Outcome {
+    /// Notes how a record compares with the base's: lengths with their padding.
+    pub(super) fn differ(&mut self, kind: RecordType, bytes: i64, images: i64) {
+        if bytes != 0 || images != 0 {
+            let row = self.differences.entry(kind).or_default();
+            row.records += 1;
+            row.bytes += bytes;
+            row.images += images;
+        }
+    }
+}
