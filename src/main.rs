@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command};
 use walstat::cli::values::nearest_option;
-use walstat::cli::{Exit, Failure, check, partial, rules, stats};
+use walstat::cli::{Exit, Failure, check, partial, rules, stats, whatif};
 use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
@@ -22,6 +22,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Check(args)) => check::run(args),
         Some(Command::Merge(args)) => partial::merge(args),
+        Some(Command::WhatIf(args)) => whatif::run(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),
         None => stats::run(&cli.stats),
     }

@@ -4,6 +4,7 @@ use super::check_args::CheckArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
+use super::whatif_args::WhatIfArgs;
 use super::who::NameArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
@@ -41,6 +42,9 @@ pub enum Command {
         after_help = "What is counted was said with --partial; how it is shown may be said again here."
     )]
     Merge(Box<StatsArgs>),
+    /// Predicted WAL under other settings
+    #[command(name = "whatif")]
+    WhatIf(Box<WhatIfArgs>),
     /// The advice rules, with thresholds and sources
     Rules {
         /// Only this rule

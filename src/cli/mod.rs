@@ -16,6 +16,8 @@ pub mod show_args;
 pub mod source_args;
 pub mod stats;
 pub mod values;
+pub mod whatif;
+pub mod whatif_args;
 pub mod who;
 
 use crate::input::error::InputError;

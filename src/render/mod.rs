@@ -15,4 +15,5 @@ pub mod screen;
 pub mod style;
 pub mod table;
 pub mod visible;
+pub mod whatif;
 pub mod who;

@@ -11,6 +11,10 @@ pub struct Size(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio(pub f64);
 
+/// A span of time in microseconds, written with one of PostgreSQL's units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub i64);
+
 /// A growth: 0 is none, 1 is twice as much. Written in percent, or as a fraction up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth(pub f64);
@@ -47,6 +51,28 @@ impl FromStr for Size {
             true => Ok(Size(bytes as u64)),
             false => Err(error),
         }
+    }
+}
+
+impl FromStr for Span {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Span, AmountError> {
+        let error = AmountError("a time like 30s, 5min, 1h or 1d");
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let micros = match unit.trim() {
+            "us" => 1,
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            "min" => 60_000_000,
+            "h" => 3_600_000_000,
+            "d" => 86_400_000_000,
+            _ => return Err(error),
+        };
+        let number = number.parse::<i64>().ok();
+        number.and_then(|number| number.checked_mul(micros)).map(Span).ok_or(error)
     }
 }
 
@@ -104,6 +130,16 @@ mod tests {
         for text in ["", "GB", "-1", "1.3B", "10 parsecs", "1e3", "99999999999TB", "NaN", "1.2.3MB"]
         {
             assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_are_read_in_the_servers_units() {
+        for (text, micros) in [("30s", 30_000_000), ("5min", 300_000_000), ("1 h", 3_600_000_000)] {
+            assert_eq!(text.parse(), Ok(Span(micros)), "{text}");
+        }
+        for text in ["", "5", "min", "-1s", "5m", "1.5h", "99999999999999d"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }
 

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The command; all but the statistics have causes and findings.
+    /// The command: a report has causes, a report and a check have findings.
     pub command: CommandName,
     /// What the report has tables of.
     pub dimensions: Dimensions,
@@ -70,7 +70,7 @@ pub fn build<O>(
     let totals = all.sums(page_bytes);
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().0);
     let version = plan.version();
-    let advises = request.command != CommandName::Stats;
+    let advises = [CommandName::Report, CommandName::Check].contains(&request.command);
     let asked = |dimension| request.dimensions.contains(&dimension);
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let records = || record_rows(table, version, page_bytes).into();
@@ -94,6 +94,7 @@ pub fn build<O>(
         forks: None,
         blocks: None,
         transactions: None,
+        whatif: None,
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,

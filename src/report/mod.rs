@@ -13,4 +13,5 @@ pub mod restore;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod segment_group;
+pub mod whatif;
 pub mod who;

@@ -10,6 +10,7 @@ pub mod sample;
 pub mod table;
 pub mod threshold;
 pub mod view;
+pub mod whatif;
 pub mod who;
 
 pub use crate::analyse::ratios::Ratios;
@@ -36,6 +37,7 @@ named! {
         Report "report" "The report";
         Stats "stats" "Statistics only";
         Check "check" "Integrity and budgets";
+        WhatIf "whatif" "Predicted WAL under other settings";
     }
 }
 
@@ -92,6 +94,9 @@ pub struct Report {
     /// The largest transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<who::Transactions>,
+    /// What the same workload would have written under other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whatif: Option<whatif::WhatIf>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

@@ -4,6 +4,7 @@
 use super::blocks::{BEFORE, Ordinal};
 use super::position::Geometry;
 use super::trace::{Mark, Trace, fact};
+use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::version::Version;
@@ -42,6 +43,8 @@ pub struct Base {
     pub full_page_writes: bool,
     /// Whether changes of hint bits are logged.
     pub log_hints: bool,
+    /// How images are compressed.
+    pub compression: Option<Compression>,
     /// Its checkpoints, before and after the range too.
     pub checkpoints: Vec<BaseCheckpoint>,
     /// Records that belong to an online checkpoint, ascending.
@@ -69,6 +72,7 @@ impl Base {
             last: trace.ordinal_at(end),
             full_page_writes: true,
             log_hints: trace.refs.iter().any(|r| r.is(fact::WITH_HINTS | fact::BASE_IMAGE)),
+            compression: trace.compression,
             checkpoints: Vec::new(),
             of_checkpoints: Vec::new(),
             logs_running: false,

@@ -91,7 +91,8 @@ impl Condenser {
         geometry: Geometry,
         range: (Lsn, Lsn),
     ) -> (Trace, Blocks, Base) {
-        let Condenser { mut trace, blocks, .. } = self;
+        let Condenser { mut trace, blocks, roller, .. } = self;
+        trace.page_bytes = roller.page_bytes();
         let base = Base::of(&trace, version, geometry, range);
         sequence::connect(&mut trace, &base, |trace, first_ref| {
             blocks.fork_number(trace.refs.get(first_ref)?.block)
@@ -131,6 +132,8 @@ impl Condenser {
         let lengths = self.roll(record, block, registered, (fork, number));
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
+        let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
+        self.trace.compression = codec.or(self.trace.compression);
         // A page without an image that should have one was stamped before the first record.
         let known = |stamped| match registered.images {
             Images::Reset => NEVER,

@@ -264,6 +264,7 @@ impl<'t> Lane<'t> {
         self.outcome.images += 1;
         self.outcome.image_bytes += u64::from(stored);
         if image.estimated {
+            self.outcome.estimated_images += 1;
             self.outcome.estimated_bytes += u64::from(stored);
         }
         if self.is_unseen(reference) {

@@ -37,6 +37,8 @@ pub struct Outcome {
     pub image_bytes: u64,
     /// Bytes whose length is an estimate.
     pub estimated_bytes: u64,
+    /// Images among them.
+    pub estimated_images: u64,
     /// Bytes that no record explains: damaged or missing in the base.
     pub unknown_bytes: u64,
     /// Images of blocks that nothing is known of before the first record, where checkpoints lie
@@ -52,6 +54,24 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Bytes that are certain: neither estimated nor unknown.
+    pub fn exact_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.estimated_bytes + self.unknown())
+    }
+
+    /// Bytes that nothing in the base tells of.
+    pub fn unknown(&self) -> u64 {
+        self.unknown_bytes + self.unseen_bytes
+    }
+
+    /// Least and most that it can come to: an estimated image may be next to nothing or a whole
+    /// page, and what is not known may not be there at all.
+    pub fn bounds(&self, page_bytes: u64) -> (u64, u64) {
+        let low = self.bytes.saturating_sub(self.estimated_bytes + self.unknown());
+        let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes);
+        (low, self.bytes + images)
+    }
+
     /// Notes how a record compares with the base's: lengths with their padding.
     pub(super) fn differ(&mut self, kind: RecordType, bytes: i64, images: i64) {
         if bytes != 0 || images != 0 {

@@ -30,8 +30,8 @@ const BATCH_BYTES: usize = 1 << 20;
 pub struct Recoded {
     /// The run.
     pub outcome: Outcome,
-    /// Time that the codec took, of one processor.
-    pub codec_time: Duration,
+    /// Time that the codec took, of one processor; `None` where none was run.
+    pub codec_time: Option<Duration>,
     /// Bytes that it was given.
     pub codec_bytes: u64,
 }
@@ -298,7 +298,7 @@ fn has_image(plan: Plan, index: usize, reference: &Ref) -> bool {
 fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
     let raw = job.source.len();
     let stored = job.stored.map_or(raw, usize::from);
-    done.codec_time += job.time;
+    *done.codec_time.get_or_insert_default() += job.time;
     done.codec_bytes += raw as u64;
     *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
     let stored = u16::try_from(stored).unwrap_or(u16::MAX);

@@ -36,6 +36,31 @@ pub struct Timed {
     pub requests_lost: bool,
 }
 
+/// One setting that is another than the base's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Where checkpoints come from.
+    Checkpoints(Checkpoints),
+    /// max_wal_size, bytes.
+    MaxWalSize(u64),
+    /// checkpoint_timeout, microseconds.
+    CheckpointTimeout(i64),
+    /// checkpoint_completion_target.
+    CompletionTarget(f64),
+    /// wal_compression; `None` is off.
+    Compression(Option<Compression>),
+    /// full_page_writes.
+    FullPageWrites(bool),
+    /// wal_log_hints or data checksums.
+    LogHints(bool),
+    /// Whether wal_level is logical.
+    Logical(bool),
+    /// archive_timeout.
+    ArchiveTimeout(ArchiveTimeout),
+    /// wal_segment_size, bytes.
+    SegmentBytes(u64),
+}
+
 /// archive_timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveTimeout {
@@ -56,10 +81,38 @@ pub struct Settings {
     pub log_hints: Option<bool>,
     /// wal_compression; `Some(None)` is off.
     pub compression: Option<Option<Compression>>,
-    /// wal_level replica where the base has logical.
-    pub without_logical: bool,
+    /// Whether wal_level is logical.
+    pub logical: Option<bool>,
     /// archive_timeout, in place of all switches of the base.
     pub archive_timeout: Option<ArchiveTimeout>,
     /// wal_segment_size, bytes.
     pub segment_bytes: Option<u64>,
+}
+
+impl Settings {
+    /// The same with one of them changed.
+    pub fn change(&mut self, change: &Change) {
+        match change {
+            Change::Checkpoints(checkpoints) => self.checkpoints = checkpoints.clone(),
+            Change::MaxWalSize(bytes) => self.time(|timed| timed.max_wal_size = Some(*bytes)),
+            Change::CheckpointTimeout(time) => self.time(|timed| timed.timeout = Some(*time)),
+            Change::CompletionTarget(target) => self.time(|timed| timed.completion_target = Some(*target)),
+            Change::Compression(compression) => self.compression = Some(*compression),
+            Change::FullPageWrites(on) => self.full_page_writes = Some(*on),
+            Change::LogHints(on) => self.log_hints = Some(*on),
+            Change::Logical(on) => self.logical = Some(*on),
+            Change::ArchiveTimeout(timeout) => self.archive_timeout = Some(*timeout),
+            Change::SegmentBytes(bytes) => self.segment_bytes = Some(*bytes),
+        }
+    }
+
+    /// What the server times checkpoints by: it does, from now on.
+    fn time(&mut self, set: impl FnOnce(&mut Timed)) {
+        let mut timed = match self.checkpoints {
+            Checkpoints::Timed(timed) => timed,
+            _ => Timed::default(),
+        };
+        set(&mut timed);
+        self.checkpoints = Checkpoints::Timed(timed);
+    }
 }

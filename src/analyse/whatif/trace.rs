@@ -5,6 +5,7 @@
 //! without a look at the WAL.
 
 use super::blocks::{BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
+use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr::RecordType;
@@ -143,6 +144,10 @@ pub struct Trace {
     pub marks: Vec<(Ordinal, Mark)>,
     /// The sequences.
     pub sequences: Vec<Sequence>,
+    /// How the newest compressed image is compressed.
+    pub compression: Option<Compression>,
+    /// `BLCKSZ`.
+    pub page_bytes: usize,
 }
 
 /// A sequence.

@@ -50,6 +50,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         forks: None,
         blocks: None,
         transactions: None,
+        whatif: None,
         ending: Ending {
             kind: EndingKind::Zeroed,
             lsn: "0/0".into(),

@@ -1,0 +1,184 @@
+//! `walstat whatif`: reads the WAL, replays it under its own and other settings, writes what that
+//! comes to. Where images are compressed otherwise, the WAL is read again.
+
+use super::output::{spare_inputs, write_to};
+use super::read::{Read, Statistics, read};
+use super::source_args::{RangeArgs, SourceArgs};
+use super::whatif_args::{WhatIfArgs, WhatIfFormat};
+use super::{Exit, Failure};
+use crate::analyse::dimension::Dimensions;
+use crate::analyse::select::Filters;
+use crate::analyse::whatif::base::Base;
+use crate::analyse::whatif::condense::Condenser;
+use crate::analyse::whatif::observe::{Feed, Sink};
+use crate::analyse::whatif::outcome::Outcome;
+use crate::analyse::whatif::position::Geometry;
+use crate::analyse::whatif::predict::{self, Prediction, Run};
+use crate::analyse::whatif::recode::{Recoded, Recoder};
+use crate::analyse::whatif::scenario::Scenario;
+use crate::analyse::whatif::settings::{Change, Settings};
+use crate::analyse::whatif::trace::Trace;
+use crate::input::plan::Plan;
+use crate::render;
+use crate::report::build::{Counted, Request, build};
+use crate::report::model::view::View;
+use crate::report::model::{CommandName, Report, Unreadable};
+use crate::report::whatif;
+use crate::wal::image::Compression;
+use crate::wal::lsn::Lsn;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+/// Pages that are rolled forward take that much memory at most.
+const PAGE_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Runs the command.
+pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    let result = answer(args);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+        && args.format == WhatIfFormat::Json
+        && !args.show.is_silent()
+    {
+        let answer = Unreadable::new(CommandName::WhatIf, failure.to_string());
+        let output = args.show.output.as_deref();
+        write_to(output, args.show.color, |out| render::json::render(&answer, out))?;
+    }
+    result
+}
+
+fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    args.check_usage()?;
+    spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+    let begun = Instant::now();
+    let (mut view, plan) = report(args)?;
+    let (trace, base) = trace(args, &view.report, &plan)?;
+    let scenarios = scenarios(args, &base, &plan)?;
+    let predictions = predictions(args, (&trace, &base), &scenarios)?;
+    let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
+    view.report.whatif = Some(whatif::build(&base, &predicted));
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// What every report says of the range.
+fn report(args: &WhatIfArgs) -> Result<(View, Plan), Failure> {
+    let request = Request {
+        command: CommandName::WhatIf,
+        dimensions: Dimensions::new(),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters: Filters::default(),
+    };
+    let read = read(&args.source, &request.filters, &Statistics::default())?;
+    let counted = Counted::from(&read.scanned.observer);
+    let view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    Ok((view, read.plan))
+}
+
+/// Reads what lies before and after the range too: when blocks were touched before it, and the
+/// records of checkpoints that began in it.
+fn read_all<S: Sink>(args: &WhatIfArgs, sink: S) -> Result<S, Failure> {
+    let source = SourceArgs {
+        paths: args.source.paths.clone(),
+        // They were verified where they count.
+        no_verify_checksums: true,
+        range: RangeArgs { start: None, end: None, limit: None, ..args.source.range },
+        ..args.source
+    };
+    let Read { scanned, .. } = read(&source, &Filters::default(), &Feed::new(sink))?;
+    let nothing = || Failure::Usage("the WAL changed while it was read".into());
+    scanned.observer.finish().map(|(sink, _)| sink).ok_or_else(nothing)
+}
+
+fn trace(args: &WhatIfArgs, report: &Report, plan: &Plan) -> Result<(Trace, Base), Failure> {
+    let condenser = read_all(args, Condenser::within(PAGE_MEMORY_BYTES))?;
+    let geometry = Geometry {
+        page: plan.geometry.page_bytes.into(),
+        segment: plan.geometry.segment_bytes.into(),
+    };
+    let lsn = |text: &str| text.parse::<Lsn>().unwrap_or_default();
+    let range = (lsn(&report.range.start), lsn(&report.range.end));
+    let (trace, _, base) = condenser.finish(plan.version(), geometry, range);
+    Ok((trace, base))
+}
+
+/// The base itself, and what was asked for.
+fn scenarios(args: &WhatIfArgs, base: &Base, plan: &Plan) -> Result<Vec<Scenario>, Failure> {
+    let flags = plan.version().image_flags;
+    let newer = |change: &Change| {
+        matches!(change, Change::Compression(Some(Compression::Lz4 | Compression::Zstd)))
+    };
+    if let Some(asked) = args.changes.asked().find(|asked| newer(&asked.change) && !flags.has_lz4())
+    {
+        let release = plan.version().name;
+        let value = &asked.value;
+        return Err(Failure::Usage(format!("--wal-compression {value}: PostgreSQL {release} has pglz only")));
+    }
+    let mut scenarios = args.changes.scenarios();
+    if scenarios.is_empty() {
+        scenarios = Scenario::usual(flags, base.compression);
+    }
+    scenarios.insert(0, Scenario::default());
+    Ok(scenarios)
+}
+
+fn threads(args: &WhatIfArgs) -> NonZeroUsize {
+    let threads = args.source.threads.or_else(|| std::thread::available_parallelism().ok());
+    threads.unwrap_or(NonZeroUsize::MIN)
+}
+
+fn predictions(
+    args: &WhatIfArgs,
+    (trace, base): (&Trace, &Base),
+    scenarios: &[Scenario],
+) -> Result<Vec<Prediction>, Failure> {
+    let runs = predict::runs(base, scenarios);
+    let mut done = recoded(args, (trace, base), &runs)?.into_iter();
+    let plain: Vec<Settings> =
+        runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
+    let mut replayed = predict::replay_all(trace, base, &plain, threads(args)).into_iter();
+    let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
+    for run in &runs {
+        let plain = |outcome: Outcome| Recoded { outcome, ..Recoded::default() };
+        let result = match run.codec {
+            Some(_) => done.next(),
+            None => replayed.next().map(plain),
+        };
+        if let Some(ways) = ways.get_mut(run.scenario) {
+            ways.extend(result);
+        }
+    }
+    Ok(ways.iter().map(|ways| predict::predict(trace.page_bytes as u64, ways)).collect())
+}
+
+/// The runs with another codec.
+fn recoded(
+    args: &WhatIfArgs,
+    (trace, base): (&Trace, &Base),
+    runs: &[Run],
+) -> Result<Vec<Recoded>, Failure> {
+    let with_codec = runs.iter().filter_map(|run| Some((run.settings.clone(), run.codec?)));
+    let runs: Vec<(Settings, Compression)> = with_codec.collect();
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let means = (threads(args).get(), PAGE_MEMORY_BYTES);
+    let recoder = read_all(args, Recoder::new(trace, base, &runs, means))?;
+    match recoder.strangers() {
+        0 => Ok(recoder.finish()),
+        _ => Err(Failure::Usage("the WAL changed while it was read".into())),
+    }
+}
+
+fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
+    if args.show.is_silent() {
+        return Ok(());
+    }
+    let style = args.show.style(false);
+    write_to(args.show.output.as_deref(), args.show.color, |out| match args.format {
+        WhatIfFormat::Table => render::whatif::render(view, &style, out),
+        WhatIfFormat::Json => render::json::render(&view.report, out),
+    })
+}

@@ -1,0 +1,69 @@
+//! Predictions → the model.
+
+use super::model::whatif::{RecordDifference, Scenario, SelfCheck, WhatIf};
+use crate::analyse::ratios::ratio;
+use crate::analyse::whatif::base::Base;
+use crate::analyse::whatif::outcome::Outcome;
+use crate::analyse::whatif::predict::Prediction;
+use crate::analyse::whatif::scenario;
+use crate::wal::rmgr;
+use crate::wal::version::Version;
+
+/// Bytes a second that recovery replays: on slow storage with a cold cache, and on fast storage.
+pub const REPLAY_RATES: (f64, f64) = (50e6, 150e6);
+
+/// Fills the model; the first scenario is the base itself.
+pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> WhatIf {
+    let base_bytes = base.end.0.saturating_sub(base.start.0);
+    let own = predicted.first().map(|(_, prediction)| &prediction.outcome);
+    WhatIf {
+        base_bytes,
+        self_check: own.map_or_else(SelfCheck::default, |own| self_check(base, own)),
+        scenarios: predicted.iter().map(|(asked, done)| scenario(base, asked, done)).collect(),
+    }
+}
+
+fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
+    let base_bytes = base.end.0.saturating_sub(base.start.0);
+    let rows = own.differences.iter().map(|(kind, difference)| RecordDifference {
+        record: record_name(*kind, base.version),
+        difference_bytes: difference.bytes,
+        records: difference.records,
+        difference_images: difference.images,
+    });
+    SelfCheck {
+        difference_bytes: own.bytes.cast_signed() - base_bytes.cast_signed(),
+        by_record: rows.collect(),
+    }
+}
+
+fn record_name(kind: rmgr::RecordType, version: &Version) -> String {
+    format!("{}/{}", rmgr::name(kind.rmgr), kind.name(version))
+}
+
+fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction) -> Scenario {
+    let base_bytes = base.end.0.saturating_sub(base.start.0);
+    let outcome = &done.outcome;
+    let settings = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
+    let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
+    let change = outcome.bytes as f64 - base_bytes as f64;
+    Scenario {
+        id: asked.id(),
+        settings: settings.collect(),
+        predicted_bytes: outcome.bytes,
+        change_ratio: ratio(1, base_bytes).map(|part| change * part),
+        exact_bytes: outcome.exact_bytes(),
+        estimated_bytes: outcome.estimated_bytes,
+        unknown_bytes: outcome.unknown(),
+        low_bytes: done.low,
+        high_bytes: done.high,
+        fpi_count: outcome.images,
+        redo_points: redo_points.collect(),
+        recovery_bytes: outcome.recovery_bytes,
+        recovery_seconds_low: outcome.recovery_bytes as f64 / REPLAY_RATES.1,
+        recovery_seconds_high: outcome.recovery_bytes as f64 / REPLAY_RATES.0,
+        cpu_seconds: done.codec_time.map(|time| time.as_secs_f64()),
+        side_effects: Vec::new(),
+        notes: Vec::new(),
+    }
+}
