@@ -114,7 +114,9 @@ fn scenarios(args: &WhatIfArgs, base: &Base, plan: &Plan) -> Result<Vec<Scenario
     {
         let release = plan.version().name;
         let value = &asked.value;
-        return Err(Failure::Usage(format!("--wal-compression {value}: PostgreSQL {release} has pglz only")));
+        return Err(Failure::Usage(format!(
+            "--wal-compression {value}: PostgreSQL {release} has pglz only"
+        )));
     }
     let mut scenarios = args.changes.scenarios();
     if scenarios.is_empty() {

@@ -29,7 +29,8 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = plain(&["WHAT IF", "WAL", "change", "certain", "images", "redo points", "recovery"]);
+    let mut table =
+        plain(&["WHAT IF", "WAL", "change", "certain", "images", "redo points", "recovery"]);
     for scenario in &whatif.scenarios {
         table.add_row(cells(scenario, style));
     }
@@ -41,7 +42,8 @@ fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<(
 }
 
 fn cells(scenario: &Scenario, style: &Show) -> Vec<String> {
-    let change = scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0));
+    let change =
+        scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0));
     let (low, high) = (scenario.recovery_seconds_low, scenario.recovery_seconds_high);
     vec![
         visible(&scenario.id).into_owned(),
@@ -66,7 +68,9 @@ fn certain(scenario: &Scenario) -> String {
 /// What the row has no room for.
 fn details(scenario: &Scenario, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let id = visible(&scenario.id);
-    if (scenario.low_bytes, scenario.high_bytes) != (scenario.predicted_bytes, scenario.predicted_bytes) {
+    if (scenario.low_bytes, scenario.high_bytes)
+        != (scenario.predicted_bytes, scenario.predicted_bytes)
+    {
         let (low, high) = (style.bytes(scenario.low_bytes), style.bytes(scenario.high_bytes));
         writeln!(out, "{id}: between {low} and {high}")?;
     }
@@ -82,7 +86,10 @@ fn details(scenario: &Scenario, style: &Show, out: &mut dyn Write) -> io::Result
 fn self_check(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
     let check = &whatif.self_check;
     if check.by_record.is_empty() {
-        return writeln!(out, "Self-check: replayed under its own settings, the WAL comes out byte for byte.");
+        return writeln!(
+            out,
+            "Self-check: replayed under its own settings, the WAL comes out byte for byte."
+        );
     }
     writeln!(
         out,

@@ -1,8 +1,8 @@
 //! From records to the trace: rolls pages forward, puts back the lengths of what images replaced,
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
 
-use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
 use super::base::Base;
+use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
 use super::marks;
 use super::page::Page;
 use super::position::Geometry;
@@ -57,8 +57,8 @@ impl Condenser {
     /// Takes the next record.
     pub fn push(&mut self, record: &Whole<'_>) {
         let ordinal = self.trace.entries.len() as Ordinal + FIRST;
-        let mut fixed_bytes = record.header.total_bytes - record.parts.fpi_bytes
-            - record.parts.block_data_bytes;
+        let mut fixed_bytes =
+            record.header.total_bytes - record.parts.fpi_bytes - record.parts.block_data_bytes;
         for block in record.blocks {
             fixed_bytes -= image_header(record, block);
             let reference = self.reference(record, block, ordinal);
@@ -179,10 +179,7 @@ impl Condenser {
                 _ => stamped,
             }
         };
-        Stamps {
-            with_hints: seen(stamps.with_hints),
-            without_hints: seen(stamps.without_hints),
-        }
+        Stamps { with_hints: seen(stamps.with_hints), without_hints: seen(stamps.without_hints) }
     }
 
     /// Rolls the page forward over the record and measures it.
@@ -204,9 +201,9 @@ impl Condenser {
             hole: false,
         };
         if imaged && block.data_bytes == 0 {
-            let put_back = after.as_ref().and_then(|after| {
-                redo::data_bytes(record, block, after, before.as_ref())
-            });
+            let put_back = after
+                .as_ref()
+                .and_then(|after| redo::data_bytes(record, block, after, before.as_ref()));
             lengths.data = put_back.map_or(0, |data| data.bytes);
             lengths.data_estimated = put_back.is_none_or(|data| data.estimated);
         }
@@ -261,12 +258,7 @@ fn image_header(record: &Whole<'_>, block: &BlockRef) -> u32 {
     IMAGE_HEADER_BYTES + if with_hole { HOLE_HEADER_BYTES } else { 0 }
 }
 
-fn facts(
-    record: &Whole<'_>,
-    block: &BlockRef,
-    registered: Registered,
-    lengths: &Lengths,
-) -> u16 {
+fn facts(record: &Whole<'_>, block: &BlockRef, registered: Registered, lengths: &Lengths) -> u16 {
     let flags = record.version.image_flags;
     let image = block.image;
     let applied = image.is_some_and(|image| flags.is_applied(image.info));

@@ -137,7 +137,8 @@ impl<'t> Recoder<'t> {
         }
         for lane in &mut self.lanes {
             let plan = lane.lane.plan(ordinal, entry, mark, refs);
-            self.batch_bytes += lane.queue(Queued { ordinal, first_ref, plan, mark }, (entry, refs), &self.roller);
+            self.batch_bytes +=
+                lane.queue(Queued { ordinal, first_ref, plan, mark }, (entry, refs), &self.roller);
         }
         if self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
             self.flush();
@@ -215,7 +216,8 @@ impl CodecLane<'_> {
     /// Whether a record can be planned only when all before it are written.
     fn must_wait(&self, ordinal: Ordinal, batch_first: Ordinal, refs: &[Ref]) -> bool {
         self.lane.is_due(ordinal, self.pending)
-            || !self.queue.is_empty() && refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
+            || !self.queue.is_empty()
+                && refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
     }
 
     /// Queues a record; returns bytes that are to be compressed.
@@ -258,7 +260,9 @@ impl CodecLane<'_> {
     fn write(&mut self, trace: &Trace) {
         let mut jobs = std::mem::take(&mut self.jobs).into_iter();
         for queued in std::mem::take(&mut self.queue) {
-            let Some(entry) = trace.entries.get((queued.ordinal - FIRST) as usize) else { continue };
+            let Some(entry) = trace.entries.get((queued.ordinal - FIRST) as usize) else {
+                continue;
+            };
             let refs = refs_of(trace, queued.first_ref, entry);
             let (done, ratio) = (&mut self.done, &mut self.ratio);
             let image = |_: usize, reference: &Ref| {

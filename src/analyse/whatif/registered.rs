@@ -101,7 +101,9 @@ fn heap2(record: &Whole<'_>, block: &BlockRef) -> Registered {
 fn hash(record: &Whole<'_>, block: &BlockRef) -> Registered {
     match (record.info(), block.id) {
         (hash_opcode::SPLIT_PAGE, _) => Registered::FORCED,
-        (hash_opcode::MOVE_PAGE_CONTENTS | hash_opcode::SQUEEZE_PAGE | hash_opcode::DELETE, 0) => Registered::LOCKED,
+        (hash_opcode::MOVE_PAGE_CONTENTS | hash_opcode::SQUEEZE_PAGE | hash_opcode::DELETE, 0) => {
+            Registered::LOCKED
+        }
         // The overflow page that becomes free.
         (hash_opcode::SQUEEZE_PAGE, 2) => Registered { images: Images::Reset, ..Registered::USUAL },
         (hash_opcode::SQUEEZE_PAGE, 1) if record.version.pages.unchanged_unstamped => {
@@ -132,7 +134,9 @@ fn brin_block(info: u8, block: &BlockRef, habits: &PageHabits) -> Registered {
     match (info & brin::OPCODE_MASK, block.id) {
         (brin::opcode::REVMAP_EXTEND, 0) if !habits.brin_meta_standard => Registered::NOT_STANDARD,
         // Pages of the range map have no line pointers.
-        (brin::opcode::INSERT | brin::opcode::UPDATE, 1) | (brin::opcode::DESUMMARIZE, 0) => Registered::NOT_STANDARD,
+        (brin::opcode::INSERT | brin::opcode::UPDATE, 1) | (brin::opcode::DESUMMARIZE, 0) => {
+            Registered::NOT_STANDARD
+        }
         _ => Registered::USUAL,
     }
 }

@@ -111,7 +111,8 @@ mod tests {
             let all = Scenario::usual(flags, own).into_iter().skip(CURVE.len());
             all.map(|scenario| scenario.id()).collect::<Vec<_>>()
         };
-        let [off, pglz, lz4, zstd] = ["off", "pglz", "lz4", "zstd"].map(|n| format!("wal-compression={n}"));
+        let [off, pglz, lz4, zstd] =
+            ["off", "pglz", "lz4", "zstd"].map(|n| format!("wal-compression={n}"));
         assert_eq!(names(ImageFlags::V10, None), std::slice::from_ref(&pglz));
         assert_eq!(names(ImageFlags::V15, Some(Compression::Lz4)), [off, pglz, zstd]);
         assert_eq!(names(ImageFlags::V10, Some(Compression::Lz4)).len(), 2, "{lz4}");

@@ -50,7 +50,9 @@ impl Finder {
             sequences.push(Sequence { fork, bytes, table: None });
             let rows = self.rows.clone();
             self.seen.push(Seen { value, rows, candidates: None });
-        } else if let (Some(seen), Some(sequence)) = (self.seen.get_mut(index), sequences.get_mut(index)) {
+        } else if let (Some(seen), Some(sequence)) =
+            (self.seen.get_mut(index), sequences.get_mut(index))
+        {
             seen.compare(&self.rows, value);
             sequence.table = match seen.candidates.as_deref() {
                 Some([only]) => Some(*only),
@@ -81,7 +83,11 @@ impl Seen {
 
 /// Notes at each record that inserts rows which sequence feeds them, for those of which the base's
 /// own records follow from that.
-pub fn connect(trace: &mut Trace, base: &Base, fork_of: impl Fn(&Trace, usize) -> Option<ForkNumber>) {
+pub fn connect(
+    trace: &mut Trace,
+    base: &Base,
+    fork_of: impl Fn(&Trace, usize) -> Option<ForkNumber>,
+) {
     let mut first_ref = 0usize;
     let mut feeds = vec![0u16; trace.entries.len()];
     for (entry, feeds) in trace.entries.iter().zip(&mut feeds) {
@@ -122,14 +128,17 @@ fn unexplained(trace: &Trace, base: &Base) -> Vec<bool> {
             }
         }
         let Some(index) = usize::from(entry.feeds).checked_sub(1) else { continue };
-        let (Some(state), Some(pending)) = (states.get_mut(index), pending.get_mut(index)) else { continue };
+        let (Some(state), Some(pending)) = (states.get_mut(index), pending.get_mut(index)) else {
+            continue;
+        };
         let redo = base.redo_at(ordinal);
         let logged = (0..entry.rows).filter(|_| state.take(ordinal, redo)).count();
         let expected = usize::from(std::mem::take(pending));
-        if state.is_known() && logged != expected {
-            if let Some(wrong) = wrong.get_mut(index) {
-                *wrong = true;
-            }
+        if state.is_known()
+            && logged != expected
+            && let Some(wrong) = wrong.get_mut(index)
+        {
+            *wrong = true;
         }
     }
     wrong

@@ -96,7 +96,9 @@ impl Settings {
             Change::Checkpoints(checkpoints) => self.checkpoints = checkpoints.clone(),
             Change::MaxWalSize(bytes) => self.time(|timed| timed.max_wal_size = Some(*bytes)),
             Change::CheckpointTimeout(time) => self.time(|timed| timed.timeout = Some(*time)),
-            Change::CompletionTarget(target) => self.time(|timed| timed.completion_target = Some(*target)),
+            Change::CompletionTarget(target) => {
+                self.time(|timed| timed.completion_target = Some(*target))
+            }
             Change::Compression(compression) => self.compression = Some(*compression),
             Change::FullPageWrites(on) => self.full_page_writes = Some(*on),
             Change::LogHints(on) => self.log_hints = Some(*on),

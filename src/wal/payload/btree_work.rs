@@ -11,9 +11,7 @@ impl Split {
     pub fn logs_bound(&self, info: u8, version: &Version) -> bool {
         let says_so =
             [opcode::SPLIT_L_OR_INSERT_POST, opcode::SPLIT_R_OR_DEDUP].contains(&(info & 0xF0));
-        self.level > 0
-            || version.since(Release::V12)
-            || says_so && version.since(Release::V11)
+        self.level > 0 || version.since(Release::V12) || says_so && version.since(Release::V11)
     }
 }
 

@@ -130,9 +130,8 @@ mod tests {
             Part::FreezePlans => 1,
         };
         let main = [7, 0, 0, 0, 1, 0, 2, 0];
-        let bytes = |info, main: &[u8], index: usize| {
-            data_bytes(info, main, &VERSIONS[index], count)
-        };
+        let bytes =
+            |info, main: &[u8], index: usize| data_bytes(info, main, &VERSIONS[index], count);
         assert_eq!(bytes(0x10, &main, 7), Some(4 + 4 + 2));
         assert_eq!(bytes(0x20, &[3, 0], 7), Some(6));
         assert_eq!(bytes(0x30, &main, 7), Some(12));

@@ -1,5 +1,9 @@
 //! How long an image would be with a codec: the server's own ones, with its parameters
 //! (`XLogCompressBackupBlock` in `src/backend/access/transam/xloginsert.c`).
+//!
+//! LZ4 and Zstandard are the C libraries, as the server has them: other encoders of the formats
+//! compress to other lengths. Releases of the libraries differ too, by less than 0.001 % between
+//! Zstandard 1.5.4 and 1.5.7.
 
 mod pglz;
 

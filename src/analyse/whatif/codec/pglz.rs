@@ -164,7 +164,8 @@ impl Pglz {
         }
         let head = self.heads.get(list).copied().unwrap_or_default();
         let number = self.next as u16;
-        let entry = Entry { next: head, previous: NO_ENTRY, list: list as u16, position: at as u16 };
+        let entry =
+            Entry { next: head, previous: NO_ENTRY, list: list as u16, position: at as u16 };
         if let Some(slot) = self.entries.get_mut(self.next) {
             *slot = entry;
         }

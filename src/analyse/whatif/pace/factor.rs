@@ -21,8 +21,7 @@ struct Cycle {
 /// Before which records checkpoints begin.
 pub fn places(trace: &Trace, base: &Base, factor: f64) -> Vec<Ordinal> {
     let mut places = Vec::new();
-    // NaN too.
-    if !(factor > 0.0) {
+    if factor.is_nan() || factor <= 0.0 {
         return places;
     }
     let mut next = factor;

@@ -160,9 +160,11 @@ fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
 fn segments_of(base: &Base) -> Option<u64> {
     let segment = |lsn: Lsn| lsn.0 / base.geometry.segment;
     let redo: Vec<u64> = base.checkpoints.iter().map(|c| segment(c.redo)).collect();
-    let distances: Vec<u64> = redo.windows(2).map(|pair| pair.iter().rev().fold(0, |d, s| s - d.min(*s))).collect();
+    let distances: Vec<u64> =
+        redo.windows(2).map(|pair| pair.iter().rev().fold(0, |d, s| s - d.min(*s))).collect();
     let (first, rest) = distances.split_first()?;
-    (*first > 1 && rest.len() > 1 && rest.iter().all(|distance| distance == first)).then_some(*first)
+    (*first > 1 && rest.len() > 1 && rest.iter().all(|distance| distance == first))
+        .then_some(*first)
 }
 
 /// checkpoint_timeout as the base shows it: none of its checkpoints began later than that.

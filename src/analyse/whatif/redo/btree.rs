@@ -281,7 +281,9 @@ fn removed_bytes(change: Change<'_>, after: &Page, before: Option<&Page>) -> Opt
     let Some((deleted, updated)) = counts else {
         // Only the pages tell how many.
         return match before {
-            Some(before) => DataBytes::exact(2 * usize::from(before.items().checked_sub(after.items())?)),
+            Some(before) => {
+                DataBytes::exact(2 * usize::from(before.items().checked_sub(after.items())?))
+            }
             None => DataBytes::estimated(2),
         };
     };

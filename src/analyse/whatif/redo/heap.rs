@@ -55,7 +55,10 @@ pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
             let inplace = Inplace::parse(main, change.record.version)?;
             let tuple = page.tuple_mut(inplace.offset)?;
             let columns = usize::from(*tuple.get(22)?);
-            tuple.get_mut(columns..)?.get_mut(..change.data().len())?.copy_from_slice(change.data());
+            tuple
+                .get_mut(columns..)?
+                .get_mut(..change.data().len())?
+                .copy_from_slice(change.data());
         }
         _ => return None,
     }

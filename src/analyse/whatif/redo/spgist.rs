@@ -111,8 +111,7 @@ fn move_leaves(change: Change<'_>, page: &mut Page) -> Option<()> {
     let is_build: bool = at(main, 16)?;
     let mut cursor = Cursor::new(main.get(20..)?);
     let deleted = cursor.list::<u16>(u32::from(moves))?;
-    let inserted =
-        cursor.list::<u16>(if replaces_dead { 1 } else { u32::from(moves) + 1 })?;
+    let inserted = cursor.list::<u16>(if replaces_dead { 1 } else { u32::from(moves) + 1 })?;
     match change.block.id {
         0 => {
             let first = if is_build { PLACEHOLDER } else { REDIRECT };
@@ -214,7 +213,7 @@ fn vacuum_redirect(change: Change<'_>, page: &mut Page) -> Option<()> {
     let first: u16 = at(main, 2)?;
     for number in spgist::redirects(main, change.record.version)?.iter() {
         let tuple = page.tuple_mut(number)?;
-        tuple.first_chunk_mut::<4>().map(|word| *word = (DEAD_BYTES << 2 | PLACEHOLDER).to_le_bytes());
+        *tuple.first_chunk_mut::<4>()? = (DEAD_BYTES << 2 | PLACEHOLDER).to_le_bytes();
     }
     if first == 0 {
         return Some(());
