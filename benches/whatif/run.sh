@@ -46,15 +46,18 @@ synchronous_commit=on
 max_parallel_workers_per_gather=0
 max_prepared_transactions=10
 log_checkpoints=on
-jit=off
 timezone=UTC
 TEXT
     if [ "${release%%.*}" -ge 13 ]; then echo 'wal_keep_size=100GB'; else echo 'wal_keep_segments=100000'; fi
+    if [ "${release%%.*}" -ge 11 ]; then echo 'jit=off'; fi
     if [ "${release%%.*}" -ge 12 ]; then echo 'wal_recycle=off'; fi
 }
 
-start() { as_server "$(program "$release" pg_ctl)" -D "$1" -w -l "$1/log" -s start; }
-stop() { as_server "$(program "$release" pg_ctl)" -D "$1" -w -m fast -s stop; }
+running=
+start() { running=$1; as_server "$(program "$release" pg_ctl)" -D "$1" -w -l "$1/log" -s start; }
+stop() { as_server "$(program "$release" pg_ctl)" -D "$1" -w -m fast -s stop; running=; }
+# A server that is left when something failed.
+trap '[ -z "$running" ] || stop "$running"' EXIT
 sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
 
 insert_lsn() {
@@ -97,12 +100,12 @@ unit() {
     fi
 }
 
-# real RUN SETTINGS SPACING: runs the load, unless that was done already, and leaves RUN.range:
-# start, end, redo points.
+# real RUN SETTINGS SPACING: runs the load, unless that was done already, and leaves RUN.range,
+# start and end, and RUN.units, the end of each unit.
 real() {
     local directory=$work/$load/$1 range=$work/$load/$1.range start end i
     [ -f "$range" ] && return
-    rm -rf "$directory"
+    rm -rf "$directory" "$work/$load/$1.units"
     as_server cp -a "$work/$load/begin" "$directory"
     tr ' ' '\n' <<<"$settings $2" | as_server tee -a "$directory/postgresql.conf" >/dev/null
     start "$directory"
@@ -110,13 +113,14 @@ real() {
     start=$(insert_lsn)
     for ((i = 1; i <= units; i++)); do
         unit "$i"
+        insert_lsn | as_server tee -a "$work/$load/$1.units" >/dev/null
         if [ "$3" != none ] && [ $((i % $3)) = 0 ] && [ "$i" -lt "$units" ]; then sql -c checkpoint; fi
         if [ -f "$here/load/$script.after.sql" ]; then sql -f "$here/load/$script.after.sql" >/dev/null; fi
     done
     end=$(insert_lsn)
     stop "$directory"
     echo "$start $end" | as_server tee "$range" >/dev/null
-    if [ "$1" != base ]; then as_server rm -rf "$directory"; fi
+    case "$1 ${WALSTAT_WHATIF_KEEP:-}" in base*) ;; *" ") as_server rm -rf "$directory" ;; esac
 }
 
 # bytes RUN: LSN distance of a run.
@@ -141,18 +145,18 @@ predict() {
 }
 
 row() {
-    local run=$1 options=$2 json real guess check exact
+    local run=$1 options=$2 id=$3 json real guess check exact
     json=$(predict "$options")
     real=$(bytes "$run")
     guess=$(predicted predicted_bytes "$json")
     exact=$(predicted exact_bytes "$json")
     check=$(grep -o '"difference_bytes": [-0-9]*' <<<"$json" | head -n 1 | cut -d' ' -f2)
-    awk -v load="$load" -v run="$run" -v options="$options" -v real="$real" -v guess="$guess" \
+    awk -v load="$load" -v run="$run" -v options="$id" -v real="$real" -v guess="$guess" \
         -v exact="$exact" -v low="$(predicted low_bytes "$json")" -v high="$(predicted high_bytes "$json")" \
         -v check="$check" -v base="$(bytes base)" -v again="$(bytes again)" 'BEGIN {
             inside = low <= real && real <= high ? "yes" : "no"
             spread = sprintf("%.4f %%", 100 * (again > base ? again - base : base - again) / base)
-            printf "| %s | `%s` | %d | %d | %+d | %+.4f %% | %.2f %% | %s | %d | %s |\n", load, options,
+            printf "| %s | %s | %d | %d | %+d | %+.4f %% | %.2f %% | %s | %d | %s |\n", load, options,
                 real, guess, guess - real, 100 * (guess - real) / real, 100 * exact / guess, inside,
                 check, spread
         }'
@@ -179,8 +183,10 @@ measure() {
             none) ;;
             *) every=$(awk -v s="$spacing" -v f="$every" 'BEGIN { print s * f }') ;;
         esac
+        # Half of a distance in units is not half of it in commits.
+        options=${options/UNITS/$(head -n -1 "$work/$load/base.units" | paste -sd,)}
         real "$id" "${change//;/ }" "$every"
-        row "$id" "$options"
+        row "$id" "$options" "$id"
     done
 }
 
@@ -189,6 +195,6 @@ mkdir -p "$work"
 [ "$(id -u)" != 0 ] || chown postgres "$work"
 loads=("$@")
 [ ${#loads[@]} -gt 0 ] || mapfile -t loads < <(tail -n +2 "$here/loads.tsv" | cut -f1)
-echo '| load | options | real bytes | predicted | error | error | certain | in range | self-check | two equal runs |'
+echo '| load | run | real bytes | predicted | error | error | certain | in range | self-check | two equal runs |'
 echo '| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |'
 for load in "${loads[@]}"; do measure; done

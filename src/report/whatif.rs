@@ -25,20 +25,23 @@ pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Wha
 
 fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
     let base_bytes = base.end.0.saturating_sub(base.start.0);
-    let rows = own.differences.iter().map(|(kind, difference)| RecordDifference {
-        record: record_name(*kind, base.version),
+    SelfCheck {
+        difference_bytes: own.bytes.cast_signed() - base_bytes.cast_signed(),
+        by_record: by_record(own, base.version),
+    }
+}
+
+/// The largest differences first.
+fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
+    let rows = outcome.differences.iter().map(|(kind, difference)| RecordDifference {
+        record: format!("{}/{}", rmgr::name(kind.rmgr), kind.name(version)),
         difference_bytes: difference.bytes,
         records: difference.records,
         difference_images: difference.images,
     });
-    SelfCheck {
-        difference_bytes: own.bytes.cast_signed() - base_bytes.cast_signed(),
-        by_record: rows.collect(),
-    }
-}
-
-fn record_name(kind: rmgr::RecordType, version: &Version) -> String {
-    format!("{}/{}", rmgr::name(kind.rmgr), kind.name(version))
+    let mut rows: Vec<RecordDifference> = rows.collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.difference_bytes.unsigned_abs()));
+    rows
 }
 
 fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction) -> Scenario {
@@ -58,6 +61,7 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction) -> Scena
         low_bytes: done.low,
         high_bytes: done.high,
         fpi_count: outcome.images,
+        by_record: by_record(outcome, base.version),
         redo_points: redo_points.collect(),
         recovery_bytes: outcome.recovery_bytes,
         recovery_seconds_low: outcome.recovery_bytes as f64 / REPLAY_RATES.1,

@@ -1,2 +1,7 @@
 select setseed(:unit / 100.0);
-select format('begin; update accounts set balance = balance + 1 where id = %s; insert into accounts values (%s, 1, '''')  on conflict do nothing; prepare transaction ''t%s''; commit prepared ''t%s'';', (1 + random() * 19999)::int, 30000 + :unit * 1000 + g, g, g) from generate_series(1, 200) g \gexec
+select 'begin',
+    format('update accounts set balance = balance + 1 where id = %s', (1 + random() * 19999)::int),
+    format('insert into accounts values (%s, 1, '''')', 30000 + :unit * 1000 + g),
+    format('prepare transaction ''t%s''', g),
+    format('commit prepared ''t%s''', g)
+from generate_series(1, 200) g \gexec

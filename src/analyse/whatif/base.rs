@@ -43,6 +43,8 @@ pub struct Base {
     pub full_page_writes: bool,
     /// Whether changes of hint bits are logged.
     pub log_hints: bool,
+    /// Whether wal_level is logical.
+    pub logical: bool,
     /// How images are compressed.
     pub compression: Option<Compression>,
     /// Its checkpoints, before and after the range too.
@@ -72,6 +74,7 @@ impl Base {
             last: trace.ordinal_at(end),
             full_page_writes: true,
             log_hints: trace.refs.iter().any(|r| r.is(fact::WITH_HINTS | fact::BASE_IMAGE)),
+            logical: trace.level.is_logical,
             compression: trace.compression,
             checkpoints: Vec::new(),
             of_checkpoints: Vec::new(),

@@ -3,6 +3,7 @@
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
+use super::level;
 use super::marks;
 use super::page::Page;
 use super::position::Geometry;
@@ -37,6 +38,8 @@ struct Lengths {
     page_lsn: Option<Lsn>,
     data: u16,
     data_estimated: bool,
+    /// Data at the other wal_level.
+    data_elsewhere: Option<u16>,
     image: u16,
     image_estimated: bool,
     hole: bool,
@@ -64,6 +67,7 @@ impl Condenser {
             let reference = self.reference(record, block, ordinal);
             self.trace.refs.push(reference);
         }
+        self.trace.level.note(record, ordinal);
         let rows = self.rows(record);
         let mark = self.mark(record);
         self.trace.marks.extend(mark.map(|mark| (ordinal, mark)));
@@ -130,6 +134,8 @@ impl Condenser {
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
         let lengths = self.roll(record, block, registered, (fork, number));
+        let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
+        self.trace.level.data.extend(elsewhere.map(|bytes| (ordinal, bytes)));
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
         let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
@@ -196,6 +202,7 @@ impl Condenser {
             page_lsn: after.as_ref().filter(|_| imaged).and_then(Page::lsn),
             data: block.data_bytes,
             data_estimated: false,
+            data_elsewhere: None,
             image: 0,
             image_estimated: false,
             hole: false,
@@ -207,7 +214,9 @@ impl Condenser {
             lengths.data = put_back.map_or(0, |data| data.bytes);
             lengths.data_estimated = put_back.is_none_or(|data| data.estimated);
         }
-        self.measure(block, registered, (fork, after.as_ref()), &mut lengths);
+        let page = after.as_ref();
+        lengths.data_elsewhere = page.and_then(|page| redo::data_elsewhere(record, block, page));
+        self.measure(block, registered, (fork, page), &mut lengths);
         self.roller.keep(number, after);
         lengths
     }
@@ -280,6 +289,8 @@ fn facts(record: &Whole<'_>, block: &BlockRef, registered: Registered, lengths: 
         | set(lengths.image_estimated, fact::IMAGE_ESTIMATED)
         | set(lengths.data_estimated, fact::DATA_ESTIMATED)
         | set(registered.stamps, fact::STAMPS)
+        | set(redo::looks_at(record, block), fact::LOOKED_AT)
+        | set(block.id == 0 && level::keeps_data(record), fact::KEPT_AT_LOGICAL)
 }
 
 /// `XLR_CHECK_CONSISTENCY` of `xl_info` (10 and later).

@@ -3,8 +3,9 @@
 //! [`Pace`].
 
 use super::base::Base;
-use super::blocks::{BEFORE, Ordinal};
+use super::blocks::{BEFORE, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
+use super::level::{AtLevel, LevelChange};
 use super::outcome::{Outcome, RedoPoint};
 use super::pace::{Event, Pace};
 use super::position::{Geometry, padded};
@@ -18,6 +19,8 @@ use crate::wal::payload::Time;
 const HEAD_BYTES: u32 = 24 + 2;
 /// A snapshot of running transactions has 4 more bytes for each.
 const RUNNING_XACTS_BYTES: u32 = HEAD_BYTES + 24;
+/// A record of one block, without its image.
+const HINT_BYTES: u32 = 24 + 4 + 12 + 4;
 /// A redo point that marks itself (17 and later).
 const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
 /// A switch has no data.
@@ -62,6 +65,18 @@ pub struct Plan {
     pub before: u64,
     /// Its images; `None` if it is not written.
     pub images: Option<Mask>,
+    /// Blocks whose image comes before it, in a record of its own, since hint bits are changed first.
+    pub hints: Mask,
+    /// What the wal_level changes of it.
+    pub level: AtLevel,
+}
+
+impl Plan {
+    /// Whether an image of a block is written, with the record or before it.
+    pub fn has_image(&self, index: usize, reference: &Ref) -> bool {
+        let taken = |images: Mask| (images | self.hints) >> index & 1 != 0;
+        self.images.is_some_and(|images| taken(images) || reference.is(fact::CHECK_IMAGE))
+    }
 }
 
 /// A simulated run.
@@ -73,6 +88,7 @@ pub struct Lane<'t> {
     archive_timeout: Option<ArchiveTimeout>,
     last_switch: Option<Time>,
     pace: Pace,
+    level: Option<LevelChange<'t>>,
     sequences: Sequences<'t>,
     redo: Ordinal,
     /// Where the last checkpoint began, and the last one that is complete.
@@ -105,6 +121,10 @@ impl<'t> Lane<'t> {
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
             pace,
+            level: settings
+                .logical
+                .filter(|logical| *logical != base.logical)
+                .map(|_| LevelChange::new(&trace.level)),
             redo: base.redo_at_start(),
             begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
@@ -151,18 +171,24 @@ impl<'t> Lane<'t> {
         mark: Option<Mark>,
         refs: &[Ref],
     ) -> Plan {
-        let mut plan = Plan { before: self.follow(entry), images: None };
+        let mut plan = Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
         while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
             self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
         }
-        if self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
+        let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
+        plan.level = level;
+        if level.is_gone || self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
             return plan;
         }
         let log = self.sequences.before(ordinal, entry, self.redo);
         (0..log.added).for_each(|_| self.add(log.bytes, &mut plan.before));
         if !log.replaces {
-            let images = refs.iter().enumerate().filter(|(_, r)| self.takes_image(ordinal, r));
-            plan.images = Some(images.fold(0, |mask, (index, _)| mask | 1 << index));
+            let mask = |taken: &dyn Fn(&Ref) -> bool| {
+                let places = refs.iter().enumerate().filter(|(_, reference)| taken(reference));
+                places.fold(0, |mask, (index, _)| mask | 1 << index)
+            };
+            plan.hints = mask(&|reference| self.is_hinted_first(reference));
+            plan.images = Some(mask(&|r| self.takes_image(ordinal, r)) & !plan.hints);
         }
         plan
     }
@@ -198,6 +224,19 @@ impl<'t> Lane<'t> {
     fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
         let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
         mark == Some(Mark::Hint) && !writes()
+    }
+
+    /// Whether hint bits of the page are changed, and that is logged, before the record: the base does
+    /// not log them, or was not past a redo point here. Rows that were changed before have none yet;
+    /// others may have looked at them since, so it is an estimate.
+    fn is_hinted_first(&self, reference: &Ref) -> bool {
+        let is_new = !self.base.log_hints || !reference.is(fact::BASE_IMAGE);
+        self.log_hints
+            && is_new
+            && self.full_page_writes
+            && reference.is(fact::USUAL | fact::LOOKED_AT)
+            && reference.stamped > BEFORE
+            && self.is_stale(reference)
     }
 
     fn is_stale(&self, reference: &Ref) -> bool {
@@ -237,14 +276,18 @@ impl<'t> Lane<'t> {
             return;
         };
         let images_before = self.outcome.images;
-        let mut bytes = entry.fixed_bytes;
+        let mut bytes = entry.fixed_bytes.saturating_add_signed(plan.level.more);
         for (index, reference) in refs.iter().enumerate() {
+            if plan.hints >> index & 1 != 0 {
+                self.hint(ordinal, reference, image(index, reference));
+            }
             let taken = mask >> index & 1 != 0;
             if taken || reference.is(fact::CHECK_IMAGE) {
-                bytes += self.image(reference, image(index, reference));
+                bytes += self.image(ordinal, reference, image(index, reference));
             }
-            if !taken || reference.is(fact::KEEPS_DATA) {
-                bytes += u32::from(reference.data_bytes);
+            if !taken || self.keeps_data(reference) {
+                let elsewhere = plan.level.data.filter(|_| index == 0);
+                bytes += u32::from(elsewhere.unwrap_or(reference.data_bytes));
                 if reference.is(fact::DATA_ESTIMATED) {
                     self.outcome.estimated_bytes += u64::from(reference.data_bytes);
                 }
@@ -258,25 +301,48 @@ impl<'t> Lane<'t> {
         self.after(ordinal, mark);
     }
 
-    fn image(&mut self, reference: &Ref, image: ImageBytes) -> u32 {
+    fn keeps_data(&self, reference: &Ref) -> bool {
+        match &self.level {
+            None => reference.is(fact::KEEPS_DATA),
+            Some(_) => !self.base.logical && reference.is(fact::KEPT_AT_LOGICAL),
+        }
+    }
+
+    /// Writes a record for hint bits.
+    fn hint(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) {
+        let bytes = HINT_BYTES + self.image(ordinal, reference, image);
+        self.usable += padded(u64::from(bytes));
+        self.outcome.records += 1;
+        self.outcome.hint_images += 1;
+        self.outcome.estimated_bytes += u64::from(HINT_BYTES);
+    }
+
+    fn image(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) -> u32 {
         let stored = u32::from(image.stored);
         let hole = image.compressed && reference.is(fact::HOLE);
         self.outcome.images += 1;
         self.outcome.image_bytes += u64::from(stored);
+        if image.compressed {
+            self.outcome.compressed_bytes += u64::from(stored);
+            if !reference.is(fact::BASE_IMAGE) {
+                self.outcome.added_compressed_bytes += u64::from(stored);
+            }
+        }
         if image.estimated {
             self.outcome.estimated_images += 1;
             self.outcome.estimated_bytes += u64::from(stored);
         }
-        if self.is_unseen(reference) {
+        if self.is_unseen(ordinal, reference) {
             self.outcome.unseen_bytes += u64::from(stored);
         }
         stored + IMAGE_HEADER_BYTES + if hole { HOLE_HEADER_BYTES } else { 0 }
     }
 
-    /// Whether nothing says when the block was stamped before: with checkpoints farther apart it
-    /// may have been after the redo point.
-    fn is_unseen(&self, reference: &Ref) -> bool {
-        self.redo == BEFORE && self.replaces_checkpoints && reference.is(fact::USUAL)
+    /// Whether nothing says when the block was stamped before: without the base's checkpoints it
+    /// may have been after the redo point, before the WAL that is there.
+    fn is_unseen(&self, ordinal: Ordinal, reference: &Ref) -> bool {
+        let is_new = reference.is(fact::USUAL) && reference.stamped == NEVER;
+        is_new && self.redo == BEFORE && self.base.redo_at(ordinal) != BEFORE
     }
 
     fn after(&mut self, ordinal: Ordinal, mark: Option<Mark>) {

@@ -29,7 +29,9 @@ pub fn of(record: &Whole<'_>, running: &mut HashSet<u32>, blocks: &mut Blocks) -
         STANDBY if record.info() == RUNNING_XACTS => Some(Mark::Running),
         SEQUENCE => {
             let fork = blocks.fork_of(record.blocks.first()?);
-            let value = Sequence::parse(record.main_data())?.last_value(record.version)?;
+            let logged = Sequence::parse(record.main_data())?;
+            logged.is_called(record.version).filter(|called| *called)?;
+            let value = logged.last_value(record.version)?;
             Some(Mark::Sequence { fork, value, sequence: 0 })
         }
         _ => None,

@@ -5,6 +5,7 @@ pub mod blocks;
 pub mod codec;
 pub mod condense;
 pub mod lane;
+pub mod level;
 mod marks;
 pub mod observe;
 pub mod outcome;

@@ -225,7 +225,7 @@ impl CodecLane<'_> {
         let (mut most, mut sources) = (u64::from(entry.fixed_bytes), 0);
         for (index, reference) in refs.iter().enumerate() {
             most += u64::from(reference.data_bytes);
-            if has_image(queued.plan, index, reference) {
+            if queued.plan.has_image(index, reference) {
                 let job = self.job(reference, roller.page(reference.block));
                 sources += job.source.len();
                 most += u64::from(reference.image_bytes);
@@ -293,10 +293,6 @@ impl CodecLane<'_> {
             }
         }
     }
-}
-
-fn has_image(plan: Plan, index: usize, reference: &Ref) -> bool {
-    plan.images.is_some_and(|mask| mask >> index & 1 != 0 || reference.is(fact::CHECK_IMAGE))
 }
 
 fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {

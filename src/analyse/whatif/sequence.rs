@@ -17,6 +17,8 @@ struct Seen {
     rows: Vec<u64>,
     /// Tables that got as many rows as values were taken, each time so far.
     candidates: Option<Vec<ForkNumber>>,
+    /// The table that got a row next after its last record.
+    next: Option<ForkNumber>,
 }
 
 /// Looks for the tables that sequences feed.
@@ -24,6 +26,8 @@ struct Seen {
 pub struct Finder {
     rows: Vec<u64>,
     seen: Vec<Seen>,
+    /// Sequences that were logged after the last row: places in `seen`.
+    logged: Vec<usize>,
 }
 
 impl Finder {
@@ -35,6 +39,11 @@ impl Finder {
         }
         if let Some(count) = self.rows.get_mut(index) {
             *count += u64::from(rows);
+        }
+        for index in self.logged.drain(..) {
+            if let Some(seen) = self.seen.get_mut(index) {
+                seen.next = Some(fork);
+            }
         }
     }
 
@@ -49,21 +58,27 @@ impl Finder {
         if place.is_none() {
             sequences.push(Sequence { fork, bytes, table: None });
             let rows = self.rows.clone();
-            self.seen.push(Seen { value, rows, candidates: None });
+            self.seen.push(Seen { value, rows, candidates: None, next: None });
         } else if let (Some(seen), Some(sequence)) =
             (self.seen.get_mut(index), sequences.get_mut(index))
         {
             seen.compare(&self.rows, value);
-            sequence.table = match seen.candidates.as_deref() {
-                Some([only]) => Some(*only),
-                _ => None,
-            };
+            sequence.table = seen.table();
         }
+        self.logged.push(index);
         u16::try_from(index).unwrap_or(u16::MAX)
     }
 }
 
 impl Seen {
+    /// The table that is fed. Of several that get as many rows it is the one that got the next.
+    fn table(&self) -> Option<ForkNumber> {
+        match self.candidates.as_deref()? {
+            [only] => Some(*only),
+            several => self.next.filter(|next| several.contains(next)),
+        }
+    }
+
     fn compare(&mut self, rows: &[u64], value: i64) {
         let taken = u64::try_from(value - self.value).unwrap_or(0);
         let before = |fork: usize| self.rows.get(fork).copied().unwrap_or(0);
@@ -72,10 +87,12 @@ impl Seen {
             rows.get(index).is_some_and(|rows| rows - before(index) == taken)
         };
         let forks = 0..rows.len() as ForkNumber;
-        self.candidates = Some(match self.candidates.take() {
+        let candidates: Vec<ForkNumber> = match self.candidates.take() {
             None => forks.filter(fits).collect(),
             Some(candidates) => candidates.into_iter().filter(fits).collect(),
-        });
+        };
+        // Where none fits, the value was set, or rows were inserted elsewhere too: begin anew.
+        self.candidates = Some(candidates).filter(|candidates| !candidates.is_empty());
         self.value = value;
         self.rows = rows.to_vec();
     }
@@ -135,6 +152,7 @@ fn unexplained(trace: &Trace, base: &Base) -> Vec<bool> {
         let logged = (0..entry.rows).filter(|_| state.take(ordinal, redo)).count();
         let expected = usize::from(std::mem::take(pending));
         if state.is_known()
+            && base.contains(ordinal)
             && logged != expected
             && let Some(wrong) = wrong.get_mut(index)
         {

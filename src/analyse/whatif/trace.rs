@@ -5,6 +5,7 @@
 //! without a look at the WAL.
 
 use super::blocks::{BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
+use super::level::Differences;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
@@ -58,6 +59,10 @@ pub mod fact {
     pub const DATA_ESTIMATED: u16 = 0x0400;
     /// The page is stamped.
     pub const STAMPS: u16 = 0x0800;
+    /// Rows of the page were looked at before, which sets their hint bits.
+    pub const LOOKED_AT: u16 = 0x1000;
+    /// Block data stay beside an image at level logical.
+    pub const KEPT_AT_LOGICAL: u16 = 0x2000;
 }
 
 /// A block reference.
@@ -144,6 +149,8 @@ pub struct Trace {
     pub marks: Vec<(Ordinal, Mark)>,
     /// The sequences.
     pub sequences: Vec<Sequence>,
+    /// What differs at the other wal_level.
+    pub level: Differences,
     /// How the newest compressed image is compressed.
     pub compression: Option<Compression>,
     /// `BLCKSZ`.

@@ -1,6 +1,6 @@
 //! A whole record in one piece, taken apart: what the simulator looks at.
 
-use crate::wal::block::{BlockRef, BodyFault, Parts, walk};
+use crate::wal::block::{BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, walk};
 use crate::wal::lsn::Lsn;
 use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
 use crate::wal::rmgr::RecordType;
@@ -43,6 +43,22 @@ impl<'a> Whole<'a> {
     /// Its type, as the release's own tool counts it.
     pub fn record_type(&self) -> RecordType {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
+    }
+
+    /// Whether it says to which top-level transaction it belongs.
+    pub fn has_toplevel_xid(&self) -> bool {
+        let head = self.bytes.get(..self.parts.head_bytes as usize).unwrap_or_default();
+        let main_header = match self.parts.main_data_bytes {
+            0 => 0,
+            1..=255 => 2,
+            _ => 5,
+        };
+        // Most records have none, which one byte tells.
+        let place = head.len().checked_sub(main_header + 5);
+        if place.and_then(|place| head.get(place)) != Some(&ID_TOPLEVEL_XID) {
+            return false;
+        }
+        Walk::of(head, self.parts.head_bytes, self.version).labels().toplevel_xid.is_some()
     }
 
     /// The high half of `xl_info`, which belongs to the resource manager.

@@ -25,17 +25,17 @@ pub struct SelfCheck {
     pub by_record: Vec<RecordDifference>,
 }
 
-/// Records of one type that are replayed to another length.
+/// Records of one type that come to another length.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordDifference {
     /// `Heap/INSERT`.
     pub record: String,
-    /// Replayed minus real, with padding; bytes.
+    /// Simulated minus real, with padding; bytes.
     pub difference_bytes: i64,
     /// How many records differ.
     pub records: u64,
-    /// Images replayed minus real.
+    /// Images simulated minus real.
     pub difference_images: i64,
 }
 
@@ -63,6 +63,8 @@ pub struct Scenario {
     pub high_bytes: u64,
     /// References to blocks that come with an image.
     pub fpi_count: u64,
+    /// Where records come to another length than in the base, by type.
+    pub by_record: Vec<RecordDifference>,
     /// Redo points after the start, up to the end: places in the base.
     pub redo_points: Vec<String>,
     /// Most that crash recovery has to replay.

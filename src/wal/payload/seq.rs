@@ -28,6 +28,12 @@ impl<'a> Sequence<'a> {
         // Up to 9.6 the row begins with the sequence's name, of 64 bytes.
         at(self.tuple.body.data(), if version.since(Release::V10) { 0 } else { 64 })
     }
+
+    /// Whether that value was given out or reserved: `false` where the sequence is new or reset.
+    pub fn is_called(&self, version: &Version) -> Option<bool> {
+        // Two more numbers precede it, up to 9.6 seven and another flag.
+        at(self.tuple.body.data(), if version.since(Release::V10) { 16 } else { 121 })
+    }
 }
 
 #[cfg(test)]

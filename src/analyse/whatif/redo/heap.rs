@@ -2,8 +2,10 @@
 //! `src/backend/access/heap/heapam.c`).
 
 use super::{Change, DataBytes};
+use crate::analyse::whatif::level;
 use crate::analyse::whatif::page::Page;
 use crate::analyse::whatif::whole::Whole;
+use crate::wal::block::BlockRef;
 use crate::wal::cursor::at;
 use crate::wal::data_page::heap_tuple::{HeapTuple, TUPLE_HEADER_BYTES, TupleBody};
 use crate::wal::payload::heap::{
@@ -252,9 +254,28 @@ pub fn data_bytes(change: Change<'_>, after: &Page) -> Option<DataBytes> {
 /// The new row of an update leaves out what it has in common with the old one, if that is on the
 /// same page, needs no image, and is not wanted whole by logical decoding (`log_heap_update`).
 fn updated_bytes(change: Change<'_>, after: &Page, update: Update<'_>) -> Option<DataBytes> {
+    let is_logical = update.flags & update_flag::CONTAINS_NEW_TUPLE != 0;
+    row_bytes(change, after, update, is_logical)
+}
+
+/// The same at the other wal_level.
+pub fn updated_elsewhere(change: Change<'_>, after: &Page) -> Option<DataBytes> {
+    let opcode = change.record.info() & OPCODE_MASK;
+    let update = Update::parse(change.record.main_data())
+        .filter(|_| [heap::UPDATE, heap::HOT_UPDATE].contains(&opcode))?;
+    let is_logical = update.flags & update_flag::CONTAINS_NEW_TUPLE != 0;
+    let is_elsewhere = !is_logical && level::is_decoded(change.block.relation);
+    row_bytes(change, after, update, is_elsewhere)
+}
+
+fn row_bytes(
+    change: Change<'_>,
+    after: &Page,
+    update: Update<'_>,
+    is_logical: bool,
+) -> Option<DataBytes> {
     let tuple = after.tuple(update.new_offset)?;
     let whole = RECORD_HEADER_BYTES + tuple.len().checked_sub(TUPLE_HEADER_BYTES)?;
-    let is_logical = update.flags & update_flag::CONTAINS_NEW_TUPLE != 0;
     if is_logical || change.record.block(1).is_some() {
         return DataBytes::exact(whole);
     }
@@ -278,6 +299,15 @@ fn common(old: &[u8], new: &[u8]) -> (usize, usize) {
 
 pub fn inserted_rows(record: &Whole<'_>) -> u16 {
     u16::from(record.info() & OPCODE_MASK == heap::INSERT)
+}
+
+/// An update that moves the row looks at the page that it leaves.
+pub fn looks_at(record: &Whole<'_>, block: &BlockRef) -> bool {
+    match record.info() & OPCODE_MASK {
+        heap::UPDATE | heap::HOT_UPDATE => block.id == 1 || record.block(1).is_none(),
+        heap::DELETE | heap::LOCK => true,
+        _ => false,
+    }
 }
 
 pub fn keeps_data(record: &Whole<'_>) -> bool {

@@ -5,6 +5,7 @@ use super::heap::{self as row, RECORD_HEADER_BYTES, put, set_all_visible};
 use super::{Change, DataBytes};
 use crate::analyse::whatif::page::{Packing, Page};
 use crate::analyse::whatif::whole::Whole;
+use crate::wal::block::BlockRef;
 use crate::wal::data_page::heap_tuple::{HeapTuple, TUPLE_HEADER_BYTES};
 use crate::wal::data_page::{Item, ItemState};
 use crate::wal::payload::heap::{Lock, OPCODE_MASK, insert_flag};
@@ -186,6 +187,14 @@ pub fn inserted_rows(record: &Whole<'_>) -> u16 {
     let is_insert = info & OPCODE_MASK == MULTI_INSERT;
     let insert = is_insert.then(|| MultiInsert::parse(info, main)).flatten();
     insert.map_or(0, |insert| insert.count)
+}
+
+/// Pruning and vacuum look at all rows of the page.
+pub fn looks_at(record: &Whole<'_>, block: &BlockRef) -> bool {
+    let (info, main) = (record.header.info, record.main_data());
+    let opcode = info & OPCODE_MASK;
+    let others = [MULTI_INSERT, LOCK_UPDATED, NEW_CID, VISIBLE];
+    block.id == 0 && !others.contains(&opcode) && work(info, main, record.version).is_some()
 }
 
 pub fn keeps_data(record: &Whole<'_>) -> bool {

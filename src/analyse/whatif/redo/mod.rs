@@ -110,6 +110,13 @@ pub fn data_bytes(
     }
 }
 
+/// Length of the data of `block` at the other wal_level, where it may be another one.
+pub fn data_elsewhere(record: &Whole<'_>, block: &BlockRef, after: &Page) -> Option<u16> {
+    let is_update = record.header.rmgr == HEAP && block.id == 0 && block.fork == 0;
+    let change = Change { record, block, page_bytes: after.size() };
+    is_update.then(|| heap::updated_elsewhere(change, after)).flatten().map(|data| data.bytes)
+}
+
 /// Rows that a record inserts into a table.
 pub fn inserted_rows(record: &Whole<'_>) -> u16 {
     match record.header.rmgr {
@@ -117,6 +124,16 @@ pub fn inserted_rows(record: &Whole<'_>) -> u16 {
         HEAP2 => heap2::inserted_rows(record),
         _ => 0,
     }
+}
+
+/// Whether rows of `block` were looked at before the record was written.
+pub fn looks_at(record: &Whole<'_>, block: &BlockRef) -> bool {
+    block.fork == 0
+        && match record.header.rmgr {
+            HEAP => heap::looks_at(record, block),
+            HEAP2 => heap2::looks_at(record, block),
+            _ => false,
+        }
 }
 
 /// Whether the data of `block` stay beside an image, for logical decoding.
