@@ -15,8 +15,8 @@ use crate::analyse::whatif::outcome::Outcome;
 use crate::analyse::whatif::position::Geometry;
 use crate::analyse::whatif::predict::{self, Prediction, Run};
 use crate::analyse::whatif::recode::{Recoded, Recoder};
-use crate::analyse::whatif::scenario::Scenario;
-use crate::analyse::whatif::settings::{Change, Settings};
+use crate::analyse::whatif::scenario::{Asked, Scenario};
+use crate::analyse::whatif::settings::{Change, Checkpoints, Settings};
 use crate::analyse::whatif::trace::Trace;
 use crate::input::plan::Plan;
 use crate::render;
@@ -56,6 +56,7 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let scenarios = scenarios(args, &base, &plan)?;
     let predictions = predictions(args, (&trace, &base), &scenarios)?;
     let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
+    view.report.notes.extend(whatif::notes(&base));
     view.report.whatif = Some(whatif::build(&base, &predicted));
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     show(&view, args)?;
@@ -118,12 +119,28 @@ fn scenarios(args: &WhatIfArgs, base: &Base, plan: &Plan) -> Result<Vec<Scenario
             "--wal-compression {value}: PostgreSQL {release} has pglz only"
         )));
     }
+    for asked in args.changes.asked() {
+        check_places(asked, base)?;
+    }
     let mut scenarios = args.changes.scenarios();
     if scenarios.is_empty() {
         scenarios = Scenario::usual(flags, base.compression);
     }
     scenarios.insert(0, Scenario::default());
     Ok(scenarios)
+}
+
+/// Redo points have to lie in the range.
+fn check_places(asked: &Asked, base: &Base) -> Result<(), Failure> {
+    let Change::Checkpoints(Checkpoints::At(places)) = &asked.change else { return Ok(()) };
+    let outside = |place: &&Lsn| **place < base.start || **place > base.end;
+    match places.iter().find(outside) {
+        Some(place) => Err(Failure::Usage(format!(
+            "--{} {place}: expected a place from {} to {}",
+            asked.option, base.start, base.end
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn threads(args: &WhatIfArgs) -> NonZeroUsize {

@@ -1,5 +1,7 @@
 //! Predictions → the model.
 
+mod remark;
+
 use super::model::whatif::{RecordDifference, Scenario, SelfCheck, WhatIf};
 use crate::analyse::ratios::ratio;
 use crate::analyse::whatif::base::Base;
@@ -15,12 +17,18 @@ pub const REPLAY_RATES: (f64, f64) = (50e6, 150e6);
 /// Fills the model; the first scenario is the base itself.
 pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> WhatIf {
     let base_bytes = base.end.0.saturating_sub(base.start.0);
-    let own = predicted.first().map(|(_, prediction)| &prediction.outcome);
+    let nothing = Outcome::default();
+    let own = predicted.first().map_or(&nothing, |(_, prediction)| &prediction.outcome);
     WhatIf {
         base_bytes,
-        self_check: own.map_or_else(SelfCheck::default, |own| self_check(base, own)),
-        scenarios: predicted.iter().map(|(asked, done)| scenario(base, asked, done)).collect(),
+        self_check: self_check(base, own),
+        scenarios: predicted.iter().map(|(asked, done)| scenario(base, asked, done, own)).collect(),
     }
+}
+
+/// What a reader of all predictions should know of the base.
+pub fn notes(base: &Base) -> Vec<String> {
+    remark::of_base(base, base.checkpoint_before().is_some())
 }
 
 fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
@@ -44,15 +52,21 @@ fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
     rows
 }
 
-fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction) -> Scenario {
+fn scenario(
+    base: &Base,
+    asked: &scenario::Scenario,
+    done: &Prediction,
+    own: &Outcome,
+) -> Scenario {
     let base_bytes = base.end.0.saturating_sub(base.start.0);
     let outcome = &done.outcome;
-    let settings = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
+    let settings = asked.settings();
+    let named = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
     let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
     let change = outcome.bytes as f64 - base_bytes as f64;
     Scenario {
         id: asked.id(),
-        settings: settings.collect(),
+        settings: named.collect(),
         predicted_bytes: outcome.bytes,
         change_ratio: ratio(1, base_bytes).map(|part| change * part),
         exact_bytes: outcome.exact_bytes(),
@@ -67,7 +81,7 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction) -> Scena
         recovery_seconds_low: outcome.recovery_bytes as f64 / REPLAY_RATES.1,
         recovery_seconds_high: outcome.recovery_bytes as f64 / REPLAY_RATES.0,
         cpu_seconds: done.codec_time.map(|time| time.as_secs_f64()),
-        side_effects: Vec::new(),
-        notes: Vec::new(),
+        side_effects: remark::side_effects(&settings, done, own),
+        notes: remark::notes(&settings, done, base),
     }
 }

@@ -8,6 +8,7 @@ use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::version::Version;
+use std::ops::Range;
 
 /// A checkpoint of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct Base {
     pub first: Ordinal,
     /// Ordinal after the last one.
     pub last: Ordinal,
-    /// full_page_writes.
+    /// full_page_writes at the start.
     pub full_page_writes: bool,
     /// Whether changes of hint bits are logged.
     pub log_hints: bool,
@@ -53,6 +54,12 @@ pub struct Base {
     pub of_checkpoints: Vec<Ordinal>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
     pub logs_running: bool,
+    /// Base backups: from the first record after the start of each up to its end.
+    pub backups: Vec<Range<Ordinal>>,
+    /// Whether images are there for checking only.
+    pub checks_consistency: bool,
+    /// Whether a resource manager of an extension has records.
+    pub has_custom_rmgrs: bool,
     /// Commits in the range.
     pub commits: Vec<(Ordinal, Time)>,
 }
@@ -79,6 +86,9 @@ impl Base {
             checkpoints: Vec::new(),
             of_checkpoints: Vec::new(),
             logs_running: false,
+            backups: Vec::new(),
+            checks_consistency: trace.refs.iter().any(|r| r.is(fact::CHECK_IMAGE)),
+            has_custom_rmgrs: trace.has_custom_rmgrs,
             commits: Vec::new(),
         };
         base.read_marks(trace);
@@ -87,15 +97,15 @@ impl Base {
     }
 
     fn read_marks(&mut self, trace: &Trace) {
-        let (mut running, mut redo_mark) = (None, None);
+        let (mut running, mut redo_mark, mut images) = (None, None, None);
         for (ordinal, mark) in &trace.marks {
             match *mark {
                 Mark::Checkpoint { redo, online, full_page_writes, time } => {
                     let first = trace.ordinal_at(redo);
                     let record = *ordinal;
                     self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
-                    if first <= self.last {
-                        self.full_page_writes = full_page_writes;
+                    if first <= self.first || images.is_none() {
+                        images = Some(full_page_writes);
                     }
                     if online {
                         let own = running.take().filter(|running| *running >= first);
@@ -107,6 +117,10 @@ impl Base {
                 }
                 Mark::Running => running = Some(*ordinal),
                 Mark::Redo => redo_mark = Some(*ordinal),
+                Mark::BackupEnd { start } => {
+                    self.backups.push(trace.ordinal_at(start)..*ordinal);
+                }
+                Mark::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
                 Mark::Hint => self.log_hints = true,
                 Mark::Commit { time, .. } if self.contains(*ordinal) => {
                     self.commits.push((*ordinal, time));
@@ -114,6 +128,12 @@ impl Base {
                 _ => {}
             }
         }
+        self.full_page_writes = images.unwrap_or(true);
+    }
+
+    /// Whether a base backup forced images at a record.
+    pub fn is_in_backup(&self, ordinal: Ordinal) -> bool {
+        self.backups.iter().any(|backup| backup.contains(&ordinal))
     }
 
     /// Whether a record lies in the range.

@@ -68,6 +68,7 @@ impl Condenser {
             self.trace.refs.push(reference);
         }
         self.trace.level.note(record, ordinal);
+        self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
         let rows = self.rows(record);
         let mark = self.mark(record);
         self.trace.marks.extend(mark.map(|mark| (ordinal, mark)));

@@ -85,6 +85,8 @@ pub struct Lane<'t> {
     geometry: Geometry,
     log_hints: bool,
     full_page_writes: bool,
+    /// Whether full_page_writes is that of the base.
+    follows_base: bool,
     archive_timeout: Option<ArchiveTimeout>,
     last_switch: Option<Time>,
     pace: Pace,
@@ -100,7 +102,18 @@ pub struct Lane<'t> {
     dropped: std::slice::Iter<'t, Ordinal>,
     next_dropped: Option<Ordinal>,
     running: u32,
+    touched: Touched,
     outcome: Outcome,
+}
+
+/// Pages that were touched since the redo point, and since the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Touched {
+    previous_redo: Ordinal,
+    before: u64,
+    since: u64,
+    /// Those that were touched both before and since.
+    again: u64,
 }
 
 impl<'t> Lane<'t> {
@@ -116,6 +129,7 @@ impl<'t> Lane<'t> {
             geometry,
             log_hints: settings.log_hints.unwrap_or(base.log_hints),
             full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
+            follows_base: settings.full_page_writes.is_none(),
             archive_timeout: settings.archive_timeout,
             last_switch: base.commits.first().map(|(_, time)| *time),
             replaces_checkpoints: !pace.is_base(),
@@ -133,6 +147,7 @@ impl<'t> Lane<'t> {
             next_dropped: dropped.next().copied(),
             dropped,
             running: 0,
+            touched: Touched::default(),
             outcome: Outcome::default(),
         }
     }
@@ -247,7 +262,8 @@ impl<'t> Lane<'t> {
     }
 
     fn takes_image(&self, ordinal: Ordinal, reference: &Ref) -> bool {
-        let usual = self.full_page_writes && self.is_stale(reference);
+        let writes = self.full_page_writes || self.base.is_in_backup(ordinal);
+        let usual = writes && self.is_stale(reference);
         if reference.is(fact::USUAL) {
             usual
         } else if reference.is(fact::WITH_HINTS) {
@@ -296,6 +312,7 @@ impl<'t> Lane<'t> {
         let length = padded(u64::from(bytes));
         self.usable += length;
         self.outcome.records += 1;
+        self.touch(refs);
         let images = (self.outcome.images - images_before) as i64;
         self.outcome.differ(entry.kind, length as i64 - base_bytes, images - base_images);
         self.after(ordinal, mark);
@@ -348,6 +365,7 @@ impl<'t> Lane<'t> {
     fn after(&mut self, ordinal: Ordinal, mark: Option<Mark>) {
         match mark {
             Some(Mark::Checkpoint { online, .. }) => self.base_checkpoint(ordinal, online),
+            Some(Mark::FullPageWrites(on)) if self.follows_base => self.full_page_writes = on,
             Some(Mark::Switch) => self.usable = self.geometry.next_segment(self.usable),
             Some(Mark::Commit { time, running }) => {
                 self.running = running;
@@ -375,6 +393,7 @@ impl<'t> Lane<'t> {
     fn checkpoint(&mut self, event: Event, ordinal: Ordinal, (lsn, before): (Lsn, &mut u64)) {
         let Event::Begin { completes } = event else { return self.complete(before) };
         let simulated = self.geometry.start(self.usable + *before);
+        self.note_unread();
         self.redo = ordinal;
         self.begun = simulated;
         if lsn > self.base.start {
@@ -405,11 +424,33 @@ impl<'t> Lane<'t> {
     fn base_checkpoint(&mut self, ordinal: Ordinal, online: bool) {
         self.note_recovery(0);
         if !online {
+            self.note_unread();
             self.redo = ordinal;
             self.begun = self.position();
             self.pace.began(self.begun);
         }
         self.completed = self.begun;
+    }
+
+    /// At a redo point: notes the pages that may have been read without being changed again.
+    fn note_unread(&mut self) {
+        let Touched { before, since, again, .. } = self.touched;
+        let may_differ = !self.base.log_hints || self.replaces_checkpoints;
+        if self.log_hints && self.full_page_writes && may_differ {
+            self.outcome.hint_images_possible += before.saturating_sub(again);
+        }
+        self.touched =
+            Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
+    }
+
+    fn touch(&mut self, refs: &[Ref]) {
+        let mut touched = self.touched;
+        for reference in refs.iter().filter(|r| self.stamps(r) && self.is_stale(r)) {
+            touched.since += 1;
+            let again = reference.stamped > BEFORE && reference.stamped >= touched.previous_redo;
+            touched.again += u64::from(again);
+        }
+        self.touched = touched;
     }
 
     fn note_recovery(&mut self, before: u64) {
@@ -421,6 +462,7 @@ impl<'t> Lane<'t> {
     /// The end of the range.
     pub fn finish(mut self) -> Outcome {
         self.note_recovery(0);
+        self.note_unread();
         // What is left of the range after its last record.
         let rest = self.base.geometry.usable(self.base.end).saturating_sub(self.base_usable);
         self.usable += rest;

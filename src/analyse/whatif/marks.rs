@@ -3,6 +3,8 @@
 use super::blocks::Blocks;
 use super::trace::Mark;
 use super::whole::Whole;
+use crate::wal::cursor::at;
+use crate::wal::lsn::Lsn;
 use crate::wal::payload::checkpoint::Checkpoint;
 use crate::wal::payload::prepare::Prepare;
 use crate::wal::payload::seq::Sequence;
@@ -12,7 +14,7 @@ use crate::wal::payload::xlog::{
     CHECKPOINT_REDO, FPI_FOR_HINT, FPW_CHANGE, PARAMETER_CHANGE, ParameterChange, full_page_writes,
 };
 use crate::wal::rmgr::{
-    SEQUENCE, STANDBY, TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN,
+    SEQUENCE, STANDBY, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN,
 };
 use std::collections::HashSet;
 
@@ -53,6 +55,7 @@ fn xlog(record: &Whole<'_>) -> Option<Mark> {
         }
         CHECKPOINT_REDO => Some(Mark::Redo),
         FPI_FOR_HINT => Some(Mark::Hint),
+        XLOG_BACKUP_END => at(main, 0).map(|start| Mark::BackupEnd { start: Lsn(start) }),
         FPW_CHANGE => full_page_writes(main).map(Mark::FullPageWrites),
         PARAMETER_CHANGE => {
             let change = ParameterChange::parse(main, record.version)?;

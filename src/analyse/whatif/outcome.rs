@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// By that part of their bytes compressed images differ between equal runs: a multiple of what was
 /// measured (`docs/whatif.md`).
-const COMPRESSED_PART: u64 = 10_000;
+const COMPRESSED_PART: u64 = 5_000;
 /// By that part those differ whose pages were rolled forward.
 const ADDED_PART: u64 = 500;
 
@@ -47,6 +47,9 @@ pub struct Outcome {
     pub estimated_images: u64,
     /// Images for hint bits that the base does not have: estimates.
     pub hint_images: u64,
+    /// Pages that were changed before a redo point and not after it: each may be read, which changes
+    /// hint bits, and nothing in the base shows it.
+    pub hint_images_possible: u64,
     /// Bytes of compressed images.
     pub compressed_bytes: u64,
     /// Bytes of those that the base does not have: their pages were rolled forward.
@@ -82,7 +85,8 @@ impl Outcome {
     pub fn bounds(&self, page_bytes: u64) -> (u64, u64) {
         let codec = self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let low = self.estimated_bytes + self.unknown() + codec;
-        let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes);
+        let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
+            + self.hint_images_possible * page_bytes;
         (self.bytes.saturating_sub(low), self.bytes + images + codec)
     }
 

@@ -35,8 +35,14 @@ pub struct Prediction {
     pub low: u64,
     /// Most.
     pub high: u64,
+    /// Least and most that the other way comes to which the server may go; bytes.
+    pub low_other: u64,
+    /// Most.
+    pub high_other: u64,
     /// What codecs took of one processor; `None` where that was not measured.
     pub codec_time: Option<Duration>,
+    /// Bytes that they were given.
+    pub codec_bytes: u64,
 }
 
 /// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
@@ -101,5 +107,14 @@ pub fn predict(page_bytes: u64, ways: &[Recoded]) -> Prediction {
     let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
     let low = bounds.clone().map(|(low, _)| low).min().unwrap_or_default();
     let high = bounds.map(|(_, high)| high).max().unwrap_or_default();
-    Prediction { outcome: first.outcome.clone(), low, high, codec_time: first.codec_time }
+    let bytes = || ways.iter().map(|way| way.outcome.bytes);
+    Prediction {
+        outcome: first.outcome.clone(),
+        low,
+        high,
+        low_other: bytes().min().unwrap_or_default(),
+        high_other: bytes().max().unwrap_or_default(),
+        codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
+        codec_bytes: first.codec_bytes,
+    }
 }

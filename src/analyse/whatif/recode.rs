@@ -36,6 +36,13 @@ pub struct Recoded {
     pub codec_bytes: u64,
 }
 
+impl Recoded {
+    /// Whether no image is compressed.
+    pub fn needs_no_codec(&self) -> bool {
+        self.outcome.compressed_bytes == 0
+    }
+}
+
 /// Reads the WAL again.
 pub struct Recoder<'t> {
     trace: &'t Trace,

@@ -131,6 +131,11 @@ pub enum Mark {
     },
     /// full_page_writes changes.
     FullPageWrites(bool),
+    /// A base backup ends, during which images were forced.
+    BackupEnd {
+        /// Where it began.
+        start: Lsn,
+    },
     /// Settings that standbys must know change.
     Parameters {
         /// wal_log_hints.
@@ -155,6 +160,8 @@ pub struct Trace {
     pub compression: Option<Compression>,
     /// `BLCKSZ`.
     pub page_bytes: usize,
+    /// Whether a resource manager of an extension has records.
+    pub has_custom_rmgrs: bool,
 }
 
 /// A sequence.

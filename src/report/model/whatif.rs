@@ -16,7 +16,7 @@ pub struct WhatIf {
 }
 
 /// How far the replay of the base is from the base: the confidence of everything else.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfCheck {
     /// Replayed minus real, bytes; 0: all rules are known.
