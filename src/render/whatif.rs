@@ -10,6 +10,8 @@ use std::io::{self, Write};
 
 /// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 5;
+/// A range that is narrower than this part of the prediction is not told.
+const NARROW: f64 = 0.001;
 /// Record types told one by one.
 const DIFFERENCES_SHOWN: usize = 8;
 
@@ -68,9 +70,8 @@ fn certain(scenario: &Scenario) -> String {
 /// What the row has no room for.
 fn details(scenario: &Scenario, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let id = visible(&scenario.id);
-    if (scenario.low_bytes, scenario.high_bytes)
-        != (scenario.predicted_bytes, scenario.predicted_bytes)
-    {
+    let width = scenario.high_bytes - scenario.low_bytes;
+    if width as f64 > scenario.predicted_bytes as f64 * NARROW {
         let (low, high) = (style.bytes(scenario.low_bytes), style.bytes(scenario.high_bytes));
         writeln!(out, "{id}: between {low} and {high}")?;
     }

@@ -4,6 +4,7 @@
 use super::blocks::{BEFORE, Ordinal};
 use super::position::Geometry;
 use super::trace::{Mark, Trace, fact};
+use super::unfinished;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
@@ -17,8 +18,8 @@ pub struct BaseCheckpoint {
     pub redo: Lsn,
     /// The first record after that.
     pub first: Ordinal,
-    /// Its record.
-    pub record: Ordinal,
+    /// Its record; `None` where it never ended.
+    pub record: Option<Ordinal>,
     /// When it began.
     pub time: Time,
     /// Whether the server ran on.
@@ -92,6 +93,9 @@ impl Base {
             commits: Vec::new(),
         };
         base.read_marks(trace);
+        let unfinished = unfinished::find(trace, &base);
+        base.checkpoints.extend(unfinished);
+        base.checkpoints.sort_by_key(|checkpoint| checkpoint.first);
         base.logs_running |= base.checkpoints.iter().all(|checkpoint| !checkpoint.online);
         base
     }
@@ -102,7 +106,7 @@ impl Base {
             match *mark {
                 Mark::Checkpoint { redo, online, full_page_writes, time } => {
                     let first = trace.ordinal_at(redo);
-                    let record = *ordinal;
+                    let record = Some(*ordinal);
                     self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
                     if first <= self.first || images.is_none() {
                         images = Some(full_page_writes);
@@ -112,7 +116,7 @@ impl Base {
                         self.logs_running |= own.is_some();
                         self.of_checkpoints.extend(redo_mark.take());
                         self.of_checkpoints.extend(own);
-                        self.of_checkpoints.push(record);
+                        self.of_checkpoints.push(*ordinal);
                     }
                 }
                 Mark::Running => running = Some(*ordinal),

@@ -22,4 +22,5 @@ pub mod scenario;
 pub mod sequence;
 pub mod settings;
 pub mod trace;
+mod unfinished;
 pub mod whole;

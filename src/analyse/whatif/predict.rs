@@ -101,12 +101,17 @@ pub fn replay_all(
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The background writer logs the running transactions by the clock: one time more or less.
+const SNAPSHOT_BYTES: u64 = 56;
+
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
-pub fn predict(page_bytes: u64, ways: &[Recoded]) -> Prediction {
+pub fn predict(page_bytes: u64, is_base: bool, ways: &[Recoded]) -> Prediction {
     let Some(first) = ways.first() else { return Prediction::default() };
     let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
+    let snapshot = if is_base { 0 } else { SNAPSHOT_BYTES };
     let low = bounds.clone().map(|(low, _)| low).min().unwrap_or_default();
-    let high = bounds.map(|(_, high)| high).max().unwrap_or_default();
+    let low = low.saturating_sub(snapshot);
+    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + snapshot;
     let bytes = || ways.iter().map(|way| way.outcome.bytes);
     Prediction {
         outcome: first.outcome.clone(),

@@ -110,7 +110,7 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
              untouched, and gains of checkpoints farther apart are overstated (-s at a redo point is exact)",
         ),
         (
-            !base.checkpoints.iter().any(|checkpoint| base.contains(checkpoint.record)),
+            !base.checkpoints.iter().filter_map(|c| c.record).any(|record| base.contains(record)),
             "no checkpoint ended in the range: its settings are taken for the usual ones",
         ),
         (!base.full_page_writes, "full_page_writes was off: the number of images is told, not their length"),
