@@ -18,6 +18,7 @@ use crate::analyse::whatif::recode::{Recoded, Recoder};
 use crate::analyse::whatif::scenario::{Asked, Scenario};
 use crate::analyse::whatif::settings::{Change, Checkpoints, Settings};
 use crate::analyse::whatif::trace::Trace;
+use crate::input::discover::STANDARD_INPUT;
 use crate::input::plan::Plan;
 use crate::render;
 use crate::report::build::{Counted, Request, build};
@@ -26,11 +27,36 @@ use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::whatif;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
+use std::fs::File;
+use std::io;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tempfile::TempDir;
 
-/// Pages that are rolled forward take that much memory at most.
-const PAGE_MEMORY_BYTES: u64 = 1 << 30;
+/// What can be read once only, as it was kept to be read again.
+struct Spooled {
+    paths: Vec<PathBuf>,
+    _directory: Option<TempDir>,
+}
+
+/// Keeps standard input in a file: the WAL is read several times.
+fn spool(paths: &[PathBuf]) -> Result<Spooled, Failure> {
+    let is_stream = |path: &&PathBuf| path.as_path() == Path::new(STANDARD_INPUT);
+    if !paths.iter().any(|path| is_stream(&path)) {
+        return Ok(Spooled { paths: paths.to_vec(), _directory: None });
+    }
+    let failed = |error: io::Error| Failure::Beside {
+        path: STANDARD_INPUT.into(),
+        reason: format!("cannot be kept in a file to be read again: {error}"),
+    };
+    let directory = TempDir::new().map_err(failed)?;
+    let kept = directory.path().join("standard-input");
+    let copy = || io::copy(&mut io::stdin().lock(), &mut File::create(&kept)?);
+    copy().map_err(failed)?;
+    let paths = paths.iter().map(|path| if is_stream(&path) { kept.clone() } else { path.clone() });
+    Ok(Spooled { paths: paths.collect(), _directory: Some(directory) })
+}
 
 /// Runs the command.
 pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
@@ -51,10 +77,16 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     args.check_usage()?;
     spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
     let begun = Instant::now();
-    let (mut view, plan) = report(args)?;
-    let (trace, base) = trace(args, &view.report, &plan)?;
+    let spooled = spool(&args.source.paths)?;
+    let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
+    let (mut view, plan) = report(&source)?;
+    if !args.source.paths.is_empty() {
+        let given = args.source.paths.iter().map(|path| path.display().to_string());
+        view.report.input.paths = given.collect();
+    }
+    let (trace, base) = trace((args, &source), &view.report, &plan)?;
     let scenarios = scenarios(args, &base, &plan)?;
-    let predictions = predictions(args, (&trace, &base), &scenarios)?;
+    let predictions = predictions((args, &source), (&trace, &base), &scenarios)?;
     let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
     view.report.notes.extend(whatif::notes(&base));
     view.report.whatif = Some(whatif::build(&base, &predicted));
@@ -64,15 +96,15 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
 }
 
 /// What every report says of the range.
-fn report(args: &WhatIfArgs) -> Result<(View, Plan), Failure> {
+fn report(source: &SourceArgs) -> Result<(View, Plan), Failure> {
     let request = Request {
         command: CommandName::WhatIf,
         dimensions: Dimensions::new(),
-        checksums_verified: !args.source.no_verify_checksums,
-        start: args.source.range.start,
+        checksums_verified: !source.no_verify_checksums,
+        start: source.range.start,
         filters: Filters::default(),
     };
-    let read = read(&args.source, &request.filters, &Statistics::default())?;
+    let read = read(source, &request.filters, &Statistics::default())?;
     let counted = Counted::from(&read.scanned.observer);
     let view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     Ok((view, read.plan))
@@ -80,21 +112,24 @@ fn report(args: &WhatIfArgs) -> Result<(View, Plan), Failure> {
 
 /// Reads what lies before and after the range too: when blocks were touched before it, and the
 /// records of checkpoints that began in it.
-fn read_all<S: Sink>(args: &WhatIfArgs, sink: S) -> Result<S, Failure> {
+fn read_all<S: Sink>(source: &SourceArgs, sink: S) -> Result<S, Failure> {
     let source = SourceArgs {
-        paths: args.source.paths.clone(),
         // They were verified where they count.
         no_verify_checksums: true,
-        range: RangeArgs { start: None, end: None, limit: None, ..args.source.range },
-        ..args.source
+        range: RangeArgs { start: None, end: None, limit: None, ..source.range.clone() },
+        ..source.clone()
     };
     let Read { scanned, .. } = read(&source, &Filters::default(), &Feed::new(sink))?;
     let nothing = || Failure::Usage("the WAL changed while it was read".into());
     scanned.observer.finish().map(|(sink, _)| sink).ok_or_else(nothing)
 }
 
-fn trace(args: &WhatIfArgs, report: &Report, plan: &Plan) -> Result<(Trace, Base), Failure> {
-    let condenser = read_all(args, Condenser::within(PAGE_MEMORY_BYTES))?;
+fn trace(
+    (args, source): (&WhatIfArgs, &SourceArgs),
+    report: &Report,
+    plan: &Plan,
+) -> Result<(Trace, Base), Failure> {
+    let condenser = read_all(source, Condenser::within(args.page_memory()))?;
     let geometry = Geometry {
         page: plan.geometry.page_bytes.into(),
         segment: plan.geometry.segment_bytes.into(),
@@ -149,12 +184,12 @@ fn threads(args: &WhatIfArgs) -> NonZeroUsize {
 }
 
 fn predictions(
-    args: &WhatIfArgs,
+    (args, source): (&WhatIfArgs, &SourceArgs),
     (trace, base): (&Trace, &Base),
     scenarios: &[Scenario],
 ) -> Result<Vec<Prediction>, Failure> {
     let runs = predict::runs(base, scenarios);
-    let mut done = recoded(args, (trace, base), &runs)?.into_iter();
+    let mut done = recoded((args, source), (trace, base), &runs)?.into_iter();
     let plain: Vec<Settings> =
         runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
     let mut replayed = predict::replay_all(trace, base, &plain, threads(args)).into_iter();
@@ -177,7 +212,7 @@ fn predictions(
 
 /// The runs with another codec.
 fn recoded(
-    args: &WhatIfArgs,
+    (args, source): (&WhatIfArgs, &SourceArgs),
     (trace, base): (&Trace, &Base),
     runs: &[Run],
 ) -> Result<Vec<Recoded>, Failure> {
@@ -186,8 +221,8 @@ fn recoded(
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let means = (threads(args).get(), PAGE_MEMORY_BYTES);
-    let recoder = read_all(args, Recoder::new(trace, base, &runs, means))?;
+    let means = (threads(args).get(), args.page_memory());
+    let recoder = read_all(source, Recoder::new(trace, base, &runs, means))?;
     match recoder.strangers() {
         0 => Ok(recoder.finish()),
         _ => Err(Failure::Usage("the WAL changed while it was read".into())),

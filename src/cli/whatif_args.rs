@@ -27,6 +27,9 @@ pub struct WhatIfArgs {
     /// The settings
     #[command(flatten)]
     pub changes: ChangeArgs,
+    /// Memory for pages that are rolled forward [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u64>,
     /// Format
     #[arg(
         short,
@@ -178,6 +181,31 @@ impl WhatIfArgs {
             return Err(Failure::Usage("--limit: a prediction is about a range, see --end".into()));
         }
         Ok(())
+    }
+}
+
+/// Where nothing tells how much there is.
+const USUAL_MEMORY_BYTES: u64 = 4 << 30;
+
+impl WhatIfArgs {
+    /// Memory for pages, bytes.
+    pub fn page_memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| machine_memory().unwrap_or(USUAL_MEMORY_BYTES) / 4)
+    }
+}
+
+/// `MemTotal` of Linux.
+fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    match text.parse::<Size>() {
+        Ok(Size(bytes @ 0x10_0000..)) => Ok(bytes),
+        _ => Err("expected a size from 1MB on".into()),
     }
 }
 

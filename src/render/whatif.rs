@@ -37,10 +37,7 @@ fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<(
         table.add_row(cells(scenario, style));
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    for scenario in &whatif.scenarios {
-        details(scenario, style, out)?;
-    }
-    Ok(())
+    details(whatif, style, out)
 }
 
 fn cells(scenario: &Scenario, style: &Show) -> Vec<String> {
@@ -67,19 +64,31 @@ fn certain(scenario: &Scenario) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// What the row has no room for.
-fn details(scenario: &Scenario, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let id = visible(&scenario.id);
-    let width = scenario.high_bytes - scenario.low_bytes;
-    if width as f64 > scenario.predicted_bytes as f64 * NARROW {
-        let (low, high) = (style.bytes(scenario.low_bytes), style.bytes(scenario.high_bytes));
-        writeln!(out, "{id}: between {low} and {high}")?;
+/// What the rows have no room for: ranges, and texts with the scenarios that they are about.
+fn details(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    for scenario in &whatif.scenarios {
+        let Scenario { low_bytes, high_bytes, predicted_bytes, .. } = scenario;
+        let id = visible(&scenario.id);
+        if (high_bytes - low_bytes) as f64 > *predicted_bytes as f64 * NARROW {
+            let (low, high) = (style.bytes(*low_bytes), style.bytes(*high_bytes));
+            writeln!(out, "{id}: between {low} and {high}")?;
+        }
+        if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds > 0.0) {
+            writeln!(out, "{id}: {seconds:.2} s of CPU for compression")?;
+        }
     }
-    if let Some(seconds) = scenario.cpu_seconds {
-        writeln!(out, "{id}: {seconds:.2} s of CPU for compression")?;
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for scenario in &whatif.scenarios {
+        for text in scenario.side_effects.iter().chain(&scenario.notes) {
+            match told.iter_mut().find(|(known, _)| known == text) {
+                Some((_, ids)) => ids.push(&scenario.id),
+                None => told.push((text, vec![&scenario.id])),
+            }
+        }
     }
-    for text in scenario.side_effects.iter().chain(&scenario.notes) {
-        writeln!(out, "{id}: {}", visible(text))?;
+    for (text, ids) in told {
+        let about = if ids.len() == whatif.scenarios.len() { "all".into() } else { ids.join(", ") };
+        writeln!(out, "{}: {}", visible(&about), visible(text))?;
     }
     Ok(())
 }

@@ -86,6 +86,8 @@ pub struct PageHabits {
     pub brin_meta_standard: bool,
     /// A deleted B-tree page has an xid of 8 bytes where line pointers would stand (14+).
     pub deleted_pages_keep_xid: bool,
+    /// Vacuum freezes rows of a page that got an image when it was pruned, by a record of its own (16).
+    pub freezes_after_image: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
     pub vacuum_cuts_items: bool,
 }
@@ -119,6 +121,7 @@ const fn page_habits(index: usize) -> PageHabits {
         prune_cuts_items: index >= 7,
         brin_meta_standard: index >= 3,
         deleted_pages_keep_xid: index >= 6,
+        freezes_after_image: index == 8,
         vacuum_cuts_items: index >= 6,
     }
 }

@@ -59,6 +59,8 @@ pub struct Base {
     pub backups: Vec<Range<Ordinal>>,
     /// Whether images are there for checking only.
     pub checks_consistency: bool,
+    /// Pages that were given up for want of memory.
+    pub given_up: u64,
     /// Whether a resource manager of an extension has records.
     pub has_custom_rmgrs: bool,
     /// Commits in the range.
@@ -89,6 +91,7 @@ impl Base {
             logs_running: false,
             backups: Vec::new(),
             checks_consistency: trace.refs.iter().any(|r| r.is(fact::CHECK_IMAGE)),
+            given_up: trace.given_up,
             has_custom_rmgrs: trace.has_custom_rmgrs,
             commits: Vec::new(),
         };
@@ -143,6 +146,13 @@ impl Base {
     /// Whether a record lies in the range.
     pub fn contains(&self, ordinal: Ordinal) -> bool {
         self.first <= ordinal && ordinal < self.last
+    }
+
+    /// How fast it was written, by the clock of its commits.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let (first, last) = (self.commits.first()?.1, self.commits.last()?.1);
+        let seconds = last.0.checked_sub(first.0).filter(|micros| *micros > 0)? as f64 / 1e6;
+        Some(self.end.0.saturating_sub(self.start.0) as f64 / seconds)
     }
 
     /// The checkpoints whose redo point lies after the start and not after the end.

@@ -30,6 +30,8 @@ pub struct Condenser {
     roller: Roller,
     running: HashSet<u32>,
     finder: Finder,
+    /// The page that was pruned last, if it got an image.
+    pruned: Option<BlockNumber>,
 }
 
 /// Lengths of one reference, and whether they are estimates.
@@ -54,6 +56,7 @@ impl Condenser {
             roller: Roller::within(page_bytes),
             running: HashSet::new(),
             finder: Finder::default(),
+            pruned: None,
         }
     }
 
@@ -84,6 +87,11 @@ impl Condenser {
         });
     }
 
+    /// Records are missing here: what they did to pages is not known.
+    pub fn gap(&mut self) {
+        self.roller.forget();
+    }
+
     /// Where the first record starts.
     pub fn first_lsn(&self) -> Option<Lsn> {
         self.trace.entries.first().map(|entry| entry.lsn)
@@ -98,6 +106,7 @@ impl Condenser {
     ) -> (Trace, Blocks, Base) {
         let Condenser { mut trace, blocks, roller, .. } = self;
         trace.page_bytes = roller.page_bytes();
+        trace.given_up = roller.given_up();
         let base = Base::of(&trace, version, geometry, range);
         sequence::connect(&mut trace, &base, |trace, first_ref| {
             blocks.fork_number(trace.refs.get(first_ref)?.block)
@@ -137,6 +146,7 @@ impl Condenser {
         let lengths = self.roll(record, block, registered, (fork, number));
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
         self.trace.level.data.extend(elsewhere.map(|bytes| (ordinal, bytes)));
+        let freezes = self.freezes_for_image(record, block, number);
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
         let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
@@ -154,8 +164,26 @@ impl Condenser {
             data_bytes: lengths.data,
             image_bytes: lengths.image,
             stored_bytes: block.image.map_or(0, |image| image.bytes),
-            facts: facts(record, block, registered, &lengths),
+            facts: facts(record, block, registered, &lengths)
+                | if freezes { fact::FREEZES_FOR_IMAGE } else { 0 },
         }
+    }
+
+    fn freezes_for_image(
+        &mut self,
+        record: &Whole<'_>,
+        block: &BlockRef,
+        number: BlockNumber,
+    ) -> bool {
+        if !record.version.pages.freezes_after_image {
+            return false;
+        }
+        match redo::prunes(record) {
+            Some(true) => self.pruned = block.image.map(|_| number),
+            Some(false) => return self.pruned == Some(number),
+            None => {}
+        }
+        false
     }
 
     fn stamp(

@@ -3,7 +3,7 @@
 //! [`Pace`].
 
 use super::base::Base;
-use super::blocks::{BEFORE, NEVER, Ordinal};
+use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::level::{AtLevel, LevelChange};
 use super::outcome::{Outcome, RedoPoint};
@@ -103,6 +103,8 @@ pub struct Lane<'t> {
     next_dropped: Option<Ordinal>,
     running: u32,
     touched: Touched,
+    /// The last page whose rows were looked at, if it got an image.
+    imaged: Option<BlockNumber>,
     outcome: Outcome,
 }
 
@@ -148,6 +150,7 @@ impl<'t> Lane<'t> {
             dropped,
             running: 0,
             touched: Touched::default(),
+            imaged: None,
             outcome: Outcome::default(),
         }
     }
@@ -192,7 +195,7 @@ impl<'t> Lane<'t> {
         }
         let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
         plan.level = level;
-        if level.is_gone || self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
+        if level.is_gone || self.skips_freezing(refs) || self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
             return plan;
         }
         let log = self.sequences.before(ordinal, entry, self.redo);
@@ -203,7 +206,11 @@ impl<'t> Lane<'t> {
                 places.fold(0, |mask, (index, _)| mask | 1 << index)
             };
             plan.hints = mask(&|reference| self.is_hinted_first(reference));
-            plan.images = Some(mask(&|r| self.takes_image(ordinal, r)) & !plan.hints);
+            let images = mask(&|r| self.takes_image(ordinal, r)) & !plan.hints;
+            plan.images = Some(images);
+            if let Some(first) = refs.first().filter(|first| first.is(fact::LOOKED_AT)) {
+                self.imaged = (images & 1 != 0).then_some(first.block);
+            }
         }
         plan
     }
@@ -234,6 +241,12 @@ impl<'t> Lane<'t> {
             self.base_usable = self.base.geometry.next_segment(self.base_usable);
         }
         of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
+    }
+
+    /// Rows are frozen where the page gets an image anyway, and else not.
+    fn skips_freezing(&self, refs: &[Ref]) -> bool {
+        let first = refs.first().filter(|first| first.is(fact::FREEZES_FOR_IMAGE));
+        first.is_some_and(|first| self.imaged != Some(first.block))
     }
 
     fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {

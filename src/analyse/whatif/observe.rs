@@ -6,21 +6,28 @@ use super::whole::{Blocks, Whole};
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::version::Version;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is made of records in the order of the WAL.
 pub trait Sink: Send {
     /// Takes the next record.
     fn push(&mut self, record: &Whole<'_>);
+    /// Records are missing here.
+    fn gap(&mut self);
 }
 
 impl Sink for Condenser {
     fn push(&mut self, record: &Whole<'_>) {
         Condenser::push(self, record);
     }
+
+    fn gap(&mut self) {
+        Condenser::gap(self);
+    }
 }
 
-/// Records of a run, one after the other.
+/// Records of a run, one after the other. One without bytes stands for those that are missing.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
@@ -70,6 +77,10 @@ impl<S: Sink> Feed<S> {
         for (lsn, bytes) in kept.records {
             let Some((record, after)) = rest.split_at_checked(bytes as usize) else { return };
             rest = after;
+            if record.is_empty() {
+                sink.gap();
+                continue;
+            }
             // The scan has walked over it before.
             if let Ok(whole) = Whole::parse(record, lsn, version, &mut self.blocks) {
                 sink.push(&whole);
@@ -94,6 +105,13 @@ impl<S: Sink> Observe for Feed<S> {
         self.kept.version = Some(record.version);
         self.kept.bytes.extend_from_slice(&bytes);
         self.kept.records.push((record.lsn, length));
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
+        match &mut self.sink {
+            Some(sink) => sink.gap(),
+            None => self.kept.records.push((range.start, 0)),
+        }
     }
 
     fn merge(&mut self, later: Self) {

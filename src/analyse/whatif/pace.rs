@@ -1,7 +1,7 @@
 //! When checkpoints of a simulated run begin and end.
 
 mod factor;
-mod timed;
+pub mod timed;
 
 use super::base::Base;
 use super::blocks::Ordinal;

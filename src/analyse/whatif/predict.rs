@@ -2,10 +2,12 @@
 
 use super::base::Base;
 use super::outcome::Outcome;
+use super::pace::timed::may_overlap;
+use super::position::Geometry;
 use super::recode::Recoded;
 use super::replay::replay;
 use super::scenario::Scenario;
-use super::settings::{Checkpoints, Settings};
+use super::settings::{Checkpoints, Settings, Timed};
 use super::trace::Trace;
 use crate::wal::image::Compression;
 use std::num::NonZeroUsize;
@@ -50,7 +52,7 @@ pub struct Prediction {
 pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
         let settings = asked.settings();
-        let other = other_way(&settings);
+        let other = other_ways(base, &settings);
         let ways = std::iter::once(settings).chain(other);
         ways.map(|settings| Run { scenario, codec: codec(base, &settings), settings })
             .collect::<Vec<_>>()
@@ -58,11 +60,17 @@ pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     scenarios.iter().enumerate().flat_map(of_one).collect()
 }
 
-/// A request for a checkpoint that comes while one runs may be lost or not.
-fn other_way(settings: &Settings) -> Option<Settings> {
-    let Checkpoints::Timed(timed) = settings.checkpoints else { return None };
-    let checkpoints = Checkpoints::Timed(super::settings::Timed { requests_lost: true, ..timed });
-    Some(Settings { checkpoints, ..settings.clone() })
+/// A request for a checkpoint that comes while one runs may be lost or not, and where that is likely
+/// each may be served late.
+fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
+    let Checkpoints::Timed(timed) = settings.checkpoints else { return Vec::new() };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let geometry = Geometry { segment, ..base.geometry };
+    let lost = Timed { requests_lost: true, ..timed };
+    let late = Timed { late_segments: 1, ..timed };
+    let late = may_overlap(base, timed, geometry).then_some(late);
+    let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
+    std::iter::once(lost).chain(late).map(with).collect()
 }
 
 fn codec(base: &Base, settings: &Settings) -> Option<Compression> {

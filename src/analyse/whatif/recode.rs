@@ -168,6 +168,10 @@ impl<'t> Recoder<'t> {
 }
 
 impl Sink for Recoder<'_> {
+    fn gap(&mut self) {
+        self.roller.forget();
+    }
+
     fn push(&mut self, record: &Whole<'_>) {
         let ordinal = self.ordinal;
         let Some(entry) = self.trace.entries.get((ordinal - FIRST) as usize) else { return };

@@ -79,6 +79,12 @@ impl Roller {
         }
     }
 
+    /// Forgets all pages.
+    pub fn forget(&mut self) {
+        self.pages.clear();
+        self.kept = 0;
+    }
+
     fn take(&mut self, number: BlockNumber) -> Option<Page> {
         let kept = self.pages.get_mut(number as usize)?.take()?;
         self.kept -= 1;

@@ -34,6 +34,9 @@ pub struct Timed {
     /// Whether a request that comes while a checkpoint runs is lost: the server skips it if nothing
     /// was logged since that one's end.
     pub requests_lost: bool,
+    /// By how many segments each request is served late: the checkpointer may still be asleep in the
+    /// checkpoint before.
+    pub late_segments: u64,
 }
 
 /// One setting that is another than the base's.

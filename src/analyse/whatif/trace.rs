@@ -63,6 +63,8 @@ pub mod fact {
     pub const LOOKED_AT: u16 = 0x1000;
     /// Block data stay beside an image at level logical.
     pub const KEPT_AT_LOGICAL: u16 = 0x2000;
+    /// Rows are frozen because the page got an image when it was pruned just before (16).
+    pub const FREEZES_FOR_IMAGE: u16 = 0x4000;
 }
 
 /// A block reference.
@@ -160,6 +162,8 @@ pub struct Trace {
     pub compression: Option<Compression>,
     /// `BLCKSZ`.
     pub page_bytes: usize,
+    /// Pages that were given up for want of memory.
+    pub given_up: u64,
     /// Whether a resource manager of an extension has records.
     pub has_custom_rmgrs: bool,
 }

@@ -79,7 +79,8 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
         ),
         (
             done.low_other < outcome.bytes || done.high_other > outcome.bytes,
-            "a checkpoint that is asked for while another runs may be skipped: the range has both"
+            "a checkpoint that is asked for while another runs may be skipped or late, which a server \
+             does not repeat: the range has both"
                 .to_owned(),
         ),
         (
@@ -118,5 +119,12 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
         (base.has_custom_rmgrs, "records of custom resource managers are taken as their images show them"),
         (!base.backups.is_empty(), "a base backup ran: its images stay whatever full_page_writes says"),
     ];
-    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect()
+    let said = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
+    let given_up = (base.given_up > 0).then(|| {
+        format!(
+            "{} pages were given up to stay within --memory: their images are estimates",
+            base.given_up
+        )
+    });
+    said.chain(given_up).collect()
 }

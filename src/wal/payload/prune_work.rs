@@ -70,6 +70,12 @@ fn flags(main_data: &[u8], version: &Version) -> Option<u16> {
     }
 }
 
+/// Whether rows are frozen beside other work: from 17 on one record does both.
+pub fn freezes_beside(main_data: &[u8], version: &Version) -> bool {
+    let both = |flags: u16| flags & HAS_ITEMS != 0 && flags & HAS_FREEZE_PLANS != 0;
+    version.since(Release::V17) && flags(main_data, version).is_some_and(both)
+}
+
 /// Whether the main data alone tells how long the block data are.
 pub fn is_counted(info: u8, version: &Version) -> bool {
     !version.since(Release::V17)
@@ -103,6 +109,8 @@ pub fn data_bytes(
     }
 }
 
+/// Rows are frozen beside the pruning because the page gets an image anyway: without one they are
+/// not (`heap_page_prune_and_freeze`).
 fn data_bytes_17(flags: u16, count: impl Fn(Part) -> usize) -> usize {
     let parts = [
         (HAS_FREEZE_PLANS, 4, FREEZE_BYTES, Part::FreezePlans),
@@ -111,6 +119,7 @@ fn data_bytes_17(flags: u16, count: impl Fn(Part) -> usize) -> usize {
         (HAS_DEAD_ITEMS, 2, 2, Part::Dead),
         (HAS_NOW_UNUSED_ITEMS, 2, 2, Part::Unused),
     ];
+    let flags = if flags & HAS_ITEMS != 0 { flags & !HAS_FREEZE_PLANS } else { flags };
     let there = parts.iter().filter(|(flag, ..)| flags & flag != 0);
     there.map(|(_, header, each, part)| header + each * count(*part)).sum()
 }
@@ -137,9 +146,10 @@ mod tests {
         assert_eq!(bytes(0x30, &main, 7), Some(12));
         assert_eq!(bytes(0x30, &main, 8), Some(12 + 4));
         assert_eq!(bytes(0x20, &main, 5), Some(12));
-        let all = 16 + 4 + 6 + 6 + 4;
-        assert_eq!(bytes(0x20, &[0, 0xF8], 9), Some(all));
-        assert_eq!(bytes(0x20, &[0xF8, 0], 11), Some(all));
+        let items = 6 + 6 + 4;
+        assert_eq!(bytes(0x20, &[0, 0xF8], 9), Some(items));
+        assert_eq!(bytes(0x20, &[0xF8, 0], 11), Some(items));
+        assert_eq!(bytes(0x20, &[0, 0x18], 9), Some(16 + 4));
         assert_eq!(bytes(0x20, &[0, 0x08], 9), Some(0));
         assert_eq!(bytes(0x10, &main[..7], 7), None);
     }

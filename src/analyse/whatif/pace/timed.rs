@@ -24,6 +24,7 @@ pub struct TimedPace {
     spread_bytes: u64,
     spread_time: i64,
     requests_lost: bool,
+    late_segments: u64,
     redo_segment: u64,
     /// Segments before this one are full and written.
     written: u64,
@@ -38,6 +39,20 @@ pub struct TimedPace {
 struct Running {
     until: u64,
     until_time: Option<i64>,
+}
+
+/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), seconds.
+const NAP_SECONDS: f64 = 0.1;
+
+/// Whether a checkpoint may still run when the next one is asked for: it ends a nap late, in which
+/// more is written than is left of the distance.
+pub fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool {
+    let pacing = base.version.pacing;
+    let target = timed.completion_target.unwrap_or(pacing.completion_target);
+    let Some(bytes) = timed.max_wal_size else { return false };
+    let segments = checkpoint_segments(bytes, geometry, pacing.kept + target);
+    let left = segments as f64 * geometry.segment as f64 * (1.0 - target);
+    base.bytes_per_second().is_some_and(|rate| rate * NAP_SECONDS > left)
 }
 
 impl TimedPace {
@@ -63,6 +78,7 @@ impl TimedPace {
             spread_bytes: spread,
             spread_time: (timeout as f64 * target) as i64,
             requests_lost: timed.requests_lost,
+            late_segments: timed.late_segments,
             redo_segment: redo.0 / geometry.segment,
             written: base.start.0 / geometry.segment,
             running: None,
@@ -107,7 +123,8 @@ impl TimedPace {
 
     /// Whether a full segment asks for a checkpoint.
     fn is_needed(&self, segment: u64) -> bool {
-        self.segments.is_some_and(|segments| segment + 1 >= self.redo_segment + segments)
+        let late = self.late_segments;
+        self.segments.is_some_and(|segments| segment + 1 >= self.redo_segment + segments + late)
     }
 
     /// Without commits WAL is written when its buffers are full: they hold a segment.

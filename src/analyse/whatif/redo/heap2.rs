@@ -109,6 +109,9 @@ pub fn data_bytes(change: Change<'_>, after: &Page, before: Option<&Page>) -> Op
             let counts = |work| seen.counts(work);
             let bytes = prune_work::data_bytes(info, main, record.version, counts)?;
             match before {
+                Some(_) if prune_work::freezes_beside(main, record.version) => {
+                    DataBytes::estimated(bytes)
+                }
                 Some(_) => DataBytes::exact(bytes),
                 None if prune_work::is_counted(info, record.version) => DataBytes::exact(bytes),
                 None => DataBytes::estimated(bytes),
@@ -189,12 +192,17 @@ pub fn inserted_rows(record: &Whole<'_>) -> u16 {
     insert.map_or(0, |insert| insert.count)
 }
 
+/// What a record of this kind does to its page, if it is one of pruning, vacuum or freezing.
+pub fn work_of(record: &Whole<'_>) -> Option<Work> {
+    let (info, main) = (record.header.info, record.main_data());
+    let others = [MULTI_INSERT, LOCK_UPDATED, NEW_CID, VISIBLE];
+    let is_other = others.contains(&(info & OPCODE_MASK));
+    if is_other { None } else { work(info, main, record.version) }
+}
+
 /// Pruning and vacuum look at all rows of the page.
 pub fn looks_at(record: &Whole<'_>, block: &BlockRef) -> bool {
-    let (info, main) = (record.header.info, record.main_data());
-    let opcode = info & OPCODE_MASK;
-    let others = [MULTI_INSERT, LOCK_UPDATED, NEW_CID, VISIBLE];
-    block.id == 0 && !others.contains(&opcode) && work(info, main, record.version).is_some()
+    block.id == 0 && work_of(record).is_some()
 }
 
 pub fn keeps_data(record: &Whole<'_>) -> bool {

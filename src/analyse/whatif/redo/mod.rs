@@ -21,6 +21,7 @@ mod spgist;
 use super::page::Page;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
+use crate::wal::payload::prune_work::Work;
 use crate::wal::rmgr::{BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST};
 
 /// A record's work on one of its blocks.
@@ -124,6 +125,12 @@ pub fn inserted_rows(record: &Whole<'_>) -> u16 {
         HEAP2 => heap2::inserted_rows(record),
         _ => 0,
     }
+}
+
+/// Whether the record prunes a page; `None` if it does not freeze rows either.
+pub fn prunes(record: &Whole<'_>) -> Option<bool> {
+    let work = (record.header.rmgr == HEAP2).then(|| heap2::work_of(record)).flatten()?;
+    (work != Work::Vacuum).then_some(work == Work::Prune)
 }
 
 /// Whether rows of `block` were looked at before the record was written.
