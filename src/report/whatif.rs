@@ -8,6 +8,7 @@ use crate::analyse::whatif::base::Base;
 use crate::analyse::whatif::outcome::Outcome;
 use crate::analyse::whatif::predict::Prediction;
 use crate::analyse::whatif::scenario;
+use crate::analyse::whatif::settings::{Checkpoints, Settings};
 use crate::wal::rmgr;
 use crate::wal::version::Version;
 
@@ -22,8 +23,47 @@ pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Wha
     WhatIf {
         base_bytes,
         self_check: self_check(base, own),
-        scenarios: predicted.iter().map(|(asked, done)| scenario(base, asked, done, own)).collect(),
+        scenarios: scenarios(base, predicted, own),
     }
+}
+
+/// From here on twice the distance is worth less than this part of the base.
+const KNEE_RATIO: f64 = 0.05;
+
+fn scenarios(
+    base: &Base,
+    predicted: &[(scenario::Scenario, Prediction)],
+    own: &Outcome,
+) -> Vec<Scenario> {
+    let made = predicted.iter().map(|(asked, done)| scenario(base, asked, done, own));
+    let mut scenarios: Vec<Scenario> = made.collect();
+    if let Some(knee) = knee(base, predicted).and_then(|index| scenarios.get_mut(index)) {
+        let text = "the knee: twice that distance saves less than 5 % of what there is now";
+        knee.notes.push(text.to_owned());
+    }
+    scenarios
+}
+
+/// The place of the scenario at the knee of the curve over distances of checkpoints.
+fn knee(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Option<usize> {
+    let distance = |asked: &scenario::Scenario| match asked.settings() {
+        settings if settings == Settings::default() => Some(1.0),
+        Settings { checkpoints: Checkpoints::Factor(factor), .. } if asked.asked.len() == 1 => {
+            Some(factor)
+        }
+        _ => None,
+    };
+    let points = predicted.iter().enumerate().filter_map(|(index, (asked, done))| {
+        Some((distance(asked)?, index, done.outcome.bytes))
+    });
+    let mut curve: Vec<(f64, usize, u64)> = points.collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let worth = base.end.0.saturating_sub(base.start.0) as f64 * KNEE_RATIO;
+    let flat = |pair: &&[(f64, usize, u64)]| match pair {
+        [(near, _, more), (far, _, less)] => *near * 2.0 == *far && *more as f64 - (*less as f64) < worth,
+        _ => false,
+    };
+    curve.windows(2).find(flat).and_then(|pair| pair.first()).map(|(_, index, _)| *index)
 }
 
 /// What a reader of all predictions should know of the base.

@@ -88,7 +88,9 @@ pub struct Lane<'t> {
     /// Whether full_page_writes is that of the base.
     follows_base: bool,
     archive_timeout: Option<ArchiveTimeout>,
+    /// When a segment was left last, and the one after it.
     last_switch: Option<Time>,
+    segment: u64,
     pace: Pace,
     level: Option<LevelChange<'t>>,
     sequences: Sequences<'t>,
@@ -133,6 +135,7 @@ impl<'t> Lane<'t> {
             full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
             follows_base: settings.full_page_writes.is_none(),
             archive_timeout: settings.archive_timeout,
+            segment: base.start.0 / segment,
             last_switch: base.commits.first().map(|(_, time)| *time),
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
@@ -391,6 +394,11 @@ impl<'t> Lane<'t> {
 
     fn switch_by_time(&mut self, time: Time) {
         let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
+        let segment = self.position().0 / self.geometry.segment;
+        if segment != self.segment {
+            // It was full.
+            (self.segment, self.last_switch) = (segment, Some(time));
+        }
         let since = self.last_switch.get_or_insert(time);
         if time.0.saturating_sub(since.0) < wait {
             return;

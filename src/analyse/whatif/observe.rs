@@ -91,6 +91,7 @@ impl<S: Sink> Feed<S> {
 
 impl<S: Sink> Observe for Feed<S> {
     const WHOLE: bool = true;
+    const KEEPS: bool = true;
 
     fn observe(&mut self, record: &Record<'_>) {
         let length = record.header.total_bytes;

@@ -2,7 +2,7 @@
 
 use super::base::Base;
 use super::outcome::Outcome;
-use super::pace::timed::may_overlap;
+use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
 use super::recode::Recoded;
 use super::replay::replay;
@@ -67,10 +67,13 @@ fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
+    // By the clock a checkpoint begins when the checkpointer wakes up.
+    let nap = |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
+    let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    std::iter::once(lost).chain(late).map(with).collect()
+    std::iter::once(lost).chain(late).chain(naps).map(with).collect()
 }
 
 fn codec(base: &Base, settings: &Settings) -> Option<Compression> {

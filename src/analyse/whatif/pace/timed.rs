@@ -41,8 +41,8 @@ struct Running {
     until_time: Option<i64>,
 }
 
-/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), seconds.
-const NAP_SECONDS: f64 = 0.1;
+/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
+pub const NAP_MICROS: i64 = 100_000;
 
 /// Whether a checkpoint may still run when the next one is asked for: it ends a nap late, in which
 /// more is written than is left of the distance.
@@ -52,7 +52,7 @@ pub fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool {
     let Some(bytes) = timed.max_wal_size else { return false };
     let segments = checkpoint_segments(bytes, geometry, pacing.kept + target);
     let left = segments as f64 * geometry.segment as f64 * (1.0 - target);
-    base.bytes_per_second().is_some_and(|rate| rate * NAP_SECONDS > left)
+    base.bytes_per_second().is_some_and(|rate| rate * (NAP_MICROS as f64 / 1e6) > left)
 }
 
 impl TimedPace {
