@@ -118,7 +118,8 @@ fn the_range_is_seen_with_what_lies_around_it() {
 #[test]
 fn threads_make_no_difference() {
     let with = |threads: &str| {
-        let mut whatif = predict(&["-j", threads, "--max-wal-size", "4MB", "--wal-compression", "lz4"]);
+        let mut whatif =
+            predict(&["-j", threads, "--max-wal-size", "4MB", "--wal-compression", "lz4"]);
         whatif["scenarios"].as_array_mut().expect("scenarios").iter_mut().for_each(|scenario| {
             // The time of the codec is measured.
             scenario["cpu_seconds"].take();

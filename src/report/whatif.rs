@@ -53,14 +53,17 @@ fn knee(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Option<u
         }
         _ => None,
     };
-    let points = predicted.iter().enumerate().filter_map(|(index, (asked, done))| {
-        Some((distance(asked)?, index, done.outcome.bytes))
-    });
+    let points = predicted
+        .iter()
+        .enumerate()
+        .filter_map(|(index, (asked, done))| Some((distance(asked)?, index, done.outcome.bytes)));
     let mut curve: Vec<(f64, usize, u64)> = points.collect();
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
     let worth = base.end.0.saturating_sub(base.start.0) as f64 * KNEE_RATIO;
     let flat = |pair: &&[(f64, usize, u64)]| match pair {
-        [(near, _, more), (far, _, less)] => *near * 2.0 == *far && *more as f64 - (*less as f64) < worth,
+        [(near, _, more), (far, _, less)] => {
+            *near * 2.0 == *far && *more as f64 - (*less as f64) < worth
+        }
         _ => false,
     };
     curve.windows(2).find(flat).and_then(|pair| pair.first()).map(|(_, index, _)| *index)
@@ -92,12 +95,7 @@ fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
     rows
 }
 
-fn scenario(
-    base: &Base,
-    asked: &scenario::Scenario,
-    done: &Prediction,
-    own: &Outcome,
-) -> Scenario {
+fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Outcome) -> Scenario {
     let base_bytes = base.end.0.saturating_sub(base.start.0);
     let outcome = &done.outcome;
     let settings = asked.settings();

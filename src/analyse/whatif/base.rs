@@ -136,6 +136,23 @@ impl Base {
             }
         }
         self.full_page_writes = images.unwrap_or(true);
+        self.sharpen_times(trace);
+    }
+
+    /// Checkpoints tell whole seconds: the first commit after one tells the part, if it lies in that
+    /// second.
+    fn sharpen_times(&mut self, trace: &Trace) {
+        for checkpoint in &mut self.checkpoints {
+            let from = trace.marks.partition_point(|(ordinal, _)| *ordinal < checkpoint.first);
+            let commit = trace.marks.iter().skip(from).find_map(|(_, mark)| match mark {
+                Mark::Commit { time, .. } => Some(*time),
+                _ => None,
+            });
+            let second = checkpoint.time.0..checkpoint.time.0.saturating_add(1_000_000);
+            if let Some(time) = commit.filter(|time| second.contains(&time.0)) {
+                checkpoint.time = time;
+            }
+        }
     }
 
     /// Whether a base backup forced images at a record.

@@ -192,13 +192,18 @@ impl<'t> Lane<'t> {
         mark: Option<Mark>,
         refs: &[Ref],
     ) -> Plan {
-        let mut plan = Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
+        let mut plan =
+            Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
         while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
             self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
         }
         let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
         plan.level = level;
-        if level.is_gone || self.skips_freezing(refs) || self.is_dropped(ordinal, mark) || self.skips_hint(mark, refs) {
+        if level.is_gone
+            || self.skips_freezing(refs)
+            || self.is_dropped(ordinal, mark)
+            || self.skips_hint(mark, refs)
+        {
             return plan;
         }
         let log = self.sequences.before(ordinal, entry, self.redo);
@@ -460,8 +465,7 @@ impl<'t> Lane<'t> {
         if self.log_hints && self.full_page_writes && may_differ {
             self.outcome.hint_images_possible += before.saturating_sub(again);
         }
-        self.touched =
-            Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
+        self.touched = Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
     }
 
     fn touch(&mut self, refs: &[Ref]) {

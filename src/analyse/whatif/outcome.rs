@@ -83,7 +83,8 @@ impl Outcome {
     /// page, and what is not known may not be there at all. Compressed images come to other lengths
     /// where times in rows and hint bits, which are not logged, are others.
     pub fn bounds(&self, page_bytes: u64) -> (u64, u64) {
-        let codec = self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
+        let codec =
+            self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let low = self.estimated_bytes + self.unknown() + codec;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes;

@@ -68,7 +68,8 @@ fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
     // By the clock a checkpoint begins when the checkpointer wakes up.
-    let nap = |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
+    let nap =
+        |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
     let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);

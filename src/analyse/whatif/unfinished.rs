@@ -20,7 +20,8 @@ struct Evidence {
 
 impl Evidence {
     fn note(&mut self, ordinal: Ordinal, reference: &Ref, redo: Ordinal) {
-        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || reference.stamped < redo {
+        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || reference.stamped < redo
+        {
             return;
         }
         if reference.is(fact::BASE_IMAGE) {

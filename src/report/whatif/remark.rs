@@ -114,10 +114,22 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
             !base.checkpoints.iter().filter_map(|c| c.record).any(|record| base.contains(record)),
             "no checkpoint ended in the range: its settings are taken for the usual ones",
         ),
-        (!base.full_page_writes, "full_page_writes was off: the number of images is told, not their length"),
-        (base.checks_consistency, "images for checking only (wal_consistency_checking) stay as they are"),
-        (base.has_custom_rmgrs, "records of custom resource managers are taken as their images show them"),
-        (!base.backups.is_empty(), "a base backup ran: its images stay whatever full_page_writes says"),
+        (
+            !base.full_page_writes,
+            "full_page_writes was off: the number of images is told, not their length",
+        ),
+        (
+            base.checks_consistency,
+            "images for checking only (wal_consistency_checking) stay as they are",
+        ),
+        (
+            base.has_custom_rmgrs,
+            "records of custom resource managers are taken as their images show them",
+        ),
+        (
+            !base.backups.is_empty(),
+            "a base backup ran: its images stay whatever full_page_writes says",
+        ),
     ];
     let said = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
     let given_up = (base.given_up > 0).then(|| {
