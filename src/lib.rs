@@ -48,7 +48,9 @@
 //! `scan::reader` makes a [`Record`] of the bytes, checked and borrowed from the window → every
 //! dimension that was asked for sees it once ([`Observe`]) → runs are joined in WAL order
 //! (`scan::run`) and concluded (`scan::outcome`) → `report::build` fills the model → one file of
-//! `render` writes it. There is no way back up, and no second pass.
+//! `render` writes it. There is no way back up. Nothing is counted twice, and read twice
+//! only for a verdict: copies that differ, places where a timeline leaves another, and what a server was
+//! writing to.
 
 #[macro_use]
 mod listed;
@@ -76,6 +78,8 @@ pub use input::error::InputError as Error;
 pub use input::taken_for::TakenFor;
 pub use report::model::{Problem, Report};
 pub use scan::record::{Observe, Record, StoredImage};
-pub use wal::block::{BlockRef, RelFileLocator};
+pub use wal::block::{BlockRef, Blocks, Image, Parts, RelFileLocator};
+pub use wal::fork::Fork;
 pub use wal::lsn::Lsn;
-pub use wal::rmgr::RecordType;
+pub use wal::record::RecordHeader;
+pub use wal::rmgr::{self, RecordType};

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command};
-use walstat::cli::values::nearest_option;
+use walstat::cli::values::{meant_command, nearest_option};
 use walstat::cli::{Exit, Failure, check, partial, rules, stats, whatif};
 use walstat::render::visible::visible;
 
@@ -24,7 +24,10 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Merge(args)) => partial::merge(args),
         Some(Command::WhatIf(args)) => whatif::run(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),
-        None => stats::run(&cli.stats),
+        None => match meant_command(&cli.stats.source.paths, &Cli::command()) {
+            Some(text) => Err(Failure::Usage(text)),
+            None => stats::run(&cli.stats),
+        },
     }
 }
 

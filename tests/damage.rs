@@ -301,3 +301,18 @@ fn a_compressed_file_that_breaks_off_is_told() {
     assert_eq!(kinds(&report), ["truncated", "open_segment"]);
     assert_eq!(json(&read(directory.path(), &ALL.threads(4))), json(&report));
 }
+
+#[test]
+fn a_program_may_do_without_checksums() {
+    let mut sound = short_segment();
+    // In the main data of a record: nothing but its checksum covers that.
+    let (start, _) = sound.records[sound.records.len() / 2];
+    sound.disk.at(Lsn(start.0 + 40), 1)[0] ^= 1;
+    let directory = sound.disk.write();
+    let scan = walstat::Scan::paths([directory.path()]);
+    let verified = scan.clone().report().expect("a report");
+    assert_eq!(kinds(&verified), ["checksum"]);
+    let trusted = scan.verify_checksums(false).report().expect("a report");
+    assert!(kinds(&trusted).is_empty() && !trusted.input.checksums_verified);
+    assert_eq!(trusted.totals.count, verified.totals.count + 1);
+}

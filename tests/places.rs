@@ -139,6 +139,47 @@ fn tars_are_found_under_their_short_names() {
 
 // ---- directories ----
 
+/// A base backup in a directory with any name, in a tar.
+#[test]
+fn tars_in_a_tar_are_read_whatever_their_directory_is_called() {
+    let mut inner = tar::Builder::new(Vec::new());
+    for (index, name) in NAMES.iter().enumerate() {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(segment(index).len() as u64);
+        inner.append_data(&mut header, name, &*segment(index)).expect("a vector takes all");
+    }
+    let inner = gzip(&inner.into_inner().expect("a vector takes all"));
+    for folder in ["pg_basebackup", "base"] {
+        let mut outer = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(inner.len() as u64);
+        let name = format!("{folder}/pg_wal.tar.gz");
+        outer.append_data(&mut header, name, &*inner).expect("a vector takes all");
+        let directory = directory();
+        let outer = outer.into_inner().expect("a vector takes all");
+        let path = put(directory.path(), "x.tar", &outer);
+        assert_eq!(count(&check(&[], &[path]).exits(0)), of_three(), "{folder}");
+    }
+}
+
+/// The second of two tars in one file is read by nobody.
+#[test]
+fn a_tar_after_a_tar_is_told() {
+    let tar_of = |index: usize| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_ustar();
+        header.set_size(segment(index).len() as u64);
+        tar.append_data(&mut header, NAMES[index], &*segment(index)).expect("a vector takes all");
+        tar.into_inner().expect("a vector takes all")
+    };
+    let directory = directory();
+    let path = put(directory.path(), "two.tar", &[tar_of(0), tar_of(1)].concat());
+    let ran = check(&[], &[path]).exits(4);
+    assert_eq!(kinds(&ran), [("unreadable".into(), "two.tar".into())]);
+    let padded = put(directory.path(), "one.tar", &[tar_of(0), vec![0; 9000]].concat());
+    check(&[], &[padded]).exits(0);
+}
+
 #[test]
 fn segments_beside_a_wal_directory_are_not_hidden_by_it() {
     for inner in ["archive", "pg_wal", "wals"] {
@@ -198,6 +239,60 @@ fn other_files_among_the_arguments_fail_nothing() {
     assert_eq!(paths.len(), 11);
     let ran = check(&[], &paths).exits(0);
     assert_eq!(count(&ran), of_three());
+}
+
+/// What the user names as WAL, under whatever name, is not passed over where it cannot be read.
+#[test]
+fn a_file_that_was_named_and_cannot_be_read_is_told() {
+    let directory = directory();
+    let first = put(directory.path(), "a.wal", &segment(0));
+    let spoiled = |name: &str, bytes: &[u8]| put(directory.path(), name, bytes);
+    let mut flipped = segment(1);
+    flipped[0] ^= 0xFF;
+    let flipped = spoiled("flipped.wal", &flipped);
+    let mut torn = gzip(&segment(1));
+    torn[12..40].fill(0xFF);
+    let torn = spoiled("torn.wal.gz", &torn);
+    for second in [&flipped, &torn] {
+        let name = second.file_name().and_then(OsStr::to_str).expect("a name").to_owned();
+        let ran = check(&[], &[&first, second]).exits(4);
+        assert_eq!(kinds(&ran), [("not_wal".to_owned(), name)]);
+    }
+    // A short one may be anything, but nothing may be anything in an archive.
+    let letter = spoiled("letter", b"Dear reader, this is a letter to you.");
+    let ran = said(&[&first, &letter]).exits(0);
+    assert!(ran.stdout.contains("letter: not read"), "{}{}", ran.stdout, ran.stderr);
+    let first = put(directory.path(), "b.wal", &segment(0));
+    let ran = check(&["--as", "archive"], &[&first, &letter]).exits(4);
+    assert!(kinds(&ran).contains(&("not_wal".into(), "letter".into())), "{:?}", kinds(&ran));
+    let list = spoiled("archive.info", b"[backrest]");
+    let ran = check(&["--as", "archive"], &[&first, &list]);
+    assert!(kinds(&ran).iter().all(|(_, file)| file != "archive.info"), "{:?}", kinds(&ran));
+    // What a server prepares is not yet anything.
+    let prepared = spoiled("xlogtemp.4711", &vec![0; segment(0).len()]);
+    check(&[], &[&first, &prepared]).exits(0);
+}
+
+/// An encrypted segment is there in the clear only where the whole segment is.
+#[test]
+fn an_encrypted_segment_is_missed_beside_less_than_itself() {
+    let encrypted = b"-----BEGIN PGP MESSAGE-----\n\n".repeat(40);
+    let name = "00000001000000000000000A";
+    let mut beginning = segment(0);
+    beginning[..8].fill(0);
+    let kinds_beside = |suffix: &str, bytes: &[u8]| {
+        let directory = three("");
+        put(directory.path(), &format!("{name}.gpg"), &encrypted);
+        put(directory.path(), &format!("{name}{suffix}"), bytes);
+        kinds(&check(&[], &[directory.path()]))
+    };
+    let told = ("not_wal".to_owned(), format!("{name}.gpg"));
+    let whole = plain(&sample("pg15-mixed"), name);
+    assert_eq!(kinds_beside("", &whole), []);
+    for suffix in [".partial", ".bak"] {
+        assert!(kinds_beside(suffix, &whole).contains(&told), "{suffix}");
+    }
+    assert!(kinds_beside("", &vec![0; whole.len()]).contains(&told), "zeros");
 }
 
 #[test]
@@ -313,6 +408,21 @@ fn where_it_lies_decides_what_may_be_open() {
     }
 }
 
+/// The WAL of many servers lies on a disk of its own.
+#[cfg(unix)]
+#[test]
+fn a_servers_directory_may_be_a_link() {
+    let (data, disk) = (directory(), three("wal"));
+    put(data.path(), "PG_VERSION", b"15\n");
+    fs::create_dir(data.path().join("global")).expect("a directory");
+    let link = data.path().join("pg_wal");
+    std::os::unix::fs::symlink(disk.path().join("wal"), &link).expect("a link");
+    for path in [link.clone(), link.join(NAMES[0])] {
+        let ran = check(&[], &[path]).exits(0);
+        assert_eq!(ran.json()["input"]["taken_for"], "pg_wal");
+    }
+}
+
 #[test]
 fn a_hole_before_empty_segments_is_missing_where_the_wal_went_on() {
     for zeros in ["00000001000000000000000B", "00000001000000000000000C"] {
@@ -396,6 +506,10 @@ fn a_tar_without_wal_says_where_it_is() {
     let directory = directory();
     let base = put(directory.path(), "base.tar", &tar.into_inner().expect("a vector takes all"));
     put(directory.path(), "pg_wal.tar", b"");
+    put(directory.path(), "pg_wal.tar.gz", b"");
     let ran = check(&[], &[base]).exits(3);
-    assert!(ran.stderr.contains("pg_wal.tar lies beside it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/pg_wal.tar lies beside it"), "{}", ran.stderr);
+    let mut command = command(&["check", "base.tar"]);
+    let ran = finish(command.current_dir(directory.path())).exits(3);
+    assert!(ran.stderr.contains("; pg_wal.tar lies beside it"), "{}", ran.stderr);
 }

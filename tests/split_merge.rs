@@ -7,9 +7,11 @@
 mod common;
 mod support;
 
-use common::builder::Form;
+use common::builder::{Form, Wal};
 use common::disk::Disk;
-use common::{ALL, Ask, assert_closed, json, naive, read, stats};
+use common::record::Rec;
+use common::xorshift::Xorshift;
+use common::{ALL, Ask, assert_closed, json, naive, read, stats, stats_apart};
 use std::path::Path;
 use support::fixtures::{sample, sample_names};
 use walstat::report::model::{Report, Sums};
@@ -99,5 +101,84 @@ fn ranges_cut_anywhere_lose_only_the_records_that_cross_a_cut() {
             sum.add(&alone.totals);
         }
         assert_eq!(sum, whole.totals, "{name}");
+    }
+}
+
+/// Four segments with records of all lengths, some of which cross from one into the next.
+fn four() -> (Disk, Vec<Lsn>) {
+    let mut wal = Wal::new(Form::of("16"), 1);
+    let mut numbers = Xorshift::new(16);
+    while wal.at() < 4 << 20 {
+        let bytes = match numbers.below(12) {
+            0 => 20_000,
+            1 => 9_000,
+            _ => 40 + numbers.below(900),
+        };
+        wal.add(&Rec::insert(bytes as usize));
+        if (2 << 20) - 60_000 < wal.at() && wal.at() < (2 << 20) - 50_000 {
+            // One that begins in the first segment and ends far in the second.
+            wal.add(&Rec::insert(150_000));
+        }
+    }
+    let records = wal.records.iter().map(|(lsn, _)| *lsn).collect();
+    (wal.finish(), records)
+}
+
+/// What may be wrong around the edge of two segments.
+fn spoiled(disk: &Disk, kind: usize) -> Disk {
+    let mut disk = disk.clone();
+    let edge = 3 << 20;
+    match kind {
+        0..3 => {
+            for page in 1..=1 << kind {
+                disk.page(Lsn(edge - page * 8192)).fill(0);
+            }
+        }
+        3 => disk.page(Lsn(edge - 8192)).fill(0x5A),
+        4 => disk.page(Lsn(edge)).fill(0),
+        5 => {
+            disk.page(Lsn(edge - 8192)).fill(0);
+            disk.page(Lsn(edge)).fill(0x5A);
+        }
+        // A bit in the last record of a segment, and one in a record over half of the next.
+        6 => disk.at(Lsn(edge - 100), 1)[0] ^= 1,
+        7 => disk.at(Lsn((2 << 20) + 100_000), 1)[0] ^= 1,
+        8 => disk.page(Lsn((2 << 20) - 8192)).fill(0),
+        // Nothing follows in that segment.
+        _ => {
+            disk.page(Lsn(edge - 8192)).fill(0);
+            disk.at(Lsn(edge), 1 << 20).fill(0);
+        }
+    }
+    disk
+}
+
+#[test]
+fn a_range_that_ends_after_damage_gives_one_report_however_it_is_divided() {
+    let (sound, records) = four();
+    for kind in 0..10 {
+        let disk = spoiled(&sound, kind);
+        let directory = disk.write();
+        for edge in [2 << 20, 3 << 20] {
+            let next = records.iter().find(|lsn| lsn.0 > edge).expect("a record").0;
+            let after = [1, 39, 40, 48, 8191, 8192, 8200, 8216, 8300, 140_000, 160_000, 500_000];
+            let around = [next - 8, next, next + 8, next + 24, next + 40].map(|lsn| lsn - edge);
+            for end in after.into_iter().chain(around).map(|bytes| Lsn(edge + bytes)) {
+                for start in [None, Some(Lsn(edge - 20_000))] {
+                    let ask = Ask { start, end: Some(end), ..ALL };
+                    let form = |report: Result<Report, String>| {
+                        report.map(|report| {
+                            assert_closed(&report.books);
+                            json(&report)
+                        })
+                    };
+                    let one = form(stats(directory.path(), &ask));
+                    let case = format!("damage {kind}, range {start:?} to {end}");
+                    let many = form(stats(directory.path(), &ask.threads(8)));
+                    assert_eq!(many, one, "{case}: threads");
+                    assert_eq!(form(stats_apart(directory.path(), &ask)), one, "{case}: apart");
+                }
+            }
+        }
     }
 }

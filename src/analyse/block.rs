@@ -29,6 +29,8 @@ struct Row {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Kinds {
     first: [Kind; 2],
+    /// Rare: a pointer is a third of an empty list.
+    #[allow(clippy::box_collection)]
     more: Option<Box<Vec<Kind>>>,
 }
 
@@ -149,8 +151,7 @@ impl Observe for Blocks {
     }
 
     fn merge(&mut self, later: Blocks) {
-        let forks: Vec<u32> =
-            later.forks.iter().map(|(key, ())| self.forks.number(*key)).collect();
+        let forks: Vec<u32> = later.forks.iter().map(|(key, ())| self.forks.number(*key)).collect();
         for ((fork, block), row) in later.rows {
             let Some(fork) = forks.get(fork as usize) else { continue };
             let ours = self.rows.entry((*fork, block)).or_default();

@@ -209,7 +209,9 @@ mod tests {
 
     #[test]
     fn each_number_counts_once() {
-        for blocks in [&[][..], &[0], &[7, 7, 7], &[1, 2, 1, 3, 2, 1], &[5, 4, 3, 2, 1, 0, 5, u32::MAX]] {
+        for blocks in
+            [&[][..], &[0], &[7, 7, 7], &[1, 2, 1, 3, 2, 1], &[5, 4, 3, 2, 1, 0, 5, u32::MAX]]
+        {
             let unique: BTreeSet<_> = blocks.iter().collect();
             assert_eq!(set(blocks).len(), unique.len() as u64, "{blocks:?}");
         }

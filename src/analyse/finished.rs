@@ -100,8 +100,11 @@ impl FinishedRows {
         FinishedRows { rows: Vec::new(), keep: keep.min(ROWS_MAX), order, summary, is_exact: true }
     }
 
-    /// Adds a transaction.
+    /// Adds a transaction, if any record of it was counted.
     pub fn add(&mut self, row: Finished) {
+        if row.amounts.count == 0 {
+            return;
+        }
         self.summary.add(&row);
         self.push(row);
     }

@@ -180,15 +180,27 @@ mod tests {
     fn the_right_end_does_not_depend_on_the_division_into_runs() {
         use Event::{End, Insert};
         let events = [
-            Insert(1), Insert(2), Insert(1), End(1), Insert(1), Insert(2), End(3), Insert(3), Insert(1),
-            Insert(3), End(7), Insert(3), Insert(7),
+            Insert(1),
+            Insert(2),
+            Insert(1),
+            End(1),
+            Insert(1),
+            Insert(2),
+            End(3),
+            Insert(3),
+            Insert(1),
+            Insert(3),
+            End(7),
+            Insert(3),
+            Insert(7),
         ];
         let whole = seen(&events);
         // Two before the first sign, one after it, two into 3, one into 7.
         assert_eq!((whole.inserts, whole.rightmost_inserts()), (10, Some(6)));
         for first in 0..=events.len() {
             for second in first..=events.len() {
-                let [a, b, c] = [&events[..first], &events[first..second], &events[second..]].map(seen);
+                let [a, b, c] =
+                    [&events[..first], &events[first..second], &events[second..]].map(seen);
                 let (mut left, mut right) = (a.clone(), b.clone());
                 left.settle();
                 left.merge(b);

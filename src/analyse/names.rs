@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NameLessons {
     lessons: Lessons,
-    /// Relations seen lately that are no catalogs, by the lowest bits of their number.
+    /// Relations seen lately that are known to be no catalogs, by the lowest bits of their number.
     #[serde(skip)]
     others: Others,
 }
@@ -40,7 +40,7 @@ impl Others {
 
 /// Resource managers whose records teach without a block of a catalog.
 fn teaches_itself(id: u8) -> bool {
-    [rmgr::TRANSACTION, rmgr::STORAGE, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&id)
+    [rmgr::TRANSACTION, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&id)
 }
 
 impl NameLessons {
@@ -64,7 +64,7 @@ impl NameLessons {
 
     #[inline(never)]
     fn is_of_none(&mut self, relation: RelFileLocator) -> bool {
-        let is_other = self.lessons.catalog_of(relation).is_none();
+        let is_other = !self.lessons.may_be_catalog(relation);
         if is_other {
             *self.others.place(&relation) = relation;
         }
@@ -94,17 +94,15 @@ impl NameLessons {
             main_data: &main_data,
             blocks: &blocks,
         });
-        if record.header.rmgr != rmgr::TRANSACTION {
-            // A file may be known as a catalog's from now on.
-            self.others = Others::default();
-        }
     }
 
     /// The page of an image that is replayed and of a catalog; `Some(None)` if the image makes none.
     fn page(&self, record: &Record<'_>, block: &BlockRef) -> Option<Option<Vec<u8>>> {
         let flags = record.version.image_flags;
         let image = block.image.filter(|image| flags.is_applied(image.info))?;
-        self.lessons.catalog_of(block.relation)?;
+        if !self.lessons.may_be_catalog(block.relation) {
+            return None;
+        }
         let stored = record.image(block)?;
         let mut restorer = PageRestorer::default();
         Some(restorer.page(&image, &stored.bytes, flags).map(<[u8]>::to_vec))
@@ -127,8 +125,17 @@ impl Observe for NameLessons {
         }
     }
 
+    /// A name does not depend on what is counted.
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.observe(record);
+    }
+
     fn merge(&mut self, later: NameLessons) {
         self.lessons.merge(later.lessons);
-        self.others = Others::default();
+    }
+
+    fn shrink(&mut self) {
+        self.lessons.shrink();
     }
 }

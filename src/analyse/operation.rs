@@ -122,9 +122,9 @@ impl Substance {
         if heap::inserts_rows(record.header.rmgr, record.header.info) {
             let flags = record.version.image_flags;
             // An image for checking only replaces nothing.
-            let kept = record.blocks().filter(|block| {
-                block.image.is_some_and(|image| flags.is_applied(image.info))
-            });
+            let kept = record
+                .blocks()
+                .filter(|block| block.image.is_some_and(|image| flags.is_applied(image.info)));
             substance.beside_image_bytes = kept.map(|block| u64::from(block.data_bytes)).sum();
         }
         (substance != Substance::default()).then_some(substance)

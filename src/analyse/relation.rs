@@ -276,7 +276,8 @@ impl Alike {
     /// Whether nothing of a record counts but its kind and its block, if it has only one.
     fn suits(record: &Record<'_>) -> bool {
         let RecordHeader { rmgr, info, .. } = record.header;
-        let is_leaf = || matches!(Insertion::of(info, record.version), Some(Insertion::Leaf { .. }));
+        let is_leaf =
+            || matches!(Insertion::of(info, record.version), Some(Insertion::Leaf { .. }));
         record.parts.main_data_bytes <= Update::BYTES
             && (rmgr == rmgr::HEAP || rmgr == rmgr::BTREE && is_leaf())
     }

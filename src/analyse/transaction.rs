@@ -4,9 +4,11 @@
 //! What has ended and can get nothing more is kept as a row of its own ([`super::finished`]); all
 //! else is kept by the xid of the records.
 
+mod part;
+
+use self::part::Part;
 use super::amounts::Amounts;
-use super::block_set::BlockSet;
-use super::finished::{Finished, FinishedRows, Outcome};
+use super::finished::{FinishedRows, Outcome};
 use super::fork_table::{ForkKey, ForkTable};
 use crate::scan::record::{Observe, Record};
 use crate::wal::block::{BlockMark, RelFileLocator, walk};
@@ -49,21 +51,6 @@ pub struct Transactions {
     is_first: bool,
 }
 
-/// Records of one xid.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Part {
-    xid: u32,
-    amounts: Amounts,
-    start: Lsn,
-    end: Lsn,
-    outcome: Outcome,
-    commit_time: Option<Time>,
-    /// Folded into it.
-    subtransactions: u32,
-    /// Numbers of the relations that the records refer to.
-    files: BlockSet<8>,
-}
-
 /// The last record's transaction.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Current {
@@ -72,54 +59,6 @@ struct Current {
     part: u32,
     /// The relation that its last record referred to.
     relation: RelFileLocator,
-}
-
-impl Part {
-    fn new(xid: u32, start: Lsn) -> Part {
-        Part {
-            xid,
-            amounts: Amounts::default(),
-            start,
-            end: start,
-            outcome: Outcome::Open,
-            commit_time: None,
-            subtransactions: 0,
-            files: BlockSet::default(),
-        }
-    }
-
-    /// Adds the records of another part; its end counts if it has one.
-    fn add(&mut self, other: Part) {
-        self.fold(&other);
-        self.files.merge(other.files);
-        self.subtransactions += other.subtransactions;
-        if other.outcome > self.outcome {
-            (self.outcome, self.commit_time) = (other.outcome, other.commit_time);
-        }
-    }
-
-    fn fold(&mut self, other: &Part) {
-        self.amounts.add(&other.amounts);
-        self.start = self.start.min(other.start);
-        self.end = self.end.max(other.end);
-    }
-
-    fn finished(&self, top_level: bool) -> Finished {
-        let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
-        let top_level = top_level || outcome == Outcome::Committed;
-        Finished {
-            xid,
-            amounts,
-            start,
-            end: end.aligned(),
-            outcome,
-            commit_time,
-            subtransactions,
-            top_level,
-            relations,
-        }
-    }
 }
 
 impl Transactions {
@@ -185,6 +124,9 @@ impl Transactions {
             self.begin(xid, record);
         }
         let Some(part) = self.parts.get_mut(self.current.part as usize) else { return };
+        if part.amounts.count == 0 {
+            part.start = record.lsn;
+        }
         part.amounts.add(&amounts);
         part.end = record.end;
         let RecordHeader { total_bytes, .. } = record.header;
@@ -196,11 +138,29 @@ impl Transactions {
         });
         // Whoever has a record has walked over it before: it cannot fail.
         debug_assert!(walked.is_ok());
-        if let Some(end) = end {
-            (part.outcome, part.commit_time) = (end.outcome, end.commit_time);
+        self.end_or_assign(record, end);
+    }
+
+    /// Takes note of how a transaction ended, or which subtransactions it has.
+    fn end_or_assign(&mut self, record: &Record<'_>, end: Option<EndOf>) {
+        let RecordHeader { rmgr, info, .. } = record.header;
+        if let Some(EndOf { xid, outcome, commit_time }) = end {
+            let place = self.place(xid, record.lsn) as usize;
+            if let Some(part) = self.parts.get_mut(place) {
+                (part.outcome, part.commit_time) = (outcome, commit_time);
+            }
             self.ended(record, xid);
-        } else if is_end && record.header.info & xact::OPCODE_MASK == xact::ASSIGNMENT {
+        } else if rmgr == rmgr::TRANSACTION && info & xact::OPCODE_MASK == xact::ASSIGNMENT {
             self.assigned(record);
+        }
+    }
+
+    /// Takes note of the end of a transaction whose record is not counted.
+    #[inline(never)]
+    fn not_counted(&mut self, record: &Record<'_>) {
+        match record.header.rmgr {
+            rmgr::STANDBY => self.running(record),
+            _ => self.end_or_assign(record, Self::end_of(record)),
         }
     }
 
@@ -286,7 +246,8 @@ impl Transactions {
     fn running(&mut self, record: &Record<'_>) {
         let main_data = record.main_data().unwrap_or_default();
         let info = record.header.info & 0xF0;
-        if let Some(running) = RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
+        if let Some(running) =
+            RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
         {
             self.oldest_running = running.oldest_running_xid;
             self.top_level.extend(running.xids.iter());
@@ -385,8 +346,7 @@ impl Transactions {
         top_level.retain(|xid| is_running(xid) || by_xid.contains_key(xid));
     }
 
-    /// Keeps memory in bounds where transactions never end, as they do where filters leave out the
-    /// commits.
+    /// Keeps memory in bounds where transactions never end.
     fn give_up_on_oldest(&mut self) {
         if self.parts.len() <= OPEN_MAX {
             return;
@@ -416,6 +376,14 @@ impl Observe for Transactions {
             // A copy: the record itself then stays in registers.
             let record = *record;
             self.another(&record);
+        }
+    }
+
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        if [rmgr::TRANSACTION, rmgr::STANDBY].contains(&record.header.rmgr) {
+            let record = *record;
+            self.not_counted(&record);
         }
     }
 

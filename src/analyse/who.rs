@@ -106,6 +106,16 @@ impl Observe for Who {
         }
     }
 
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.passed_over(record);
+        }
+        if let Some(names) = &mut self.names {
+            names.passed_over(record);
+        }
+    }
+
     fn merge(&mut self, later: Who) {
         merge(&mut self.relations, later.relations);
         merge(&mut self.blocks, later.blocks);
@@ -121,6 +131,7 @@ impl Observe for Who {
     fn shrink(&mut self) {
         self.relations.iter_mut().for_each(Relations::shrink);
         self.transactions.iter_mut().for_each(Transactions::shrink);
+        self.names.iter_mut().for_each(NameLessons::shrink);
     }
 }
 

@@ -66,7 +66,7 @@ pub struct StatsArgs {
         value_parser = dimensions()
     )]
     pub stats: Vec<Dimensions>,
-    /// Write the mergeable form of the result: 'walstat merge' makes one report of many
+    /// Write the mergeable form of the result: 'walstat merge' makes one report of many (on one thread)
     #[arg(long)]
     pub partial: bool,
     /// What to read

@@ -9,7 +9,7 @@ use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
 use crate::input::error::InputError;
-use crate::input::packed::{pack, unpack};
+use crate::input::packed::{PackedError, pack, unpack};
 use crate::report::model::table::Sort;
 use crate::scan::pages::Progress;
 use crate::scan::partial::Partial;
@@ -55,10 +55,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn read_partial<S: Select + Clone>(
-    args: &StatsArgs,
-    select: S,
-) -> Result<Partial<Full>, Failure> {
+fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partial<Full>, Failure> {
     let wanted = read::wanted(&args.source, select)?;
     let found = read::found(&args.source)?;
     let asked = stats::request(args).dimensions;
@@ -118,13 +115,22 @@ fn put_together(
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
     let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
-    let (version, asked, partial): Content =
-        unpack(&bytes).map_err(|error| beside(error.to_string()))?;
+    let (version, asked, partial): Content = unpack(&bytes).map_err(|error| match error {
+        PackedError::Format { .. } => apart(path, &error.to_string()),
+        _ => beside(error.to_string()),
+    })?;
     let ours = env!("CARGO_PKG_VERSION");
     match version == ours {
         true => Ok((asked, partial)),
-        false => Err(beside(format!("written by walstat {version}, expected walstat {ours}"))),
+        false => {
+            Err(apart(path, &format!("written by walstat {version}, expected walstat {ours}")))
+        }
     }
+}
+
+/// What can be read and does not belong to the others: something else has to be asked.
+fn apart(path: &Path, reason: &str) -> Failure {
+    Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
 impl Asked {
@@ -137,8 +143,7 @@ impl Asked {
         let difference = difference(&self.counted, &expected.counted);
         difference.map_or(Ok(()), |(found, expected)| {
             let first = first.display();
-            let reason = format!("made with {found}, expected {expected} as in {first}");
-            Err(Failure::Beside { path: path.display().to_string(), reason })
+            Err(apart(path, &format!("made with {found}, expected {expected} as in {first}")))
         })
     }
 

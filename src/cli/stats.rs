@@ -9,10 +9,10 @@ use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
 use crate::report::build::{Counted, Request, build};
-use crate::report::who;
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
+use crate::report::who;
 use std::io::Write;
 use std::time::Instant;
 

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 
 /// When to do something that terminals like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,4 +47,15 @@ pub fn nearest_option(typed: &str, command: &clap::Command) -> Option<String> {
         (Some(only), None) => Some(format!("--{only}")),
         _ => None,
     }
+}
+
+/// What to say if the first path is none but nearly the name of a command.
+pub fn meant_command(paths: &[PathBuf], command: &clap::Command) -> Option<String> {
+    const TYPOS_MAX: usize = 2;
+    let path = paths.first().filter(|path| !path.exists())?;
+    let typed = path.to_str().filter(|text| text.len() > TYPOS_MAX + 1)?;
+    let typos = |name: &str| strsim::osa_distance(typed, name);
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let name = names.min_by_key(|name| typos(name)).filter(|name| typos(name) <= TYPOS_MAX)?;
+    Some(format!("{typed}: no such path, and no command; did you mean \"{name}\"?"))
 }

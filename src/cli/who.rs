@@ -50,7 +50,11 @@ impl ReadWho {
 }
 
 /// Reads the WAL and counts what was asked for.
-pub fn read_who(args: &StatsArgs, filters: &Filters, asked: &Dimensions) -> Result<ReadWho, Failure> {
+pub fn read_who(
+    args: &StatsArgs,
+    filters: &Filters,
+    asked: &Dimensions,
+) -> Result<ReadWho, Failure> {
     let found = found(&args.source)?;
     let mut warnings = Vec::new();
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.

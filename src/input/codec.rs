@@ -33,7 +33,7 @@ const INPUT_BUFFER: usize = 128 << 10;
 /// A compression that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// RFC 1952; several members, zeros behind the last one.
+    /// RFC 1952; several members, zeros after the last one.
     Gzip,
     /// LZ4 frames and legacy frames. Memory: two blocks, of at most 4 MiB
     /// (8 MiB in a legacy frame).

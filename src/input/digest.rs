@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
 /// The length and the checksum of a file's plain bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Digest {
     /// Bytes, one more than a segment has at most.
     pub bytes: u64,

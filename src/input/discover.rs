@@ -158,8 +158,7 @@ impl Found {
     /// What the place of a single file tells.
     fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
-        let servers = parent.join(ARCHIVE_STATUS).is_dir()
-            || is_server_directory(parent) && is_data_directory(&parent.join(".."));
+        let servers = parent.join(ARCHIVE_STATUS).is_dir() || data_directory_of(parent).is_some();
         if servers {
             let directory = self.directories.index(root, parent);
             self.directories.is_servers(directory);
@@ -198,11 +197,9 @@ impl Found {
 
     /// Whether WAL in this directory is that of the data directory that it lies in.
     fn is_servers(&mut self, path: &Path) -> bool {
-        let parent = path.join("..");
-        let servers = is_server_directory(path) && is_data_directory(&parent);
-        if servers {
-            self.data_directory.get_or_insert(parent);
-        }
+        let data = data_directory_of(path);
+        let servers = data.is_some();
+        self.data_directory = self.data_directory.take().or(data);
         servers
     }
 
@@ -341,9 +338,17 @@ fn is_data_directory(path: &Path) -> bool {
     path.join("PG_VERSION").is_file() && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
 }
 
-fn is_server_directory(path: &Path) -> bool {
-    let name = file_name(path);
-    SERVER_DIRECTORIES.contains(&&*name)
+/// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
+/// that the link lies in is asked before the one that it leads into.
+fn data_directory_of(path: &Path) -> Option<PathBuf> {
+    if !SERVER_DIRECTORIES.contains(&&*file_name(path)) {
+        return None;
+    }
+    let lexical = match directory_of(path) {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    [lexical.to_owned(), path.join("..")].into_iter().find(|parent| is_data_directory(parent))
 }
 
 /// Whether a directory holds no WAL of its own; `beside`: the names in the same directory.

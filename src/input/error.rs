@@ -88,12 +88,20 @@ pub enum InputError {
         last: Lsn,
     },
     /// No record starts in the range.
-    #[error("{}: nothing in range: no WAL record starts at {start} or behind it", path.display())]
+    #[error(
+        "{}: nothing in range: no WAL record starts at {start} or after it; the segments read hold \
+         {first} to {last}",
+        path.display()
+    )]
     NothingInRange {
         /// The first file.
         path: PathBuf,
         /// Start of the range.
         start: Lsn,
+        /// First byte read.
+        first: Lsn,
+        /// After the last byte read.
+        last: Lsn,
     },
     /// Nothing but zeros and old content.
     #[error("{}: no WAL record found in {} to {}", path.display(), first, last)]

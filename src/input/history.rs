@@ -125,10 +125,11 @@ pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
     Ok(ancestors)
 }
 
-/// The timeline that a history file is about, from its name.
+/// The timeline that a history file is about, from its name. A server asks for capitals only
+/// (`IsTLHistoryFileName` in `src/include/access/xlog_internal.h`).
 pub fn timeline_of(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".history")?;
-    let plain = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let plain = digits.len() == 8 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
     plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
@@ -180,6 +181,7 @@ mod tests {
     fn names_tell_the_timeline() {
         assert_eq!(timeline_of("0000000A.history"), Some(10));
         assert_eq!(timeline_of("A.history"), None);
+        assert_eq!(timeline_of("0000000a.history"), None);
         assert_eq!(timeline_of("00000001.backup"), None);
     }
 }

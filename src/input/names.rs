@@ -72,6 +72,9 @@ const BESIDE: [&str; 12] = [
     "backup", "json", "ready", "done", "ok", "md5", "sha1", "sha256", "sum", "info", "txt", "meta",
 ];
 
+/// What archivers keep beside segments under names of its own: Barman, pgBackRest.
+const LISTS: [&str; 3] = ["xlog.db", "archive.info", "archive.info.copy"];
+
 const SHA1_DIGITS: usize = 40;
 
 impl FileName {
@@ -85,6 +88,12 @@ impl FileName {
             None => FileName::Other,
         }
     }
+}
+
+/// Whether a file is called like what lies beside segments in archives: nobody takes it for one.
+pub fn lies_beside_segments(text: &str) -> bool {
+    let suffix = without_compression(text).rsplit_once('.').map(|(_, suffix)| suffix);
+    LISTS.contains(&text) || suffix.is_some_and(|suffix| BESIDE.contains(&suffix))
 }
 
 fn without_compression(text: &str) -> &str {

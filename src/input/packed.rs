@@ -10,7 +10,7 @@ use std::io::{self, Read};
 const MAGIC: &[u8; 16] = b"walstat partial\n";
 
 /// The form of what follows. It changes whenever anything does that is written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 3;
 
 /// Nothing that is unpacked may be larger.
 const BYTES_MAX: u64 = 4 << 30;
@@ -121,7 +121,7 @@ mod tests {
         let mut other = file.clone();
         other[16] = 9;
         let told = error(&other).expect("an error");
-        assert!(told.contains("format 9, expected format 1"), "{told}");
+        assert!(told.contains("format 9, expected format 2"), "{told}");
         let mut damaged = file;
         *damaged.last_mut().expect("a byte") ^= 1;
         assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));

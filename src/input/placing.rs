@@ -4,7 +4,7 @@
 
 use super::discover::{Found, file_name};
 use super::error::InputError;
-use super::names::Standing;
+use super::names::{SegmentFile, Standing, lies_beside_segments};
 use super::piece::Piece;
 use super::plan::Segment;
 use super::probe::{FirstPage, NotWal};
@@ -92,7 +92,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
             Err(problem) => refused.push((piece, problem)),
         }
     }
-    refused.into_iter().for_each(|(piece, problem)| placed.refuse(piece, problem));
+    for (piece, problem) in refused {
+        placed.refuse(piece, problem, found.taken_for);
+    }
     for files in placed.files.values_mut() {
         // What is compressed takes longer to read.
         files.sort_by_cached_key(|file| {
@@ -125,9 +127,13 @@ fn nothing(found: &Found) -> InputError {
 
 /// The tar with the WAL, beside one of a base backup without.
 fn wal_beside(path: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(path.parent()?).ok()?;
-    let mut tars = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    tars.find(|tar| *tar != *path && file_name(tar).starts_with("pg_wal.tar"))
+    let parent = path.parent()?;
+    // Of a bare name the parent is empty, and means the current directory.
+    let looked_into = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let entries = std::fs::read_dir(looked_into).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let tars = names.filter(|name| name.starts_with("pg_wal.tar") && *name != file_name(path));
+    tars.min().map(|tar| parent.join(tar))
 }
 
 /// Several archives below one path, with the WAL of different clusters: nobody wants the sums of
@@ -240,30 +246,50 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Take
 
 impl Placed {
     /// What is to be said of a piece that has no place.
-    fn refuse(&mut self, piece: &Piece, problem: Problem) {
+    fn refuse(&mut self, piece: &Piece, problem: Problem, told: Option<TakenFor>) {
         let reason = piece.probe.first_page.as_ref().err();
         let opaque = reason.is_some_and(NotWal::may_be_a_copy);
         match (&piece.name, reason) {
             // Beside a segment that is there in the clear as well.
-            (Some(_), _) if opaque && self.has_clear(piece) => self.others.push(piece.file()),
+            (Some(name), _) if opaque && self.has_clear(name) => self.others.push(piece.file()),
             (Some(name), _) if name.standing == Standing::Aside => {
                 self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
             }
-            (None, Some(reason)) => {
-                if opaque {
-                    self.notes.push(format!("{}: not read: {reason}", piece.file()));
-                }
-                self.others.push(piece.file());
-            }
+            (None, Some(reason)) => self.refuse_nameless(piece, reason, problem, told),
             _ => self.problems.push(problem),
         }
     }
 
-    /// Whether the segment that a piece is called like is there and can be read.
-    fn has_clear(&self, piece: &Piece) -> bool {
-        let name = piece.name.as_ref().map(|name| name.name);
-        let key =
-            name.and_then(|name| Some((name.timeline, name.number(self.geometry.segment_bytes)?)));
-        key.is_some_and(|key| self.files.contains_key(&key))
+    /// The same of a file that the user named and whose own name says nothing: it may have been a
+    /// segment, unless it is called like what lies beside segments.
+    fn refuse_nameless(
+        &mut self,
+        piece: &Piece,
+        reason: &NotWal,
+        problem: Problem,
+        told: Option<TakenFor>,
+    ) {
+        let as_long = piece.probe.raw_bytes == Some(u64::from(self.geometry.segment_bytes));
+        let file = piece.file();
+        match reason {
+            NotWal::Io(_) => self.problems.push(problem),
+            _ if lies_beside_segments(&file) => self.others.push(file),
+            _ if told == Some(TakenFor::Archive) => self.problems.push(problem),
+            // Zeros are what a server has prepared and not yet named.
+            _ if as_long && *reason != NotWal::Zeros => self.problems.push(problem),
+            _ => {
+                self.notes.push(format!("{file}: not read: {reason}"));
+                self.others.push(file);
+            }
+        }
+    }
+
+    /// Whether the segment of that name is there in the clear, and promises as much.
+    fn has_clear(&self, name: &SegmentFile) -> bool {
+        let number = name.name.number(self.geometry.segment_bytes);
+        let files = number.and_then(|number| self.files.get(&(name.name.timeline, number)));
+        files.into_iter().flatten().any(|file| {
+            file.first_page.is_ok() && file.standing <= Standing::of(Some(name), None, false)
+        })
     }
 }

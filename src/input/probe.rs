@@ -169,7 +169,7 @@ impl Probe {
         }
     }
 
-    /// Whether the file is as long as several segments, one behind the other.
+    /// Whether the file is as long as several segments, one after the other.
     pub fn holds_several(&self, page: &FirstPage) -> bool {
         self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))
     }
@@ -182,7 +182,7 @@ impl NotWal {
     }
 
     /// Whether no record can be in the file. What is only damaged at its first page may hold
-    /// some behind it, and what was never written is normal.
+    /// some after it, and what was never written is normal.
     pub fn is_final(&self) -> bool {
         !matches!(
             self,

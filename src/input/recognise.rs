@@ -174,20 +174,20 @@ fn lzma_alone(head: &[u8]) -> Option<Content> {
         .then_some(Content::Compressed(Codec::Lzma))
 }
 
-/// LZ4 and zstd share their skippable frames; the frame behind them tells, if
+/// LZ4 and zstd share their skippable frames; the frame after them tells, if
 /// it is near enough to be seen.
 fn after_skippable(head: &[u8]) -> Option<Content> {
     let undecided = Some(Content::Compressed(Codec::Lz4OrZstd));
     let mut rest = head;
     loop {
-        let (frame, behind) = rest.split_first_chunk::<8>()?;
+        let (frame, after) = rest.split_first_chunk::<8>()?;
         let [0x50..=0x5F, 0x2A, 0x4D, 0x18, size @ ..] = frame else {
             return None;
         };
         let Ok(size) = usize::try_from(u32::from_le_bytes(*size)) else {
             return undecided;
         };
-        match behind.get(size..) {
+        match after.get(size..) {
             Some(next) if next.len() >= 8 => rest = next,
             _ => return undecided,
         }

@@ -6,7 +6,6 @@ use super::names::{FileName, SegmentFile};
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
 use super::tar::{Kind, Member, for_each_member};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -77,7 +76,7 @@ fn walk<'r>(
         Content::Compressed(codec) if depth > 0 => {
             walk(codec.decoder(reader)?, without_suffix(name), depth - 1, visit)
         }
-        Content::Tar if depth > 0 => members(reader, depth - 1, visit),
+        Content::Tar if depth > 0 => members(reader, name, depth - 1, visit),
         Content::Plain => segments(reader, name, visit),
         other => Ok(visit(Item::NotWal(name.to_owned(), not_wal(other)))),
     }
@@ -98,6 +97,7 @@ fn without_suffix(name: &str) -> &str {
 /// The members of a tar: segments and histories, wherever they lie in it.
 fn members(
     mut reader: impl Read,
+    name: &str,
     depth: usize,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
@@ -106,11 +106,26 @@ fn members(
         flow = take_member(member, depth, visit)?;
         Ok(flow)
     })?;
-    if flow.is_continue() {
-        // A codec's last checksum comes after the end mark.
-        io::copy(&mut reader.take(TRAILER_BYTES_MAX), &mut io::sink())?;
+    // A codec's last checksum comes after the end mark too.
+    if flow.is_continue() && another_follows(reader.take(TRAILER_BYTES_MAX))? {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "tar: another one after its end");
+        flow = visit(Item::Broken(name.to_owned(), error));
     }
     Ok(flow)
+}
+
+/// Reads to the end of what follows a tar, and says whether that is another one: tars are not joined
+/// by writing one after the other, and nobody reads the second.
+fn another_follows(mut reader: impl Read) -> io::Result<bool> {
+    const MAGIC: std::ops::Range<usize> = 257..262;
+    let mut found = false;
+    loop {
+        let mut block = Vec::with_capacity(512);
+        if reader.by_ref().take(512).read_to_end(&mut block)? == 0 {
+            return Ok(found);
+        }
+        found |= block.get(MAGIC) == Some(b"ustar");
+    }
 }
 
 fn take_member(
@@ -131,11 +146,11 @@ fn take_member(
         return Ok(visit(Item::NoFile(member.path, kind)));
     }
     match name {
-        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other if depth > 0 && is_called_like_a_tar(&file) => {
             let walked = walk(member.bytes, &file, depth, visit);
             Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))))
         }
+        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
             let text = decoded(member.bytes, &file, depth).and_then(|(_, reader)| text_of(reader));
@@ -187,15 +202,32 @@ impl Read for Failing {
     }
 }
 
-/// Whether a file lies where a data directory keeps anything but WAL: of a base backup there are
-/// thousands.
+/// What a data directory keeps anything but WAL in, in any release.
+const DATA_DIRECTORIES: [&str; 18] = [
+    "base",
+    "global",
+    "pg_clog",
+    "pg_commit_ts",
+    "pg_dynshmem",
+    "pg_log",
+    "pg_logical",
+    "pg_multixact",
+    "pg_notify",
+    "pg_replslot",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat",
+    "pg_stat_tmp",
+    "pg_subtrans",
+    "pg_tblspc",
+    "pg_twophase",
+    "pg_xact",
+];
+
+/// Whether a file lies in one of them: of a base backup there are thousands.
 fn is_data(path: &Path) -> bool {
-    let directories = path.parent().into_iter().flat_map(Path::iter);
-    directories.filter_map(OsStr::to_str).any(|name| match name {
-        "pg_wal" | "pg_xlog" => false,
-        "base" | "global" => true,
-        _ => name.starts_with("pg_"),
-    })
+    let mut directories = path.parent().into_iter().flat_map(Path::iter);
+    directories.any(|name| name.to_str().is_some_and(|name| DATA_DIRECTORIES.contains(&name)))
 }
 
 fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {

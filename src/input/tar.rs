@@ -66,7 +66,7 @@ pub fn for_each_member(
         } else {
             entry.size()
         };
-        let behind =
+        let after =
             (watch.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
         if let Some(kind) = kind_of(kind, entry.path_bytes().ends_with(b"/")) {
             let path = entry.path().map_err(|error| watch.judge(error))?.into_owned();
@@ -78,7 +78,7 @@ pub fn for_each_member(
                 return Ok(());
             }
         }
-        let unread = behind.saturating_sub(watch.position.get());
+        let unread = after.saturating_sub(watch.position.get());
         watch.allowed.set(unread.saturating_add(HEADERS_MAX));
     }
 }

@@ -75,8 +75,9 @@ pub fn without_history(present: &BTreeSet<u32>, histories: &Histories) -> Vec<u3
     };
     let named = histories.all().map(|(timeline, _)| timeline).collect::<BTreeSet<u32>>();
     // Histories alone may be of timelines that do not count any more; a gap of thousands is none.
-    let needed = (oldest.max(1) + 1..=newest).take(MISSING_MAX);
-    needed.filter(|timeline| !named.contains(timeline) && !histories.has(*timeline)).collect()
+    let Some(second) = oldest.max(1).checked_add(1) else { return Vec::new() };
+    let missing = |timeline: &u32| !named.contains(timeline) && !histories.has(*timeline);
+    (second..=newest).filter(missing).take(MISSING_MAX).collect()
 }
 
 /// Of that many missing histories the names are told.
@@ -159,6 +160,17 @@ mod tests {
         assert_eq!(missing(&[1, 2, 3]), [0u32; 0]);
         assert_eq!(missing(&[3, 4, 6]), [4, 5, 6]);
         assert_eq!(missing(&[5]), [0u32; 0]);
+        assert_eq!(missing(&[u32::MAX]), [0u32; 0]);
+        assert_eq!(missing(&[1, u32::MAX]).len(), MISSING_MAX);
+    }
+
+    #[test]
+    fn a_history_that_is_missing_after_many_others_is_missed() {
+        let mut histories = Histories::default();
+        for timeline in (2..=150).filter(|timeline| *timeline != 140) {
+            histories.add(timeline, Ok("1\t0/250000\tx"), "a history");
+        }
+        assert_eq!(without_history(&(1..=150).collect(), &histories), [140]);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use super::closing;
 use super::number::grouped;
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::{Report, Sums};
 use crate::report::model::table::{Line, RecordRow, Table, TableRow};
 use crate::report::model::view::View;
+use crate::report::model::{Report, Sums};
 use std::io::{self, Write};
 
 /// Problems told one by one; the rest is counted.

@@ -38,11 +38,19 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     }
     if rest > 0 {
         let bytes = style.bytes(rest);
-        table.add_row(["  everything else".to_owned(), bytes, String::new(), String::new(), String::new()]);
+        table.add_row([
+            "  everything else".to_owned(),
+            bytes,
+            String::new(),
+            String::new(),
+            String::new(),
+        ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
     if let Some(names) = &report.names {
-        writeln!(out, "  {}", sources(names, report.totals.total_bytes))?;
+        for line in sources(names, report.totals.total_bytes) {
+            writeln!(out, "  {line}")?;
+        }
     }
     writeln!(out)
 }
@@ -61,30 +69,26 @@ fn parts(row: &WholeTableRow, style: &Show) -> Vec<[String; 5]> {
 }
 
 fn line(indent: usize, label: &str, numbers: &Numbers, style: &Show) -> [String; 5] {
-    let images = (numbers.total_bytes > 0)
-        .then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
+    let images =
+        (numbers.total_bytes > 0).then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
     let label = format!("{:indent$}{}", "", visible(label));
     [label, style.bytes(numbers.total_bytes), fraction(images), "–".to_owned(), "–".to_owned()]
 }
 
 /// Where the names come from, and what has none.
-fn sources(names: &NamesSummary, all_bytes: u64) -> String {
-    let word = |source: &String| match source.as_str() {
-        "datadir" => "the data directory",
-        "wal" => "the WAL",
-        "builtin" => "the release's own catalogs",
-        _ => "elsewhere",
-    };
+fn sources(names: &NamesSummary, all_bytes: u64) -> Vec<String> {
     let share = |bytes: u64| fraction((all_bytes > 0).then(|| bytes as f64 / all_bytes as f64));
+    let words: Vec<&str> = names.sources.iter().map(|source| source.text()).collect();
+    let mut lines = Vec::new();
+    if !words.is_empty() {
+        lines.push(format!("names from {}", words.join(", ")));
+    }
     let without = share(all_bytes.saturating_sub(names.relation_bytes));
     let unnamed = names.relation_bytes - names.named_bytes;
-    if names.sources.is_empty() {
-        return format!("{without} of bytes belong to no relation; names: --data-directory DIR");
-    }
-    let words: Vec<&str> = names.sources.iter().map(word).collect();
-    let mut text = format!("names from {}; {without} of bytes belong to no relation", words.join(", "));
+    let mut rest = format!("{without} of bytes belong to no relation");
     if unnamed > 0 {
-        text.push_str(&format!(", {} have no name (--data-directory DIR)", share(unnamed)));
+        rest.push_str(&format!(", {} have no name (--data-directory)", share(unnamed)));
     }
-    text
+    lines.push(rest);
+    lines
 }

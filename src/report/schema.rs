@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Keys that a command's report has and others may not have.
 const OF_COMMANDS: &[(CommandName, &[&str])] = &[
-    (CommandName::Report, &["why", "rmgrs", "records", "findings"]),
+    (CommandName::Report, &["why", "rmgrs", "records", "tables", "names", "findings"]),
     (CommandName::Check, &["findings", "checks", "segment_groups"]),
     (CommandName::WhatIf, &["whatif"]),
 ];
@@ -52,6 +52,9 @@ fn absent_is_not_null(object: &mut Value) {
     for (_, property) in properties.into_iter().flatten().filter(|(key, _)| !is_required(key)) {
         if let Some(types) = property.get_mut("type").and_then(Value::as_array_mut) {
             types.retain(|kind| kind != "null");
+        }
+        if let Some(kinds) = property.get_mut("anyOf").and_then(Value::as_array_mut) {
+            kinds.retain(|kind| kind["type"] != "null");
         }
     }
 }

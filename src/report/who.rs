@@ -15,7 +15,6 @@ use crate::analyse::relation::{Group, Relation, Relations};
 use crate::analyse::who::Counted;
 use crate::analyse::{amounts::Amounts, block};
 use crate::wal::catalog::names::{self, Names};
-use crate::wal::catalog::row::Source;
 use crate::wal::fork::Fork;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
@@ -61,14 +60,6 @@ fn schema(relation: &names::Relation) -> Option<String> {
     relation.schema.as_deref().map(str::to_owned)
 }
 
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::DataDirectory => "datadir",
-        Source::Wal => "wal",
-        Source::Builtin => "builtin",
-    }
-}
-
 fn relation_row(row: &Relation<'_>, names: &Names) -> RelationRow {
     let file = row.key.map(|key| key.relation);
     let named = file.and_then(|file| names.relation(file));
@@ -106,7 +97,7 @@ fn relation_row(row: &Relation<'_>, names: &Names) -> RelationRow {
             schema: schema(table),
             name: table.name.to_string(),
         }),
-        names_source: named.map(|named| source(named.source).to_owned()),
+        names_source: named.map(|named| named.source),
     }
 }
 
@@ -122,10 +113,10 @@ fn summary(relations: &Relations, names: &Names) -> NamesSummary {
         summary.relation_bytes += bytes;
         if let Some(named) = names.relation(key.relation) {
             summary.named_bytes += bytes;
-            sources.insert(source(named.source));
+            sources.insert(named.source);
         }
     }
-    summary.sources = sources.into_iter().map(str::to_owned).collect();
+    summary.sources = sources.into_iter().collect();
     summary
 }
 

@@ -3,6 +3,7 @@
 //! The bytes of counted records are not here: the statistics have them.
 
 use serde::{Deserialize, Serialize};
+
 /// What a byte is, if it is not part of a counted record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]

@@ -11,7 +11,7 @@ use crate::input::plan::{Plan, Segment};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::timeline::Lineage;
 use crate::wal::lsn::Lsn;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a copy comes to, read in its chain.
 struct Judged {
@@ -70,33 +70,33 @@ fn duplicate_bytes(
 }
 
 /// The index of the copy to be counted. The others promise as much: what is wrong with them is said.
-fn best(
+fn best<'d>(
     plan: &mut Plan,
     key: Key,
-    files: &[Segment],
-    digests: &[Option<Digest>],
+    files: &'d [Segment],
+    digests: &'d [Option<Digest>],
     verifier: &Verifier<'_>,
 ) -> usize {
     let standing = files.first().map(|file| file.standing);
     let rivals = files.iter().zip(digests).enumerate();
     let rivals = rivals.filter(|(_, (file, _))| Some(file.standing) == standing);
-    // One of each content, the preferred one.
-    let mut distinct: Vec<(usize, &Option<Digest>)> = Vec::new();
-    for (index, (_, digest)) in rivals {
-        let known = distinct.iter().any(|(_, other)| *other == digest && is_sound(digest));
-        if !known {
-            distinct.push((index, digest));
-        }
-    }
+    // One of each content, the preferred one. What a name says of the content is part of it.
+    let mut known: BTreeSet<(&Digest, &Option<String>)> = BTreeSet::new();
+    let mut is_new = |file, digest: &'d Option<Digest>| {
+        let sound = digest.as_ref().filter(|digest| digest.whole);
+        sound.is_none_or(|digest| known.insert((digest, file)))
+    };
+    let distinct = rivals.filter(|(_, (file, digest))| is_new(&file.sha1, digest));
+    let distinct: Vec<usize> = distinct.map(|(index, _)| index).collect();
     if distinct.len() < 2 || verifier.scope.limit.is_some() {
         return 0;
     }
     let lineage = plan.lineage_of(key.0).cloned().unwrap_or_default();
     let judged: Vec<(usize, Judged)> = distinct
         .iter()
-        .filter_map(|(index, _)| {
-            let file = files.get(*index)?.clone();
-            Some((*index, judge(plan, file, &lineage, verifier)))
+        .filter_map(|&index| {
+            let file = files.get(index)?.clone();
+            Some((index, judge(plan, file, &lineage, verifier)))
         })
         .collect();
     let order = |(index, copy): &&(usize, Judged)| {
@@ -107,10 +107,6 @@ fn best(
     let told: Vec<Problem> = others.flat_map(|(_, other)| broken_promises(other, best)).collect();
     plan.problems.extend(told);
     *chosen
-}
-
-fn is_sound(digest: &Option<Digest>) -> bool {
-    digest.as_ref().is_some_and(|digest| digest.whole)
 }
 
 /// Reads a copy after the segment before it; where it is whole, with the one after it too, into
@@ -129,11 +125,10 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
     let whole = alone.whole_to >= end;
     if whole && problems.is_empty() {
         let after = segment.number.checked_add(1).map(near).unwrap_or_default();
-        let with = after.iter().map(|next| {
+        problems = fewest(after.iter().map(|next| {
             let chain: Vec<Segment> = chain.iter().chain([next]).cloned().collect();
             problems_in(&verifier.read(&chain, lineage), &segment, start, end)
-        });
-        problems = with.min_by_key(Vec::len).unwrap_or_default();
+        }));
     }
     let last = alone.last;
     Judged {
@@ -143,6 +138,19 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
         records: alone.observer.sum(),
         segment,
     }
+}
+
+/// The shortest list. What comes after one without problems is not even read.
+fn fewest(mut lists: impl Iterator<Item = Vec<Problem>>) -> Vec<Problem> {
+    let mut fewest = lists.next().unwrap_or_default();
+    while !fewest.is_empty()
+        && let Some(list) = lists.next()
+    {
+        if list.len() < fewest.len() {
+            fewest = list;
+        }
+    }
+    fewest
 }
 
 /// The problems that are those of a segment.

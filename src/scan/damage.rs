@@ -61,7 +61,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// The problem that this gap is, reading having gone on behind it.
+    /// The problem that this gap is, reading having gone on after it.
     pub fn problem(&self, version: &Version) -> Problem {
         let (expected, found) = self.cause.texts(self.seen_at, version);
         let found = match self.seen_at == self.start {
@@ -80,18 +80,6 @@ impl Gap {
 }
 
 impl Cause {
-    /// Whether WAL that was stored too early ends like that: with the file, with zeros, with old
-    /// content, inside a record.
-    pub fn is_end(&self) -> bool {
-        matches!(
-            self,
-            Cause::Cut
-                | Cause::Continuation { .. }
-                | Cause::Page(PageFault::Zero | PageFault::Address { .. })
-                | Cause::Header(HeaderFault::Length { found: 0 })
-        )
-    }
-
     /// The kind of problem.
     pub fn kind(&self) -> ProblemKind {
         match self {

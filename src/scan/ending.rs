@@ -40,23 +40,23 @@ const SECTOR_BYTES: u64 = 512;
 pub fn name<O>(run: &Run<O>, geometry: &Geometry) -> Ending {
     let next = run.last.map_or(run.start, |last| last.next);
     if let (Some(end), None) = (run.range_end, &run.gap) {
-        // A limit ends behind a record's last byte, the next one starts behind its alignment.
+        // A limit ends after a record's last byte, the next one starts after its alignment.
         let lsn = if end.aligned() == next { next } else { end };
         return Ending { kind: EndingKind::Complete, lsn: lsn.min(run.end) };
     }
     let last = run.last.map(|last| last.header);
-    let behind = |kind| match last {
+    let after = |kind| match last {
         Some(header) if header.is_switch() => EndingKind::Switch,
         _ if run.ends_overwritten => EndingKind::Overwritten,
         Some(header) if is_shutdown(&header) => EndingKind::Shutdown,
         _ => kind,
     };
     match &run.gap {
-        None => Ending { kind: behind(EndingKind::Complete), lsn: next },
+        None => Ending { kind: after(EndingKind::Complete), lsn: next },
         Some(gap) => {
             let kind = match judge(gap, geometry) {
-                clean @ (EndingKind::Zeroed | EndingKind::Recycled) => behind(clean),
-                EndingKind::PartialPage => behind(EndingKind::PartialPage),
+                clean @ (EndingKind::Zeroed | EndingKind::Recycled) => after(clean),
+                EndingKind::PartialPage => after(EndingKind::PartialPage),
                 other => other,
             };
             Ending { kind, lsn: gap.start }
@@ -68,7 +68,7 @@ fn is_shutdown(header: &RecordHeader) -> bool {
     header.rmgr == XLOG && header.info & 0xF0 == XLOG_CHECKPOINT_SHUTDOWN
 }
 
-/// What a gap with no valid record behind it is.
+/// What a gap with no valid record after it is.
 fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
     let in_record = gap.seen_at != gap.start;
     let clean = if gap.stale_follows { EndingKind::Recycled } else { EndingKind::Zeroed };
@@ -108,7 +108,7 @@ fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
 }
 
 /// Whether old content may begin here: at the head of a page or of a sector. Inside a page the
-/// server leaves zeros behind the last record.
+/// server leaves zeros after the last record.
 fn may_be_old(lsn: Lsn, geometry: &Geometry) -> bool {
     let in_page = lsn.0 % u64::from(geometry.page_bytes);
     in_page <= LONG_HEADER_BYTES as u64 || lsn.0.is_multiple_of(SECTOR_BYTES)

@@ -6,6 +6,7 @@ pub mod copies;
 pub mod damage;
 pub mod ending;
 mod fast;
+mod join;
 pub mod outcome;
 pub mod pages;
 pub mod parallel;

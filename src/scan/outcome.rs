@@ -35,7 +35,7 @@ pub struct Outcome<O> {
     pub last: Option<Last>,
     /// The first valid record in the range, before any filter.
     pub first: Option<Lsn>,
-    /// Behind the last counted record.
+    /// After the last counted record.
     pub counted_end: Option<Lsn>,
     /// Commits that the filters left out.
     pub filtered_commits: u64,

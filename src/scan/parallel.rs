@@ -82,17 +82,18 @@ fn scan_limited<S: Select + Clone, O: Observe>(
     prototype: &O,
 ) -> Vec<Run<O>> {
     let mut joined = Stretches::new(prototype.clone());
-    let mut left = limit;
     for task in tasks {
+        let left = limit.saturating_sub(joined.counted());
+        if left == 0 {
+            break;
+        }
         let part = Scope { limit: Some(left), ..scope.clone() };
         let mut pages = Pages::new(&part, progress);
         let read = || read_run(segments, task, &part, &mut pages, prototype.clone());
         let run = task.take(ready).unwrap_or_else(read);
-        left = left.saturating_sub(run.counted);
-        joined.push(run, task.begins_stretch, scope);
-        if left == 0 {
-            break;
-        }
+        // A record that goes on into the run counts in the stretch before.
+        let stretch = Scope { limit: Some(left + joined.counted_last()), ..scope.clone() };
+        joined.push(run, task.begins_stretch, &stretch);
     }
     joined.into_runs()
 }

@@ -109,7 +109,7 @@ pub struct Lead {
     pub announced: Option<u32>,
     /// How many of them were seen.
     pub got: u32,
-    /// Behind the last of them.
+    /// After the last of them.
     pub end: Lsn,
     /// A page says that recovery replaced the record.
     pub overwritten: bool,

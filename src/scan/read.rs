@@ -13,6 +13,7 @@ use crate::input::discover::{Found, discover};
 use crate::input::error::InputError;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, Segment, plan};
+use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::Source;
 use crate::wal::lsn::Lsn;
 use std::collections::BTreeMap;
@@ -140,6 +141,7 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
     fn read(&mut self, plan: &mut Plan) -> Result<Outcome<O>, InputError> {
         let Wanted { crc, range, limit, timeline, .. } = self.wanted;
         let verified = Wanted { crc, range, limit, timeline, select: Everything };
+        self.forgive_aside(plan);
         let runs = self.passed.iter().map(|(piece, passed)| (*piece, passed.run.clone()));
         let verifier = Verifier {
             scope: verified.scope(plan.geometry),
@@ -156,6 +158,17 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         Ok(outcome)
     }
 
+    /// A file that passed by may be cut off if it promises nothing, which is known only when all are
+    /// placed.
+    fn forgive_aside(&mut self, plan: &Plan) {
+        for segment in plan.files.values().flatten().filter(|segment| !segment.is_promised()) {
+            if let Some(passed) = self.passed.get_mut(&segment.piece) {
+                let cut = |problem: &Problem| problem.kind == ProblemKind::Truncated;
+                passed.run.problems.retain(|problem| problem.segment.is_empty() || !cut(problem));
+            }
+        }
+    }
+
     /// Reads what is counted. If a server was writing there meanwhile, the place where it overtook
     /// the reading is the end: it moves on. What stays where it is, is damage.
     fn read_live(&mut self, plan: &mut Plan) -> Result<Outcome<O>, InputError> {
@@ -170,8 +183,10 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
+        let seen = outcome.last.map_or(Lsn(0), |last| last.lsn);
         let outcome = self.read_once(plan, end)?;
-        let Some(moved) = outcome.first_damage.filter(|&again| again != damage) else {
+        let moved = outcome.first_damage.filter(|&again| again != damage);
+        let Some(moved) = moved.filter(|&moved| may_be_overtaken(plan, moved, seen)) else {
             return Ok(outcome);
         };
         plan.clip(start, moved)?;
@@ -192,6 +207,14 @@ impl<S: Select + Clone, O: Observe> Reading<'_, S, O> {
         let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);
         conclude(plan, runs, prototype.clone()).ok_or_else(|| no_record(plan, start))
     }
+}
+
+/// Whether a server may have overtaken the reading at `lsn`: it writes in order, so whatever comes
+/// before a record that was `seen` earlier is there by now. And nobody writes into an archive's
+/// segments piece by piece but who copies them.
+fn may_be_overtaken(plan: &Plan, lsn: Lsn, seen: Lsn) -> bool {
+    let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
+    lsn > seen && !plan.segments.iter().any(|s| s.number >= number && s.must_be_full())
 }
 
 /// More than a tick of the clock that file systems take their times from.
@@ -225,7 +248,7 @@ fn no_record(plan: &Plan, start: Lsn) -> InputError {
     let path = path.unwrap_or_default();
     let (first, last) = plan.bounds();
     match start > Lsn(0) {
-        true => InputError::NothingInRange { path, start },
+        true => InputError::NothingInRange { path, start, first, last },
         false => InputError::NoRecord { path, first, last },
     }
 }

@@ -8,7 +8,7 @@
 //! instead, many at once; it leaves to the steps everything unusual, the first record, and a record
 //! that goes on after the window.
 
-use super::books::Heading;
+use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
 use super::pending::{Kept, Pending};
 use super::record::{Observe, Select};
@@ -35,10 +35,12 @@ pub enum Flow {
 pub struct Reader<'s, S, O> {
     pub(super) scope: &'s Scope<S>,
     pub(super) run: Run<O>,
+    /// The run as it is at the end of the range, while `run` looks at what lies after it.
+    ended: Option<Run<O>>,
     /// A record that crosses a page, being followed.
     pending: Option<Pending>,
     /// Bytes that the page before announced of something that is not a record of ours.
-    foreign_left: Option<u32>,
+    announced_left: Option<u32>,
     /// Of the page before in the segment; 0: there is none.
     pub(super) timeline: u32,
     timeline_most: u32,
@@ -53,8 +55,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         Reader {
             scope,
             run: Run::new(start, end, observer),
+            ended: None,
             pending: None,
-            foreign_left: None,
+            announced_left: None,
             timeline: 0,
             timeline_most: u32::MAX,
             switched: false,
@@ -77,13 +80,14 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let page_bytes = self.scope.geometry.page_bytes;
         let mut next = Page::first(lsn, window, page_bytes);
         while let Some(page) = next {
-            if self.run.range_end.is_some() || self.is_past_end(page.lsn) {
-                self.reach_end();
+            let ended = self.run.range_end.is_some() || self.is_past_end(page.lsn);
+            if ended && !self.reach_end() {
                 return Flow::Done;
             }
             let last = self.take_page(page);
-            let read_to = self.run.range_end.map_or(last.end(), |end| end.min(last.end()));
-            self.run.input_bytes += self.scope.clip(page.lsn, read_to);
+            let run = self.ended.as_mut().unwrap_or(&mut self.run);
+            let read_to = run.range_end.map_or(last.end(), |end| end.min(last.end()));
+            run.input_bytes += self.scope.clip(page.lsn, read_to);
             next = last.next(page_bytes);
         }
         match () {
@@ -97,7 +101,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     pub fn skip(&mut self, from: Lsn, bytes: u64) {
         let clipped = self.scope.clip(from, Lsn(from.0 + bytes));
         self.run.input_bytes += clipped;
-        self.run.open_books().add(Heading::Switch, clipped);
+        self.run.current_books().add(Heading::Switch, clipped);
         if from.0 + bytes >= self.scope.end.0 {
             self.reach_end();
         }
@@ -120,8 +124,15 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
 
     /// The end of the run; a record that goes on is left open.
     pub fn finish(mut self) -> Run<O> {
-        self.run.open = self.pending.take();
-        self.run
+        let Some(mut run) = self.ended.take() else {
+            self.run.open = self.pending.take();
+            return self.run;
+        };
+        if let Some(mut pending) = self.pending.take() {
+            self.run.fail_record(&mut pending, run.end, Cause::Cut);
+        }
+        run.take_beyond(self.run);
+        run
     }
 
     // ---- pages ----
@@ -185,24 +196,28 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
                 return None;
             }
         }
-        self.foreign_left = Some(0);
+        self.announced_left = Some(0);
         Some(offset)
     }
 
     /// Takes a piece of something that is not a record of ours: the lead, or part of a gap.
     fn skip_piece(&mut self, lsn: Lsn, remaining: u32, piece: &[u8]) {
-        if self.run.gap.is_none() && self.run.first.is_none() {
+        // The lead goes on after the range: whether it is a valid record may tell of a gap before.
+        let lead = self.ended.as_mut().map(|run| &mut run.lead);
+        if let Some(lead) = lead.filter(|lead| lead.left() == remaining && remaining > 0) {
+            lead.extend(self.scope, lsn, piece);
+        } else if self.run.gap.is_none() && self.run.first.is_none() {
             self.run.lead.announced.get_or_insert(remaining);
             self.run.lead.extend(self.scope, lsn, piece);
         } else {
             self.book(Heading::Incomplete, lsn, piece.len());
         }
-        self.foreign_left = Some(remaining - piece.len() as u32);
+        self.announced_left = Some(remaining - piece.len() as u32);
     }
 
     /// Whether the page continues what the page before announced, and nothing else.
     fn check_continuation(&mut self, lsn: Lsn, header: &PageHeader, continued: Option<u32>) {
-        let Some(left) = self.foreign_left else {
+        let Some(left) = self.announced_left else {
             // The first page of the run: whoever joins it knows what should continue here.
             self.run.lead.overwritten = self.run.gap.is_none() && self.overwrites(header);
             return;
@@ -236,12 +251,12 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         if continued != Some(left) {
             if self.overwrites(header) {
                 self.run.drop_record(self.scope, &mut pending, Heading::Overwritten);
-                self.foreign_left = Some(0);
+                self.announced_left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
                 self.run.fail_record(&mut pending, lsn, cause);
                 // What the page continues is part of the gap.
-                self.foreign_left = Some(continued.unwrap_or(0));
+                self.announced_left = Some(continued.unwrap_or(0));
             }
             return self.begin_page(page, header);
         }
@@ -265,7 +280,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         page: Page<'_>,
         offset: usize,
     ) -> Option<usize> {
-        self.foreign_left = Some(0);
+        self.announced_left = Some(0);
         let end = Lsn(page.lsn.0 + offset as u64);
         // A record that fails is in the gap now; another one may follow it all the same.
         self.run.complete(self.scope, &mut pending, end);
@@ -303,15 +318,14 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             && !self.begins
             && lsn >= self.scope.start
             && self.scope.limit.is_none();
-        self.run.expected_prev().filter(|_| usual)
+        self.run.expected_previous().filter(|_| usual)
     }
 
-    /// Deals with whatever is at `offset`: one record, or the reason why there is none. Gives
+    /// Deals with whatever is at `offset`: one record, or the reason why there is none. Returns
     /// the offset of the next record if one may follow in this page.
     fn step(&mut self, page: Page<'_>, offset: usize) -> Option<usize> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
-        if self.is_past_end(lsn) {
-            self.reach_end();
+        if self.is_past_end(lsn) && !self.reach_end() {
             return None;
         }
         let rest = page.bytes.get(offset..).filter(|rest| !rest.is_empty())?;
@@ -327,7 +341,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             self.run.begin_segment();
         }
         if let Err(cause) =
-            self.scope.check_header(lsn, rest, total_bytes, self.run.expected_prev())
+            self.scope.check_header(lsn, rest, total_bytes, self.run.expected_previous())
         {
             self.fail(lsn, lsn, cause, None);
             return self.resync(page, offset, 0);
@@ -375,7 +389,7 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         let lsn = Lsn(page.lsn.0 + offset as u64);
         let end = Lsn(lsn.0 + bytes.len() as u64);
         let head = Head { bytes, crc: self.scope.body_crc(bytes) };
-        let record = match self.scope.decode((lsn, end), head, self.run.expected_prev()) {
+        let record = match self.scope.decode((lsn, end), head, self.run.expected_previous()) {
             Ok(record) => record,
             Err(cause) => {
                 self.fail(lsn, lsn, cause, Some(bytes.len() as u32));
@@ -383,12 +397,9 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             }
         };
         if end > self.scope.end {
-            self.run.close_gap(lsn, self.scope.geometry.version);
-            if lsn < self.scope.end {
-                self.run.first_in_range.get_or_insert(lsn);
-            }
-            self.book(Heading::Incomplete, lsn, bytes.len());
-            self.reach_end();
+            let mut inside = Books::default();
+            inside.add(Heading::Incomplete, self.scope.clip(lsn, end));
+            self.run.accept_beyond(self.scope, lsn, &inside);
             return None;
         }
         self.run.accept(self.scope, &record, self.scope.clip(lsn, end));
@@ -421,17 +432,31 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
         lsn >= self.scope.end && self.run.gap.is_none()
     }
 
-    /// Nothing further is in the range.
-    fn reach_end(&mut self) {
+    /// Nothing further is in the range. Says whether reading goes on all the same: of a run without a
+    /// record the one before it must know whether a record follows, or its gap would be damage or an
+    /// end as the work is divided.
+    fn reach_end(&mut self) -> bool {
+        let looks_on =
+            self.ended.is_none() && self.run.range_end.is_none() && self.run.first.is_none();
+        if looks_on {
+            if let Some(pending) = self.pending.as_ref().filter(|p| p.lsn >= self.scope.start) {
+                self.run.first_in_range.get_or_insert(pending.lsn);
+            }
+            self.run.range_end = Some(self.scope.end);
+            let beyond = self.run.look_beyond(self.scope.end);
+            self.ended = Some(std::mem::replace(&mut self.run, beyond));
+            return true;
+        }
         if let Some(mut pending) = self.pending.take() {
             self.run.drop_record(self.scope, &mut pending, Heading::Incomplete);
         }
         self.run.range_end.get_or_insert(self.scope.end);
+        false
     }
 
     fn book(&mut self, heading: Heading, lsn: Lsn, bytes: usize) {
         let clipped = self.scope.clip(lsn, Lsn(lsn.0 + bytes as u64));
-        self.run.open_books().add(heading, clipped);
+        self.run.current_books().add(heading, clipped);
     }
 
     /// Books bytes in which no record was found: so many zeros, and what follows them.

@@ -109,6 +109,10 @@ pub trait Observe: Send + Clone {
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
 
+    /// Takes note of a record that the filters left out.
+    #[inline(always)]
+    fn passed_over(&mut self, _record: &Record<'_>) {}
+
     /// Takes note that records are missing here, after what it has seen: damage, or segments that
     /// are not there. Not told of what lies before the first record. The range may be empty where
     /// all that is known is that two records do not link.
@@ -144,6 +148,12 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
     fn observe(&mut self, record: &Record<'_>) {
         self.0.observe(record);
         self.1.observe(record);
+    }
+
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.0.passed_over(record);
+        self.1.passed_over(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

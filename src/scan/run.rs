@@ -1,9 +1,8 @@
-//! What reading a run of consecutive segments gives, and how two neighbours become one.
+//! What reading a run of consecutive segments gives, and how records get into it.
 //!
 //! A record belongs to the run where it starts. So a run leaves ends open: its lead (the rest
 //! of a record that began before), a record that goes on after it, and a gap that may turn
-//! out to be damage or the end. Joining closes them; it is associative, so any division of the
-//! input gives the same result.
+//! out to be damage or the end. `join` closes them.
 
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
@@ -47,12 +46,24 @@ pub enum Link {
     LastUnchecked,
 }
 
+/// What lies after the range, looked at where no record ends in it: a gap before it was damage if a
+/// record follows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Beyond {
+    /// Where the first valid record starts, if there is one.
+    pub record: Option<Lsn>,
+    /// Whether one lies on a page that cannot be believed.
+    pub record_hidden: bool,
+    /// What is wrong with the files there.
+    pub problems: Vec<Problem>,
+}
+
 /// The result of reading a run of consecutive segments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run<O> {
     /// First byte.
     pub start: Lsn,
-    /// Behind the last byte.
+    /// After the last byte.
     pub end: Lsn,
     /// The rest of a record that began before.
     pub lead: Lead,
@@ -74,9 +85,9 @@ pub struct Run<O> {
     pub problems: Vec<Problem>,
     /// The first valid record in the range, before any filter.
     pub first_in_range: Option<Lsn>,
-    /// Behind the last counted record: rounded up, or the segment's end after a switch.
+    /// After the last counted record: rounded up, or the segment's end after a switch.
     pub counted_end: Option<Lsn>,
-    /// How many records were counted.
+    /// How many records were counted: kept under a limit only, where no fast way is taken.
     pub counted: u64,
     /// Commits that the filters left out.
     pub filtered_commits: u64,
@@ -84,6 +95,8 @@ pub struct Run<O> {
     pub ends_overwritten: bool,
     /// Where the end of the range, or the limit, was reached.
     pub range_end: Option<Lsn>,
+    /// What lies after it.
+    pub beyond: Option<Beyond>,
     /// Bytes read.
     pub input_bytes: u64,
     /// What was counted.
@@ -111,6 +124,7 @@ impl<O: Observe> Run<O> {
             filtered_commits: 0,
             ends_overwritten: false,
             range_end: None,
+            beyond: None,
             input_bytes: 0,
             observer,
         }
@@ -122,12 +136,12 @@ impl<O: Observe> Run<O> {
     }
 
     /// The record that the next one has to link to, where that is known beforehand.
-    pub fn expected_prev(&self) -> Option<Lsn> {
+    pub fn expected_previous(&self) -> Option<Lsn> {
         self.last.filter(|_| self.link == Link::Last).map(|last| last.lsn)
     }
 
     /// Where bytes that are not in a record are booked at the moment.
-    pub fn open_books(&mut self) -> &mut Books {
+    pub fn current_books(&mut self) -> &mut Books {
         match &mut self.gap {
             Some(gap) => &mut gap.counts,
             None if self.first.is_none() => &mut self.lead.books,
@@ -162,6 +176,7 @@ impl<O: Observe> Run<O> {
         if !scope.select.accepts(record) {
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
             self.filtered_commits += u64::from(header.is_commit());
+            self.observer.passed_over(record);
             return;
         }
         self.observer.observe(record);
@@ -170,6 +185,39 @@ impl<O: Observe> Run<O> {
         if scope.limit.is_some_and(|limit| self.counted >= limit) {
             self.range_end = Some(record.end);
         }
+    }
+
+    /// Takes a valid record that ends after the range: it closes the gap before it, and is not
+    /// counted. `inside`: its bytes in the range.
+    pub fn accept_beyond<S>(&mut self, scope: &Scope<S>, lsn: Lsn, inside: &Books) {
+        self.close_gap(lsn, scope.geometry.version);
+        if (scope.start..scope.end).contains(&lsn) {
+            self.first_in_range.get_or_insert(lsn);
+        }
+        self.books.merge(inside);
+        self.range_end = Some(scope.end);
+        self.beyond = Some(Beyond { record: Some(lsn), ..Beyond::default() });
+    }
+
+    /// A run that looks at what comes after the range of this one, in which no record ends: as if
+    /// there were a gap before it.
+    pub fn look_beyond(&self, end: Lsn) -> Run<O> {
+        let mut run = Run::new(end, self.end, self.observer.clone());
+        run.fail(end, end, Cause::Cut, None);
+        run
+    }
+
+    /// Takes over what such a run has seen, the bytes included of a record that begins in the range.
+    pub fn take_beyond(&mut self, mut seen: Run<O>) {
+        let gap = seen.gap.take().or(seen.lead_gap.take());
+        let mut beyond = seen.beyond.take().unwrap_or_default();
+        beyond.problems = seen.problems;
+        if let Some(gap) = gap {
+            beyond.record_hidden = gap.record_follows;
+            self.lead.books.merge(&gap.counts);
+        }
+        self.books.merge(&seen.books);
+        self.beyond = Some(beyond);
     }
 
     /// Takes note of the last valid record.
@@ -182,18 +230,14 @@ impl<O: Observe> Run<O> {
     /// Judges a record of which all bytes were seen, and books them: counted, or in the gap
     /// that is opened if it is none.
     pub fn complete<S: Select>(&mut self, scope: &Scope<S>, pending: &mut Pending, end: Lsn) {
-        match scope.decode((pending.lsn, end), pending.head(), self.expected_prev()) {
+        match scope.decode((pending.lsn, end), pending.head(), self.expected_previous()) {
             Err(cause) => self.fail_record(pending, pending.lsn, cause),
-            Ok(_) if end > scope.end => {
-                self.close_gap(pending.lsn, scope.geometry.version);
-                self.drop_record(scope, pending, Heading::Incomplete);
-                self.range_end = Some(scope.end);
-            }
+            Ok(_) if end > scope.end => self.accept_beyond(scope, pending.lsn, &pending.counts),
             Ok(record) => {
                 let mut between = pending.counts;
                 let bytes = between.take(Heading::Incomplete, u64::MAX);
                 self.accept(scope, &record, bytes);
-                self.open_books().merge(&between);
+                self.current_books().merge(&between);
             }
         }
     }
@@ -214,19 +258,20 @@ impl<O: Observe> Run<O> {
 
     /// Books what there is of a record that is not counted, under `heading`.
     pub fn drop_record<S>(&mut self, scope: &Scope<S>, pending: &mut Pending, heading: Heading) {
-        if heading == Heading::Incomplete && pending.lsn >= scope.start {
+        let inside = (scope.start..scope.end).contains(&pending.lsn);
+        if heading == Heading::Incomplete && inside {
             self.first_in_range.get_or_insert(pending.lsn);
         }
         let bytes = pending.counts.take(Heading::Incomplete, u64::MAX);
         pending.counts.add(heading, bytes);
-        self.open_books().merge(&pending.counts);
+        self.current_books().merge(&pending.counts);
         self.ends_overwritten |= heading == Heading::Overwritten;
     }
 
     /// A record that was followed turns out to be none: it becomes part of a gap.
     pub fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
         self.fail(pending.lsn, seen_at, cause, Some(pending.total_bytes));
-        self.open_books().merge(&pending.counts);
+        self.current_books().merge(&pending.counts);
     }
 
     /// There is no valid record at `start`: opens a gap unless one is open.
@@ -264,179 +309,6 @@ impl<O: Observe> Run<O> {
         }
     }
 
-    /// Joins the run that lies directly after this one.
-    pub fn join<S: Select>(mut self, mut next: Run<O>, scope: &Scope<S>) -> Run<O> {
-        if self.range_end.is_some() {
-            return self;
-        }
-        if let Some(open) = self.open.take() {
-            let lead = next.lead.books.total();
-            self.go_on(open, &mut next, scope);
-            if scope.limit.is_some() && self.range_end.is_some() {
-                // The record was the last one wanted: of the next run only its rest was read.
-                self.input_bytes += lead;
-                return self;
-            }
-        }
-        if self.first.is_none() && self.gap.is_none() && next.lead_goes_on(&self.lead) {
-            let lead = std::mem::take(&mut next.lead);
-            self.lead.append(scope, &lead);
-        } else {
-            self.check_lead(&next);
-            self.take_lead(&mut next.lead.books);
-        }
-        self.take_gap(&mut next, scope.geometry.version);
-        self.append(next)
-    }
-
-    /// Whether the lead of this run continues `lead`, which fills the run before.
-    fn lead_goes_on(&self, lead: &Lead) -> bool {
-        lead.left() > 0 && self.lead.announced == Some(lead.left())
-    }
-
-    /// What the next run begins with must be what this one announced: the rest of our own
-    /// lead, or nothing; or the record that is our lead was replaced there.
-    fn check_lead(&mut self, next: &Run<O>) {
-        let expected = Some(self.lead.left()).filter(|&left| left > 0 && self.first.is_none());
-        let found = next.lead.announced;
-        if found == expected {
-            return;
-        }
-        let is_lead = self.first.is_none() && self.gap.is_none();
-        if is_lead && found.is_none() && next.lead.overwritten {
-            self.lead.overwritten = true;
-        } else if next.gap_at_start().is_none() {
-            self.fail(next.start, next.start, Cause::Continuation { found, expected }, None);
-        }
-    }
-
-    /// Takes over the lead of the next run. In a gap it is what remains of a record.
-    fn take_lead(&mut self, books: &mut Books) {
-        if self.gap.is_some() {
-            let bytes = books.take(Heading::Continuation, u64::MAX);
-            books.add(Heading::Incomplete, bytes);
-        }
-        self.open_books().merge(books);
-    }
-
-    /// The gap before any record.
-    fn gap_before_first(&self) -> Option<&Gap> {
-        let gap = if self.first.is_some() { &self.lead_gap } else { &self.gap };
-        gap.as_ref()
-    }
-
-    /// The gap that this run begins with: its first page is none.
-    fn gap_at_start(&self) -> Option<&Gap> {
-        self.gap_before_first().filter(|gap| gap.start == self.start)
-    }
-
-    /// Follows the record that goes on after this run through the lead of the next.
-    fn go_on<S: Select>(&mut self, mut open: Pending, next: &mut Run<O>, scope: &Scope<S>) {
-        let expected = open.left();
-        let followed = next.lead.announced == Some(expected);
-        if followed {
-            let mut lead = std::mem::take(&mut next.lead);
-            // What the next run has dropped after the lead is no part of this record.
-            let dropped = lead.books.take(Heading::Incomplete, u64::MAX);
-            open.append(scope, &lead);
-            if open.left() == 0 {
-                self.complete(scope, &mut open, lead.end);
-                self.open_books().add(Heading::Incomplete, dropped);
-                if self.switched_at(open.lsn) {
-                    self.take_switch(next, lead.end, scope);
-                }
-                return;
-            }
-            next.lead.overwritten = lead.overwritten;
-        }
-        // A gap after a page that continues something else has no part in this.
-        let gap = if followed { next.gap_before_first() } else { next.gap_at_start() };
-        if next.lead.overwritten {
-            self.drop_record(scope, &mut open, Heading::Overwritten);
-        } else if followed && next.range_end.is_some() && next.first.is_none() && gap.is_none() {
-            self.drop_record(scope, &mut open, Heading::Incomplete);
-        } else if let Some(gap) = gap {
-            self.fail_record(&mut open, gap.seen_at, gap.cause.clone());
-        } else if next.first.is_none() && open.left() < expected {
-            self.open = Some(open);
-        } else {
-            let cause =
-                Cause::Continuation { found: next.lead.announced, expected: Some(expected) };
-            self.fail_record(&mut open, next.start, cause);
-        }
-    }
-
-    /// A switch that ends in the next run, at `from`: the rest of that segment is no gap.
-    fn take_switch<S>(&mut self, next: &mut Run<O>, from: Lsn, scope: &Scope<S>) {
-        let segment = u64::from(scope.geometry.segment_bytes);
-        let end = Lsn(from.0.next_multiple_of(segment));
-        let gap = if next.first.is_some() { &mut next.lead_gap } else { &mut next.gap };
-        let Some(found) = gap else { return };
-        let bytes = scope.clip(from.aligned(), end);
-        self.books.add(Heading::Switch, bytes);
-        if end >= scope.end {
-            self.range_end = Some(scope.end);
-        }
-        let mut left = bytes;
-        for heading in [Heading::Zero, Heading::Stale, Heading::PageHeader] {
-            left -= found.counts.take(heading, left);
-        }
-        found.start = end;
-        if next.first.is_some() || found.counts.total() == 0 {
-            self.books.merge(&found.counts);
-            *gap = None;
-        }
-    }
-
-    /// Takes over the gap before the first record of the next run, or all of it.
-    fn take_gap(&mut self, next: &mut Run<O>, version: &'static Version) {
-        let gap = if next.first.is_some() { next.lead_gap.take() } else { next.gap.take() };
-        match (&mut self.gap, gap) {
-            (Some(ours), Some(theirs)) => {
-                ours.counts.merge(&theirs.counts);
-                ours.record_follows |= theirs.record_follows;
-            }
-            (ours @ None, theirs) => *ours = theirs,
-            (Some(_), None) => {}
-        }
-        if self.gap.is_some() {
-            // As in one run: what follows a gap need not link to what lies before it.
-            self.link = Link::Unknown;
-        }
-        let Some(first) = next.first else { return };
-        let whole = self.gap.is_none();
-        self.close_gap(first.lsn, version);
-        if let (true, Some(last)) = (whole, self.last)
-            && first.previous != last.lsn
-        {
-            self.problems.push(broken_link(first, last, version));
-            self.observer.lost(last.next..first.lsn);
-        }
-    }
-
-    fn append(mut self, next: Run<O>) -> Run<O> {
-        self.end = next.end;
-        self.books.merge(&next.books);
-        self.problems.extend(next.problems);
-        self.first_in_range = self.first_in_range.or(next.first_in_range);
-        self.counted_end = next.counted_end.or(self.counted_end);
-        self.counted += next.counted;
-        self.filtered_commits += next.filtered_commits;
-        self.input_bytes += next.input_bytes;
-        self.range_end = self.range_end.or(next.range_end);
-        self.open = self.open.or(next.open);
-        self.ends_overwritten |= next.ends_overwritten;
-        if next.first.is_some() {
-            self.first = self.first.or(next.first);
-            self.last = next.last;
-            self.link = next.link;
-            self.gap = next.gap;
-            self.ends_overwritten = next.ends_overwritten;
-        }
-        self.observer.merge(next.observer);
-        self
-    }
-
     /// Nothing follows: a record that goes on is cut, where the input ends.
     pub fn end_of_input(&mut self) {
         if let Some(mut open) = self.open.take() {
@@ -466,6 +338,7 @@ impl<O> Run<O> {
             counted: self.counted,
             ends_overwritten: self.ends_overwritten,
             range_end: self.range_end,
+            beyond: self.beyond,
             input_bytes: self.input_bytes,
             observer,
         };
@@ -474,7 +347,7 @@ impl<O> Run<O> {
 }
 
 /// Two runs whose records do not link, with nothing wrong between them.
-fn broken_link(first: First, last: Last, version: &Version) -> Problem {
+pub(super) fn broken_link(first: First, last: Last, version: &Version) -> Problem {
     let cause =
         Cause::Header(HeaderFault::Previous { found: first.previous, expected: Some(last.lsn) });
     let gap = Gap {

@@ -41,6 +41,12 @@ impl<S> Scope<S> {
         to.min(self.end).0.saturating_sub(from.max(self.start).0)
     }
 
+    /// Whether the page of the byte before `end` lies after the range.
+    pub fn is_after(&self, end: Lsn) -> bool {
+        let page = u64::from(self.geometry.page_bytes);
+        end.0.saturating_sub(1) / page * page >= self.end.0
+    }
+
     /// The state of a checksum over the body of `record`, which is whole.
     pub fn body_crc(&self, record: &[u8]) -> u32 {
         let body = record.get(RECORD_HEADER_BYTES..).unwrap_or_default();

@@ -151,18 +151,21 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
     /// A file, as if its bytes came through a stream.
     fn take_file(&mut self, index: usize) {
         let Some(piece) = self.found.pieces.get_mut(index) else { return };
-        if !piece.probe.source.is_file() {
+        let path = piece.path().to_owned();
+        let refused = matches!(&piece.probe.first_page, Err(reason) if reason.is_final());
+        // What is no file at all is not to be opened: a pipe waits for who writes into it.
+        if refused || !piece.probe.source.is_file() {
             return;
         }
-        let opened = piece.probe.source.open(0);
-        piece.probe.source = Source::Streamed(piece.path().to_owned());
-        let mut bytes = match opened {
+        let mut bytes = match piece.probe.source.open(0) {
             Ok(bytes) => bytes.into_reader(),
             Err(error) => {
-                piece.probe.first_page = Err(NotWal::Io(error.to_string()));
+                let kept = Kept::failing(error.kind(), error.to_string());
+                piece.probe.source = Source::Kept(path, Arc::new(kept));
                 return;
             }
         };
+        piece.probe.source = Source::Streamed(path);
         let segment = StreamSegment {
             path: piece.path().to_owned(),
             name: piece.name.clone(),
@@ -171,7 +174,6 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
             bytes: &mut bytes,
         };
         match &segment.first_page {
-            Err(reason) if reason.is_final() => {}
             Err(_) => self.keep(index, segment.bytes),
             Ok(page) => {
                 if let Some(geometry) = geometry_of(page) {
@@ -181,6 +183,7 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
             }
         }
     }
+
     fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
@@ -330,6 +333,7 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         let Some(segment) = segment_of(index, &item, &geometry, path) else {
             return ControlFlow::Continue(());
         };
+        // What an unusual name promises is known when all have passed: take note of everything.
         let standing = Standing::of(item.name.as_ref(), self.found.taken_for, false);
         let segment = Segment { standing, ..segment };
         let bytes = u64::from(geometry.segment_bytes);
@@ -354,7 +358,8 @@ impl<'a, S: Select + Clone, O: Observe> Collector<'a, S, O> {
         self.window = pages.into_window();
         let run = reader.finish();
         self.counted += run.counted + u64::from(run.open.is_some());
-        let done = run.range_end.is_some() && scope.limit.is_some();
+        // Others may lie before the end of the range, whichever came first.
+        let done = scope.limit.is_some_and(|limit| run.counted >= limit);
         let (run, (mut counted, turns)) = run.with(());
         let (run, ()) = run.with(turns);
         counted.shrink();

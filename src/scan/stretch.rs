@@ -49,13 +49,23 @@ impl<O: Observe> Stretches<O> {
         self.runs.push(joined);
     }
 
-    /// Tells a dimension of the hole that its next record, at `first`, lies behind.
+    /// Tells a dimension of the hole that its next record, at `first`, lies after.
     fn tell_of_hole(&mut self, observer: &mut O, first: Option<Lsn>) {
         if let Some(first) = first
             && let Some(from) = self.lost_from.take()
         {
             observer.lost(from..first);
         }
+    }
+
+    /// How many records were counted, where that is kept: under a limit.
+    pub fn counted(&self) -> u64 {
+        self.runs.iter().map(|run| run.counted).sum()
+    }
+
+    /// The same in the last stretch alone.
+    pub fn counted_last(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.counted)
     }
 
     /// All of them.

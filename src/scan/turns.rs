@@ -35,6 +35,24 @@ struct Mark {
 impl Observe for Turns {
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+
+    /// Timelines begin and copies differ whatever is counted.
+    #[inline]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.take(record);
+    }
+
+    fn merge(&mut self, later: Turns) {
+        self.marks.extend(later.marks);
+        self.sum = self.sum.wrapping_add(later.sum);
+    }
+}
+
+impl Turns {
+    #[inline]
+    fn take(&mut self, record: &Record<'_>) {
         let place = record.lsn.0.wrapping_mul(MIX) ^ u64::from(record.header.crc);
         self.sum = self.sum.wrapping_add(place.wrapping_mul(MIX));
         if record.header.rmgr != XLOG {
@@ -53,13 +71,6 @@ impl Observe for Turns {
         self.marks.push(Mark { lsn: record.lsn, previous: record.header.previous, switch });
     }
 
-    fn merge(&mut self, later: Turns) {
-        self.marks.extend(later.marks);
-        self.sum = self.sum.wrapping_add(later.sum);
-    }
-}
-
-impl Turns {
     /// What all records come to: the same for the same records at the same places.
     pub fn sum(&self) -> u64 {
         self.sum
@@ -87,9 +98,10 @@ impl Turns {
     /// The first record of the timeline that begins with `turn`.
     fn beginning(&self, turn: &Mark) -> Lsn {
         let mut first = *turn;
+        // They lie in the order of the WAL, and there can be very many.
         let before = |mark: &Mark| {
-            let passable = self.marks.iter().filter(|other| other.switch.is_none());
-            passable.copied().find(|other| other.lsn == mark.previous)
+            let index = self.marks.binary_search_by_key(&mark.previous, |other| other.lsn).ok()?;
+            self.marks.get(index).copied().filter(|other| other.switch.is_none())
         };
         // A step goes back at least a record.
         while let Some(mark) = before(&first).filter(|mark| mark.lsn < first.lsn) {
@@ -144,5 +156,21 @@ mod tests {
         for (from, to, at) in [(1, 2, 0x5080), (3, 2, 0x5018), (2, 3, 0x20_2000), (1, 4, 0x5018)] {
             assert!(hold(from, to, at).is_err(), "{from} to {to} at {at:X}");
         }
+    }
+
+    /// Each is looked up; looking through all of them for each would take hours.
+    #[test]
+    fn many_records_may_stand_before_a_turn() {
+        let lsn = |index: u64| Lsn(0x5018 + index * 0x28);
+        let mark = |index: u64, switch| Mark {
+            lsn: lsn(index),
+            previous: Lsn(lsn(index).0 - 0x28),
+            switch,
+        };
+        let last = 1_000_000;
+        let before = (0..last).map(|index| mark(index, None));
+        let turn = mark(last, Some(Switch { from: 1, to: 2 }));
+        let turns = Turns { marks: before.chain([turn]).collect(), sum: 0 };
+        assert_eq!(turns.hold(1, 2, Lsn(0x5018), &GEOMETRY), Ok(()));
     }
 }

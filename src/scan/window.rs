@@ -58,7 +58,7 @@ impl<'w> Page<'w> {
         Page::first(lsn, self.window.get(distance..)?, page_bytes)
     }
 
-    /// Behind its last byte.
+    /// After its last byte.
     pub fn end(&self) -> Lsn {
         Lsn(self.lsn.0 + self.bytes.len() as u64)
     }

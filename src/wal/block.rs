@@ -30,8 +30,9 @@ const SAME_REL: u8 = 0x80;
 
 /// A relation's files: where the server keeps them, not what it calls them
 /// (`RelFileLocator`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[derive(Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct RelFileLocator {
     /// Tablespace oid.
     pub tablespace: u32,

@@ -15,6 +15,7 @@ pub mod names;
 mod resolve;
 pub mod row;
 pub mod store;
+mod stranger;
 
 use super::block::RelFileLocator;
 use serde::{Deserialize, Serialize};

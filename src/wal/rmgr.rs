@@ -4,8 +4,8 @@
 //! those that `pg_waldump --stats=record` prints, checked against its output in the tests.
 
 use super::version::{VERSIONS, Version};
-use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

@@ -442,6 +442,7 @@ impl<'a> Block<'a> {
                 relation: self.file,
                 block: self.block,
                 data_bytes: self.data.len() as u16,
+                payload_at: 0,
                 image: None,
             },
             page: self.page.map_or(Page::None, Page::Restored),

@@ -7,6 +7,8 @@ use crate::support::{command, finish, walstat};
 
 /// Calls that make no sense, and what the message must hold.
 const NONSENSE: &[(&[&str], &[&str])] = &[
+    (&["chek"], &["chek", "\"check\""]),
+    (&["mereg", "--format", "json"], &["\"merge\""]),
     (&["--fullpag"], &["--fullpage"]),
     (&["--formt", "json"], &["--format"]),
     (&["--stat"], &["--stats"]),

@@ -37,8 +37,8 @@ pub fn learn(lessons: &mut Lessons, records: &[Whole], version: &'static Version
 /// The page of an image that is replayed and of a catalog.
 fn page(block: &Block, lessons: &Lessons, version: &Version) -> Option<Vec<u8>> {
     let image = block.reference.image.as_ref()?;
-    lessons.catalog_of(block.reference.relation)?;
-    if !version.image_flags.is_applied(image.info) {
+    let may_be_catalog = lessons.may_be_catalog(block.reference.relation);
+    if !may_be_catalog || !version.image_flags.is_applied(image.info) {
         return None;
     }
     let mut restorer = PageRestorer::default();

@@ -16,12 +16,16 @@ use walstat::analyse::clock::Clock;
 use walstat::analyse::dimension::{Dimension, Dimensions};
 use walstat::analyse::select::Filters;
 use walstat::analyse::totals::RecordTable;
+use walstat::input::discover::discover;
+use walstat::input::error::InputError;
+use walstat::input::plan::Plan;
 use walstat::report::build::{Counted, Request, build};
 use walstat::report::model::{Books, CommandName, RecordRow, Report};
+use walstat::scan::outcome::Outcome;
 use walstat::scan::pages::Progress;
-use walstat::scan::read::read as scan;
+use walstat::scan::read::{read as scan, read_passed};
 use walstat::scan::record::Everything;
-use walstat::scan::streamed::Wanted;
+use walstat::scan::streamed::{Wanted, pass_files};
 use walstat::wal::crc::Crc32c;
 use walstat::wal::lsn::Lsn;
 
@@ -55,23 +59,39 @@ impl Ask {
     }
 }
 
-/// Reads a directory as `walstat --stats=record` does. `Err`: the one line that it ends with.
-pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
-    let wanted = Wanted {
+/// What is counted.
+type Counts = (RecordTable, Clock);
+
+fn wanted(ask: &Ask) -> Wanted<Everything> {
+    Wanted {
         crc: Some(Crc32c::detect()),
         range: (ask.start.unwrap_or_default(), ask.end.unwrap_or(Lsn::MAX)),
         limit: ask.limit,
         timeline: ask.timeline,
         select: Everything,
-    };
+    }
+}
+
+/// Reads a directory as `walstat --stats=record` does. `Err`: the one line that it ends with.
+pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
     let threads = NonZeroUsize::new(ask.threads).expect("at least one thread");
-    let scanned = scan(
-        &[directory.to_owned()],
-        wanted,
-        threads,
-        &Progress::default(),
-        &<(RecordTable, Clock)>::default(),
-    );
+    let (progress, prototype) = (Progress::default(), Counts::default());
+    report(scan(&[directory.to_owned()], wanted(ask), threads, &progress, &prototype), ask)
+}
+
+/// The same, each segment read by itself, as in a stream or for a partial result.
+pub fn stats_apart(directory: &Path, ask: &Ask) -> Result<Report, String> {
+    let (progress, prototype) = (Progress::default(), Counts::default());
+    let mut found = discover(&[directory.to_owned()]).map_err(|error| error.to_string())?;
+    let passed = pass_files(&mut found, &wanted(ask), &progress, &prototype);
+    let one = NonZeroUsize::MIN;
+    report(read_passed(found, passed, wanted(ask), one, &progress, &prototype), ask)
+}
+
+fn report(
+    scanned: Result<(Plan, Outcome<Counts>), InputError>,
+    ask: &Ask,
+) -> Result<Report, String> {
     let (plan, outcome) = scanned.map_err(|error| error.to_string())?;
     let request = Request {
         command: CommandName::Stats,

@@ -53,7 +53,8 @@ pub struct Judged {
 }
 
 /// Runs a command line of bash in `folder`, in which `walstat` is the program under test with
-/// record types as JSON, taken for a server's directory (its newest segment is open), and `peak` holds its largest memory in kB afterwards.
+/// record types as JSON, taken for a server's directory (its newest segment is open), and `peak`
+/// holds its largest memory in kB afterwards.
 pub fn judge(folder: &Path, script: &str) -> Judged {
     let own = r#"walstat() {
         /usr/bin/time -q -f %M -o "$PEAK" "$WALSTAT" --stats=record --format json --as pg_wal "$@"

@@ -24,7 +24,8 @@ fn blocks_are_those_of_pg_get_wal_block_info() {
             };
             official.insert((tablespace, database, file, fork), [refs, data, images, distinct]);
         }
-        let report = json(&sample.wal, &["--stats=relation", "-s", &sample.start, "-e", &sample.end]);
+        let report =
+            json(&sample.wal, &["--stats=relation", "-s", &sample.start, "-e", &sample.end]);
         let keys = ["block_refs", "block_data_bytes", "fpi_bytes", "distinct_blocks"];
         let found: BTreeMap<Key, [u64; 4]> = rows(&report, "relations")
             .iter()

@@ -57,7 +57,11 @@ fn summaries_hold(report: &Value, name: &str) {
     sizes.sort_unstable();
     for (key, percent) in [("median", 50), ("p90", 90), ("p99", 99), ("max", 100)] {
         let rank = (percent * sizes.len()).div_ceil(100).max(1) - 1;
-        assert_eq!(summary["bytes_per_commit"][key].as_u64(), sizes.get(rank).copied(), "{name}: {key}");
+        assert_eq!(
+            summary["bytes_per_commit"][key].as_u64(),
+            sizes.get(rank).copied(),
+            "{name}: {key}"
+        );
     }
     parts_add_up(report, name);
 }

@@ -28,7 +28,7 @@ impl Engine for Gzip {
         let state = match result {
             Ok(flate2::Status::StreamEnd) => Ok(StreamState::Ended),
             Ok(_) => Ok(StreamState::Going),
-            // An error behind good bytes is told at the next call, and by then
+            // An error after good bytes is told at the next call, and by then
             // only as "repeated call with bad state".
             Err(error) => {
                 let known = error.message().filter(|text| !text.ends_with("bad state"));
@@ -40,7 +40,7 @@ impl Engine for Gzip {
         step(before, after, state)
     }
 
-    /// Members follow each other; zeros behind the last one are padding, as
+    /// Members follow each other; zeros after the last one are padding, as
     /// gzip itself holds.
     fn next(&mut self, first: u8) -> io::Result<Next> {
         match first {
@@ -92,7 +92,7 @@ impl Engine for Bzip2 {
     }
 }
 
-/// xz. Streams follow each other, with zeros between and behind.
+/// xz. Streams follow each other, with zeros between and after.
 pub(super) struct Xz(Stream);
 
 impl Xz {

@@ -54,7 +54,7 @@ pub(super) enum StreamState {
     Ended,
 }
 
-/// What may stand behind a complete stream.
+/// What may stand after a complete stream.
 pub(super) enum Next {
     Stream,
     Padding,
@@ -71,7 +71,7 @@ pub(super) trait Engine {
     /// `input` means that there is no more.
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step;
 
-    /// Judges the first byte behind a complete stream, and makes ready for
+    /// Judges the first byte after a complete stream, and makes ready for
     /// another stream if that is one.
     fn next(&mut self, _first: u8) -> io::Result<Next> {
         Ok(Next::Garbage)

@@ -16,12 +16,12 @@ struct Packet<'a> {
     tag: u8,
     /// `None` if the length is given in parts or not at all.
     len: Option<usize>,
-    /// What of the body and of the packets behind it is at hand.
+    /// What of the body and of the packets after it is at hand.
     rest: &'a [u8],
 }
 
 /// Whether `head` is the start of an encrypted message: at least one session
-/// key packet, and behind it, where that can be seen, nothing that does not
+/// key packet, and after it, where that can be seen, nothing that does not
 /// belong there.
 pub(super) fn begins(head: &[u8]) -> bool {
     let mut rest = head;

@@ -3,6 +3,7 @@
 
 use super::Numbers;
 use super::table::{Table, TableRow};
+use crate::wal::catalog::row::Source;
 use serde::{Deserialize, Serialize};
 
 /// Makes a row: its keys, all of which are written and read.
@@ -74,7 +75,7 @@ row! {
         /// The table it belongs to, itself for a table.
         pub table: Option<TableName>,
         /// Where the name was found.
-        pub names_source: Option<String>,
+        pub names_source: Option<Source>,
     }
 }
 
@@ -94,7 +95,7 @@ row! {
     /// Which sources names came from, and how much has a name.
     pub struct NamesSummary {
         /// The sources that were used.
-        pub sources: Vec<String>,
+        pub sources: Vec<Source>,
         /// Bytes of relations.
         pub relation_bytes: u64,
         /// Bytes of relations that have a name.

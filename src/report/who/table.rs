@@ -55,8 +55,8 @@ fn key_of(
     let Some(table) = names.table_of(file.database, named) else {
         return (Key::Table(file.database, named.oid), Place::Heap);
     };
-    let is_toast = named.kind == TOAST
-        || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA);
+    let is_toast =
+        named.kind == TOAST || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA);
     let place = match named.is_index() {
         _ if table.oid == named.oid => Place::Heap,
         _ if is_toast => Place::Toast,

@@ -289,6 +289,8 @@ pub enum Event {
         table: CatalogTable,
         /// Its block.
         block: u32,
+        /// Whose record it is, 0 if nobody's.
+        xid: u32,
         /// The end of the record: older than a page's LSN, it is in the page already.
         end: Lsn,
         /// What happens.

@@ -91,6 +91,13 @@ impl Fates {
         }
     }
 
+    /// Takes note that a transaction is there, if it is one.
+    pub fn note_seen(&mut self, xid: u32) {
+        if xid != 0 {
+            self.note(xid, Fate::Open);
+        }
+    }
+
     /// Adds what others know.
     pub fn merge(&mut self, other: Fates) {
         for (page, theirs) in other.pages {

@@ -50,6 +50,8 @@ pub(super) struct Seen<'s> {
     standing: Standing,
     /// Orders versions of the same standing: xids counted from a recent one.
     age: (i64, i64),
+    /// Whether nobody ended it: of the versions that one transaction made, the last.
+    is_last: bool,
     source: Source,
     /// Whether its name may be used if nothing better is known.
     is_last_known: bool,
@@ -62,7 +64,7 @@ impl Seen<'_> {
     }
 
     fn is_better_than(&self, other: &Seen<'_>) -> bool {
-        (self.standing, self.age) > (other.standing, other.age)
+        (self.standing, self.age, self.is_last) > (other.standing, other.age, other.is_last)
     }
 }
 
@@ -184,6 +186,7 @@ impl<'s> Resolver<'s> {
             database: place.file.database,
             standing,
             age,
+            is_last: self.store.fortune(&kept.row).deleted.is_none(),
             source: kept.source,
             is_last_known,
         })

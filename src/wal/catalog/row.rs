@@ -37,15 +37,15 @@ pub struct RowVersion {
     pub data: Box<[u8]>,
 }
 
-/// Where a name comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// A file of a data directory.
-    DataDirectory,
-    /// A record or an image in the WAL.
-    Wal,
-    /// What every cluster of the release has.
-    Builtin,
+named! {
+    /// Where a name comes from.
+    pub enum Source {
+        DataDirectory "datadir" "the data directory";
+        Server "dsn" "the server";
+        File "file" "the names file";
+        Wal "wal" "the WAL";
+        Builtin "builtin" "the release's own catalogs";
+    }
 }
 
 impl RowVersion {

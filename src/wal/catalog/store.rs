@@ -7,6 +7,7 @@
 
 use super::event::{Change, Event, RowEnd};
 use super::fate::{Fate, Fates};
+use super::layout::CatalogLayout;
 use super::row::{Mark, Row, RowVersion, Source, decode};
 use super::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
@@ -38,14 +39,14 @@ pub(super) struct Heap {
     pub table: CatalogTable,
     /// Whether every page of it is known: what is not there does not exist.
     pub is_whole: bool,
-    pages: HashMap<u32, Page>,
+    pages: BTreeMap<u32, Page>,
     /// What WAL that is older than the pages says of them: files that relations had.
-    past: HashMap<u32, Page>,
+    past: BTreeMap<u32, Page>,
 }
 
 impl Heap {
     fn new(table: CatalogTable) -> Heap {
-        Heap { table, is_whole: false, pages: HashMap::new(), past: HashMap::new() }
+        Heap { table, is_whole: false, pages: BTreeMap::new(), past: BTreeMap::new() }
     }
 
     pub fn versions(&self) -> impl Iterator<Item = &Kept> {
@@ -69,7 +70,7 @@ pub(super) struct FileMap {
 
 /// What a version was about, once it is gone: the catalog's database, the catalog, the oid, and the
 /// file of a relation or the parent of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Subject {
     pub database: u32,
     pub table: CatalogTable,
@@ -88,7 +89,7 @@ pub struct Store {
     pub(super) updaters: HashMap<u32, u32>,
     /// Versions that are no more in their place: the newest of each subject, and the tablespace
     /// of the catalog that it was in.
-    pub(super) gone: HashMap<Subject, (u32, Kept)>,
+    pub(super) gone: BTreeMap<Subject, (u32, Kept)>,
     /// A recent xid, from which others are counted.
     pub(super) recent_xid: Option<u32>,
     /// Up to here the maps of the data directory know of all records.
@@ -112,7 +113,7 @@ impl Store {
             maps: BTreeMap::new(),
             fates: Fates::default(),
             updaters: HashMap::new(),
-            gone: HashMap::new(),
+            gone: BTreeMap::new(),
             recent_xid: None,
             base: Lsn(0),
         }
@@ -127,6 +128,11 @@ impl Store {
     /// Takes note of a recent xid, from which others are counted, if none is known.
     pub fn note_recent_xid(&mut self, xid: u32) {
         self.recent_xid.get_or_insert(xid);
+    }
+
+    /// Where columns lie.
+    pub(super) fn layout(&self) -> &'static CatalogLayout {
+        self.version.catalog
     }
 
     /// What became of transactions.
@@ -239,7 +245,7 @@ impl Store {
     /// Applies what the WAL has next.
     pub fn apply(&mut self, event: Event) {
         match event {
-            Event::Rows { file, table, block, end, change } => {
+            Event::Rows { file, table, block, end, change, .. } => {
                 self.apply_change(file, table, block, end, change);
             }
             Event::Map { database, tablespace, files, end } => match end > self.base {

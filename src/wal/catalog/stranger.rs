@@ -1,0 +1,160 @@
+//! Files that may be a rewritten catalog's. Which ones are is only known once the WAL is put
+//! together: a stretch of it may begin after the rewrite (`VACUUM FULL pg_class`). Until then
+//! every file that could hold a catalog's rows is taken for one; the first row that is none of
+//! any catalog's tells nearly all others apart.
+
+use super::event::{Change, Event, RecordParts, change};
+use super::layout::CatalogLayout;
+use super::row::{Row, RowVersion, decode};
+use super::{CatalogTable, GLOBAL_TABLESPACE};
+use crate::wal::block::RelFileLocator;
+use crate::wal::payload::{heap, heap2};
+use crate::wal::rmgr;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Files with lower numbers were made with the cluster: they are the original catalogs.
+const FIRST_NORMAL_OID: u32 = 16384;
+/// Changes kept of a file that may be a catalog's as well as not: locks and deletes have no row, and
+/// any row of two oids could be one of `pg_index`.
+const UNPROVEN_MAX: u32 = 10_000;
+/// `inhseqno` is 1 for partitions, and counts parents elsewhere.
+const PARENTS_MAX: u32 = 1000;
+
+/// What files can be.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Strangers(HashMap<RelFileLocator, Stranger>);
+
+/// What a file can be: nothing, once this is known.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Stranger {
+    possible: Vec<CatalogTable>,
+    /// Changes since the last row that hardly anything but a catalog has.
+    unproven: u32,
+}
+
+impl Strangers {
+    /// Whether a file can be a catalog's.
+    pub fn can_be_catalog(&self, file: RelFileLocator) -> bool {
+        match self.0.get(&file) {
+            Some(stranger) => !stranger.possible.is_empty(),
+            None => file.relfilenode >= FIRST_NORMAL_OID,
+        }
+    }
+
+    /// What a record does to the block of number `index` of its references, by each catalog that
+    /// its file can be.
+    pub fn changes(
+        &mut self,
+        record: &RecordParts<'_>,
+        index: usize,
+    ) -> Vec<(CatalogTable, Change)> {
+        let Some(block) = record.blocks.get(index).map(|block| block.reference) else {
+            return Vec::new();
+        };
+        if block.relation.relfilenode < FIRST_NORMAL_OID {
+            return Vec::new();
+        }
+        let stranger = self.0.entry(block.relation).or_insert_with(|| Stranger::of(block.relation));
+        let changes = stranger.changes(record, index);
+        stranger.possible.shrink_to_fit();
+        changes
+    }
+
+    /// Adds what another stretch knows: what a file cannot be in one, it is not.
+    pub fn merge(&mut self, other: Strangers) {
+        for (file, theirs) in other.0 {
+            match self.0.get_mut(&file) {
+                Some(ours) => ours.possible.retain(|table| theirs.possible.contains(table)),
+                None => _ = self.0.insert(file, theirs),
+            }
+        }
+    }
+
+    /// Whether an event may still be one of a catalog.
+    pub fn allow(&self, event: &Event) -> bool {
+        let Event::Rows { file, table, .. } = event else { return true };
+        self.0.get(file).is_none_or(|stranger| stranger.possible.contains(table))
+    }
+}
+
+impl Stranger {
+    fn of(file: RelFileLocator) -> Stranger {
+        let is_global = file.tablespace == GLOBAL_TABLESPACE;
+        let tables = CatalogTable::ALL.into_iter().filter(|table| table.is_shared() == is_global);
+        Stranger { possible: tables.collect(), unproven: 0 }
+    }
+
+    fn changes(&mut self, record: &RecordParts<'_>, index: usize) -> Vec<(CatalogTable, Change)> {
+        let mut changes = Vec::new();
+        if !matches!(record.header.rmgr, rmgr::HEAP | rmgr::HEAP2 | rmgr::XLOG) {
+            self.possible.clear();
+        }
+        let mut is_proof = false;
+        self.possible.retain(|table| match change(record, index, *table) {
+            Some(change) => match likeness(&change, *table, record.version.catalog) {
+                Likeness::None => false,
+                likeness => {
+                    is_proof |= likeness == Likeness::Proof;
+                    changes.push((*table, change));
+                    true
+                }
+            },
+            None => !has_rows(record, index),
+        });
+        self.unproven = if is_proof { 0 } else { self.unproven + 1 };
+        if self.unproven > UNPROVEN_MAX {
+            self.possible.clear();
+            changes.clear();
+        }
+        changes
+    }
+}
+
+/// How like a catalog's a change is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    None,
+    Possible,
+    Proof,
+}
+
+fn likeness(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
+    match change {
+        Change::Page(rows) | Change::Insert(rows) => {
+            // The new version of an update may lack what it shares with the old one.
+            let whole = rows.iter().filter(|(_, row)| !row.is_update());
+            let each = whole.map(|(_, row)| likeness_of_row(row, table, layout));
+            each.min().unwrap_or(Likeness::Possible)
+        }
+        Change::Lost => Likeness::None,
+        _ => Likeness::Possible,
+    }
+}
+
+fn likeness_of_row(row: &RowVersion, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
+    match decode(table, row, layout) {
+        None => Likeness::None,
+        Some(Row::Inherits(child, parent, number)) => {
+            let is_sound =
+                child.min(parent) >= FIRST_NORMAL_OID && (1..=PARENTS_MAX).contains(&number);
+            if is_sound { Likeness::Possible } else { Likeness::None }
+        }
+        Some(Row::Index(..)) => Likeness::Possible,
+        Some(Row::Class(_) | Row::Named(..) | Row::Database(..)) => Likeness::Proof,
+    }
+}
+
+/// Whether a record of a catalog has rows in this block: then one that cannot be read is none.
+fn has_rows(record: &RecordParts<'_>, index: usize) -> bool {
+    let code = record.header.info & heap::OPCODE_MASK;
+    match record.header.rmgr {
+        rmgr::HEAP => match code {
+            heap::INSERT => true,
+            heap::UPDATE | heap::HOT_UPDATE => index == 0,
+            _ => false,
+        },
+        rmgr::HEAP2 => code == heap2::MULTI_INSERT,
+        _ => false,
+    }
+}
