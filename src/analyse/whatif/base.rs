@@ -55,6 +55,8 @@ pub struct Base {
     pub of_checkpoints: Vec<Ordinal>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
     pub logs_running: bool,
+    /// Whether transactions ran side by side.
+    pub is_concurrent: bool,
     /// Base backups: from the first record after the start of each up to its end.
     pub backups: Vec<Range<Ordinal>>,
     /// Whether images are there for checking only.
@@ -89,6 +91,7 @@ impl Base {
             checkpoints: Vec::new(),
             of_checkpoints: Vec::new(),
             logs_running: false,
+            is_concurrent: false,
             backups: Vec::new(),
             checks_consistency: trace.refs.iter().any(|r| r.is(fact::CHECK_IMAGE)),
             given_up: trace.given_up,
@@ -129,7 +132,8 @@ impl Base {
                 }
                 Mark::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
                 Mark::Hint => self.log_hints = true,
-                Mark::Commit { time, .. } if self.contains(*ordinal) => {
+                Mark::Commit { time, running } if self.contains(*ordinal) => {
+                    self.is_concurrent |= running > 0;
                     self.commits.push((*ordinal, time));
                 }
                 _ => {}

@@ -8,6 +8,7 @@ use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::level::{AtLevel, LevelChange};
 use super::outcome::{Outcome, RedoPoint};
 use super::pace::{Event, Pace};
+use super::plan::{ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
 use super::settings::{ArchiveTimeout, Settings};
@@ -25,59 +26,6 @@ const HINT_BYTES: u32 = 24 + 4 + 12 + 4;
 const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
 /// A switch has no data.
 const SWITCH_BYTES: u32 = 24;
-
-/// An image as a simulated run has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageBytes {
-    /// Bytes as stored.
-    pub stored: u16,
-    /// Whether it is compressed.
-    pub compressed: bool,
-    /// Whether its length is an estimate.
-    pub estimated: bool,
-}
-
-impl ImageBytes {
-    /// As it is in the base, or not compressed where the base has none.
-    pub fn as_base(reference: &Ref) -> ImageBytes {
-        let compressed = reference.is(fact::BASE_COMPRESSED);
-        ImageBytes {
-            stored: if compressed { reference.stored_bytes } else { reference.image_bytes },
-            compressed,
-            estimated: reference.is(fact::IMAGE_ESTIMATED),
-        }
-    }
-
-    /// Not compressed.
-    pub fn raw(reference: &Ref) -> ImageBytes {
-        let estimated = reference.is(fact::IMAGE_ESTIMATED);
-        ImageBytes { stored: reference.image_bytes, compressed: false, estimated }
-    }
-}
-
-/// Which of a record's blocks come with an image, as bits.
-pub type Mask = u64;
-
-/// What becomes of a record of the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
-    /// What is written before it, or left out as in the base; page headers not counted.
-    pub before: u64,
-    /// Its images; `None` if it is not written.
-    pub images: Option<Mask>,
-    /// Blocks whose image comes before it, in a record of its own, since hint bits are changed first.
-    pub hints: Mask,
-    /// What the wal_level changes of it.
-    pub level: AtLevel,
-}
-
-impl Plan {
-    /// Whether an image of a block is written, with the record or before it.
-    pub fn has_image(&self, index: usize, reference: &Ref) -> bool {
-        let taken = |images: Mask| (images | self.hints) >> index & 1 != 0;
-        self.images.is_some_and(|images| taken(images) || reference.is(fact::CHECK_IMAGE))
-    }
-}
 
 /// A simulated run.
 pub struct Lane<'t> {
@@ -217,7 +165,11 @@ impl<'t> Lane<'t> {
             let images = mask(&|r| self.takes_image(ordinal, r)) & !plan.hints;
             plan.images = Some(images);
             if let Some(first) = refs.first().filter(|first| first.is(fact::LOOKED_AT)) {
-                self.imaged = (images & 1 != 0).then_some(first.block);
+                let taken = images & 1 != 0;
+                let is_new = taken && !first.is(fact::BASE_IMAGE);
+                let freezes = self.base.version.pages.freezes_after_image;
+                self.outcome.freezes_possible += u64::from(is_new && freezes);
+                self.imaged = taken.then_some(first.block);
             }
         }
         plan

@@ -11,6 +11,7 @@ pub mod observe;
 pub mod outcome;
 pub mod pace;
 pub mod page;
+pub mod plan;
 pub mod position;
 pub mod predict;
 pub mod recode;

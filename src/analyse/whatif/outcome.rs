@@ -4,6 +4,8 @@ use crate::wal::lsn::Lsn;
 use crate::wal::rmgr::RecordType;
 use std::collections::BTreeMap;
 
+/// A record that freezes all rows of a page of the usual size, in one way: 2 bytes each.
+const FREEZE_BYTES_MAX: u64 = 24 + 20 + 9 + 12 + 2 * 291;
 /// By that part of their bytes compressed images differ between equal runs: a multiple of what was
 /// measured (`docs/whatif.md`).
 const COMPRESSED_PART: u64 = 5_000;
@@ -50,6 +52,8 @@ pub struct Outcome {
     /// Pages that were changed before a redo point and not after it: each may be read, which changes
     /// hint bits, and nothing in the base shows it.
     pub hint_images_possible: u64,
+    /// Pages that get an image when they are pruned, other than in the base: rows may be frozen for it.
+    pub freezes_possible: u64,
     /// Bytes of compressed images.
     pub compressed_bytes: u64,
     /// Bytes of those that the base does not have: their pages were rolled forward.
@@ -87,7 +91,8 @@ impl Outcome {
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let low = self.estimated_bytes + self.unknown() + codec;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
-            + self.hint_images_possible * page_bytes;
+            + self.hint_images_possible * page_bytes
+            + self.freezes_possible * FREEZE_BYTES_MAX;
         (self.bytes.saturating_sub(low), self.bytes + images + codec)
     }
 

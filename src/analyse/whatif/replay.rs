@@ -2,8 +2,9 @@
 
 use super::base::Base;
 use super::blocks::FIRST;
-use super::lane::{ImageBytes, Lane};
+use super::lane::Lane;
 use super::outcome::Outcome;
+use super::plan::ImageBytes;
 use super::settings::Settings;
 use super::trace::Trace;
 

@@ -127,6 +127,10 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
             "records of custom resource managers are taken as their images show them",
         ),
         (
+            base.is_concurrent,
+            "transactions ran side by side: how they do is not the same twice, and not in the ranges",
+        ),
+        (
             !base.backups.is_empty(),
             "a base backup ran: its images stay whatever full_page_writes says",
         ),
