@@ -71,7 +71,7 @@ fn knee(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Option<u
 
 /// What a reader of all predictions should know of the base.
 pub fn notes(base: &Base) -> Vec<String> {
-    remark::of_base(base, base.checkpoint_before().is_some())
+    remark::of_base(base, base.sees_cycle())
 }
 
 fn self_check(base: &Base, own: &Outcome) -> SelfCheck {

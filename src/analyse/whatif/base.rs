@@ -111,7 +111,7 @@ impl Base {
         for (ordinal, mark) in &trace.marks {
             match *mark {
                 Mark::Checkpoint { redo, online, full_page_writes, time } => {
-                    let first = trace.ordinal_at(redo);
+                    let first = trace.redo_at(redo);
                     let record = Some(*ordinal);
                     self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
                     if first <= self.first || images.is_none() {
@@ -191,6 +191,11 @@ impl Base {
         let after = self.checkpoints.partition_point(|checkpoint| checkpoint.first <= ordinal);
         let before = after.checked_sub(1).and_then(|index| self.checkpoints.get(index));
         before.map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+
+    /// Whether the redo point that is in force at the start lies in the WAL.
+    pub fn sees_cycle(&self) -> bool {
+        self.checkpoint_before().is_some_and(|checkpoint| checkpoint.first > BEFORE)
     }
 
     /// The first record after the redo point that is in force at the start.

@@ -4,7 +4,7 @@
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
 //! without a look at the WAL.
 
-use super::blocks::{BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
+use super::blocks::{BEFORE, BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
 use super::level::Differences;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
@@ -190,6 +190,14 @@ impl Trace {
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
         self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + FIRST
+    }
+
+    /// The ordinal of the first record after a redo point; [`BEFORE`] if that lies before them all.
+    pub fn redo_at(&self, redo: Lsn) -> Ordinal {
+        match self.entries.first() {
+            Some(entry) if entry.lsn <= redo => self.ordinal_at(redo),
+            _ => BEFORE,
+        }
     }
 
     /// The ordinal of the last record before `lsn`.
