@@ -11,13 +11,14 @@ use support::walstat;
 use walstat::report::model::{Report, Unreadable};
 
 /// Every form of request, without the input.
-const FORMS: [&[&str]; 7] = [
+const FORMS: [&[&str]; 8] = [
     &[],
     &["--stats"],
     &["--stats=record", "--top", "3", "--sort", "fpi"],
     &["--stats=all", "-r", "Heap", "-r", "Btree", "--fullpage", "-F", "main"],
     &["check"],
     &["check", "--max-fpi-ratio", "1%", "--min-hot-ratio", "0.1", "--fail-on", "warning"],
+    &["whatif", "--max-wal-size", "64MB,1GB"],
     &["check", "--max-bytes-per-commit", "1kB", "-x", "4294967295"],
 ];
 

@@ -28,6 +28,7 @@ pub mod timeline;
 pub mod totals;
 pub mod transaction;
 pub mod volume;
+pub mod whatif;
 pub mod when;
 pub mod who;
 pub mod why;

@@ -6,6 +6,7 @@ use super::names::NamesArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
+use super::whatif_args::WhatIfArgs;
 use super::when::WhenArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
@@ -45,6 +46,9 @@ pub enum Command {
     Merge(Box<StatsArgs>),
     /// The query for a names file, or the names of relations that paths yield
     Names(Box<NamesArgs>),
+    /// Predicted WAL under other settings
+    #[command(name = "whatif")]
+    WhatIf(Box<WhatIfArgs>),
     /// The advice rules, with thresholds and sources
     Rules {
         /// Only this rule

@@ -22,6 +22,8 @@ pub mod source_args;
 pub mod span;
 pub mod stats;
 pub mod values;
+pub mod whatif;
+pub mod whatif_args;
 pub mod when;
 pub mod who;
 

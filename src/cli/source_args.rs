@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// What to read, for every command that reads WAL.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
     /// Segments, or directories that hold them (pg_wal, an archive, a data directory); default:
     /// the current directory
@@ -39,7 +39,7 @@ pub struct SourceArgs {
 }
 
 /// Which part of the WAL.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Range")]
 pub struct RangeArgs {
     /// Count records that start here or later

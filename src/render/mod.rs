@@ -16,6 +16,7 @@ pub mod screen;
 pub mod style;
 pub mod table;
 pub mod visible;
+pub mod whatif;
 pub mod when;
 pub mod when_tables;
 pub mod who;

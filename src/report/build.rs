@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The command; all but the statistics have causes and findings.
+    /// The command: a report has causes, a report and a check have findings.
     pub command: CommandName,
     /// What the report has tables of.
     pub dimensions: Dimensions,
@@ -102,6 +102,7 @@ pub fn build<O>(
         recovery: None,
         replication: None,
         commits: None,
+        whatif: None,
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,

@@ -14,5 +14,6 @@ pub mod restore;
 pub mod schema;
 pub mod segment_group;
 pub mod table_budget;
+pub mod whatif;
 pub mod when;
 pub mod who;

@@ -11,6 +11,7 @@ pub mod sample;
 pub mod table;
 pub mod threshold;
 pub mod view;
+pub mod whatif;
 pub mod when;
 pub mod who;
 
@@ -39,6 +40,7 @@ named! {
         Stats "stats" "Statistics only";
         Check "check" "Integrity and budgets";
         Names "names" "Names of relations";
+        WhatIf "whatif" "Predicted WAL under other settings";
     }
 }
 
@@ -113,6 +115,9 @@ pub struct Report {
     /// Commits, and what they ask of a disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<when::Commits>,
+    /// What the same workload would have written under other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whatif: Option<whatif::WhatIf>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

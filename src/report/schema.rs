@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 const OF_COMMANDS: &[(CommandName, &[&str])] = &[
     (CommandName::Report, &["why", "rmgrs", "records", "tables", "names", "when", "findings"]),
     (CommandName::Check, &["findings", "checks", "segment_groups"]),
+    (CommandName::WhatIf, &["whatif"]),
 ];
 
 /// The schema.
@@ -31,7 +32,8 @@ pub fn json_schema() -> Value {
     json!({
         "$schema": meta_schema,
         "title": "walstat --format json",
-        "description": "The output of walstat, walstat --stats and walstat check. Sizes are bytes; \
+        "description": "The output of walstat, walstat --stats, walstat check and \
+                        walstat whatif. Sizes are bytes; \
                         LSNs, xids and system identifiers are texts; what is not known is null.",
         "anyOf": [
             {"allOf": report},

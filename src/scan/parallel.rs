@@ -17,6 +17,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// A run is about that long, so that a thread is done with many of them.
 const RUN_BYTES: u64 = 64 << 20;
 
+/// A run of which all records are kept until those before are joined is shorter: memory that was used
+/// before is used again.
+const KEPT_RUN_BYTES: u64 = 4 << 20;
+
 /// So many runs for each thread may wait for an earlier one: memory stays flat whatever a slow run
 /// does.
 const AHEAD: usize = 2;
@@ -34,7 +38,8 @@ pub fn scan<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Vec<Run<O>> {
-    let tasks = divide(segments, &ready, scope, threads.get());
+    let run_bytes = if O::KEEPS { KEPT_RUN_BYTES } else { RUN_BYTES };
+    let tasks = divide(segments, &ready, scope, (threads.get(), run_bytes));
     let ready = Mutex::new(ready);
     if let Some(limit) = scope.limit {
         return scan_limited(segments, &tasks, &ready, scope, limit, progress, prototype);
@@ -117,14 +122,14 @@ fn divide<S, O>(
     segments: &[Segment],
     ready: &Ready<O>,
     scope: &Scope<S>,
-    threads: usize,
+    (threads, run_bytes): (usize, u64),
 ) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
     let per_run = match threads {
         _ if scope.limit.is_some() => u64::MAX,
-        1 => RUN_BYTES.max(segment_bytes),
-        _ => (total / (threads as u64 * 4)).min(RUN_BYTES).max(segment_bytes),
+        1 => run_bytes.max(segment_bytes),
+        _ => (total / (threads as u64 * 4)).min(run_bytes).max(segment_bytes),
     };
     let per_run = usize::try_from(per_run / segment_bytes).unwrap_or(usize::MAX).max(1);
     let mut tasks: Vec<Task> = Vec::new();

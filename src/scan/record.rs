@@ -117,6 +117,10 @@ pub trait Observe: Send + Clone {
     /// after a window or a run.
     const WHOLE: bool = false;
 
+    /// Whether it keeps records as they are until nothing earlier can come any more. Runs are shorter
+    /// then.
+    const KEEPS: bool = false;
+
     /// Takes note of a record.
     fn observe(&mut self, record: &Record<'_>);
 
@@ -153,6 +157,7 @@ impl Observe for () {
 /// Two dimensions are one: the set asked for is a type, known before the scan.
 impl<A: Observe, B: Observe> Observe for (A, B) {
     const WHOLE: bool = A::WHOLE || B::WHOLE;
+    const KEEPS: bool = A::KEEPS || B::KEEPS;
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {

@@ -21,7 +21,8 @@ pub const HEAD_BYTES_MAX: usize = 1024;
 const ID_DATA_SHORT: u8 = 255;
 const ID_DATA_LONG: u8 = 254;
 const ID_ORIGIN: u8 = 253;
-const ID_TOPLEVEL_XID: u8 = 252;
+/// The id of a header that names the top-level transaction (14 and later).
+pub const ID_TOPLEVEL_XID: u8 = 252;
 
 const FORK_MASK: u8 = 0x0F;
 const HAS_IMAGE: u8 = 0x10;

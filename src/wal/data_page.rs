@@ -99,8 +99,18 @@ pub struct Item {
 }
 
 impl Item {
-    /// Reads a line pointer: 15 bits of offset, 2 of state, 15 of length.
-    fn of(bits: u32) -> Item {
+    /// A free line pointer.
+    pub const UNUSED: Item = Item { state: ItemState::Unused, offset: 0, bytes: 0 };
+    /// One without an item to which indexes still lead.
+    pub const DEAD: Item = Item { state: ItemState::Dead, offset: 0, bytes: 0 };
+
+    /// A line pointer as it is stored: 15 bits of offset, 2 of state, 15 of length.
+    pub fn bits(self) -> u32 {
+        u32::from(self.offset) | (self.state as u32) << 15 | u32::from(self.bytes) << 17
+    }
+
+    /// Reads a line pointer.
+    pub fn of(bits: u32) -> Item {
         let state = match bits >> 15 & 3 {
             0 => ItemState::Unused,
             1 => ItemState::Normal,

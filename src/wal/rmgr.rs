@@ -21,11 +21,18 @@ pub const HEAP: u8 = 10;
 pub const INDEXES: [u8; 6] = [BTREE, HASH, GIN, GIST, SPGIST, BRIN];
 /// Resource manager of B-trees.
 pub const BTREE: u8 = 11;
-const HASH: u8 = 12;
-const GIN: u8 = 13;
-const GIST: u8 = 14;
-const SPGIST: u8 = 16;
-const BRIN: u8 = 17;
+/// Resource manager of hash indexes.
+pub const HASH: u8 = 12;
+/// Resource manager of GIN indexes.
+pub const GIN: u8 = 13;
+/// Resource manager of GiST indexes.
+pub const GIST: u8 = 14;
+/// Resource manager of SP-GiST indexes.
+pub const SPGIST: u8 = 16;
+/// Resource manager of BRIN indexes.
+pub const BRIN: u8 = 17;
+/// Resource manager of extensions that log the differences of pages (9.6 and later).
+pub const GENERIC: u8 = 20;
 /// Resource manager of what `pg_logical_emit_message` writes.
 pub const LOGICAL_MESSAGE: u8 = 21;
 

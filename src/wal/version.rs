@@ -69,8 +69,69 @@ pub struct Version {
     pub commit_log: &'static str,
     /// Bytes of the place where the members of a multixact lie.
     pub multixact_offset_bytes: u8,
+    /// What the release does to pages beyond what its records say.
+    pub pages: PageHabits,
+    /// How the release times and marks checkpoints.
+    pub pacing: Pacing,
     /// How the release's own tool prints its statistics.
     pub tool: Tool,
+}
+
+/// What a release does to pages, and which images it takes of them, beyond what its records say.
+#[derive(Debug, Clone, Copy)]
+pub struct PageHabits {
+    /// An image for a changed hint bit is written whatever full_page_writes says (up to 14).
+    pub hint_images_forced: bool,
+    /// The visibility map is set by records of its own (up to 18).
+    pub visible_records: bool,
+    /// A page that is registered without being changed is not stamped (17+).
+    pub unchanged_unstamped: bool,
+    /// Tuples are packed in the order of their line pointers, not as they lay (14+).
+    pub packs_by_item: bool,
+    /// Pruning cuts free line pointers off the end (15+).
+    pub prune_cuts_items: bool,
+    /// The metapage of a BRIN index says where its content ends (11+).
+    pub brin_meta_standard: bool,
+    /// A deleted B-tree page has an xid of 8 bytes where line pointers would stand (14+).
+    pub deleted_pages_keep_xid: bool,
+    /// Vacuum freezes rows of a page that got an image when it was pruned, by a record of its own (16).
+    pub freezes_after_image: bool,
+    /// The second pass of vacuum cuts free line pointers off the end (14+).
+    pub vacuum_cuts_items: bool,
+}
+
+/// How a release times checkpoints, and what it logs of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Pacing {
+    /// Default of checkpoint_completion_target.
+    pub completion_target: f64,
+    /// WAL of how many checkpoints max_wal_size has room for, beside the one that runs.
+    pub kept: f64,
+    /// The redo point marks itself by a record (17+).
+    pub marks_redo: bool,
+}
+
+const fn pacing(index: usize) -> Pacing {
+    Pacing {
+        completion_target: if index >= 6 { 0.9 } else { 0.5 },
+        // From 11 on only the last checkpoint is kept.
+        kept: if index >= 3 { 1.0 } else { 2.0 },
+        marks_redo: index >= 9,
+    }
+}
+
+const fn page_habits(index: usize) -> PageHabits {
+    PageHabits {
+        hint_images_forced: index <= 6,
+        visible_records: index <= 10,
+        unchanged_unstamped: index >= 9,
+        packs_by_item: index >= 6,
+        prune_cuts_items: index >= 7,
+        brin_meta_standard: index >= 3,
+        deleted_pages_keep_xid: index >= 6,
+        freezes_after_image: index == 8,
+        vacuum_cuts_items: index >= 6,
+    }
 }
 
 /// Habits of the release's own `pg_waldump` (`pg_xlogdump` before 10).
@@ -125,6 +186,8 @@ const fn version(
         catalog_versions: catalog.1,
         commit_log: if index >= 2 { "pg_xact" } else { "pg_clog" },
         multixact_offset_bytes: if index >= 11 { 8 } else { 4 },
+        pages: page_habits(index),
+        pacing: pacing(index),
         tool: tool(index),
     }
 }

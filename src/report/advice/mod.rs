@@ -35,9 +35,9 @@ pub const RULES: &[Rule] = &[
     rules::switch_waste::RULE,
 ];
 
-/// Looks at a report that has all that was counted, unless it is of statistics only.
+/// Looks at a report that has all that was counted; the report and the check have advice.
 pub fn advise(report: &mut Report) {
-    let advises = report.command != CommandName::Stats;
+    let advises = [CommandName::Report, CommandName::Check].contains(&report.command);
     report.findings = advises.then(|| findings(report));
 }
 

@@ -43,6 +43,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         recovery: None,
         replication: None,
         commits: None,
+        whatif: None,
         ending: Ending {
             kind: EndingKind::Zeroed,
             lsn: "0/0".into(),

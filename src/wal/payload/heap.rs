@@ -128,6 +128,9 @@ pub struct Delete<'a> {
 }
 
 impl<'a> Delete<'a> {
+    /// Bytes of the main data before the old row.
+    pub const BYTES: u32 = 8;
+
     /// Reads the main data; `None` if it is too short.
     pub fn parse(main_data: &'a [u8]) -> Option<Delete<'a>> {
         let mut cursor = Cursor::new(main_data);

@@ -5,17 +5,24 @@
 
 use serde::{Deserialize, Serialize};
 
+pub mod brin;
 pub mod btree;
+pub mod btree_work;
 pub mod checkpoint;
 pub mod dbase;
+pub mod gin;
+pub mod gist;
+pub mod hash;
 pub mod heap;
 pub mod heap2;
 pub mod invalidation;
 pub mod multixact;
 pub mod prepare;
 pub mod prune;
+pub mod prune_work;
 pub mod relmap;
 pub mod seq;
+pub mod spgist;
 pub mod standby;
 pub mod storage;
 pub mod tblspc;

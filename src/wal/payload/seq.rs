@@ -2,8 +2,9 @@
 //! one page.
 
 use crate::wal::block::RelFileLocator;
-use crate::wal::cursor::Cursor;
+use crate::wal::cursor::{Cursor, at};
 use crate::wal::data_page::heap_tuple::HeapTuple;
+use crate::wal::version::{Release, Version};
 
 /// A sequence moves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,18 @@ impl<'a> Sequence<'a> {
         let mut cursor = Cursor::new(main_data);
         let relation = cursor.field()?;
         Some(Sequence { relation, tuple: HeapTuple::parse(cursor.rest())? })
+    }
+
+    /// The value up to which values are logged: as many are given out before the next record.
+    pub fn last_value(&self, version: &Version) -> Option<i64> {
+        // Up to 9.6 the row begins with the sequence's name, of 64 bytes.
+        at(self.tuple.body.data(), if version.since(Release::V10) { 0 } else { 64 })
+    }
+
+    /// Whether that value was given out or reserved: `false` where the sequence is new or reset.
+    pub fn is_called(&self, version: &Version) -> Option<bool> {
+        // Two more numbers precede it, up to 9.6 seven and another flag.
+        at(self.tuple.body.data(), if version.since(Release::V10) { 16 } else { 121 })
     }
 }
 

@@ -28,9 +28,14 @@ pub const ABORT_PREPARED: u8 = 0x40;
 /// Subtransactions are assigned to their top-level transaction.
 pub const ASSIGNMENT: u8 = 0x50;
 
+/// What caches have to forget, command by command, for logical decoding (14 and later).
+pub const INVALIDATIONS: u8 = 0x60;
+/// The bit of `xinfo` that says that a database follows.
+pub const DBINFO: u32 = 0x001;
+
 /// Bits of `xinfo`, which say what follows.
 mod xinfo {
-    pub const DBINFO: u32 = 0x001;
+    pub use super::DBINFO;
     pub const SUBXACTS: u32 = 0x002;
     pub const RELFILENODES: u32 = 0x004;
     pub const INVALS: u32 = 0x008;

@@ -1,0 +1,1 @@
+select brin_summarize_new_values('readings_at_idx');

@@ -1,0 +1,3 @@
+create table accounts (id int primary key, balance int, filler char(84));
+insert into accounts select g, 0, '' from generate_series(1, 30000) g;
+create index on accounts (balance);

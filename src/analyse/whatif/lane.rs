@@ -1,0 +1,457 @@
+//! One simulated run, record by record: every decision of the server made anew, in the simulated
+//! WAL's own positions. It is told how long images are; where checkpoints begin is up to its
+//! [`Pace`].
+
+use super::base::Base;
+use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
+use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
+use super::level::{AtLevel, LevelChange};
+use super::outcome::{Outcome, RedoPoint};
+use super::pace::{Event, Pace};
+use super::plan::{ImageBytes, Plan};
+use super::position::{Geometry, padded};
+use super::sequence::Sequences;
+use super::settings::{ArchiveTimeout, Settings};
+use super::trace::{Entry, Mark, Ref, Trace, fact};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+
+/// Bytes of a record's header and of the short header of its main data.
+const HEAD_BYTES: u32 = 24 + 2;
+/// A snapshot of running transactions has 4 more bytes for each.
+const RUNNING_XACTS_BYTES: u32 = HEAD_BYTES + 24;
+/// A record of one block, without its image.
+const HINT_BYTES: u32 = 24 + 4 + 12 + 4;
+/// A redo point that marks itself (17 and later).
+const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
+/// A switch has no data.
+const SWITCH_BYTES: u32 = 24;
+
+/// A simulated run.
+pub struct Lane<'t> {
+    base: &'t Base,
+    geometry: Geometry,
+    log_hints: bool,
+    full_page_writes: bool,
+    /// Whether full_page_writes is that of the base.
+    follows_base: bool,
+    archive_timeout: Option<ArchiveTimeout>,
+    /// When a segment was left last, and the one after it.
+    last_switch: Option<Time>,
+    segment: u64,
+    pace: Pace,
+    level: Option<LevelChange<'t>>,
+    sequences: Sequences<'t>,
+    redo: Ordinal,
+    /// Where the last checkpoint began, and the last one that is complete.
+    begun: Lsn,
+    completed: Lsn,
+    usable: u64,
+    base_usable: u64,
+    replaces_checkpoints: bool,
+    dropped: std::slice::Iter<'t, Ordinal>,
+    next_dropped: Option<Ordinal>,
+    running: u32,
+    touched: Touched,
+    /// The last page whose rows were looked at, if it got an image.
+    imaged: Option<BlockNumber>,
+    outcome: Outcome,
+}
+
+/// Pages that were touched since the redo point, and since the one before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Touched {
+    previous_redo: Ordinal,
+    before: u64,
+    since: u64,
+    /// Those that were touched both before and since.
+    again: u64,
+}
+
+impl<'t> Lane<'t> {
+    /// A run that is about to begin.
+    pub fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> Lane<'t> {
+        let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+        let geometry = Geometry { segment, ..base.geometry };
+        let pace = Pace::new(trace, base, settings, geometry);
+        let mut dropped = base.of_checkpoints.iter();
+        let usable = geometry.usable(base.start);
+        Lane {
+            base,
+            geometry,
+            log_hints: settings.log_hints.unwrap_or(base.log_hints),
+            full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
+            follows_base: settings.full_page_writes.is_none(),
+            archive_timeout: settings.archive_timeout,
+            segment: base.start.0 / segment,
+            last_switch: base.commits.first().map(|(_, time)| *time),
+            replaces_checkpoints: !pace.is_base(),
+            sequences: Sequences::new(trace, !pace.is_base()),
+            pace,
+            level: settings
+                .logical
+                .filter(|logical| *logical != base.logical)
+                .map(|_| LevelChange::new(&trace.level)),
+            redo: base.redo_at_start(),
+            begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
+            completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
+            usable,
+            base_usable: base.geometry.usable(base.start),
+            next_dropped: dropped.next().copied(),
+            dropped,
+            running: 0,
+            touched: Touched::default(),
+            imaged: None,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Where the next record begins.
+    pub fn position(&self) -> Lsn {
+        self.geometry.start(self.usable)
+    }
+
+    /// The end of what was written last, as it is stamped on pages.
+    pub fn end_position(&self) -> Lsn {
+        self.geometry.end(self.usable)
+    }
+
+    /// Whether the page of a reference is stamped by its record.
+    pub fn stamps(&self, reference: &Ref) -> bool {
+        reference.is(fact::STAMPS) && (self.log_hints || !reference.is(fact::WITH_HINTS))
+    }
+
+    /// Whether something happens before this record that depends on where it begins, or will when
+    /// `more` bytes are written.
+    pub fn is_due(&self, ordinal: Ordinal, more: u64) -> bool {
+        self.pace.is_due(ordinal, self.usable + more)
+    }
+
+    /// Sees a record before the range.
+    pub fn warm_up(&mut self, ordinal: Ordinal, entry: &Entry) {
+        self.sequences.before(ordinal, entry, self.base.redo_at(ordinal));
+    }
+
+    /// Takes the next record. [`Lane::write`] has to follow, in the same order.
+    pub fn plan(
+        &mut self,
+        ordinal: Ordinal,
+        entry: &Entry,
+        mark: Option<Mark>,
+        refs: &[Ref],
+    ) -> Plan {
+        let mut plan =
+            Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
+        while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
+            self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
+        }
+        let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
+        plan.level = level;
+        if level.is_gone
+            || self.skips_freezing(refs)
+            || self.is_dropped(ordinal, mark)
+            || self.skips_hint(mark, refs)
+        {
+            return plan;
+        }
+        let log = self.sequences.before(ordinal, entry, self.redo);
+        (0..log.added).for_each(|_| self.add(log.bytes, &mut plan.before));
+        if !log.replaces {
+            let mask = |taken: &dyn Fn(&Ref) -> bool| {
+                let places = refs.iter().enumerate().filter(|(_, reference)| taken(reference));
+                places.fold(0, |mask, (index, _)| mask | 1 << index)
+            };
+            plan.hints = mask(&|reference| self.is_hinted_first(reference));
+            let images = mask(&|r| self.takes_image(ordinal, r)) & !plan.hints;
+            plan.images = Some(images);
+            if let Some(first) = refs.first().filter(|first| first.is(fact::LOOKED_AT)) {
+                let taken = images & 1 != 0;
+                let is_new = taken && !first.is(fact::BASE_IMAGE);
+                let freezes = self.base.version.pages.freezes_after_image;
+                self.outcome.freezes_possible += u64::from(is_new && freezes);
+                self.imaged = taken.then_some(first.block);
+            }
+        }
+        plan
+    }
+
+    /// What lies between the record before and this one in the base: what is damaged, missing, or
+    /// was replaced.
+    fn follow(&mut self, entry: &Entry) -> u64 {
+        let here = self.base.geometry.usable(entry.lsn);
+        let gap = here.saturating_sub(self.base_usable);
+        self.outcome.unknown_bytes += gap;
+        self.base_usable = here + padded(u64::from(entry.bytes));
+        gap
+    }
+
+    /// A record that the base does not have here.
+    fn add(&mut self, bytes: u32, before: &mut u64) {
+        *before += padded(u64::from(bytes));
+        self.outcome.records += 1;
+    }
+
+    fn is_dropped(&mut self, ordinal: Ordinal, mark: Option<Mark>) -> bool {
+        while self.next_dropped.is_some_and(|next| next < ordinal) {
+            self.next_dropped = self.dropped.next().copied();
+        }
+        let of_checkpoint = self.next_dropped == Some(ordinal);
+        let is_switch = mark == Some(Mark::Switch);
+        if is_switch {
+            self.base_usable = self.base.geometry.next_segment(self.base_usable);
+        }
+        of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
+    }
+
+    /// Rows are frozen where the page gets an image anyway, and else not.
+    fn skips_freezing(&self, refs: &[Ref]) -> bool {
+        let first = refs.first().filter(|first| first.is(fact::FREEZES_FOR_IMAGE));
+        first.is_some_and(|first| self.imaged != Some(first.block))
+    }
+
+    fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
+        let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
+        mark == Some(Mark::Hint) && !writes()
+    }
+
+    /// Whether hint bits of the page are changed, and that is logged, before the record: the base does
+    /// not log them, or was not past a redo point here. Rows that were changed before have none yet;
+    /// others may have looked at them since, so it is an estimate.
+    fn is_hinted_first(&self, reference: &Ref) -> bool {
+        let is_new = !self.base.log_hints || !reference.is(fact::BASE_IMAGE);
+        self.log_hints
+            && is_new
+            && self.full_page_writes
+            && reference.is(fact::USUAL | fact::LOOKED_AT)
+            && reference.stamped > BEFORE
+            && self.is_stale(reference)
+    }
+
+    fn is_stale(&self, reference: &Ref) -> bool {
+        let stamped =
+            if self.log_hints { reference.stamped } else { reference.stamped_without_hints };
+        // Where no images were taken, a page without one tells nothing.
+        stamped < self.redo || stamped == BEFORE && !self.base.full_page_writes
+    }
+
+    fn takes_image(&self, ordinal: Ordinal, reference: &Ref) -> bool {
+        let writes = self.full_page_writes || self.base.is_in_backup(ordinal);
+        let usual = writes && self.is_stale(reference);
+        if reference.is(fact::USUAL) {
+            usual
+        } else if reference.is(fact::WITH_HINTS) {
+            self.log_hints && usual
+        } else if reference.is(fact::UNSAID) {
+            let explained = reference.stamped < self.base.redo_at(ordinal);
+            usual || reference.is(fact::BASE_IMAGE) && !explained
+        } else {
+            reference.is(fact::ALWAYS)
+        }
+    }
+
+    /// Writes what was planned; `image` says how long each image is.
+    pub fn write(
+        &mut self,
+        (ordinal, entry): (Ordinal, &Entry),
+        mark: Option<Mark>,
+        (refs, plan): (&[Ref], Plan),
+        mut image: impl FnMut(usize, &Ref) -> ImageBytes,
+    ) {
+        self.usable += plan.before;
+        let base_images = refs.iter().filter(|reference| has_base_image(reference)).count() as i64;
+        let base_bytes = padded(u64::from(entry.bytes)) as i64;
+        let Some(mask) = plan.images else {
+            self.outcome.differ(entry.kind, -base_bytes, -base_images);
+            return;
+        };
+        let images_before = self.outcome.images;
+        let mut bytes = entry.fixed_bytes.saturating_add_signed(plan.level.more);
+        for (index, reference) in refs.iter().enumerate() {
+            if plan.hints >> index & 1 != 0 {
+                self.hint(ordinal, reference, image(index, reference));
+            }
+            let taken = mask >> index & 1 != 0;
+            if taken || reference.is(fact::CHECK_IMAGE) {
+                bytes += self.image(ordinal, reference, image(index, reference));
+            }
+            if !taken || self.keeps_data(reference) {
+                let elsewhere = plan.level.data.filter(|_| index == 0);
+                bytes += u32::from(elsewhere.unwrap_or(reference.data_bytes));
+                if reference.is(fact::DATA_ESTIMATED) {
+                    self.outcome.estimated_bytes += u64::from(reference.data_bytes);
+                }
+            }
+        }
+        let length = padded(u64::from(bytes));
+        self.usable += length;
+        self.outcome.records += 1;
+        self.touch(refs);
+        let images = (self.outcome.images - images_before) as i64;
+        self.outcome.differ(entry.kind, length as i64 - base_bytes, images - base_images);
+        self.after(ordinal, mark);
+    }
+
+    fn keeps_data(&self, reference: &Ref) -> bool {
+        match &self.level {
+            None => reference.is(fact::KEEPS_DATA),
+            Some(_) => !self.base.logical && reference.is(fact::KEPT_AT_LOGICAL),
+        }
+    }
+
+    /// Writes a record for hint bits.
+    fn hint(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) {
+        let bytes = HINT_BYTES + self.image(ordinal, reference, image);
+        self.usable += padded(u64::from(bytes));
+        self.outcome.records += 1;
+        self.outcome.hint_images += 1;
+        self.outcome.estimated_bytes += u64::from(HINT_BYTES);
+    }
+
+    fn image(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) -> u32 {
+        let stored = u32::from(image.stored);
+        let hole = image.compressed && reference.is(fact::HOLE);
+        self.outcome.images += 1;
+        self.outcome.image_bytes += u64::from(stored);
+        if image.compressed {
+            self.outcome.compressed_bytes += u64::from(stored);
+            if !reference.is(fact::BASE_IMAGE) {
+                self.outcome.added_compressed_bytes += u64::from(stored);
+            }
+        }
+        if image.estimated {
+            self.outcome.estimated_images += 1;
+            self.outcome.estimated_bytes += u64::from(stored);
+        }
+        if self.is_unseen(ordinal, reference) {
+            self.outcome.unseen_bytes += u64::from(stored);
+        }
+        stored + IMAGE_HEADER_BYTES + if hole { HOLE_HEADER_BYTES } else { 0 }
+    }
+
+    /// Whether nothing says when the block was stamped before: without the base's checkpoints it
+    /// may have been after the redo point, before the WAL that is there.
+    fn is_unseen(&self, ordinal: Ordinal, reference: &Ref) -> bool {
+        let is_new = reference.is(fact::USUAL) && reference.stamped == NEVER;
+        is_new && self.redo == BEFORE && self.base.redo_at(ordinal) != BEFORE
+    }
+
+    fn after(&mut self, ordinal: Ordinal, mark: Option<Mark>) {
+        match mark {
+            Some(Mark::Checkpoint { online, .. }) => self.base_checkpoint(ordinal, online),
+            Some(Mark::FullPageWrites(on)) if self.follows_base => self.full_page_writes = on,
+            Some(Mark::Switch) => self.usable = self.geometry.next_segment(self.usable),
+            Some(Mark::Commit { time, running }) => {
+                self.running = running;
+                self.pace.after_commit(time, self.geometry.end(self.usable));
+                self.switch_by_time(time);
+            }
+            _ => {}
+        }
+    }
+
+    fn switch_by_time(&mut self, time: Time) {
+        let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
+        let segment = self.position().0 / self.geometry.segment;
+        if segment != self.segment {
+            // It was full.
+            (self.segment, self.last_switch) = (segment, Some(time));
+        }
+        let since = self.last_switch.get_or_insert(time);
+        if time.0.saturating_sub(since.0) < wait {
+            return;
+        }
+        *since = time;
+        if self.usable != self.geometry.next_segment(self.usable) {
+            let mut switch = 0;
+            self.add(SWITCH_BYTES, &mut switch);
+            self.usable = self.geometry.next_segment(self.usable + switch);
+        }
+    }
+
+    fn checkpoint(&mut self, event: Event, ordinal: Ordinal, (lsn, before): (Lsn, &mut u64)) {
+        let Event::Begin { completes } = event else { return self.complete(before) };
+        let simulated = self.geometry.start(self.usable + *before);
+        self.note_unread();
+        self.redo = ordinal;
+        self.begun = simulated;
+        if lsn > self.base.start {
+            self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
+        }
+        self.pace.began(simulated);
+        if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
+            self.add(CHECKPOINT_REDO_BYTES, before);
+        }
+        if completes {
+            self.complete(before);
+        }
+    }
+
+    /// A checkpoint is complete, and recovery begins at its redo point from now on.
+    fn complete(&mut self, before: &mut u64) {
+        self.note_recovery(*before);
+        self.completed = self.begun;
+        if self.replaces_checkpoints {
+            if self.base.logs_running {
+                self.add(RUNNING_XACTS_BYTES + 4 * self.running, before);
+            }
+            self.add(HEAD_BYTES + self.base.version.checkpoint.bytes as u32, before);
+        }
+    }
+
+    /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.
+    fn base_checkpoint(&mut self, ordinal: Ordinal, online: bool) {
+        self.note_recovery(0);
+        if !online {
+            self.note_unread();
+            self.redo = ordinal;
+            self.begun = self.position();
+            self.pace.began(self.begun);
+        }
+        self.completed = self.begun;
+    }
+
+    /// At a redo point: notes the pages that may have been read without being changed again.
+    fn note_unread(&mut self) {
+        let Touched { before, since, again, .. } = self.touched;
+        let may_differ = !self.base.log_hints || self.replaces_checkpoints;
+        if self.log_hints && self.full_page_writes && may_differ {
+            self.outcome.hint_images_possible += before.saturating_sub(again);
+        }
+        self.touched = Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
+    }
+
+    fn touch(&mut self, refs: &[Ref]) {
+        let mut touched = self.touched;
+        for reference in refs.iter().filter(|r| self.stamps(r) && self.is_stale(r)) {
+            touched.since += 1;
+            let again = reference.stamped > BEFORE && reference.stamped >= touched.previous_redo;
+            touched.again += u64::from(again);
+        }
+        self.touched = touched;
+    }
+
+    fn note_recovery(&mut self, before: u64) {
+        let here = self.geometry.start(self.usable + before);
+        let distance = here.0.saturating_sub(self.completed.0);
+        self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
+    }
+
+    /// The end of the range.
+    pub fn finish(mut self) -> Outcome {
+        self.note_recovery(0);
+        self.note_unread();
+        // What is left of the range after its last record.
+        let rest = self.base.geometry.usable(self.base.end).saturating_sub(self.base_usable);
+        self.usable += rest;
+        self.outcome.unknown_bytes += rest;
+        let distance = |lane: &Lane<'_>| lane.geometry.start(lane.usable).0 as i64;
+        let own = self.base.geometry.start(self.base.geometry.usable(self.base.end)).0 as i64;
+        let base_bytes = self.base.end.0.saturating_sub(self.base.start.0) as i64;
+        self.outcome.bytes = (base_bytes + distance(&self) - own).max(0) as u64;
+        self.outcome
+    }
+}
+
+fn has_base_image(reference: &Ref) -> bool {
+    reference.is(fact::BASE_IMAGE) || reference.is(fact::CHECK_IMAGE)
+}

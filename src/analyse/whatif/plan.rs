@@ -1,0 +1,57 @@
+//! What a simulated run makes of one record of the base, before it is known how long its images are.
+
+use super::level::AtLevel;
+use super::trace::{Ref, fact};
+
+/// An image as a simulated run has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageBytes {
+    /// Bytes as stored.
+    pub stored: u16,
+    /// Whether it is compressed.
+    pub compressed: bool,
+    /// Whether its length is an estimate.
+    pub estimated: bool,
+}
+
+impl ImageBytes {
+    /// As it is in the base, or not compressed where the base has none.
+    pub fn as_base(reference: &Ref) -> ImageBytes {
+        let compressed = reference.is(fact::BASE_COMPRESSED);
+        ImageBytes {
+            stored: if compressed { reference.stored_bytes } else { reference.image_bytes },
+            compressed,
+            estimated: reference.is(fact::IMAGE_ESTIMATED),
+        }
+    }
+
+    /// Not compressed.
+    pub fn raw(reference: &Ref) -> ImageBytes {
+        let estimated = reference.is(fact::IMAGE_ESTIMATED);
+        ImageBytes { stored: reference.image_bytes, compressed: false, estimated }
+    }
+}
+
+/// Which of a record's blocks come with an image, as bits.
+pub type Mask = u64;
+
+/// What becomes of a record of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// What is written before it, or left out as in the base; page headers not counted.
+    pub before: u64,
+    /// Its images; `None` if it is not written.
+    pub images: Option<Mask>,
+    /// Blocks whose image comes before it, in a record of its own, since hint bits are changed first.
+    pub hints: Mask,
+    /// What the wal_level changes of it.
+    pub level: AtLevel,
+}
+
+impl Plan {
+    /// Whether an image of a block is written, with the record or before it.
+    pub fn has_image(&self, index: usize, reference: &Ref) -> bool {
+        let taken = |images: Mask| (images | self.hints) >> index & 1 != 0;
+        self.images.is_some_and(|images| taken(images) || reference.is(fact::CHECK_IMAGE))
+    }
+}

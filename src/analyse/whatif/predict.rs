@@ -1,0 +1,137 @@
+//! From scenarios to simulated runs, and from these to predictions.
+
+use super::base::Base;
+use super::outcome::Outcome;
+use super::pace::timed::{NAP_MICROS, may_overlap};
+use super::position::Geometry;
+use super::recode::Recoded;
+use super::replay::replay;
+use super::scenario::Scenario;
+use super::settings::{Checkpoints, Settings, Timed};
+use super::trace::Trace;
+use crate::wal::image::Compression;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// A run that is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Place of its scenario.
+    pub scenario: usize,
+    /// Its settings.
+    pub settings: Settings,
+    /// How images are compressed that the base does not have so. The pages themselves are needed
+    /// then.
+    pub codec: Option<Compression>,
+}
+
+/// What a scenario comes to.
+#[derive(Debug, Clone, Default)]
+pub struct Prediction {
+    /// The simulated run.
+    pub outcome: Outcome,
+    /// Least and most that it can come to, bytes.
+    pub low: u64,
+    /// Most.
+    pub high: u64,
+    /// Least and most that the other way comes to which the server may go; bytes.
+    pub low_other: u64,
+    /// Most.
+    pub high_other: u64,
+    /// What codecs took of one processor; `None` where that was not measured.
+    pub codec_time: Option<Duration>,
+    /// Bytes that they were given.
+    pub codec_bytes: u64,
+}
+
+/// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
+/// for each way it may go.
+pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
+    let of_one = |(scenario, asked): (usize, &Scenario)| {
+        let settings = asked.settings();
+        let other = other_ways(base, &settings);
+        let ways = std::iter::once(settings).chain(other);
+        ways.map(|settings| Run { scenario, codec: codec(base, &settings), settings })
+            .collect::<Vec<_>>()
+    };
+    scenarios.iter().enumerate().flat_map(of_one).collect()
+}
+
+/// A request for a checkpoint that comes while one runs may be lost or not, and where that is likely
+/// each may be served late.
+fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
+    let Checkpoints::Timed(timed) = settings.checkpoints else { return Vec::new() };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let geometry = Geometry { segment, ..base.geometry };
+    let lost = Timed { requests_lost: true, ..timed };
+    // By the clock a checkpoint begins when the checkpointer wakes up.
+    let nap =
+        |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
+    let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
+    let late = Timed { late_segments: 1, ..timed };
+    let late = may_overlap(base, timed, geometry).then_some(late);
+    let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
+    std::iter::once(lost).chain(late).chain(naps).map(with).collect()
+}
+
+fn codec(base: &Base, settings: &Settings) -> Option<Compression> {
+    match settings.compression {
+        Some(asked) => asked,
+        None if *settings == Settings::default() => None,
+        None => base.compression,
+    }
+}
+
+/// Simulates runs that need no pages, side by side.
+pub fn replay_all(
+    trace: &Trace,
+    base: &Base,
+    runs: &[Settings],
+    threads: NonZeroUsize,
+) -> Vec<Outcome> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![Outcome::default(); runs.len()]));
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(settings) = runs.get(index) else { break };
+            let outcome = replay(trace, base, settings);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(slot) = done.get_mut(index) {
+                *slot = outcome;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.get().min(runs.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The background writer logs the running transactions by the clock: one time more or less.
+const SNAPSHOT_BYTES: u64 = 56;
+
+/// Puts together what the runs of one scenario came to: the first one is the prediction.
+pub fn predict(page_bytes: u64, is_base: bool, ways: &[Recoded]) -> Prediction {
+    let Some(first) = ways.first() else { return Prediction::default() };
+    let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
+    let snapshot = if is_base { 0 } else { SNAPSHOT_BYTES };
+    let low = bounds.clone().map(|(low, _)| low).min().unwrap_or_default();
+    let low = low.saturating_sub(snapshot);
+    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + snapshot;
+    let bytes = || ways.iter().map(|way| way.outcome.bytes);
+    Prediction {
+        outcome: first.outcome.clone(),
+        low,
+        high,
+        low_other: bytes().min().unwrap_or_default(),
+        high_other: bytes().max().unwrap_or_default(),
+        codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
+        codec_bytes: first.codec_bytes,
+    }
+}

@@ -1,0 +1,326 @@
+//! Simulated runs whose images are compressed otherwise than the base's. They need the pages
+//! themselves, so the WAL is read once more, with the trace at hand.
+//!
+//! How long an image is compressed to decides where everything after it lies; but within a stretch
+//! without a redo point no image depends on another, for each shows its page as it was stamped
+//! before the redo point. So the images of a stretch are compressed side by side, and then its
+//! records are written one after the other.
+
+use super::base::Base;
+use super::blocks::{FIRST, Ordinal};
+use super::codec::Codec;
+use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
+use super::lane::Lane;
+use super::observe::Sink;
+use super::outcome::Outcome;
+use super::page::Page;
+use super::plan::{ImageBytes, Plan};
+use super::position::padded;
+use super::roller::Roller;
+use super::settings::Settings;
+use super::trace::{Entry, Mark, Ref, Trace, fact};
+use super::whole::Whole;
+use crate::wal::image::Compression;
+use std::time::{Duration, Instant};
+
+/// Images are compressed when there are as many bytes of them, a thread.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// What another codec comes to.
+#[derive(Debug, Clone, Default)]
+pub struct Recoded {
+    /// The run.
+    pub outcome: Outcome,
+    /// Time that the codec took, of one processor; `None` where none was run.
+    pub codec_time: Option<Duration>,
+    /// Bytes that it was given.
+    pub codec_bytes: u64,
+}
+
+impl Recoded {
+    /// Whether no image is compressed.
+    pub fn needs_no_codec(&self) -> bool {
+        self.outcome.compressed_bytes == 0
+    }
+}
+
+/// Reads the WAL again.
+pub struct Recoder<'t> {
+    trace: &'t Trace,
+    base: &'t Base,
+    roller: Roller,
+    lanes: Vec<CodecLane<'t>>,
+    codecs: Vec<Codec>,
+    ordinal: Ordinal,
+    next_ref: usize,
+    /// The first record whose images were not compressed yet.
+    batch_first: Ordinal,
+    batch_bytes: usize,
+    /// Records that are not those of the trace: the WAL changed between both readings.
+    strangers: u64,
+}
+
+struct CodecLane<'t> {
+    lane: Lane<'t>,
+    compression: Compression,
+    queue: Vec<Queued>,
+    jobs: Vec<Job>,
+    /// Most that the queued records can come to.
+    pending: u64,
+    /// By block: what is stamped on its page, 0 where that was before the range.
+    stamped: Vec<u64>,
+    done: Recoded,
+    /// Images before and after, to guess those of pages that are not known.
+    ratio: (u64, u64),
+}
+
+/// A record that is to be written.
+struct Queued {
+    ordinal: Ordinal,
+    first_ref: usize,
+    plan: Plan,
+    mark: Option<Mark>,
+}
+
+/// An image that is to be compressed.
+struct Job {
+    /// The page without its hole; empty if it is not known.
+    source: Vec<u8>,
+    has_hole: bool,
+    stored: Option<u16>,
+    time: Duration,
+}
+
+impl<'t> Recoder<'t> {
+    /// For runs with these settings and codecs, on so many threads, with pages in so many bytes.
+    pub fn new(
+        trace: &'t Trace,
+        base: &'t Base,
+        runs: &[(Settings, Compression)],
+        (threads, page_bytes): (usize, u64),
+    ) -> Recoder<'t> {
+        let lanes = runs.iter().map(|(settings, compression)| CodecLane {
+            lane: Lane::new(trace, base, settings),
+            compression: *compression,
+            queue: Vec::new(),
+            jobs: Vec::new(),
+            pending: 0,
+            stamped: Vec::new(),
+            done: Recoded::default(),
+            ratio: (0, 0),
+        });
+        Recoder {
+            trace,
+            base,
+            roller: Roller::within(page_bytes),
+            lanes: lanes.collect(),
+            codecs: std::iter::repeat_with(Codec::default).take(threads.max(1)).collect(),
+            ordinal: FIRST,
+            next_ref: 0,
+            batch_first: FIRST,
+            batch_bytes: 0,
+            strangers: 0,
+        }
+    }
+
+    /// The runs.
+    pub fn finish(mut self) -> Vec<Recoded> {
+        self.flush();
+        let finish = |lane: CodecLane<'_>| Recoded { outcome: lane.lane.finish(), ..lane.done };
+        self.lanes.into_iter().map(finish).collect()
+    }
+
+    /// Records that are not those of the trace.
+    pub fn strangers(&self) -> u64 {
+        self.strangers
+    }
+
+    fn record(&mut self, ordinal: Ordinal, entry: &Entry, first_ref: usize) {
+        let refs = refs_of(self.trace, first_ref, entry);
+        let mark = self.trace.mark(ordinal, entry);
+        let batch_first = self.batch_first;
+        if self.lanes.iter().any(|lane| lane.must_wait(ordinal, batch_first, refs)) {
+            self.flush();
+            self.batch_first = ordinal;
+        }
+        for lane in &mut self.lanes {
+            let plan = lane.lane.plan(ordinal, entry, mark, refs);
+            self.batch_bytes +=
+                lane.queue(Queued { ordinal, first_ref, plan, mark }, (entry, refs), &self.roller);
+        }
+        if self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
+            self.flush();
+            self.batch_first = ordinal + 1;
+        }
+    }
+
+    /// Compresses what waits, and writes it.
+    fn flush(&mut self) {
+        let jobs = self.lanes.iter_mut().flat_map(|lane| {
+            let compression = lane.compression;
+            lane.jobs.iter_mut().map(move |job| (compression, job))
+        });
+        compress(jobs.collect(), &mut self.codecs);
+        for lane in &mut self.lanes {
+            lane.write(self.trace);
+        }
+        self.batch_bytes = 0;
+    }
+}
+
+impl Sink for Recoder<'_> {
+    fn gap(&mut self) {
+        self.roller.forget();
+    }
+
+    fn push(&mut self, record: &Whole<'_>) {
+        let ordinal = self.ordinal;
+        let Some(entry) = self.trace.entries.get((ordinal - FIRST) as usize) else { return };
+        if entry.lsn != record.lsn || usize::from(entry.refs) != record.blocks.len() {
+            self.strangers += 1;
+            return;
+        }
+        let first_ref = self.next_ref;
+        self.ordinal += 1;
+        self.next_ref += usize::from(entry.refs);
+        for (block, reference) in record.blocks.iter().zip(refs_of(self.trace, first_ref, entry)) {
+            let step = self.roller.roll(record, block, reference.block);
+            self.roller.keep(reference.block, step.after);
+        }
+        if ordinal < self.base.first {
+            self.lanes.iter_mut().for_each(|lane| lane.lane.warm_up(ordinal, entry));
+        } else if ordinal < self.base.last {
+            self.record(ordinal, entry, first_ref);
+        }
+    }
+}
+
+fn refs_of<'t>(trace: &'t Trace, first: usize, entry: &Entry) -> &'t [Ref] {
+    trace.refs.get(first..first + usize::from(entry.refs)).unwrap_or_default()
+}
+
+/// Compresses side by side, each thread its share.
+fn compress(jobs: Vec<(Compression, &mut Job)>, codecs: &mut [Codec]) {
+    let share = jobs.len().div_ceil(codecs.len().max(1)).max(1);
+    let mut jobs = jobs;
+    std::thread::scope(|threads| {
+        for codec in codecs {
+            let rest = jobs.split_off(share.min(jobs.len()));
+            let own = std::mem::replace(&mut jobs, rest);
+            let work = move || own.into_iter().for_each(|(how, job)| job.run(how, codec));
+            if jobs.is_empty() { work() } else { drop(threads.spawn(work)) }
+        }
+    });
+}
+
+impl Job {
+    fn run(&mut self, compression: Compression, codec: &mut Codec) {
+        if self.source.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        self.stored = codec.stored_bytes(compression, &self.source, self.has_hole);
+        self.time = begun.elapsed();
+    }
+}
+
+impl CodecLane<'_> {
+    /// Whether a record can be planned only when all before it are written.
+    fn must_wait(&self, ordinal: Ordinal, batch_first: Ordinal, refs: &[Ref]) -> bool {
+        self.lane.is_due(ordinal, self.pending)
+            || !self.queue.is_empty()
+                && refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
+    }
+
+    /// Queues a record; returns bytes that are to be compressed.
+    fn queue(&mut self, queued: Queued, (entry, refs): (&Entry, &[Ref]), roller: &Roller) -> usize {
+        let (mut most, mut sources) = (u64::from(entry.fixed_bytes), 0);
+        for (index, reference) in refs.iter().enumerate() {
+            most += u64::from(reference.data_bytes);
+            if queued.plan.has_image(index, reference) {
+                let job = self.job(reference, roller.page(reference.block));
+                sources += job.source.len();
+                most += u64::from(reference.image_bytes);
+                most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
+                self.jobs.push(job);
+            }
+        }
+        self.pending += queued.plan.before;
+        self.pending += if queued.plan.images.is_some() { padded(most) } else { 0 };
+        self.queue.push(queued);
+        sources
+    }
+
+    fn job(&self, reference: &Ref, page: Option<&Page>) -> Job {
+        let has_hole = reference.is(fact::HOLE);
+        let mut source = Vec::new();
+        if let Some(page) = page {
+            let hole = if has_hole { page.hole() } else { 0..0 };
+            let (before, after) = (page.bytes().get(..hole.start), page.bytes().get(hole.end..));
+            source.extend_from_slice(before.unwrap_or_default());
+            source.extend_from_slice(after.unwrap_or_default());
+        }
+        let stamped = self.stamped.get(reference.block as usize).copied().unwrap_or(0);
+        if let (1.., Some(lsn)) = (stamped, source.first_chunk_mut::<8>()) {
+            // Two numbers, the high one first.
+            *lsn = stamped.rotate_left(32).to_le_bytes();
+        }
+        Job { source, has_hole, stored: None, time: Duration::ZERO }
+    }
+
+    /// Writes what was queued.
+    fn write(&mut self, trace: &Trace) {
+        let mut jobs = std::mem::take(&mut self.jobs).into_iter();
+        for queued in std::mem::take(&mut self.queue) {
+            let Some(entry) = trace.entries.get((queued.ordinal - FIRST) as usize) else {
+                continue;
+            };
+            let refs = refs_of(trace, queued.first_ref, entry);
+            let (done, ratio) = (&mut self.done, &mut self.ratio);
+            let image = |_: usize, reference: &Ref| {
+                let job = jobs.next();
+                match job {
+                    Some(job) if !job.source.is_empty() => note(&job, done, ratio),
+                    _ => guess(reference, *ratio),
+                }
+            };
+            let at = (queued.ordinal, entry);
+            self.lane.write(at, queued.mark, (refs, queued.plan), image);
+            if queued.plan.images.is_some() {
+                self.stamp(refs);
+            }
+        }
+        self.pending = 0;
+    }
+
+    fn stamp(&mut self, refs: &[Ref]) {
+        let end = self.lane.end_position().0;
+        for reference in refs.iter().filter(|reference| self.lane.stamps(reference)) {
+            let index = reference.block as usize;
+            if self.stamped.len() <= index {
+                self.stamped.resize(index + 1, 0);
+            }
+            if let Some(stamped) = self.stamped.get_mut(index) {
+                *stamped = end;
+            }
+        }
+    }
+}
+
+fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
+    let raw = job.source.len();
+    let stored = job.stored.map_or(raw, usize::from);
+    *done.codec_time.get_or_insert_default() += job.time;
+    done.codec_bytes += raw as u64;
+    *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
+    let stored = u16::try_from(stored).unwrap_or(u16::MAX);
+    ImageBytes { stored, compressed: job.stored.is_some(), estimated: false }
+}
+
+/// An image of a page that is not known: as well compressed as the others.
+fn guess(reference: &Ref, (raw, stored): (u64, u64)) -> ImageBytes {
+    let bytes = u64::from(reference.image_bytes);
+    let guessed = (bytes * stored).checked_div(raw).unwrap_or(bytes).min(bytes);
+    let stored = u16::try_from(guessed).unwrap_or(u16::MAX);
+    ImageBytes { stored, compressed: true, estimated: true }
+}

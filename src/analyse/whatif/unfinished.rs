@@ -1,0 +1,100 @@
+//! Checkpoints that began and never ended: the server crashed, or the WAL stops before. Up to
+//! release 16 no record marks their redo points, but images do: a page that was stamped since the last
+//! known redo point has an image again.
+
+use super::base::{Base, BaseCheckpoint};
+use super::blocks::{FIRST, Ordinal};
+use super::trace::{Mark, Ref, Trace, fact};
+use crate::wal::payload::Time;
+
+/// What images tell of one stretch without a known redo point.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    /// The newest stamp of a page that has an image again: before the redo point.
+    after: Ordinal,
+    /// The first such image: after the redo point.
+    before: Option<Ordinal>,
+    /// The oldest stamp of a page that has none, from there on: not before the redo point.
+    oldest_kept: Option<Ordinal>,
+}
+
+impl Evidence {
+    fn note(&mut self, ordinal: Ordinal, reference: &Ref, redo: Ordinal) {
+        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || reference.stamped < redo
+        {
+            return;
+        }
+        if reference.is(fact::BASE_IMAGE) {
+            self.after = self.after.max(reference.stamped);
+            self.before.get_or_insert(ordinal);
+        } else if self.before.is_some() {
+            let oldest = self.oldest_kept.get_or_insert(reference.stamped);
+            *oldest = (*oldest).min(reference.stamped);
+        }
+    }
+
+    /// The first record after the redo point, if all that was seen fits to one.
+    fn redo(&self) -> Option<Ordinal> {
+        let first = self.before?;
+        let redo = self.after + 1;
+        let fits = redo <= first && self.oldest_kept.is_none_or(|kept| kept >= redo);
+        fits.then_some(redo)
+    }
+}
+
+/// The checkpoints that never ended, in the stretches after which the server crashed or the WAL ends.
+pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
+    if base.version.pacing.marks_redo {
+        return marked(trace, base);
+    }
+    if !base.full_page_writes {
+        return Vec::new();
+    }
+    let stretches = stretches(base);
+    let mut found = Vec::new();
+    let mut refs = trace.refs.as_slice();
+    let mut stretch = stretches.into_iter().peekable();
+    let mut evidence = Evidence::default();
+    for (ordinal, entry) in (FIRST..).zip(&trace.entries) {
+        let (own, rest) = refs.split_at_checked(entry.refs.into()).unwrap_or_default();
+        refs = rest;
+        while stretch.next_if(|(_, end)| *end <= ordinal).is_some() {
+            found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
+        }
+        if let Some((redo, _)) = stretch.peek().filter(|(redo, _)| *redo <= ordinal) {
+            own.iter().for_each(|reference| evidence.note(ordinal, reference, *redo));
+        }
+    }
+    found.extend(checkpoint(trace, evidence.redo()));
+    found
+}
+
+/// Stretches from a redo point to the next, where the next is that of a shutdown or a recovery; and
+/// the last one.
+fn stretches(base: &Base) -> Vec<(Ordinal, Ordinal)> {
+    let crashes = base.checkpoints.windows(2).filter_map(|pair| match pair {
+        [from, to] if !to.online => Some((from.first, to.first)),
+        _ => None,
+    });
+    let last = base.checkpoints.last().map(|last| (last.first, Ordinal::MAX));
+    crashes.chain(last).collect()
+}
+
+/// Redo points that mark themselves, and belong to no checkpoint.
+fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
+    let is_known = |ordinal: Ordinal| base.checkpoints.iter().any(|known| known.first == ordinal);
+    let marks = trace.marks.iter().filter(|(_, mark)| *mark == Mark::Redo);
+    let unknown = marks.filter(|(ordinal, _)| !is_known(*ordinal));
+    unknown.filter_map(|(ordinal, _)| checkpoint(trace, Some(*ordinal))).collect()
+}
+
+fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
+    let first = redo?;
+    let entry = trace.entries.get(first.checked_sub(FIRST)? as usize)?;
+    let before = |(ordinal, mark): &(Ordinal, Mark)| match mark {
+        Mark::Commit { time, .. } if *ordinal < first => Some(*time),
+        _ => None,
+    };
+    let time = trace.marks.iter().rev().find_map(before).unwrap_or(Time(0));
+    Some(BaseCheckpoint { redo: entry.lsn, first, record: None, time, online: true })
+}

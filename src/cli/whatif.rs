@@ -1,0 +1,241 @@
+//! `walstat whatif`: reads the WAL, replays it under its own and other settings, writes what that
+//! comes to. Where images are compressed otherwise, the WAL is read again.
+
+use super::output::{spare_inputs, write_to};
+use super::read::{Read, Statistics, read};
+use super::source_args::{RangeArgs, SourceArgs};
+use super::whatif_args::{WhatIfArgs, WhatIfFormat};
+use super::{Exit, Failure};
+use crate::analyse::dimension::Dimensions;
+use crate::analyse::select::Filters;
+use crate::analyse::whatif::base::Base;
+use crate::analyse::whatif::condense::Condenser;
+use crate::analyse::whatif::observe::{Feed, Sink};
+use crate::analyse::whatif::outcome::Outcome;
+use crate::analyse::whatif::position::Geometry;
+use crate::analyse::whatif::predict::{self, Prediction, Run};
+use crate::analyse::whatif::recode::{Recoded, Recoder};
+use crate::analyse::whatif::scenario::{Asked, Scenario};
+use crate::analyse::whatif::settings::{Change, Checkpoints, Settings};
+use crate::analyse::whatif::trace::Trace;
+use crate::input::discover::STANDARD_INPUT;
+use crate::input::plan::Plan;
+use crate::render;
+use crate::report::build::{Counted, Request, build};
+use crate::report::model::view::View;
+use crate::report::model::{CommandName, Report, Unreadable};
+use crate::report::whatif;
+use crate::wal::image::Compression;
+use crate::wal::lsn::Lsn;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// What can be read once only, as it was kept to be read again.
+struct Spooled {
+    paths: Vec<PathBuf>,
+    _directory: Option<TempDir>,
+}
+
+/// Keeps standard input in a file: the WAL is read several times.
+fn spool(paths: &[PathBuf]) -> Result<Spooled, Failure> {
+    let is_stream = |path: &&PathBuf| path.as_path() == Path::new(STANDARD_INPUT);
+    if !paths.iter().any(|path| is_stream(&path)) {
+        return Ok(Spooled { paths: paths.to_vec(), _directory: None });
+    }
+    let failed = |error: io::Error| Failure::Beside {
+        path: STANDARD_INPUT.into(),
+        reason: format!("cannot be kept in a file to be read again: {error}"),
+    };
+    let directory = TempDir::new().map_err(failed)?;
+    let kept = directory.path().join("standard-input");
+    let copy = || io::copy(&mut io::stdin().lock(), &mut File::create(&kept)?);
+    copy().map_err(failed)?;
+    let paths = paths.iter().map(|path| if is_stream(&path) { kept.clone() } else { path.clone() });
+    Ok(Spooled { paths: paths.collect(), _directory: Some(directory) })
+}
+
+/// Runs the command.
+pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    let result = answer(args);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+        && args.format == WhatIfFormat::Json
+        && !args.show.is_silent()
+    {
+        let answer = Unreadable::new(CommandName::WhatIf, failure.to_string());
+        let output = args.show.output.as_deref();
+        write_to(output, args.show.color, |out| render::json::render(&answer, out))?;
+    }
+    result
+}
+
+fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    args.check_usage()?;
+    spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+    let begun = Instant::now();
+    let spooled = spool(&args.source.paths)?;
+    let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
+    let (mut view, plan) = report(&source)?;
+    if !args.source.paths.is_empty() {
+        let given = args.source.paths.iter().map(|path| path.display().to_string());
+        view.report.input.paths = given.collect();
+    }
+    let (trace, base) = trace((args, &source), &view.report, &plan)?;
+    let scenarios = scenarios(args, &base, &plan)?;
+    let predictions = predictions((args, &source), (&trace, &base), &scenarios)?;
+    let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
+    view.report.notes.extend(whatif::notes(&base));
+    view.report.whatif = Some(whatif::build(&base, &predicted));
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// What every report says of the range.
+fn report(source: &SourceArgs) -> Result<(View, Plan), Failure> {
+    let request = Request {
+        command: CommandName::WhatIf,
+        dimensions: Dimensions::new(),
+        checksums_verified: !source.no_verify_checksums,
+        start: source.range.start,
+        filters: Filters::default(),
+    };
+    let read = read(source, &request.filters, &Statistics::default())?;
+    let counted = Counted::from(&read.scanned.observer);
+    let view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    Ok((view, read.plan))
+}
+
+/// Reads what lies before and after the range too: when blocks were touched before it, and the
+/// records of checkpoints that began in it.
+fn read_all<S: Sink>(source: &SourceArgs, sink: S) -> Result<S, Failure> {
+    let source = SourceArgs {
+        // They were verified where they count.
+        no_verify_checksums: true,
+        range: RangeArgs { start: None, end: None, limit: None, ..source.range.clone() },
+        ..source.clone()
+    };
+    let Read { scanned, .. } = read(&source, &Filters::default(), &Feed::new(sink))?;
+    let nothing = || Failure::Usage("the WAL changed while it was read".into());
+    scanned.observer.finish().map(|(sink, _)| sink).ok_or_else(nothing)
+}
+
+fn trace(
+    (args, source): (&WhatIfArgs, &SourceArgs),
+    report: &Report,
+    plan: &Plan,
+) -> Result<(Trace, Base), Failure> {
+    let condenser = read_all(source, Condenser::within(args.page_memory()))?;
+    let geometry = Geometry {
+        page: plan.geometry.page_bytes.into(),
+        segment: plan.geometry.segment_bytes.into(),
+    };
+    let lsn = |text: &str| text.parse::<Lsn>().unwrap_or_default();
+    let range = (lsn(&report.range.start), lsn(&report.range.end));
+    let (trace, _, base) = condenser.finish(plan.version(), geometry, range);
+    Ok((trace, base))
+}
+
+/// The base itself, and what was asked for.
+fn scenarios(args: &WhatIfArgs, base: &Base, plan: &Plan) -> Result<Vec<Scenario>, Failure> {
+    let flags = plan.version().image_flags;
+    let newer = |change: &Change| {
+        matches!(change, Change::Compression(Some(Compression::Lz4 | Compression::Zstd)))
+    };
+    if let Some(asked) = args.changes.asked().find(|asked| newer(&asked.change) && !flags.has_lz4())
+    {
+        let release = plan.version().name;
+        let value = &asked.value;
+        return Err(Failure::Usage(format!(
+            "--wal-compression {value}: PostgreSQL {release} has pglz only"
+        )));
+    }
+    for asked in args.changes.asked() {
+        check_places(asked, base)?;
+    }
+    let mut scenarios = args.changes.scenarios();
+    if scenarios.is_empty() {
+        scenarios = Scenario::usual(flags, base.compression);
+    }
+    scenarios.insert(0, Scenario::default());
+    Ok(scenarios)
+}
+
+/// Redo points have to lie in the range.
+fn check_places(asked: &Asked, base: &Base) -> Result<(), Failure> {
+    let Change::Checkpoints(Checkpoints::At(places)) = &asked.change else { return Ok(()) };
+    let outside = |place: &&Lsn| **place < base.start || **place > base.end;
+    match places.iter().find(outside) {
+        Some(place) => Err(Failure::Usage(format!(
+            "--{} {place}: expected a place from {} to {}",
+            asked.option, base.start, base.end
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn threads(args: &WhatIfArgs) -> NonZeroUsize {
+    let threads = args.source.threads.or_else(|| std::thread::available_parallelism().ok());
+    threads.unwrap_or(NonZeroUsize::MIN)
+}
+
+fn predictions(
+    (args, source): (&WhatIfArgs, &SourceArgs),
+    (trace, base): (&Trace, &Base),
+    scenarios: &[Scenario],
+) -> Result<Vec<Prediction>, Failure> {
+    let runs = predict::runs(base, scenarios);
+    let mut done = recoded((args, source), (trace, base), &runs)?.into_iter();
+    let plain: Vec<Settings> =
+        runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
+    let mut replayed = predict::replay_all(trace, base, &plain, threads(args)).into_iter();
+    let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
+    for run in &runs {
+        let plain = |outcome: Outcome| Recoded { outcome, ..Recoded::default() };
+        let result = match run.codec {
+            Some(_) => done.next(),
+            None => replayed.next().map(plain),
+        };
+        if let Some(ways) = ways.get_mut(run.scenario) {
+            ways.extend(result);
+        }
+    }
+    let page_bytes = trace.page_bytes as u64;
+    let is_base = |scenario: &Scenario| scenario.asked.is_empty();
+    let ways = scenarios.iter().zip(&ways);
+    Ok(ways.map(|(asked, ways)| predict::predict(page_bytes, is_base(asked), ways)).collect())
+}
+
+/// The runs with another codec.
+fn recoded(
+    (args, source): (&WhatIfArgs, &SourceArgs),
+    (trace, base): (&Trace, &Base),
+    runs: &[Run],
+) -> Result<Vec<Recoded>, Failure> {
+    let with_codec = runs.iter().filter_map(|run| Some((run.settings.clone(), run.codec?)));
+    let runs: Vec<(Settings, Compression)> = with_codec.collect();
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let means = (threads(args).get(), args.page_memory());
+    let recoder = read_all(source, Recoder::new(trace, base, &runs, means))?;
+    match recoder.strangers() {
+        0 => Ok(recoder.finish()),
+        _ => Err(Failure::Usage("the WAL changed while it was read".into())),
+    }
+}
+
+fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
+    if args.show.is_silent() {
+        return Ok(());
+    }
+    let style = args.show.style(false);
+    write_to(args.show.output.as_deref(), args.show.color, |out| match args.format {
+        WhatIfFormat::Table => render::whatif::render(view, &style, out),
+        WhatIfFormat::Json => render::json::render(&view.report, out),
+    })
+}
