@@ -319,6 +319,44 @@ fn blocks_are_counted(cluster: &Cluster, [start, end]: &[String; 2]) {
     assert_eq!(ours.collect::<BTreeMap<_, _>>(), relations);
 }
 
+/// A partitioned table is one row with all its partitions, at any depth, and their indexes.
+#[track_caller]
+fn partitions_are_put_together(cluster: &Cluster) {
+    let tables = |more: &[&str]| {
+        let arguments = [&["--stats=table", "-f", "json"], more].concat();
+        let text = walstat::text(&arguments, &cluster.data());
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let is_part = |row: &&Value| {
+            let name = row["name"].as_str().unwrap_or_default();
+            row["database_name"] == "postgres" && name.starts_with("part")
+        };
+        rows(&report["tables"]).iter().filter(is_part).cloned().collect::<Vec<_>>()
+    };
+    let (each, together) = (tables(&[]), tables(&["--by", "parent"]));
+    assert!(each.len() >= 2, "{each:?}");
+    let [whole] = together.as_slice() else { panic!("one row: {together:?}") };
+    assert_eq!((&whole["name"], &whole["kind"]), (&Value::from("part"), &Value::from("p")));
+    for key in NUMBERS.iter().chain(&["inserts"]) {
+        let sum: u64 = each.iter().map(|row| number(row, key)).sum();
+        assert_eq!(number(whole, key), sum, "{key}");
+    }
+    let indexes: Vec<&Value> = rows(&whole["indexes"]).iter().map(|index| &index["name"]).collect();
+    assert_eq!(indexes, [&Value::from("part_pkey")]);
+}
+
+/// The server itself is a source of names; one that cannot be reached is said.
+#[cfg(feature = "server")]
+#[track_caller]
+fn server_is_asked(cluster: &Cluster, list: &str, what: &str) {
+    let wal = wal_alone(cluster);
+    let dsn = format!("host={} user=postgres", path(cluster.home()));
+    let names = walstat(&["names", "-f", "csv", "--dsn", &dsn, path(wal.path())]);
+    assert!(names.matches(",dsn\n").count() > 500, "{what}: {names}");
+    Names::of_csv(&names).all_right(&Names::of_csv(list), &format!("{what}, asked"));
+    let report = who(&["--dsn", "host=/nowhere user=postgres"], wal.path());
+    assert!(report["notes"].to_string().contains("--dsn: "), "{}", report["notes"]);
+}
+
 /// A record as pg_waldump shows it.
 struct Shown {
     xid: String,
@@ -405,7 +443,13 @@ fn against_server(server: &Server) {
     if server.number() >= 16 {
         blocks_are_counted(&cluster, &range);
     }
-    holds(&cluster, &names_file(&cluster), &name("live"));
+    let list = names_file(&cluster);
+    holds(&cluster, &list, &name("live"));
+    #[cfg(feature = "server")]
+    server_is_asked(&cluster, &list, &name("live"));
+    if server.number() >= 11 {
+        partitions_are_put_together(&cluster);
+    }
     cluster.script("who_after.sql");
     let list = names_file(&cluster);
     cluster.crash();
