@@ -319,6 +319,18 @@ fn blocks_are_counted(cluster: &Cluster, [start, end]: &[String; 2]) {
     assert_eq!(ours.collect::<BTreeMap<_, _>>(), relations);
 }
 
+/// What the WAL changed since a list was made is told by the WAL.
+#[track_caller]
+fn older_list_is_brought_up_to_date(cluster: &Cluster, older: &str, list: &str, what: &str) {
+    let (wal, file) = (wal_alone(cluster), cluster.home().join("older.csv"));
+    fs::write(&file, older).expect("a file");
+    let names = walstat(&["names", "-f", "csv", "--names", path(&file), path(wal.path())]);
+    let unnamed = Names::of_csv(&names).none_wrong(&Names::of_csv(list), what);
+    // A copied database has the catalogs of the other, which need not be in the WAL.
+    let news = list.lines().filter(|line| line.contains(",late"));
+    assert!(news.count() > 2 && names.contains(",orders_of_late,"), "{what}: {unnamed:?}");
+}
+
 /// A partitioned table is one row with all its partitions, at any depth, and their indexes.
 #[track_caller]
 fn partitions_are_put_together(cluster: &Cluster) {
@@ -451,8 +463,10 @@ fn against_server(server: &Server) {
         partitions_are_put_together(&cluster);
     }
     cluster.script("who_after.sql");
+    let older = list;
     let list = names_file(&cluster);
     cluster.crash();
+    older_list_is_brought_up_to_date(&cluster, &older, &list, &name("an older list"));
     holds(&cluster, &list, &name("after an immediate stop"));
     cluster.start_again();
     let list = names_file(&cluster);

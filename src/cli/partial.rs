@@ -108,6 +108,9 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     own.repeats(&asked, first)?;
     let mut args = asked.arguments(&own)?;
     args.show.output = given.show.output.clone();
+    // A connection string may have a password in it: no partial result keeps one.
+    #[cfg(feature = "server")]
+    args.names.dsn.clone_from(&given.names.dsn);
     args.source.threads = given.source.threads;
     stats::run_on(&args, || put_together(partials, &args, filters(&args)?))
 }
@@ -209,8 +212,6 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("database", filters.database.map(|oid| oid.to_string()));
     let directory = args.names.data_directory.as_ref();
     add("data-directory", directory.map(|directory| directory.display().to_string()));
-    let files = args.names.names.iter();
-    options.extend(files.map(|path| format!("--names={}", path.display())));
     options.extend(filters.table.then(|| "--table".to_owned()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
@@ -240,8 +241,9 @@ fn shown(args: &StatsArgs) -> Vec<String> {
     ];
     let options =
         options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+    let lists = args.names.names.iter().map(|path| format!("--names={}", path.display()));
     let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| format!("--{name}"));
-    options.chain(flags).collect()
+    options.chain(lists).chain(flags).collect()
 }
 
 /// The name of an option.

@@ -40,10 +40,12 @@ impl ReadWho {
 
 /// Reads the WAL and counts what was asked for.
 pub fn read_who(args: &StatsArgs, asked: &Dimensions) -> Result<ReadWho, Failure> {
-    let (filters, names) = relation::filters(&args.source, &args.filters, &args.names)?;
+    let (filters, named) = relation::filters(&args.source, &args.filters, &args.names)?;
     let mut result = read_filtered(args, filters, asked)?;
     // Of the records that filters leave over fewer names can be learnt than of all.
-    result.who.names = names.unwrap_or(result.who.names);
+    if let Some(named) = named {
+        (result.who.names, result.warnings) = named;
+    }
     Ok(result)
 }
 

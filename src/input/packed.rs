@@ -121,7 +121,7 @@ mod tests {
         let mut other = file.clone();
         other[16] = 9;
         let told = error(&other).expect("an error");
-        assert!(told.contains("format 9, expected format 2"), "{told}");
+        assert!(told.contains(&format!("format 9, expected format {FORMAT}")), "{told}");
         let mut damaged = file;
         *damaged.last_mut().expect("a byte") ^= 1;
         assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));
