@@ -444,6 +444,22 @@ fn pg_waldump_shows_the_same_records() {
     cluster.script("who_rows.sql");
     let range = [start, cluster.insert_lsn()];
     agrees_with_pg_waldump(&server, &cluster, &range);
+    rolled_back_subtransactions_are_folded(&cluster);
+}
+
+/// No list in the WAL has a subtransaction that was rolled back; the data directory knows it.
+#[track_caller]
+fn rolled_back_subtransactions_are_folded(cluster: &Cluster) {
+    // Only then are they written to the files.
+    cluster.sql("CHECKPOINT");
+    let summary = |directory: &Path| {
+        let report = walstat::text(&["--stats=transaction", "-f", "json"], directory);
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let summary = &report["transactions"]["summary"];
+        ["transactions", "subtransactions"].map(|key| number(summary, key))
+    };
+    let [transactions, subtransactions] = summary(wal_alone(cluster).path());
+    assert_eq!(summary(&cluster.data()), [transactions - 1, subtransactions + 1]);
 }
 
 /// All states of one server's data directory.
@@ -487,7 +503,11 @@ macro_rules! servers {
 
 servers! {
     server_9_6: "9.6";
+    server_10: "10";
+    server_11: "11";
     server_12: "12";
+    server_13: "13";
+    server_14: "14";
     server_15: "15";
     server_16: "16";
     server_17: "17";
