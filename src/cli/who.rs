@@ -71,6 +71,7 @@ fn read_filtered(
 /// What is counted, empty.
 pub fn prototype(args: &StatsArgs, asked: &Dimensions, known: &Known) -> Full {
     let who = Who::new(asked, rows(args), order(args.tables.sort), known.store());
+    let who = who.with_subtransactions(&known.subtransactions);
     (Statistics::default(), who)
 }
 
