@@ -11,7 +11,6 @@ use live::server::Server;
 use live::walstat::text;
 use serde_json::Value;
 
-#[allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
 mod live;
 
 /// What `pg_control` says of a checkpoint.

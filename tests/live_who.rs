@@ -319,6 +319,56 @@ fn blocks_are_counted(cluster: &Cluster, [start, end]: &[String; 2]) {
     assert_eq!(ours.collect::<BTreeMap<_, _>>(), relations);
 }
 
+/// What the WAL changed since a list was made is told by the WAL.
+#[track_caller]
+fn older_list_is_brought_up_to_date(cluster: &Cluster, older: &str, list: &str, what: &str) {
+    let (wal, file) = (wal_alone(cluster), cluster.home().join("older.csv"));
+    fs::write(&file, older).expect("a file");
+    let names = walstat(&["names", "-f", "csv", "--names", path(&file), path(wal.path())]);
+    let unnamed = Names::of_csv(&names).none_wrong(&Names::of_csv(list), what);
+    // A copied database has the catalogs of the other, which need not be in the WAL.
+    let news = list.lines().filter(|line| line.contains(",late"));
+    assert!(news.count() > 2 && names.contains(",orders_of_late,"), "{what}: {unnamed:?}");
+}
+
+/// A partitioned table is one row with all its partitions, at any depth, and their indexes.
+#[track_caller]
+fn partitions_are_put_together(cluster: &Cluster) {
+    let tables = |more: &[&str]| {
+        let arguments = [&["--stats=table", "-f", "json"], more].concat();
+        let text = walstat::text(&arguments, &cluster.data());
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let is_part = |row: &&Value| {
+            let name = row["name"].as_str().unwrap_or_default();
+            row["database_name"] == "postgres" && name.starts_with("part")
+        };
+        rows(&report["tables"]).iter().filter(is_part).cloned().collect::<Vec<_>>()
+    };
+    let (each, together) = (tables(&[]), tables(&["--by", "parent"]));
+    assert!(each.len() >= 2, "{each:?}");
+    let [whole] = together.as_slice() else { panic!("one row: {together:?}") };
+    assert_eq!((&whole["name"], &whole["kind"]), (&Value::from("part"), &Value::from("p")));
+    for key in NUMBERS.iter().chain(&["inserts"]) {
+        let sum: u64 = each.iter().map(|row| number(row, key)).sum();
+        assert_eq!(number(whole, key), sum, "{key}");
+    }
+    let indexes: Vec<&Value> = rows(&whole["indexes"]).iter().map(|index| &index["name"]).collect();
+    assert_eq!(indexes, [&Value::from("part_pkey")]);
+}
+
+/// The server itself is a source of names; one that cannot be reached is said.
+#[cfg(feature = "server")]
+#[track_caller]
+fn server_is_asked(cluster: &Cluster, list: &str, what: &str) {
+    let wal = wal_alone(cluster);
+    let dsn = format!("host={} user=postgres", path(cluster.home()));
+    let names = walstat(&["names", "-f", "csv", "--dsn", &dsn, path(wal.path())]);
+    assert!(names.matches(",dsn\n").count() > 500, "{what}: {names}");
+    Names::of_csv(&names).all_right(&Names::of_csv(list), &format!("{what}, asked"));
+    let report = who(&["--dsn", "host=/nowhere user=postgres"], wal.path());
+    assert!(report["notes"].to_string().contains("--dsn: "), "{}", report["notes"]);
+}
+
 /// A record as pg_waldump shows it.
 struct Shown {
     xid: String,
@@ -394,6 +444,22 @@ fn pg_waldump_shows_the_same_records() {
     cluster.script("who_rows.sql");
     let range = [start, cluster.insert_lsn()];
     agrees_with_pg_waldump(&server, &cluster, &range);
+    rolled_back_subtransactions_are_folded(&cluster);
+}
+
+/// No list in the WAL has a subtransaction that was rolled back; the data directory knows it.
+#[track_caller]
+fn rolled_back_subtransactions_are_folded(cluster: &Cluster) {
+    // Only then are they written to the files.
+    cluster.sql("CHECKPOINT");
+    let summary = |directory: &Path| {
+        let report = walstat::text(&["--stats=transaction", "-f", "json"], directory);
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let summary = &report["transactions"]["summary"];
+        ["transactions", "subtransactions"].map(|key| number(summary, key))
+    };
+    let [transactions, subtransactions] = summary(wal_alone(cluster).path());
+    assert_eq!(summary(&cluster.data()), [transactions - 1, subtransactions + 1]);
 }
 
 /// All states of one server's data directory.
@@ -405,10 +471,18 @@ fn against_server(server: &Server) {
     if server.number() >= 16 {
         blocks_are_counted(&cluster, &range);
     }
-    holds(&cluster, &names_file(&cluster), &name("live"));
+    let list = names_file(&cluster);
+    holds(&cluster, &list, &name("live"));
+    #[cfg(feature = "server")]
+    server_is_asked(&cluster, &list, &name("live"));
+    if server.number() >= 11 {
+        partitions_are_put_together(&cluster);
+    }
     cluster.script("who_after.sql");
+    let older = list;
     let list = names_file(&cluster);
     cluster.crash();
+    older_list_is_brought_up_to_date(&cluster, &older, &list, &name("an older list"));
     holds(&cluster, &list, &name("after an immediate stop"));
     cluster.start_again();
     let list = names_file(&cluster);
@@ -429,7 +503,11 @@ macro_rules! servers {
 
 servers! {
     server_9_6: "9.6";
+    server_10: "10";
+    server_11: "11";
     server_12: "12";
+    server_13: "13";
+    server_14: "14";
     server_15: "15";
     server_16: "16";
     server_17: "17";

@@ -79,18 +79,13 @@ impl Transactions {
         }
     }
 
-    /// All that was found, and the records without a transaction. `parent`: what else is known of
-    /// which transaction a subtransaction belongs to.
-    pub fn finish(mut self, mut parent: impl FnMut(u32) -> Option<u32>) -> (FinishedRows, Amounts) {
-        for place in 0..self.parts.len() {
-            let Some(Part { xid, outcome, .. }) = self.parts.get(place) else { continue };
-            if *outcome != Outcome::Committed
-                && !self.parents.contains_key(xid)
-                && let Some(parent) = parent(*xid)
-            {
-                self.belongs(*xid, parent);
-            }
-        }
+    /// Takes note of subtransactions with their parents, before any record is seen.
+    pub fn know(&mut self, parents: &[(u32, u32)]) {
+        parents.iter().for_each(|(sub, parent)| self.belongs(*sub, *parent));
+    }
+
+    /// All that was found, and the records without a transaction.
+    pub fn finish(mut self) -> (FinishedRows, Amounts) {
         self.fold_into(|_| true);
         for part in &self.parts {
             self.finished.add(part.finished(self.top_level.contains(&part.xid)));

@@ -90,13 +90,21 @@ impl Who {
         relations.is_none() && blocks.is_none() && transactions.is_none() && names.is_none()
     }
 
+    /// The same, with subtransactions whose parents are known before.
+    pub fn with_subtransactions(mut self, parents: &[(u32, u32)]) -> Who {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.know(parents);
+        }
+        self
+    }
+
     /// What was counted, with names on top of those that `known` has.
-    pub fn finish(mut self, known: Store, parent: impl FnMut(u32) -> Option<u32>) -> Counted {
+    pub fn finish(mut self, known: Store) -> Counted {
         self.settle();
         Counted {
             relations: self.relations,
             blocks: self.blocks,
-            transactions: self.transactions.map(|transactions| transactions.finish(parent)),
+            transactions: self.transactions.map(|transactions| transactions.finish()),
             names: self.names.map(|lessons| lessons.names(known)).unwrap_or_default(),
         }
     }

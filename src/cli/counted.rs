@@ -13,7 +13,6 @@ use crate::analyse::who::{Counted, Who};
 use crate::input::discover::Found;
 use crate::report::model::CommandName;
 use crate::scan::record::Observe;
-use crate::wal::catalog::store::Store;
 
 /// All that can be counted.
 pub type Full = (Statistics, (Who, Option<When>));
@@ -47,10 +46,12 @@ impl ReadFull {
 
 /// Reads the WAL and counts what was asked for.
 pub fn read_full(args: &StatsArgs, asked: (CommandName, &Dimensions)) -> Result<ReadFull, Failure> {
-    let (filters, names) = relation::filters(&args.source, &args.filters, &args.names)?;
+    let (filters, named) = relation::filters(&args.source, &args.filters, &args.names)?;
     let mut result = read_filtered(args, &filters, asked)?;
     // In a range fewer names can be learnt than in all of the WAL.
-    result.who.names = names.unwrap_or(result.who.names);
+    if let Some(named) = named {
+        (result.who.names, result.warnings) = named;
+    }
     Ok(result)
 }
 
@@ -62,7 +63,7 @@ fn read_filtered(
     let found = found(&args.source)?;
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.
     let known = Known::of(&args.names, &found, asked);
-    let (statistics, (who, when)) = prototype(args, (command, asked), known.store());
+    let (statistics, (who, when)) = prototype(args, (command, asked), &known);
     let reading = Reading { args, filters, found };
     let read = match (who.is_nothing(), when) {
         (true, None) => reading.read(&statistics, |statistics| (statistics, Default::default())),
@@ -103,9 +104,10 @@ impl Reading<'_> {
 pub fn prototype(
     args: &StatsArgs,
     (command, asked): (CommandName, &Dimensions),
-    store: Option<&Store>,
+    known: &Known,
 ) -> Full {
-    let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), store);
+    let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), known.store());
+    let who = who.with_subtransactions(&known.subtransactions);
     let config = match command {
         CommandName::Report => Some(when::Config::OVERVIEW),
         _ => args.when.config(asked),

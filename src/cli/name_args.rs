@@ -2,10 +2,10 @@
 
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::who::{Counted, Who};
-use crate::input::catalog::subtransactions::Subtransactions;
-use crate::input::catalog::{self, Catalog, Expected};
+use crate::input::catalog::{self, Catalog, Expected, subtransactions};
 use crate::input::discover::Found;
 use crate::input::names_file;
+use crate::input::placing::vote;
 use crate::input::plan::Plan;
 #[cfg(feature = "server")]
 use crate::input::server;
@@ -36,7 +36,8 @@ pub struct NameArgs {
 #[derive(Default)]
 pub struct Known {
     catalog: Option<Catalog>,
-    subtransactions: Option<Subtransactions>,
+    /// Subtransactions with their parents.
+    pub subtransactions: Vec<(u32, u32)>,
     listings: Vec<Listing>,
     /// What is missing or cannot be relied on.
     pub warnings: Vec<String>,
@@ -75,8 +76,10 @@ impl Known {
     fn with_subtransactions(mut self, args: &NameArgs, found: &Found, asked: &Dimensions) -> Known {
         let directory = args.data_directory.as_ref().or(found.data_directory.as_ref());
         let directory = directory.filter(|_| asked.contains(&Dimension::Transaction));
-        self.subtransactions =
-            directory.and_then(|directory| Subtransactions::of(directory, &mut self.warnings));
+        if let (Some(directory), Some(geometry)) = (directory, vote(&found.pieces)) {
+            let cluster = geometry.system_identifier;
+            self.subtransactions = subtransactions::read(directory, cluster, &mut self.warnings);
+        }
         self
     }
 
@@ -90,11 +93,7 @@ impl Known {
     pub fn finish(mut self, who: Who, plan: &Plan) -> (Counted, Vec<String>) {
         let cluster = plan.geometry.system_identifier;
         let store = self.take_store(plan);
-        let subtransactions = self.subtransactions.as_mut();
-        let mut subtransactions =
-            subtransactions.filter(|known| known.system_identifier == cluster);
-        let mut counted =
-            who.finish(store, |xid| subtransactions.as_mut().and_then(|known| known.top(xid)));
+        let mut counted = who.finish(store);
         let seen = counted.files();
         for listing in &self.listings {
             match listing.system_identifier {

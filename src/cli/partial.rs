@@ -85,7 +85,7 @@ fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partia
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = counted::prototype(args, (command, &asked), known.store());
+    let prototype = counted::prototype(args, (command, &asked), &known);
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -113,6 +113,9 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     own.repeats(&asked, first)?;
     let mut args = asked.arguments(&own)?;
     args.show.output = given.show.output.clone();
+    // A connection string may have a password in it: no partial result keeps one.
+    #[cfg(feature = "server")]
+    args.names.dsn.clone_from(&given.names.dsn);
     args.source.threads = given.source.threads;
     stats::run_on(&args, || put_together(partials, &args, filters(&args)?))
 }
@@ -127,7 +130,7 @@ fn put_together(
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = counted::prototype(args, (command, &asked), known.store());
+    let prototype = counted::prototype(args, (command, &asked), &known);
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
@@ -216,8 +219,6 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
     add("data-directory", directory.map(|directory| directory.display().to_string()));
     options.extend(args.when.options());
-    let files = args.names.names.iter();
-    options.extend(files.map(|path| format!("--names={}", path.display())));
     options.extend(filters.table.then(|| "--table".to_owned()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
@@ -247,8 +248,9 @@ fn shown(args: &StatsArgs) -> Vec<String> {
     ];
     let options =
         options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+    let lists = args.names.names.iter().map(|path| format!("--names={}", path.display()));
     let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| format!("--{name}"));
-    options.chain(flags).collect()
+    options.chain(lists).chain(flags).collect()
 }
 
 /// The name of an option.

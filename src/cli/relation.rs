@@ -114,23 +114,26 @@ fn quoted(name: &str) -> String {
     }
 }
 
+/// Names, and why some are missing.
+type Named = (Names, Vec<String>);
+
 /// The filters asked for, with the files that a name stands for; and the names, if they were needed.
 pub fn filters(
     source: &SourceArgs,
     filters: &FilterArgs,
     names: &NameArgs,
-) -> Result<(Filters, Option<Names>), Failure> {
+) -> Result<(Filters, Option<Named>), Failure> {
     let Some(asked) = &filters.relation else { return Ok((filters.filters(None), None)) };
     let text = asked.to_string();
     if let (RelationArg::File(file), false) = (asked, filters.table) {
         let relation = RelationFilter { text, whole_table: false, files: vec![*file] };
         return Ok((filters.filters(Some(relation)), None));
     }
-    let (names, seen) = first_pass(source, names)?;
-    let files = Search { names: &names, seen }.files(asked, filters.table)?;
+    let (named, seen) = first_pass(source, names)?;
+    let files = Search { names: &named.0, seen }.files(asked, filters.table)?;
     let (whole_table, files) = (filters.table, files.into_iter().collect());
     let relation = RelationFilter { text, whole_table, files };
-    Ok((filters.filters(Some(relation)), Some(names)))
+    Ok((filters.filters(Some(relation)), Some(named)))
 }
 
 /// The names of all sources, and the files in the WAL; of WAL that can be read once only the names
@@ -138,18 +141,18 @@ pub fn filters(
 fn first_pass(
     source: &SourceArgs,
     names: &NameArgs,
-) -> Result<(Names, Option<BTreeSet<RelFileLocator>>), Failure> {
+) -> Result<(Named, Option<BTreeSet<RelFileLocator>>), Failure> {
     let found = found(source)?;
     let known = Known::names(names, &found, &Dimensions::new());
     if !found.streams.iter().all(|stream| stream.path.is_file()) {
-        return Ok((known.without_wal().0, None));
+        return Ok((known.without_wal(), None));
     }
     let relations = Dimensions::from([Dimension::Relation]);
     let who = Who::new(&relations, 1, Order::Bytes, known.store());
     let read = read_all(source, found, &who)?;
-    let counted = known.finish(read.scanned.observer, &read.plan).0;
+    let (counted, warnings) = known.finish(read.scanned.observer, &read.plan);
     let seen = counted.files();
-    Ok((counted.names, Some(seen)))
+    Ok(((counted.names, warnings), Some(seen)))
 }
 
 /// What names are looked up in.

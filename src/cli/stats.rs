@@ -8,6 +8,7 @@ use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
+use crate::render::visible::visible;
 use crate::report::advice::advise;
 use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
@@ -66,6 +67,10 @@ fn report(
     let overview = overview.map(|found| when::overview(found, origin));
     let counted = Counted { statistics: &read.scanned.observer, overview };
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    if [Format::Csv, Format::PgWaldump].contains(&args.tables.format) {
+        // They have no place for notes.
+        warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
+    }
     view.report.notes.extend(warnings);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
     who::fill(&mut view.report, who, &request.dimensions, by, read.plan.version());

@@ -123,7 +123,7 @@ mod tests {
         assert_eq!((names(&from_csv), warnings), (vec![name], vec![]));
         let row = serde_json::to_string(&from_csv.rows[0]).expect("JSON");
         let object = format!("{{\"walstat\": \"1\", \"names\": [\n{row}]}}");
-        for text in [csv.replace('\n', "\n"), tsv, row.clone(), format!("[{row}]"), object] {
+        for text in [csv.replace("\n5", "\r\n5"), tsv, row.clone(), format!("[{row}]"), object] {
             let (listing, warnings) = parsed(&text);
             assert!(warnings.is_empty(), "{text}: {warnings:?}");
             assert_eq!(listing.rows, from_csv.rows, "{text}");

@@ -8,6 +8,9 @@ use walstat::wal::payload::checkpoint::Checkpoint;
 use walstat::wal::payload::xact;
 use walstat::wal::version::Version;
 
+/// Tablespace, database, relfilenode, fork, block number.
+pub type BlockId = (u32, u32, u32, u8, u32);
+
 /// A record, as far as time goes.
 pub struct One {
     pub lsn: u64,
@@ -17,7 +20,7 @@ pub struct One {
     pub info: u8,
     pub images: Vec<u64>,
     /// Tablespace, database, file number, fork, block; and whether there is an image.
-    pub blocks: Vec<((u32, u32, u32, u8, u32), bool)>,
+    pub blocks: Vec<(BlockId, bool)>,
     /// The time that it states, if it is a transaction's.
     pub stated: Option<i64>,
     pub is_commit: bool,

@@ -1,53 +1,51 @@
-//! Which transaction a subtransaction belongs to, as far as the data directory knows it
+//! Which transactions subtransactions belong to, as far as the data directory knows it
 //! (`pg_subtrans`; `subtrans.c`): four bytes a transaction, the parent's xid or 0.
 
-use super::slru::Slru;
 use super::warning;
 use crate::input::control;
 use crate::wal::catalog::fate::FIRST_NORMAL_XID;
+use std::fs;
 use std::path::Path;
 
-const PARENT_BYTES: u32 = 4;
-/// More subtransactions in each other than anyone has; garbage may go round in a circle.
-const LEVELS_MAX: usize = 1 << 16;
-/// `%04X`.
-const NAME_DIGITS: usize = 4;
+const PARENT_BYTES: usize = 4;
+/// More are not kept: the server removes what no running transaction needs.
+const KNOWN_MAX: usize = 1 << 20;
 
-/// The subtransactions of a data directory.
-pub struct Subtransactions {
-    slru: Slru,
-    /// The cluster that they are of.
-    pub system_identifier: u64,
+/// The subtransactions of a data directory with their parents, if it is of this cluster.
+pub fn read(directory: &Path, cluster: u64, warnings: &mut Vec<String>) -> Vec<(u32, u32)> {
+    let control = match control::read(directory) {
+        Ok(control) if control.system_identifier == cluster => control,
+        // Where names are wanted too, it is said of them.
+        Ok(_) => return Vec::new(),
+        Err(error) => {
+            warnings.push(warning(&control::path(directory), error));
+            return Vec::new();
+        }
+    };
+    let file_bytes = control.page_bytes.saturating_mul(control.slru_pages);
+    parents_in(&directory.join("pg_subtrans"), file_bytes)
 }
 
-impl Subtransactions {
-    /// Those of a data directory. `None` where it is none: `warnings` says why.
-    pub fn of(directory: &Path, warnings: &mut Vec<String>) -> Option<Subtransactions> {
-        let control = control::read(directory)
-            .map_err(|error| warnings.push(warning(&control::path(directory), error)))
-            .ok()?;
-        let path = directory.join("pg_subtrans");
-        let slru = Slru::new(path, control.page_bytes, control.slru_pages, NAME_DIGITS);
-        Some(Subtransactions { slru, system_identifier: control.system_identifier })
-    }
+fn parents_in(directory: &Path, file_bytes: u32) -> Vec<(u32, u32)> {
+    let file_xids = file_bytes / PARENT_BYTES as u32;
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let files = entries.filter_map(|entry| {
+        let number = u32::from_str_radix(entry.file_name().to_str()?, 16).ok()?;
+        Some((number.checked_mul(file_xids)?, fs::read(entry.path()).ok()?))
+    });
+    let parents = files.flat_map(|(first, bytes)| parents_of(first, &bytes));
+    parents.take(KNOWN_MAX).collect()
+}
 
-    /// The top-level transaction of which `xid` is a part.
-    pub fn top(&mut self, xid: u32) -> Option<u32> {
-        let parent = self.parent(xid)?;
-        let chain = std::iter::successors(Some(parent), |xid| self.parent(*xid));
-        Some(chain.take(LEVELS_MAX).last().unwrap_or(parent))
-    }
-
-    /// The transaction that `xid` is a direct part of. A parent has its xid before its children:
-    /// anything else is what was left of other pages.
-    fn parent(&mut self, xid: u32) -> Option<u32> {
-        let page_xids = self.slru.page_bytes() / PARENT_BYTES;
-        let (page, place) = (xid.checked_div(page_xids)?, xid.checked_rem(page_xids)?);
-        let bytes = self.slru.bytes(page.into(), (place * PARENT_BYTES) as usize, 4)?;
-        let parent = u32::from_le_bytes(bytes.try_into().ok()?);
-        let is_before = parent.wrapping_sub(xid).cast_signed() < 0;
-        (parent >= FIRST_NORMAL_XID && is_before).then_some(parent)
-    }
+/// Those of a file that begins with xid `first`. A parent has its xid before its children: anything
+/// else is what was left of other pages.
+fn parents_of(first: u32, bytes: &[u8]) -> Vec<(u32, u32)> {
+    let (parents, _) = bytes.as_chunks::<PARENT_BYTES>();
+    let pairs = (first..).zip(parents.iter().map(|bytes| u32::from_le_bytes(*bytes)));
+    let is_sound = |(xid, parent): &(u32, u32)| {
+        *parent >= FIRST_NORMAL_XID && parent.wrapping_sub(*xid).cast_signed() < 0
+    };
+    pairs.filter(is_sound).collect()
 }
 
 #[cfg(test)]
@@ -59,10 +57,12 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let parents = [0_u32, 0, 0, 0, 3, 9, 4, 2];
         let bytes: Vec<u8> = parents.into_iter().flat_map(u32::to_le_bytes).collect();
-        std::fs::write(root.path().join("0000"), bytes).expect("a file");
-        let slru = Slru::new(root.path().to_owned(), 16, 32, NAME_DIGITS);
-        let mut known = Subtransactions { slru, system_identifier: 1 };
-        let found: Vec<Option<u32>> = (3..9).map(|xid| known.top(xid)).collect();
-        assert_eq!(found, [None, Some(3), None, Some(3), None, None]);
+        fs::write(root.path().join("0000"), &bytes).expect("a file");
+        fs::write(root.path().join("0002"), &bytes[16..20]).expect("a file");
+        fs::write(root.path().join("other"), &bytes).expect("a file");
+        let mut found = parents_in(root.path(), 32);
+        found.sort_unstable();
+        assert_eq!(found, [(4, 3), (6, 4), (16, 3)]);
+        assert!(parents_in(&root.path().join("no"), 32).is_empty());
     }
 }

@@ -134,7 +134,8 @@ impl Listing {
 }
 
 impl Names {
-    /// Adds a list: of each relation the better source is kept. `seen`: the files in the WAL.
+    /// Adds a list: of each relation the better source is kept, and the WAL where it shows the list
+    /// to be older. `seen`: the files in the WAL.
     pub fn add(&mut self, listing: &Listing, seen: &BTreeSet<RelFileLocator>) {
         let kind = |row: &Listed| Some(((row.database, row.oid), row.kind?));
         let kinds: HashMap<_, _> = listing.rows.iter().filter_map(kind).collect();
@@ -163,8 +164,16 @@ impl Names {
                 self.files.insert(file, row.oid);
             }
         }
+        let had_before = |name: &str| {
+            self.former.get(&key).is_some_and(|former| former.iter().any(|other| **other == *name))
+        };
+        let renamed = relation
+            .schema
+            .as_deref()
+            .and_then(|schema| self.renamed_schemas.get(&(row.database, Box::from(schema))));
+        relation.schema = renamed.cloned().or(relation.schema);
         match self.relations.get(&key) {
-            Some(known) if known.source <= source => {}
+            Some(known) if known.source <= source || had_before(&row.name) => {}
             known => {
                 relation.table = relation.table.or(known.and_then(|known| known.table));
                 self.relations.insert(key, relation);

@@ -53,6 +53,10 @@ pub struct Names {
     pub(super) databases: HashMap<u32, Box<str>>,
     pub(super) tablespaces: HashMap<u32, Box<str>>,
     pub(super) builtin: Builtin,
+    /// Names that relations had before, by database and oid: a list with one of them is older.
+    pub(super) former: HashMap<(u32, u32), Vec<Box<str>>>,
+    /// Names that schemas of a database had before, and nobody has now: what they are called since.
+    pub(super) renamed_schemas: HashMap<(u32, Box<str>), Arc<str>>,
 }
 
 impl Names {

@@ -127,6 +127,7 @@ impl Store {
         resolver.name_databases(&mut names);
         resolver.name_relations(&links, &mut names);
         resolver.name_files(&links, &mut names);
+        resolver.note_former_names(&mut names);
         names
     }
 }
@@ -300,6 +301,35 @@ impl<'s> Resolver<'s> {
             };
             names.relations.insert((database, oid), relation);
         }
+    }
+
+    /// What names were replaced: a list made before has them still.
+    fn note_former_names(&self, names: &mut Names) {
+        for seen in self.replaced(CatalogTable::Class) {
+            let Row::Class(class) = seen.row else { continue };
+            let key = (home(&class, seen.database), class.oid);
+            let name = text(class.name);
+            if names.relations.get(&key).is_some_and(|now| now.name != name) {
+                names.former.entry(key).or_default().push(name);
+            }
+        }
+        let schemas = self.schemas();
+        for seen in self.replaced(CatalogTable::Namespace) {
+            let Row::Named(oid, name) = seen.row else { continue };
+            let (database, name) = (seen.database, text(name));
+            let is_given = |(of, _): &(u32, u32), now: &Option<Arc<str>>| {
+                *of == database && now.as_deref() == Some(&*name)
+            };
+            let Some(Some(now)) = schemas.get(&(database, oid)) else { continue };
+            if !schemas.iter().any(|(key, now)| is_given(key, now)) {
+                names.renamed_schemas.insert((database, name), now.clone());
+            }
+        }
+    }
+
+    /// The versions of rows in whose place there are others.
+    fn replaced(&self, table: CatalogTable) -> impl Iterator<Item = Seen<'s>> {
+        self.versions(table).into_iter().filter(|seen| seen.standing == Standing::Dead)
     }
 
     /// Which relation a file belongs to: of all that ever claimed it, one that is there now, and
