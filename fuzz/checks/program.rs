@@ -161,7 +161,7 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
             written(|out| csv::render(&view.report, out));
             written(|out| pg_waldump::render(&view, out));
         }
-        view.report.arrange(Sort::Fpi, Top { rmgrs: 3, others: 3 });
+        view.report.arrange(Sort::Fpi, Top { rmgrs: 3, buckets: 3, others: 3 });
         for flag in [false, true] {
             let show = Show { human: flag, bars: flag, main_data: !flag, verbose: flag };
             written(|out| screen::render(&view, &show, out));
