@@ -122,7 +122,7 @@ fn is_free(place: &str) -> bool {
 }
 
 /// Keys that are there if they were asked for.
-const DIMENSIONS: [&str; 10] = [
+const DIMENSIONS: [&str; 15] = [
     "rmgrs",
     "records",
     "relations",
@@ -133,6 +133,11 @@ const DIMENSIONS: [&str; 10] = [
     "forks",
     "blocks",
     "transactions",
+    "timeline",
+    "checkpoints",
+    "recovery",
+    "replication",
+    "commits",
 ];
 
 /// Sums are never null in their rows; what a row is about may be.
@@ -150,9 +155,9 @@ fn may_be_null(place: &str) -> bool {
     let (parent, key) = place.rsplit_once('/').expect("a place has a parent");
     let dimension = parent.split('/').nth(1).unwrap_or_default();
     !parent.is_empty()
-        && DIMENSIONS.contains(&dimension)
+        && (DIMENSIONS.contains(&dimension) || dimension == "when")
         && dimension != "names"
-        && !SUMS.contains(&key)
+        && (!SUMS.contains(&key) || parent.contains("/peaks/"))
 }
 
 #[test]

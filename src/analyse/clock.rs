@@ -1,5 +1,4 @@
-//! The WAL's own clock: the first and the last time that a commit, an abort or a checkpoint
-//! says.
+//! The WAL's own clock: the first and the last time that a transaction or a checkpoint says.
 
 use crate::scan::record::{Observe, Record};
 use crate::wal::payload::Time;
@@ -30,7 +29,7 @@ impl Clock {
 #[inline(never)]
 fn time_of(rmgr: u8, info: u8, main_data: &[u8], version: &Version) -> Option<Time> {
     if rmgr == TRANSACTION {
-        return xact::end_time(info, main_data);
+        return xact::stated_time(info, main_data);
     }
     if [XLOG_CHECKPOINT_SHUTDOWN, XLOG_CHECKPOINT_ONLINE].contains(&(info & 0xF0)) {
         return Checkpoint::parse(main_data, version.checkpoint).map(|c| c.time);

@@ -14,6 +14,11 @@ named! {
         Fork "fork" "By fork";
         Block "block" "By block, hottest first";
         Transaction "transaction" "By transaction";
+        Timeline "timeline" "WAL over time";
+        Checkpoint "checkpoint" "By checkpoint cycle";
+        Recovery "recovery" "What a crash would make the server replay";
+        Replication "replication" "How fast WAL grows, and what keeps up with it";
+        Commit "commit" "Commits, and what they ask of a disk";
     }
 }
 

@@ -3,7 +3,8 @@
 use super::sums::Sums;
 use super::totals::RecordTable;
 use super::volume::Volume;
-use crate::wal::rmgr::{HEAP, HEAP_HOT_UPDATE, HEAP_UPDATE};
+use crate::wal::payload::xlog::FPI_FOR_HINT;
+use crate::wal::rmgr::{HEAP, HEAP_HOT_UPDATE, HEAP_UPDATE, XLOG};
 use serde::{Deserialize, Serialize};
 
 /// `a / b`, or nothing if there is nothing to divide by.
@@ -35,6 +36,9 @@ pub struct Ratios {
     /// Heap updates, HOT or not.
     #[serde(default)]
     pub updates: u64,
+    /// Bytes of images for hint bits, of all bytes.
+    #[serde(default, deserialize_with = "Option::deserialize")]
+    pub hint_fpi_ratio: Option<f64>,
 }
 
 /// Heap updates, by whether their index entries could stay.
@@ -60,6 +64,11 @@ impl Updates {
     }
 }
 
+/// Bytes of images for hint bits.
+fn hint_fpi_bytes(table: &RecordTable) -> u64 {
+    table.sum(|record| record.rmgr == XLOG && record.info() == FPI_FOR_HINT).fpi_bytes
+}
+
 impl Ratios {
     /// Computes all ratios of `table`; `all`: its sums, `range`: what there was before filters.
     pub fn of(table: &RecordTable, all: &Sums, range: Volume) -> Ratios {
@@ -73,6 +82,7 @@ impl Ratios {
             compression_ratio: ratio(all.fpi_bytes, all.uncompressed_fpi_bytes),
             commits: range.commits,
             updates: updates.all(),
+            hint_fpi_ratio: ratio(hint_fpi_bytes(table), all.total_bytes),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The filters of the command line, as in `pg_waldump`: together they are AND.
 
+use super::time_span::TimeSpan;
 use crate::scan::record::{Record, Select};
 use crate::wal::block::{BlockRef, RelFileLocator};
 
@@ -23,6 +24,8 @@ pub struct Filters {
     pub database: Option<u32>,
     /// At least one image.
     pub full_page: bool,
+    /// A time in this span.
+    pub span: Option<TimeSpan>,
 }
 
 /// The files that are asked for.
@@ -40,6 +43,11 @@ impl Filters {
     /// Whether every record passes.
     pub fn is_empty(&self) -> bool {
         *self == Filters::default()
+    }
+
+    /// Whether nothing but the time of a record decides.
+    pub fn are_of_time_alone(&self) -> bool {
+        self.span.is_some() && Filters { span: None, ..self.clone() }.is_empty()
     }
 
     fn has_block_filter(&self) -> bool {
@@ -78,6 +86,9 @@ impl Select for Filters {
             return false;
         }
         if self.xid.is_some_and(|xid| xid != header.xid) {
+            return false;
+        }
+        if self.span.as_ref().is_some_and(|span| !span.holds(record)) {
             return false;
         }
         if self.full_page && record.parts.fpi_count == 0 {

@@ -6,6 +6,7 @@ use super::names::NamesArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
+use super::when::WhenArgs;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::report::model::table::Sort;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -80,6 +81,9 @@ pub struct StatsArgs {
     /// Names of relations
     #[command(flatten)]
     pub names: NameArgs,
+    /// Times, rates and delays
+    #[command(flatten)]
+    pub when: WhenArgs,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,

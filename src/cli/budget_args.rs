@@ -1,7 +1,8 @@
 //! Limits on the command line: an option for each row of the table of budgets. They win over those
 //! of `walstat.toml`.
 
-use super::{Failure, config};
+use super::Failure;
+use super::config::{self, Config};
 use crate::report::amount::AmountError;
 use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
 use clap::builder::{PossibleValuesParser, ValueParser};
@@ -20,15 +21,14 @@ pub struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// The limits of the file, and those of the command line over them; and the file, if it was
-    /// found rather than named.
-    pub fn budgets(&self) -> Result<(Budgets, Option<PathBuf>), Failure> {
-        let (mut budgets, found) = config::load(self.config.as_deref())?;
+    /// The limits of the file, and those of the command line over them.
+    pub fn limits(&self) -> Result<Config, Failure> {
+        let mut config = config::load(self.config.as_deref())?;
         for (option, text) in &self.given {
             let usage = |error: AmountError| Failure::Usage(format!("--{}: {error}", option.name));
-            (option.set)(&mut budgets, text).map_err(usage)?;
+            (option.set)(&mut config.budgets, text).map_err(usage)?;
         }
-        Ok((budgets, found))
+        Ok(config)
     }
 }
 

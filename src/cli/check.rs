@@ -1,20 +1,24 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
-use super::name_args::NameArgs;
+use super::config::Config;
+use super::name_args::Known;
 use super::output::{spare_inputs, write_to};
-use super::read::{Statistics, read};
+use super::read::{Read, Statistics, found, read, read_found};
 use super::relation;
 use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
-use crate::analyse::dimension::Dimensions;
+use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::finished::Order;
 use crate::analyse::reach::Reach;
+use crate::analyse::who::{self as counted_who, Who};
 use crate::input::label;
 use crate::input::plan::Plan;
 use crate::render;
 use crate::render::nagios::State;
 use crate::render::style::Show;
+use crate::report::advice::advise;
 use crate::report::annotation::{Places, relative, unreadable};
 use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
@@ -24,6 +28,7 @@ use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
+use crate::report::who;
 use crate::wal::segment::SegmentName;
 use std::fs;
 use std::io::Write;
@@ -86,15 +91,16 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let (budgets, config) = args.budgets.budgets()?;
-    check_usage(args, &budgets)?;
-    let beside = [&budgets.baseline, &args.restore.backup_label, &config];
+    let limits = args.budgets.limits()?;
+    let budgets = &limits.budgets;
+    check_usage(args, budgets)?;
+    let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
     let beside = beside.into_iter().flatten().map(PathBuf::as_path);
     spare_inputs(args.show.output.as_deref(), args.source.inputs().chain(beside))?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
-    let mut view = read_and_judge(args, &budgets, baseline.as_ref(), backup)?;
-    let found = config.map(|path| format!("limits are from {}", path.display()));
+    let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
+    let found = limits.found.map(|path| format!("limits are from {}", path.display()));
     view.report.notes.extend(found);
     show(&view, args)?;
     Ok(exit(&view.report, args.format))
@@ -102,23 +108,31 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 fn read_and_judge(
     args: &CheckArgs,
-    budgets: &Budgets,
+    limits: &Config,
     baseline: Option<&Baseline>,
     backup: Option<Backup>,
 ) -> Result<View, Failure> {
     let begun = Instant::now();
     let request = Request {
         command: CommandName::Check,
-        dimensions: Dimensions::new(),
+        dimensions: match limits.tables.is_empty() {
+            true => Dimensions::new(),
+            false => Dimensions::from([Dimension::Table]),
+        },
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
-        filters: relation::filters(&args.source, &args.filters, &NameArgs::default())?.0,
+        filters: relation::filters(&args.source, &args.filters, &args.names)?.0,
     };
-    let prototype = <(Statistics, (Backups, Reach))>::default();
-    let read = read(&args.source, &request.filters, &prototype)?;
+    let (read, who) = read_all_asked(args, &request)?;
+    let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let counted = Counted::from(statistics);
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    if let Some((who, warnings)) = who {
+        view.report.notes.extend(warnings);
+        who::fill(&mut view.report, who, &request.dimensions, who::By::Table, read.plan.version());
+    }
+    advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal {
         plan: &read.plan,
@@ -129,7 +143,8 @@ fn read_and_judge(
     };
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let asked = Asked {
-        budgets,
+        budgets: &limits.budgets,
+        tables: &limits.tables,
         baseline,
         restore,
         places: &places(&view.report.input.paths, &read.plan),
@@ -137,6 +152,31 @@ fn read_and_judge(
     };
     judge(&mut view, asked);
     Ok(view)
+}
+
+/// What every check counts, and what a restore needs to know.
+type Checked = (Statistics, (Backups, Reach));
+
+/// Reads the WAL; by table only where limits of tables ask for that.
+fn read_all_asked(
+    args: &CheckArgs,
+    request: &Request,
+) -> Result<(Read<Checked>, Option<(counted_who::Counted, Vec<String>)>), Failure> {
+    let prototype = Checked::default();
+    if request.dimensions.is_empty() {
+        return Ok((read(&args.source, &request.filters, &prototype)?, None));
+    }
+    let found = found(&args.source)?;
+    let known = Known::of(&args.names, &found, &request.dimensions);
+    let who = Who::new(&request.dimensions, 0, Order::Bytes, known.store());
+    let read = read_found(&args.source, found, &request.filters, &(prototype, who))?;
+    let mut who = Who::default();
+    let read = read.map(|(checked, counted)| {
+        who = counted;
+        checked
+    });
+    let named = known.finish(who, &read.plan);
+    Ok((read, Some(named)))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

@@ -1,6 +1,7 @@
 //! Arguments of `walstat check`.
 
 use super::budget_args::BudgetArgs;
+use super::name_args::NameArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use crate::wal::lsn::Lsn;
@@ -21,6 +22,9 @@ pub struct CheckArgs {
     /// The limits
     #[command(flatten)]
     pub budgets: BudgetArgs,
+    /// Where limits of single tables find their names
+    #[command(flatten)]
+    pub names: NameArgs,
     /// The backup
     #[command(flatten)]
     pub restore: RestoreArgs,

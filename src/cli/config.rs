@@ -4,6 +4,7 @@
 use super::Failure;
 use super::values::nearest;
 use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
+use crate::report::table_budget::{TABLE_OPTIONS, TableBudget};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -12,20 +13,34 @@ use toml::{Table, Value};
 const DEFAULT_FILE: &str = "walstat.toml";
 /// The table of this command.
 const TABLE: &str = "check";
+/// In it the list of what is asked of single tables.
+const TABLES: &str = "table";
+/// Which tables that is asked of.
+const NAME: &str = "name";
 
-/// The limits of the file named, or of `walstat.toml` in the current directory, or none; and the
-/// file, if it was found there.
-pub fn load(named: Option<&Path>) -> Result<(Budgets, Option<PathBuf>), Failure> {
+/// What a file asks for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The limits.
+    pub budgets: Budgets,
+    /// Those of single tables.
+    pub tables: Vec<TableBudget>,
+    /// The file, if it was found rather than named.
+    pub found: Option<PathBuf>,
+}
+
+/// The limits of the file named, or of `walstat.toml` in the current directory, or none.
+pub fn load(named: Option<&Path>) -> Result<Config, Failure> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
     let usage = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
     let found = named.is_none().then(|| path.to_owned());
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            let budgets = parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(usage)?;
-            Ok((budgets, found))
+            let config = parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(usage)?;
+            Ok(Config { found, ..config })
         }
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
-            Ok((Budgets::default(), None))
+            Ok(Config::default())
         }
         Err(error) => Err(usage(error.to_string())),
     }
@@ -36,7 +51,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads the text of a file that lies in `directory`, from where its paths count.
-fn parse(text: &str, directory: &Path) -> Result<Budgets, String> {
+fn parse(text: &str, directory: &Path) -> Result<Config, String> {
     let file: Table = text.parse().map_err(|error: toml::de::Error| one_line(text, &error))?;
     if let Some(key) = file.keys().find(|key| *key != TABLE) {
         let near = match keys().any(|known| known == key) {
@@ -46,21 +61,64 @@ fn parse(text: &str, directory: &Path) -> Result<Budgets, String> {
         return Err(format!("unknown key \"{key}\"{near}"));
     }
     match file.get(TABLE) {
-        None => Ok(Budgets::default()),
-        Some(Value::Table(table)) => budgets(table, directory),
+        None => Ok(Config::default()),
+        Some(Value::Table(table)) => limits(table, directory),
         Some(other) => Err(format!("\"{TABLE}\" is {}, expected a table", name_of(other))),
     }
 }
 
-fn budgets(table: &Table, directory: &Path) -> Result<Budgets, String> {
-    let mut budgets = Budgets::default();
+fn limits(table: &Table, directory: &Path) -> Result<Config, String> {
+    let mut config = Config::default();
     for (key, value) in table {
+        if key == TABLES {
+            config.tables = tables(value, directory)?;
+            continue;
+        }
         let Some(option) = OPTIONS.iter().find(|option| option.name == key) else {
-            return Err(format!("unknown key \"{TABLE}.{key}\"{}", nearest(key, keys())));
+            let near = nearest(key, keys().chain([TABLES]));
+            return Err(format!("unknown key \"{TABLE}.{key}\"{near}"));
         };
-        set(&mut budgets, option, value, directory)?;
+        set(&mut config.budgets, option, value, directory)?;
     }
-    Ok(budgets)
+    Ok(config)
+}
+
+/// The limits of single tables: `[[check.table]]`, as often as there are names.
+fn tables(value: &Value, directory: &Path) -> Result<Vec<TableBudget>, String> {
+    let place = format!("{TABLE}.{TABLES}");
+    let wrong = |found: &Value| format!("\"{place}\" is {}, expected [[{place}]]", name_of(found));
+    let list = value.as_array().ok_or_else(|| wrong(value))?;
+    let table =
+        |value: &Value| table_budget(value.as_table().ok_or_else(|| wrong(value))?, directory);
+    list.iter().map(table).collect()
+}
+
+fn table_budget(table: &Table, directory: &Path) -> Result<TableBudget, String> {
+    let place = format!("{TABLE}.{TABLES}");
+    let mut budget = TableBudget::default();
+    for (key, value) in table {
+        match value {
+            Value::String(name) if key == NAME => budget.name = name.clone(),
+            _ if TABLE_OPTIONS.contains(&key.as_str()) => {
+                let option = OPTIONS.iter().find(|option| option.name == key);
+                let option = option.ok_or_else(|| format!("unknown key \"{place}.{key}\""))?;
+                set(&mut budget.budgets, option, value, directory)?;
+            }
+            _ if key == NAME => {
+                return Err(format!("{place}.{NAME} is {}, expected a text", name_of(value)));
+            }
+            _ => {
+                let near = nearest(key, TABLE_OPTIONS.into_iter().chain([NAME]));
+                return Err(format!("unknown key \"{place}.{key}\"{near}"));
+            }
+        }
+    }
+    let has_limit = table.keys().any(|key| key.starts_with("max-") || key.starts_with("min-hot"));
+    match (budget.name.is_empty(), has_limit) {
+        (true, _) => Err(format!("[[{place}]] needs a {NAME}, like \"public.orders\"")),
+        (_, false) => Err(format!("[[{place}]] of {} has no limit", budget.name)),
+        _ => Ok(budget),
+    }
 }
 
 /// A number or a text is read just as it would be on the command line.
@@ -106,7 +164,28 @@ mod tests {
     use crate::report::model::finding::Severity;
 
     fn parsed(text: &str) -> Result<Budgets, String> {
-        parse(text, Path::new("conf"))
+        parse(text, Path::new("conf")).map(|config| config.budgets)
+    }
+
+    #[test]
+    fn tables_have_limits_of_their_own() {
+        let tables = |text: &str| parse(text, Path::new("")).map(|config| config.tables);
+        let text = "[[check.table]]\nname = \"public.*\"\nmin-hot-ratio = 0.5\n\
+            [[check.table]]\nname = \"shop.public.orders\"\nmax-wal-bytes = \"1GB\"\n";
+        let found = tables(text).expect("two tables");
+        let names: Vec<&str> = found.iter().map(|table| table.name.as_str()).collect();
+        assert_eq!(names, ["public.*", "shop.public.orders"]);
+        assert_eq!(found[0].budgets.min_hot_ratio, Some(Ratio(0.5)));
+        for (text, words) in [
+            ("[[check.table]]\nmin-hot-ratio = 0.5\n", "needs a name"),
+            ("[[check.table]]\nname = \"a.b\"\n", "has no limit"),
+            ("[[check.table]]\nname = 5\nmin-hot-ratio = 0.5\n", "expected a text"),
+            ("[[check.table]]\nname = \"a.b\"\nfail-on = \"warning\"\n", "unknown key"),
+            ("[check]\ntable = 5\n", "expected [[check.table]]"),
+        ] {
+            let error = tables(text).expect_err(text);
+            assert!(error.contains(words), "{text}: {error}");
+        }
     }
 
     #[test]

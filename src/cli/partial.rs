@@ -1,12 +1,12 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
 use super::args::{Cli, Format, StatsArgs};
+use super::counted::{self, Full, ReadFull};
 use super::name_args::Known;
 use super::output::{spare_inputs, write_bytes};
 use super::read::{self, Read};
 use super::relation::RelationArg;
 use super::values::When;
-use super::who::{self, Full, ReadWho};
 use super::{Exit, Failure, stats};
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::{Filters, RelationFilter};
@@ -38,6 +38,11 @@ type Content = (String, Asked, Partial<Full>);
 pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     if args.source.range.limit.is_some_and(|limit| limit > 0) {
         let text = "--partial takes no --limit: what it leaves out depends on the other parts";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    if args.source.range.since.is_some() || args.source.range.until.is_some() {
+        let text = "--partial takes no --since or --until: what they leave out depends on times in \
+                    the other parts";
         return Err(Failure::Usage(text.to_owned()));
     }
     let output = args.show.output.as_deref();
@@ -75,12 +80,12 @@ fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
 }
 
 fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partial<Full>, Failure> {
-    let wanted = read::wanted(&args.source, select)?;
+    let wanted = read::wanted(&args.source, read::range(&args.source)?, select);
     let found = read::found(&args.source)?;
-    let asked = stats::dimensions(args);
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = who::prototype(args, &asked, &known);
+    let prototype = counted::prototype(args, (command, &asked), &known);
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -119,19 +124,19 @@ fn put_together(
     partials: Vec<Partial<Full>>,
     args: &StatsArgs,
     filters: Filters,
-) -> Result<ReadWho, Failure> {
+) -> Result<ReadFull, Failure> {
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let asked = stats::dimensions(args);
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = who::prototype(args, &asked, &known);
+    let prototype = counted::prototype(args, (command, &asked), &known);
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,
         false => read::count_passed(&args.source, found, passed, filters.clone(), &prototype)?,
     };
-    Ok(ReadWho::of(Read { paths, plan, scanned }, filters, known))
+    Ok(ReadFull::of(Read { paths, plan, scanned, filters }, known))
 }
 
 fn load(path: &Path) -> Result<(Asked, Partial<Full>), Failure> {
@@ -211,7 +216,9 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("fork", filters.fork.map(|fork| fork.to_string()));
     add("database", filters.database.map(|oid| oid.to_string()));
     let directory = args.names.data_directory.as_ref();
+    add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
     add("data-directory", directory.map(|directory| directory.display().to_string()));
+    options.extend(args.when.options());
     options.extend(filters.table.then(|| "--table".to_owned()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
     options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));

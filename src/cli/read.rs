@@ -3,6 +3,7 @@
 use super::Failure;
 use super::progress;
 use super::source_args::SourceArgs;
+use super::span::{self, Window};
 use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
@@ -31,6 +32,16 @@ pub struct Read<O = Statistics> {
     pub plan: Plan,
     /// What was read.
     pub scanned: Scanned<O>,
+    /// The filters that were on, with the span of time that was asked for.
+    pub filters: Filters,
+}
+
+impl<O> Read<O> {
+    /// The same with something made of what was counted.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Read<P> {
+        let Read { paths, plan, scanned, filters } = self;
+        Read { paths, plan, scanned: scanned.map(change), filters }
+    }
 }
 
 /// Reads the WAL and counts it in copies of `prototype`; without filters the loop is compiled for
@@ -51,13 +62,25 @@ pub fn read_found<O: Observe>(
     filters: &Filters,
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
-    range(source)?;
-    let paths = named(&found);
+    let asked = range(source)?;
+    let window = span::window(&source.range, &found, asked)?;
+    let range = window.as_ref().map_or(asked, |window| window.range);
+    let span = window.as_ref().map(|window| window.span.clone());
+    let filters = Filters { span, ..filters.clone() };
+    let (given, paths) = (found.paths.clone(), named(&found));
     let (plan, scanned) = match filters.is_empty() {
-        true => count(source, found, wanted(source, Everything)?, prototype),
-        false => count(source, found, wanted(source, filters.clone())?, prototype),
+        true => count(source, found, wanted(source, range, Everything), prototype),
+        false => count(source, found, wanted(source, range, filters.clone()), prototype),
     }?;
-    Ok(Read { paths, plan, scanned })
+    if let Some(window) = window.filter(|_| scanned.counted_end.is_none()) {
+        return Err(nothing_in(&window, &given));
+    }
+    Ok(Read { paths, plan, scanned, filters })
+}
+
+fn nothing_in(window: &Window, paths: &[PathBuf]) -> Failure {
+    let path = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
+    Failure::Beside { path, reason: window.nothing_selected() }
 }
 
 /// Reads all there is, whatever the range is.
@@ -67,16 +90,17 @@ pub fn read_all<O: Observe>(
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
     let paths = named(&found);
-    let wanted = Wanted { range: (Lsn(0), Lsn::MAX), limit: None, ..wanted(source, Everything)? };
-    let (plan, scanned) = count(source, found, wanted, prototype)?;
-    Ok(Read { paths, plan, scanned })
+    let wanted = wanted(source, (Lsn(0), Lsn::MAX), Everything);
+    let (plan, scanned) = count(source, found, Wanted { limit: None, ..wanted }, prototype)?;
+    Ok(Read { paths, plan, scanned, filters: Filters::default() })
 }
 
 fn named(found: &Found) -> Vec<String> {
     found.paths.iter().map(|path| path.display().to_string()).collect()
 }
 
-fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
+/// The range that was asked for.
+pub fn range(source: &SourceArgs) -> Result<(Lsn, Lsn), Failure> {
     let start = source.range.start.unwrap_or_default();
     let end = source.range.end.unwrap_or(Lsn::MAX);
     if end <= start {
@@ -100,14 +124,14 @@ pub fn found(source: &SourceArgs) -> Result<Found, Failure> {
 }
 
 /// What a scan of the source is to look for.
-pub fn wanted<S>(source: &SourceArgs, select: S) -> Result<Wanted<S>, Failure> {
-    Ok(Wanted {
+pub fn wanted<S>(source: &SourceArgs, range: (Lsn, Lsn), select: S) -> Wanted<S> {
+    Wanted {
         crc: (!source.no_verify_checksums).then(Crc32c::detect),
-        range: range(source)?,
+        range,
         limit: source.range.limit.filter(|&limit| limit > 0),
         timeline: source.range.timeline,
         select,
-    })
+    }
 }
 
 fn threads(source: &SourceArgs) -> NonZeroUsize {
@@ -140,7 +164,7 @@ pub fn count_passed<S: Select + Clone, O: Observe>(
     select: S,
     prototype: &O,
 ) -> Result<(Plan, Scanned<O>), Failure> {
-    let wanted = wanted(source, select)?;
+    let wanted = wanted(source, range(source)?, select);
     let progress = Progress::default();
     let threads = threads(source);
     Ok(scan::read::read_passed(found, passed, wanted, threads, &progress, prototype)?)

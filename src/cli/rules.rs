@@ -9,7 +9,9 @@ use crate::report::advice::{RULES, Rule};
 pub fn run(id: Option<&str>) -> Result<Exit, Failure> {
     let Some(id) = id else {
         write_to(None, When::Auto, |out| {
-            RULES.iter().try_for_each(|rule| writeln!(out, "{:<22}{}", rule.id, rule.summary))
+            let widest = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+            let line = |rule: &Rule| format!("{:<widest$}  {}", rule.id, rule.summary);
+            RULES.iter().try_for_each(|rule| writeln!(out, "{}", line(rule)))
         })?;
         return Ok(Exit::Done);
     };

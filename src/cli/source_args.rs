@@ -1,5 +1,6 @@
 //! Arguments of every command that reads WAL: what to read, which part of it, what to count.
 
+use super::moment::Moment;
 use super::relation::{self, RelationArg};
 use super::values::{When, named, nearest};
 use crate::analyse::select::{Filters, RelationFilter};
@@ -8,6 +9,7 @@ use crate::wal::fork::Fork;
 use crate::wal::lsn::Lsn;
 use crate::wal::rmgr;
 use clap::Args;
+use jiff::tz::TimeZone;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +54,25 @@ pub struct RangeArgs {
     /// Stop after that many counted records; 0: no limit
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<u64>,
+    /// Count records of this time or later, by the WAL's own clock: RFC 3339, 2026-11-21,
+    /// 2026-11-21 09:12:00, or -2h before the last time in the WAL
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<Moment>,
+    /// Count records before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<Moment>,
+    /// Time zone of times without one, and of hours: UTC, +02:00, Europe/Paris [default: UTC]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    pub tz: Option<Zone>,
+}
+
+/// A time zone, with the name that was typed.
+#[derive(Debug, Clone)]
+pub struct Zone {
+    /// As typed.
+    pub name: String,
+    /// What it is.
+    pub zone: TimeZone,
 }
 
 /// Which records; together they are AND.
@@ -113,6 +134,7 @@ impl FilterArgs {
             fork: self.fork.map(Fork::number),
             database: self.database,
             full_page: self.fullpage,
+            span: None,
         }
     }
 }
@@ -124,6 +146,16 @@ fn parse_timeline(text: &str) -> Result<u32, String> {
         None => text.parse(),
     };
     number.ok().filter(|&n| n > 0).ok_or_else(|| "expected a number from 1 on".to_owned())
+}
+
+fn parse_zone(text: &str) -> Result<Zone, String> {
+    let zone = match text {
+        "UTC" | "Z" => Ok(TimeZone::UTC),
+        // An offset, or a name of the system's database.
+        _ => jiff::fmt::temporal::DateTimeParser::new().parse_time_zone(text),
+    };
+    let expected = "expected UTC, an offset like +02:00 or a name like Europe/Paris";
+    zone.map(|zone| Zone { name: text.to_owned(), zone }).map_err(|_| expected.to_owned())
 }
 
 fn parse_taken_for(text: &str) -> Result<TakenFor, String> {

@@ -1,18 +1,20 @@
 //! The report and `--stats`: read, build the model, write it.
 
 use super::args::{Format, RowBy, StatsArgs};
+use super::counted::{ReadFull, read_full};
 use super::output::{spare_inputs, write_to, write_unstyled};
-use super::who::{ReadWho, read_who};
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
 use crate::render::visible::visible;
+use crate::report::advice::advise;
 use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
+use crate::report::when;
 use crate::report::who::{self, By};
 use std::io::Write;
 use std::time::Instant;
@@ -29,14 +31,14 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     run_on(args, || {
         spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
-        read_who(args, &dimensions(args))
+        read_full(args, (command(args), &dimensions(args)))
     })
 }
 
 /// The same of what `read` reads.
 pub fn run_on(
     args: &StatsArgs,
-    read: impl FnOnce() -> Result<ReadWho, Failure>,
+    read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     let result = report(args, read);
     if let Err(failure) = &result
@@ -53,13 +55,17 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
-    read: impl FnOnce() -> Result<ReadWho, Failure>,
+    read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let ReadWho { filters, read, who, warnings } = read()?;
-    let request = request(args, filters);
-    let counted = Counted::from(&read.scanned.observer);
+    let ReadFull { read, who, when: found, warnings } = read()?;
+    args.when.check(found.as_ref())?;
+    let request = request(args, read.filters);
+    let origin = when::Origin::of(&read.plan);
+    let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
+    let overview = overview.map(|found| when::overview(found, origin));
+    let counted = Counted { statistics: &read.scanned.observer, overview };
     let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if [Format::Csv, Format::PgWaldump].contains(&args.tables.format) {
         // They have no place for notes.
@@ -68,6 +74,11 @@ fn report(
     view.report.notes.extend(warnings);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
     who::fill(&mut view.report, who, &request.dimensions, by, read.plan.version());
+    if let Some(found) = found {
+        let questions = args.when.questions(args.source.range.tz.as_ref());
+        when::fill(&mut view.report, found, &request.dimensions, &questions, origin);
+    }
+    advise(&mut view.report);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;
@@ -85,7 +96,8 @@ fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
     }
 }
 
-fn command(args: &StatsArgs) -> CommandName {
+/// Which command these arguments are.
+pub fn command(args: &StatsArgs) -> CommandName {
     if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
 }
 
@@ -124,7 +136,11 @@ fn arrange(report: &mut Report, args: &StatsArgs) {
     };
     // There are few resource managers: all are shown unless fewer are asked for.
     let asked = args.tables.top;
-    let top = Top { rmgrs: asked.unwrap_or(0), others: asked.unwrap_or(others) };
+    let top = Top {
+        rmgrs: asked.unwrap_or(0),
+        buckets: asked.unwrap_or(0),
+        others: asked.unwrap_or(others),
+    };
     report.arrange(args.tables.sort, top);
 }
 

@@ -16,7 +16,20 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(blocks) = &report.blocks {
         return table(&blocks.top.rows, out);
     }
-    let found = rows(relations, out).or_else(|| rows(tables, out));
+    if let Some(timeline) = &report.timeline {
+        return table(&timeline.buckets.rows, out);
+    }
+    if let Some(recovery) = &report.recovery {
+        return table(&recovery.cycles.rows, out);
+    }
+    if let Some(replication) = &report.replication {
+        return table(std::slice::from_ref(replication), out);
+    }
+    if let Some(commits) = &report.commits {
+        return table(std::slice::from_ref(commits), out);
+    }
+    let found = rows(&report.checkpoints, out).or_else(|| rows(relations, out));
+    let found = found.or_else(|| rows(tables, out));
     let found = found.or_else(|| rows(databases, out)).or_else(|| rows(tablespaces, out));
     let found = found.or_else(|| rows(forks, out)).or_else(|| rows(records, out));
     found.or_else(|| rows(rmgrs, out)).unwrap_or(Ok(()))

@@ -16,4 +16,6 @@ pub mod screen;
 pub mod style;
 pub mod table;
 pub mod visible;
+pub mod when;
+pub mod when_tables;
 pub mod who;

@@ -6,7 +6,7 @@ use super::number::{counted, fraction, human_bytes, whole_bytes};
 use super::style::{Show, plain};
 use super::table::record_table;
 use super::visible::visible;
-use super::who;
+use super::{when, who};
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::threshold::FPI_RATIO;
@@ -32,6 +32,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     }
     why(report, style, out)?;
     who::render(report, style, out)?;
+    when::render(report, style, out)?;
     if let Some(records) = &report.records {
         writeln!(out, "WHAT")?;
         writeln!(out, "{}\n", record_table(records, &report.totals, style).trim_fmt())?;

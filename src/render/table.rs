@@ -4,6 +4,7 @@ use super::closing;
 use super::number::grouped;
 use super::style::{Show, plain};
 use super::visible::visible;
+use super::when_tables;
 use crate::report::model::table::{Line, RecordRow, Table, TableRow};
 use crate::report::model::view::View;
 use crate::report::model::{Report, Sums};
@@ -25,6 +26,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
         writeln!(out, "{}\n", record_table(records, all, style).trim_fmt())?;
     }
     who(report, style, out)?;
+    when_tables::render(report, style, out)?;
     if style.main_data {
         writeln!(
             out,

@@ -1,6 +1,7 @@
-//! The sizes, ratios and growths that limits are written in, on the command line and in
-//! `walstat.toml`.
+//! The sizes, ratios, growths, rates and spans of time that limits and questions are written in, on
+//! the command line and in `walstat.toml`.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// A size in bytes, written with or without one of PostgreSQL's units (1 kB = 1024 bytes).
@@ -14,6 +15,33 @@ pub struct Ratio(pub f64);
 /// A growth: 0 is none, 1 is twice as much. Written in percent, or as a fraction up to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth(pub f64);
+
+/// Bytes a second, written as a size with or without `/s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate(pub u64);
+
+/// Bytes a second, slow to fast: `50MB/s..150MB/s`, or one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    /// Slow.
+    pub low: u64,
+    /// Fast.
+    pub high: u64,
+}
+
+/// A span of time, in microseconds: `30s`, `5min`, `2ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(u64);
+
+/// Units of spans, and how many microseconds they are.
+const SPAN_UNITS: [(&str, u64); 6] = [
+    ("us", 1),
+    ("ms", 1000),
+    ("s", 1_000_000),
+    ("min", 60_000_000),
+    ("h", 3_600_000_000),
+    ("d", 86_400_000_000),
+];
 
 /// Why a text is no amount: what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +99,86 @@ impl FromStr for Growth {
     }
 }
 
+impl FromStr for Rate {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Rate, AmountError> {
+        let error = AmountError("a rate like 50MB/s (units of 1024: B, kB, MB, GB)");
+        let size = text.trim().strip_suffix("/s").unwrap_or(text);
+        let rate = size.parse::<Size>().map(|size| Rate(size.0)).map_err(|_| error.clone())?;
+        if rate.0 > 0 { Ok(rate) } else { Err(error) }
+    }
+}
+
+impl FromStr for Rates {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Rates, AmountError> {
+        let error = AmountError("a rate like 50MB/s, or two, slow to fast: 50MB/s..150MB/s");
+        let (low, high) = text.split_once("..").unwrap_or((text, text));
+        let rate = |text: &str| text.parse::<Rate>().map(|rate| rate.0).map_err(|_| error.clone());
+        let rates = Rates { low: rate(low)?, high: rate(high)? };
+        if rates.low <= rates.high { Ok(rates) } else { Err(error) }
+    }
+}
+
+/// As it is read again.
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}B/s", self.0)
+    }
+}
+
+/// As they are read again.
+impl fmt::Display for Rates {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}..{}", Rate(self.low), Rate(self.high))
+    }
+}
+
+impl Span {
+    /// In microseconds.
+    pub fn microseconds(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds in it.
+    pub fn seconds(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// Whether it is a number of seconds.
+    pub fn is_whole_seconds(self) -> bool {
+        self.0.is_multiple_of(1_000_000)
+    }
+}
+
+impl FromStr for Span {
+    type Err = AmountError;
+
+    fn from_str(text: &str) -> Result<Span, AmountError> {
+        let error = AmountError("a span like 30s (units: us, ms, s, min, h, d)");
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let (_, unit) = SPAN_UNITS
+            .into_iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))
+            .ok_or_else(|| error.clone())?;
+        let number: u64 = number.parse().map_err(|_| error.clone())?;
+        // Times are counted in microseconds, and reach into both directions.
+        let span = number.checked_mul(unit).filter(|span| *span <= i64::MAX as u64 / 4);
+        span.map(Span).ok_or(error)
+    }
+}
+
+/// As it is read again.
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}us", self.0)
+    }
+}
+
 /// A number that is not negative, and whether it was written in percent.
 fn fraction(text: &str) -> Option<(f64, bool)> {
     let text = text.trim();
@@ -116,6 +224,30 @@ mod tests {
         for text in ["70", "1.01", "101%", "-0.1", "nan", "inf", "", "%", "+0.5"] {
             assert!(text.parse::<Ratio>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn rates_are_sizes_a_second() {
+        assert_eq!("50MB/s".parse(), Ok(Rate(50 << 20)));
+        assert_eq!("1GB".parse(), Ok(Rate(1 << 30)));
+        assert_eq!("50MB/s..150MB/s".parse(), Ok(Rates { low: 50 << 20, high: 150 << 20 }));
+        assert_eq!("8kB".parse(), Ok(Rates { low: 8192, high: 8192 }));
+        for text in ["0", "", "50MB/h", "150MB/s..50MB/s", "..", "1MB.."] {
+            assert!(text.parse::<Rates>().is_err(), "{text}");
+        }
+        let rates = Rates { low: 1, high: 2 };
+        assert_eq!(rates.to_string().parse(), Ok(rates));
+    }
+
+    #[test]
+    fn spans_have_units() {
+        for (text, microseconds) in [("30s", 30_000_000), ("2ms", 2000), ("1 min", 60_000_000)] {
+            assert_eq!(text.parse(), Ok(Span(microseconds)), "{text}");
+        }
+        for text in ["30", "", "s", "-1s", "1.5s", "5 years", "99999999999999999d"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        assert_eq!(Span(5).to_string().parse(), Ok(Span(5)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::amount::{AmountError, Growth, Ratio, Size};
 use super::model::Report;
-use super::model::checked::{Bound, Unit};
+use super::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use super::model::threshold::{MIN_UPDATES, MIN_VOLUME_BYTES};
 use std::path::PathBuf;
@@ -216,6 +216,47 @@ pub const OPTIONS: &[BudgetOption] = &[
         limit: None,
     },
 ];
+
+/// Holds `value` against the limit that was `wanted`.
+pub fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check {
+    let Words { unit, bound, what, without } = *words;
+    let holds = |value: f64| match bound {
+        Bound::Max => value <= wanted,
+        Bound::Min => value >= wanted,
+    };
+    let verdict = match value.map(holds) {
+        Some(true) => Verdict::Pass,
+        Some(false) => Verdict::Fail,
+        None => Verdict::Skipped,
+    };
+    let text = match value {
+        None => format!("nothing to judge: {without}"),
+        Some(value) => {
+            let side = if bound == Bound::Max { "at most" } else { "at least" };
+            format!("{what} {}, {side} {} allowed", amount(unit, value), amount(unit, wanted))
+        }
+    };
+    Check {
+        check: name.to_owned(),
+        kind: CheckKind::Budget,
+        verdict,
+        severity: Severity::Warning,
+        value,
+        limit: Some(wanted),
+        unit,
+        bound: Some(bound),
+        text,
+    }
+}
+
+/// A number, exact enough to tell a value from its limit.
+fn amount(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Ratio => format!("{:.2} %", value * 100.0),
+        Unit::Bytes => format!("{value:.0} bytes"),
+        Unit::Problems | Unit::None => value.to_string(),
+    }
+}
 
 /// Reads `text` into `budget`.
 fn put<T: FromStr<Err = AmountError>>(

@@ -3,8 +3,9 @@
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::View;
+use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
-use super::{advice, official};
+use super::official;
 use crate::analyse::clock::Clock;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::ratios::{Ratios, ratio};
@@ -41,15 +42,17 @@ pub struct Request {
 
 /// What was counted. Every report needs the statistics; a dimension that may be asked for is an
 /// `Option` beside them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Counted<'c> {
     /// By record type, and the WAL's clock.
     pub statistics: &'c (RecordTable, Clock),
+    /// When it was written, in a few numbers; the rules look at them.
+    pub overview: Option<Overview>,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics }
+        Counted { statistics, overview: None }
     }
 }
 
@@ -70,11 +73,10 @@ pub fn build<O>(
     let totals = all.sums(page_bytes);
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().0);
     let version = plan.version();
-    let advises = request.command != CommandName::Stats;
     let asked = |dimension| request.dimensions.contains(&dimension);
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let records = || record_rows(table, version, page_bytes).into();
-    let mut report = Report {
+    let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
         command: request.command,
@@ -82,7 +84,7 @@ pub fn build<O>(
         range: range(start, outcome.ending.lsn, clock),
         books: close_books(outcome, &totals),
         totals,
-        ratios: Ratios::of(table, &totals, unfiltered(table, outcome)),
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
         why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
@@ -94,6 +96,12 @@ pub fn build<O>(
         forks: None,
         blocks: None,
         transactions: None,
+        when: counted.overview,
+        timeline: None,
+        checkpoints: None,
+        recovery: None,
+        replication: None,
+        commits: None,
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,
@@ -101,7 +109,6 @@ pub fn build<O>(
         checks: None,
         segment_groups: None,
     };
-    report.findings = advises.then(|| advice::findings(&report));
     View::of(report, official::lines(version, request.start, plan, outcome))
 }
 
@@ -111,8 +118,12 @@ fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<mode
     outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
 }
 
-/// The volume of the range, whatever the filters left out of the table.
-fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>) -> Volume {
+/// The volume of the range, whatever the filters left out of the table; of a span of time, if that was
+/// the only one.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>, filters: &select::Filters) -> Volume {
+    if filters.are_of_time_alone() {
+        return Volume::of(table, 0, 0);
+    }
     Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
@@ -146,6 +157,8 @@ fn filters(filters: &select::Filters) -> Filters {
         fork: filters.fork.map(fork),
         database: filters.database,
         fullpage: filters.full_page.then_some(true),
+        since: filters.span.as_ref().and_then(|span| rfc3339(span.times.start)),
+        until: filters.span.as_ref().and_then(|span| rfc3339(span.times.end)),
     }
 }
 

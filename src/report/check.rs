@@ -4,12 +4,13 @@
 use super::advice::RULES;
 use super::annotation::{self, Places};
 use super::baseline::Baseline;
-use super::budget::{Budgets, MAX_GROWTH, OPTIONS, Words};
+use super::budget::{Budgets, MAX_GROWTH, OPTIONS, Words, hold};
 use super::model::Report;
 use super::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use super::model::view::View;
 use super::segment_group::groups;
+use super::table_budget::TableBudget;
 use std::collections::BTreeMap;
 
 /// What a report is held against.
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 pub struct Asked<'a> {
     /// The limits.
     pub budgets: &'a Budgets,
+    /// What is asked of single tables.
+    pub tables: &'a [TableBudget],
     /// The earlier report, if growth is to be judged.
     pub baseline: Option<&'a Baseline>,
     /// The verdict on a restore, if one was asked for.
@@ -29,11 +32,12 @@ pub struct Asked<'a> {
 
 /// Judges a report and puts the result into it, and what renderers need of that beside it.
 pub fn judge(view: &mut View, asked: Asked<'_>) {
-    let Asked { budgets, baseline, restore, places, segments } = asked;
+    let Asked { budgets, tables, baseline, restore, places, segments } = asked;
     let report = &mut view.report;
     let mut checks = vec![integrity(report)];
     checks.extend(restore);
     checks.extend(limits(report, budgets));
+    checks.extend(tables.iter().flat_map(|table| table.checks(report)));
     checks.extend(baseline.map(|baseline| growth(report, baseline, budgets)));
     if let Some(fail_on) = budgets.fail_on {
         checks.extend(rules(report, fail_on));
@@ -90,47 +94,6 @@ fn limits(report: &Report, budgets: &Budgets) -> Vec<Check> {
     checks.collect()
 }
 
-/// Holds `value` against the limit that was `wanted`.
-fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check {
-    let Words { unit, bound, what, without } = *words;
-    let holds = |value: f64| match bound {
-        Bound::Max => value <= wanted,
-        Bound::Min => value >= wanted,
-    };
-    let verdict = match value.map(holds) {
-        Some(true) => Verdict::Pass,
-        Some(false) => Verdict::Fail,
-        None => Verdict::Skipped,
-    };
-    let text = match value {
-        None => format!("nothing to judge: {without}"),
-        Some(value) => {
-            let side = if bound == Bound::Max { "at most" } else { "at least" };
-            format!("{what} {}, {side} {} allowed", amount(unit, value), amount(unit, wanted))
-        }
-    };
-    Check {
-        check: name.to_owned(),
-        kind: CheckKind::Budget,
-        verdict,
-        severity: Severity::Warning,
-        value,
-        limit: Some(wanted),
-        unit,
-        bound: Some(bound),
-        text,
-    }
-}
-
-/// A number, exact enough to tell a value from its limit.
-fn amount(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Ratio => format!("{:.2} %", value * 100.0),
-        Unit::Bytes => format!("{value:.0} bytes"),
-        Unit::Problems | Unit::None => value.to_string(),
-    }
-}
-
 /// The bytes per commit against those of an earlier report.
 fn growth(report: &Report, baseline: &Baseline, budgets: &Budgets) -> Check {
     let now = report.ratios.bytes_per_commit;
@@ -185,6 +148,7 @@ mod tests {
             .map(|bytes| Baseline { path: "before.json".into(), bytes_per_commit: Some(bytes) });
         let asked = Asked {
             budgets: &budgets,
+            tables: &[],
             baseline: baseline.as_ref(),
             restore: None,
             places: &Places::default(),
@@ -271,7 +235,7 @@ mod tests {
     fn rules_break_from_their_severity_on() {
         let verdict_at = |fail_on, images: u64| {
             let mut report = sample::report(images << 20, 100 << 20);
-            report.findings = Some(crate::report::advice::findings(&report));
+            crate::report::advice::advise(&mut report);
             let budgets = Budgets { fail_on: Some(fail_on), ..Budgets::default() };
             verdict(&judged(report, budgets, None), "fpi-ratio")
         };

@@ -13,4 +13,6 @@ pub mod restore;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod segment_group;
+pub mod table_budget;
+pub mod when;
 pub mod who;

@@ -11,6 +11,7 @@ pub mod sample;
 pub mod table;
 pub mod threshold;
 pub mod view;
+pub mod when;
 pub mod who;
 
 pub use crate::analyse::ratios::Ratios;
@@ -94,6 +95,24 @@ pub struct Report {
     /// The largest transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<who::Transactions>,
+    /// When WAL was written, in a few numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<when::Overview>,
+    /// WAL over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<when::Timeline>,
+    /// By checkpoint cycle, in WAL order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<Table<when::CheckpointRow>>,
+    /// What a crash would make the server replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<when::Recovery>,
+    /// How fast WAL grows, and what keeps up with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<when::Replication>,
+    /// Commits, and what they ask of a disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<when::Commits>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

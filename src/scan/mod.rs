@@ -19,6 +19,7 @@ pub mod record;
 mod resync;
 pub mod run;
 pub mod scope;
+pub mod seek;
 pub mod streamed;
 pub mod stretch;
 pub mod turns;

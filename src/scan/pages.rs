@@ -95,7 +95,7 @@ impl<'a, S: Select> Pages<'a, S> {
         let mut offset = from;
         let (mut switched, mut skipped) = (false, false);
         while offset < length {
-            let wanted = WINDOW_BYTES.min(usize::try_from(length - offset).unwrap_or(usize::MAX));
+            let wanted = WINDOW_BYTES.min(self.useful_bytes(&place, offset));
             let filled = match self.fill(bytes, wanted) {
                 Ok(filled) => filled,
                 Err(error) => return fail(&place, offset, &error, reader),
@@ -134,6 +134,15 @@ impl<'a, S: Select> Pages<'a, S> {
             reader.note(Problem::trailing_bytes(&segment.file(), length));
         }
         Flow::Next
+    }
+
+    /// How much there is to read from `offset` on: what the range needs, and a page that shows that it
+    /// is over.
+    fn useful_bytes(&self, place: &Place<'_>, offset: u64) -> usize {
+        let page_bytes = u64::from(self.scope.geometry.page_bytes);
+        let in_range = self.scope.end.0.saturating_sub(place.first + offset);
+        let pages = (in_range / page_bytes).saturating_add(2).saturating_mul(page_bytes);
+        usize::try_from(pages.min(place.length - offset)).unwrap_or(usize::MAX)
     }
 
     /// Fills the window with `wanted` bytes, or as many as there are.

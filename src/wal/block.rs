@@ -11,6 +11,8 @@ use super::version::Version;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub mod places;
+
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
 /// No record has more than this before its payload: 24 + 33 × 27 + 3 + 5 + 5 bytes.

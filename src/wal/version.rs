@@ -52,6 +52,14 @@ pub struct Version {
     pub transaction_slots: u8,
     /// Layout of the checkpoint record.
     pub checkpoint: CheckpointLayout,
+    /// Whether a record marks where an online checkpoint begins (`CHECKPOINT_REDO`). Before, only
+    /// the checkpoint's own record tells, when it ends.
+    pub redo_records: bool,
+    /// How many intervals of max_wal_size a checkpoint may keep, without the share of
+    /// checkpoint_completion_target (`CalculateCheckpointSegments`).
+    pub kept_cycles: u8,
+    /// checkpoint_completion_target where nobody has set it.
+    pub completion_target: f64,
     /// Layout of the system catalogs.
     pub catalog: &'static CatalogLayout,
     /// The numbers by which `pg_control` names that layout (`CATALOG_VERSION_NO`): the release's, and
@@ -110,6 +118,9 @@ const fn version(
         toplevel_xid: index >= 6,
         transaction_slots: if index == 0 { 0x0F } else { 0x07 },
         checkpoint,
+        redo_records: index >= 9,
+        kept_cycles: if index >= 3 { 1 } else { 2 },
+        completion_target: if index >= 6 { 0.9 } else { 0.5 },
         catalog: catalog.0,
         catalog_versions: catalog.1,
         commit_log: if index >= 2 { "pg_xact" } else { "pg_clog" },

@@ -98,6 +98,23 @@ impl<'a> Cluster<'a> {
         standby
     }
 
+    /// Ends the server as a crash would.
+    pub fn crash(&mut self) {
+        self.pg_ctl("stop", &["-m", "immediate"]);
+        self.running = false;
+    }
+
+    /// Starts a server that was ended.
+    pub fn start_again(&mut self) {
+        self.pg_ctl("start", &[]);
+        self.running = true;
+    }
+
+    /// What the server has written to its log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.home.path().join("log")).expect("the log")
+    }
+
     /// Makes a standby a primary on a new timeline.
     pub fn promote(&self) {
         self.pg_ctl("promote", &[]);
@@ -113,6 +130,11 @@ impl<'a> Cluster<'a> {
     /// Makes the server read postgresql.conf again.
     pub fn reload(&self) {
         self.sql("SELECT pg_reload_conf()");
+    }
+
+    /// The release as a number that orders: 9.6 is 9, 15 is 15.
+    pub fn release(&self) -> u32 {
+        self.server.number()
     }
 
     /// The folder of all that belongs to this cluster; the servers' user may write there.

@@ -5,8 +5,8 @@
 
 mod rules;
 
-use super::model::Report;
 use super::model::finding::Finding;
+use super::model::{CommandName, Report};
 
 /// An advice rule.
 #[derive(Debug)]
@@ -22,11 +22,27 @@ pub struct Rule {
 }
 
 /// All rules, in the order in which their findings are told.
-pub const RULES: &[Rule] =
-    &[rules::fpi_ratio::RULE, rules::hot_ratio::RULE, rules::write_amplification::RULE];
+pub const RULES: &[Rule] = &[
+    rules::checkpoint_spacing::RULE,
+    rules::fpi_ratio::RULE,
+    rules::hint_images::RULE,
+    rules::burst_after_checkpoint::RULE,
+    rules::hot_ratio::RULE,
+    rules::write_amplification::RULE,
+    rules::recovery_distance::RULE,
+    rules::standby_lag::RULE,
+    rules::commit_pressure::RULE,
+    rules::switch_waste::RULE,
+];
+
+/// Looks at a report that has all that was counted, unless it is of statistics only.
+pub fn advise(report: &mut Report) {
+    let advises = report.command != CommandName::Stats;
+    report.findings = advises.then(|| findings(report));
+}
 
 /// What all rules find in `report`, worst first.
-pub fn findings(report: &Report) -> Vec<Finding> {
+fn findings(report: &Report) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| (rule.check)(report)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings

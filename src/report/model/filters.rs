@@ -33,12 +33,30 @@ pub struct Filters {
     /// Records with an image only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fullpage: Option<bool>,
+    /// Records of this time or later only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Records before this time only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 impl Filters {
     /// The options that ask for them: `--rmgr Heap --fullpage`. `None` if no filter was on.
     pub fn options(&self) -> Option<String> {
-        let Filters { rmgr, record, xid, relation, table, block, fork, database, fullpage } = self;
+        let Filters {
+            rmgr,
+            record,
+            xid,
+            relation,
+            table,
+            block,
+            fork,
+            database,
+            fullpage,
+            since,
+            until,
+        } = self;
         let mut options: Vec<String> = Vec::new();
         options.extend(rmgr.iter().map(|name| format!("--rmgr {name}")));
         options.extend(record.iter().map(|name| format!("--record {name}")));
@@ -49,6 +67,8 @@ impl Filters {
         options.extend(fork.iter().map(|fork| format!("--fork {fork}")));
         options.extend(database.iter().map(|database| format!("--database {database}")));
         options.extend(fullpage.iter().map(|_| "--fullpage".to_owned()));
+        options.extend(since.iter().map(|time| format!("--since {time}")));
+        options.extend(until.iter().map(|time| format!("--until {time}")));
         (!options.is_empty()).then(|| options.join(" "))
     }
 }

@@ -12,20 +12,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         walstat: "0".into(),
         schema: SCHEMA.into(),
         command: CommandName::Report,
-        input: Input {
-            paths: vec![],
-            segments: 1,
-            timelines: vec![1],
-            system_identifier: "1".into(),
-            postgres: "15".into(),
-            magic: "0xD110".into(),
-            segment_bytes: 16 << 20,
-            page_bytes: 8192,
-            checksums_verified: true,
-            taken_for: TakenFor::Copy,
-            filters: Filters::default(),
-            other_files: vec![],
-        },
+        input: input(),
         range: Range {
             start: "0/01000028".into(),
             end: "0/02000000".into(),
@@ -50,6 +37,12 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         forks: None,
         blocks: None,
         transactions: None,
+        when: None,
+        timeline: None,
+        checkpoints: None,
+        recovery: None,
+        replication: None,
+        commits: None,
         ending: Ending {
             kind: EndingKind::Zeroed,
             lsn: "0/0".into(),
@@ -61,5 +54,22 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         notes: vec![],
         checks: None,
         segment_groups: None,
+    }
+}
+
+fn input() -> Input {
+    Input {
+        paths: vec![],
+        segments: 1,
+        timelines: vec![1],
+        system_identifier: "1".into(),
+        postgres: "15".into(),
+        magic: "0xD110".into(),
+        segment_bytes: 16 << 20,
+        page_bytes: 8192,
+        checksums_verified: true,
+        taken_for: TakenFor::Copy,
+        filters: Filters::default(),
+        other_files: vec![],
     }
 }

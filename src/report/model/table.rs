@@ -92,6 +92,8 @@ impl<R> From<Vec<R>> for Table<R> {
 pub struct Top {
     /// Of resource managers, which are few.
     pub rmgrs: usize,
+    /// Of the timeline's buckets, which are as few as fit.
+    pub buckets: usize,
     /// Of every other table.
     pub others: usize,
 }
@@ -113,6 +115,15 @@ impl Report {
         }
         if let Some(transactions) = &mut self.transactions {
             transactions.top.cut(top.others);
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.buckets.cut(top.buckets);
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.cut(top.others);
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.cycles.cut(top.others);
         }
     }
 }

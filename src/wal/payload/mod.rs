@@ -26,6 +26,9 @@ pub mod xlog;
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
 pub const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 
+/// A second in microseconds.
+pub const SECOND: i64 = 1_000_000;
+
 /// A moment in microseconds since 1970-01-01 UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Time(pub i64);
@@ -33,11 +36,17 @@ pub struct Time(pub i64);
 impl Time {
     /// From a `TimestampTz`: microseconds since 2000-01-01 UTC.
     pub fn from_timestamptz(microseconds: i64) -> Time {
-        Time(microseconds.saturating_add(POSTGRES_EPOCH_SECONDS * 1_000_000))
+        Time(microseconds.saturating_add(POSTGRES_EPOCH_SECONDS * SECOND))
     }
 
     /// From a `pg_time_t`: seconds since 1970-01-01 UTC.
     pub fn from_pg_time(seconds: i64) -> Time {
-        Time(seconds.saturating_mul(1_000_000))
+        Time(seconds.saturating_mul(SECOND))
+    }
+
+    /// The second in which it lies, counted from 1970.
+    #[inline]
+    pub fn second(self) -> i64 {
+        self.0.div_euclid(SECOND)
     }
 }

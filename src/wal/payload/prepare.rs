@@ -12,6 +12,8 @@ use crate::wal::version::{Release, Version};
 const ALIGNMENT: usize = 8;
 /// Longest name, with its zero byte; 9.5 keeps all of it.
 const GID_BYTES: usize = 200;
+/// Where the time lies, in every release.
+const TIME: usize = 16;
 /// Where the count of the subtransactions lies; those of the files follow it.
 const COUNTS: usize = 28;
 
@@ -58,6 +60,11 @@ fn layout(version: &Version) -> Layout {
     }
 }
 
+/// When it was prepared, from the first bytes of the main data; `None` if they are too few.
+pub fn time(main_data: &[u8]) -> Option<Time> {
+    at(main_data, TIME).map(Time::from_timestamptz)
+}
+
 impl<'a> Prepare<'a> {
     /// Reads the main data; `None` if it is too short.
     pub fn parse(main_data: &'a [u8], version: &Version) -> Option<Prepare<'a>> {
@@ -72,7 +79,7 @@ impl<'a> Prepare<'a> {
         Some(Prepare {
             xid: at(header, 8)?,
             database: at(header, 12)?,
-            time: Time::from_timestamptz(at(header, 16)?),
+            time: time(header)?,
             owner: at(header, 24)?,
             gid: Cursor::new(gid).text()?,
             subxids: list(&mut cursor, count(0)?)?,

@@ -5,6 +5,7 @@
 
 use super::Time;
 use super::invalidation::Invalidation;
+use super::prepare;
 use crate::wal::block::RelFileLocator;
 use crate::wal::cursor::{Cursor, List};
 use crate::wal::lsn::Lsn;
@@ -44,6 +45,15 @@ mod xinfo {
 pub fn end_time(info: u8, main_data: &[u8]) -> Option<Time> {
     let mut cursor = Cursor::new(main_data);
     ends(info).then(|| cursor.field().map(Time::from_timestamptz)).flatten()
+}
+
+/// The time that a transaction record states: when one ended or was prepared. `None` for the other
+/// types and for main data that is too short.
+pub fn stated_time(info: u8, main_data: &[u8]) -> Option<Time> {
+    match info & OPCODE_MASK {
+        PREPARE => prepare::time(main_data),
+        _ => end_time(info, main_data),
+    }
 }
 
 fn ends(info: u8) -> bool {

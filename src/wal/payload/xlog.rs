@@ -5,6 +5,7 @@ use super::Time;
 use crate::wal::cursor::{Cursor, at};
 use crate::wal::lsn::Lsn;
 use crate::wal::version::{Release, Version};
+use serde::{Deserialize, Serialize};
 
 /// The next oid is told.
 pub const NEXTOID: u8 = 0x30;
@@ -96,7 +97,7 @@ impl ParameterChange {
 }
 
 /// Recovery ends (`xl_end_of_recovery`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndOfRecovery {
     /// When.
     pub time: Time,

@@ -12,11 +12,17 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::{CHEN_2017, UNTUNED_AMPLIFICATION, evidence, recovery_price, says_little};
+use super::{
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price,
+    says_little, worst_tables,
+};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::table::TableRow;
 use crate::report::model::threshold::FPI_RATIO;
+use crate::report::model::who::WholeTableRow;
+use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
@@ -36,12 +42,13 @@ fn check(report: &Report) -> Option<Finding> {
     if ratio <= FPI_RATIO || says_little(report) {
         return None;
     }
-    let mut advice = vec![
-        "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often"
-            .into(),
-        "max_wal_size: raise it, so that checkpoints come by time and not by volume".into(),
-    ];
-    let mut side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
+    let mut advice = where_they_are(&tables);
+    let mut side_effects = Vec::new();
+    if !is_far_apart(report) {
+        advice.extend(spacing_advice(report));
+        side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    }
     if let Some(compression) = compression_advice(report) {
         advice.push(compression);
         side_effects.push("compression of images takes CPU time of the writing sessions".into());
@@ -56,6 +63,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("critical", CRITICAL.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("fpi_count", report.totals.fpi_count.into()),
+            ("tables", tables.iter().map(|(row, bytes, _)| named(row, *bytes)).collect()),
         ]),
         advice,
         side_effects,
@@ -64,6 +72,40 @@ fn check(report: &Report) -> Option<Finding> {
         estimate: None,
         source: CHEN_2017.into(),
     })
+}
+
+fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
+    json!({"table": row.label(), "fpi_bytes": fpi_bytes})
+}
+
+/// Whose pages the images are.
+fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+    let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
+        format!("{} ({:.0} %)", row.label(), share * 100.0)
+    };
+    let list: Vec<String> = tables.iter().map(words).collect();
+    match list.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("images, with those of indexes: {}", list.join(", "))],
+    }
+}
+
+/// What to say of checkpoints that may be further apart.
+fn spacing_advice(report: &Report) -> Vec<String> {
+    let when = report.when.as_ref();
+    let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
+    let mut advice = Vec::new();
+    if timeout.is_none_or(|seconds| seconds < FAR_APART) {
+        let text =
+            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+        advice.push(text.to_owned());
+    }
+    // By time alone, the volume was never the limit.
+    if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
+        let text = "max_wal_size: raise it, so that checkpoints come by time and not by volume";
+        advice.push(text.to_owned());
+    }
+    advice
 }
 
 /// What to say of images that are stored nearly as they are. lz4 and zstd came with 15; before
@@ -82,6 +124,7 @@ fn compression_advice(report: &Report) -> Option<String> {
 mod tests {
     use super::*;
     use crate::report::model::sample;
+    use crate::report::model::when::{Causes, Overview, Spacing};
 
     #[test]
     fn it_speaks_above_the_threshold_and_the_volume_only() {
@@ -96,6 +139,27 @@ mod tests {
         let severity = |fpi, total| check(&sample::report(fpi, total)).map(|f| f.severity);
         assert_eq!(severity(950 << 20, 1000 << 20), Some(Severity::Critical));
         assert_eq!(severity(949 << 20, 1000 << 20), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn what_the_wal_shows_already_is_not_advised() {
+        let told = |median, timeout| {
+            let mut report = sample::report(80 << 20, 100 << 20);
+            let spacing = Spacing { count: 4, min: median, median, max: median };
+            report.when = Some(Overview {
+                spacing_seconds: Some(spacing),
+                checkpoint_timeout_seconds: timeout,
+                causes: Causes { time: 4, ..Causes::default() },
+                ..Overview::default()
+            });
+            check(&report).expect("a finding").advice.join("\n")
+        };
+        let half_an_hour = told(1800, Some(1800));
+        assert!(!half_an_hour.contains("checkpoint_timeout"), "{half_an_hour}");
+        assert!(!half_an_hour.contains("max_wal_size"), "{half_an_hour}");
+        let five_minutes = told(300, Some(300));
+        assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
+        assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
     }
 
     #[test]

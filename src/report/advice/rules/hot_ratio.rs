@@ -3,6 +3,10 @@
 //! Why it matters: an update that is not HOT writes an entry into every index of the table,
 //! each of them a record and, after a checkpoint, an image.
 //!
+//! Where tables are counted, the worst are named, and their updates told apart: rows that found no
+//! room in their page (room helps), and rows that stayed in it and were not HOT all the same,
+//! because an indexed column changed (room does not help).
+//!
 //! What to do: leave room in the pages (`fillfactor`), so that the new row finds place beside
 //! the old one; do not index columns that are updated often.
 //!
@@ -11,11 +15,14 @@
 //!
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
-use super::{CHEN_2017, evidence, says_little};
+use super::{CHEN_2017, evidence, says_little, worst_tables};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_UPDATES;
+use crate::report::model::who::WholeTableRow;
+use serde_json::json;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
 const THRESHOLD: f64 = 0.70;
@@ -34,6 +41,17 @@ fn check(report: &Report) -> Option<Finding> {
     if ratio >= THRESHOLD || says_little(report) || updates < MIN_UPDATES {
         return None;
     }
+    let tables = worst_tables(report, |row| row.updates - row.hot_updates);
+    let named = |(row, ..): &(&WholeTableRow, u64, f64)| {
+        json!({
+            "table": row.label(),
+            "updates": row.updates,
+            "hot_updates": row.hot_updates,
+            "updates_new_page": row.updates_new_page,
+        })
+    };
+    let mut advice: Vec<String> = tables.iter().map(|(row, ..)| cause(row)).collect();
+    advice.extend(cures(report));
     Some(Finding {
         rule: RULE.id.into(),
         severity: Severity::Warning,
@@ -42,11 +60,9 @@ fn check(report: &Report) -> Option<Finding> {
             ("hot_ratio", ratio.into()),
             ("threshold", THRESHOLD.into()),
             ("updates", updates.into()),
+            ("tables", tables.iter().map(named).collect()),
         ]),
-        advice: vec![
-            "fillfactor: 90 on tables that are updated a lot (then rewrite them once)".into(),
-            "indexes on columns that updates change: each keeps an update from being HOT".into(),
-        ],
+        advice,
         side_effects: vec![
             "tables with fillfactor 90 take about a tenth more space and cache".into(),
             "the rewrite (VACUUM FULL, CLUSTER) locks the table and writes WAL itself".into(),
@@ -55,6 +71,46 @@ fn check(report: &Report) -> Option<Finding> {
         estimate: None,
         source: CHEN_2017.into(),
     })
+}
+
+/// Updates that stayed in their page and were not HOT: an indexed column changed. Of those that
+/// went to another page the WAL does not tell whether one did.
+fn indexed(row: &WholeTableRow) -> u64 {
+    row.updates.saturating_sub(row.hot_updates + row.updates_new_page)
+}
+
+/// Why the updates of a table are not HOT.
+fn cause(row: &WholeTableRow) -> String {
+    let mut causes = Vec::new();
+    if row.updates_new_page > 0 {
+        causes.push(format!("{} updates found no room", row.updates_new_page));
+    }
+    if indexed(row) > 0 {
+        let updates = if causes.is_empty() { " updates" } else { "" };
+        causes.push(format!("{}{updates} changed an indexed column", indexed(row)));
+    }
+    format!("{}: {}", row.label(), causes.join(", "))
+}
+
+/// What helps: room in the pages where rows leave them, fewer indexes where they stay.
+fn cures(report: &Report) -> Vec<String> {
+    let rows = report.tables.as_ref().map_or(&[][..], |tables| &tables.rows);
+    let sum = |amount: fn(&WholeTableRow) -> u64| rows.iter().map(amount).sum::<u64>();
+    let (moved, indexed) = (sum(|row| row.updates_new_page), sum(indexed));
+    let is_known = moved + indexed > 0;
+    let room = "fillfactor: 90 on tables that are updated a lot (then rewrite them once)";
+    let indexes = "indexes on columns that updates change: each keeps an update from being HOT";
+    let mut cures = Vec::new();
+    if !is_known || moved > 0 {
+        cures.push(room.to_owned());
+    }
+    if !is_known || indexed > 0 {
+        cures.push(indexes.to_owned());
+    }
+    if indexed > moved {
+        cures.reverse();
+    }
+    cures
 }
 
 #[cfg(test)]
@@ -75,5 +131,32 @@ mod tests {
         assert!(!found(Some(0.70), 1000, 100 << 20));
         assert!(!found(Some(0.44), 1000, 10 << 20));
         assert!(!found(None, 0, 100 << 20));
+    }
+
+    #[test]
+    fn it_tells_rows_that_found_no_room_from_changes_of_indexed_columns() {
+        let told = |updates_new_page| {
+            let mut report = sample::report(0, 100 << 20);
+            (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.1), 2000);
+            let row = WholeTableRow {
+                database: Some(5),
+                schema: Some("public".into()),
+                name: Some("orders".into()),
+                updates: 2000,
+                hot_updates: 200,
+                updates_new_page,
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            check(&report).expect("a finding").advice
+        };
+        let full = told(1800);
+        assert_eq!(full[0], "public.orders: 1800 updates found no room");
+        assert!(full.len() == 2 && full[1].starts_with("fillfactor"), "{full:?}");
+        let indexed = told(0);
+        assert_eq!(indexed[0], "public.orders: 1800 updates changed an indexed column");
+        assert!(indexed.len() == 2 && indexed[1].starts_with("indexes"), "{indexed:?}");
+        let both = told(600);
+        assert!(both.len() == 3 && both[1].starts_with("indexes"), "{both:?}");
     }
 }

@@ -1,11 +1,22 @@
 //! The rules, one file each, named after what they find.
 
 use crate::report::model::Report;
+use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
+use crate::report::model::who::WholeTableRow;
+use crate::report::when::REPLAY_RATES;
 use serde_json::{Map, Value};
+use std::cmp::Reverse;
 
+pub mod burst_after_checkpoint;
+pub mod checkpoint_spacing;
+pub mod commit_pressure;
 pub mod fpi_ratio;
+pub mod hint_images;
 pub mod hot_ratio;
+pub mod recovery_distance;
+pub mod standby_lag;
+pub mod switch_waste;
 pub mod write_amplification;
 
 /// Where the first rules come from.
@@ -15,11 +26,51 @@ const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2
 const UNTUNED_AMPLIFICATION: f64 = 20.0;
 
 /// Replay runs at so many bytes a second on common hardware, slow and fast.
-const REPLAY_BYTES_PER_SECOND: (u64, u64) = (50 << 20, 150 << 20);
+const REPLAY_BYTES_PER_SECOND: (u64, u64) = REPLAY_RATES;
+
+/// Checkpoints that are so far apart need not be further apart, in seconds.
+const FAR_APART: u64 = 1800;
+
+/// A table with less than this share of something is not named for it.
+const LEAST_SHARE: f64 = 0.10;
 
 /// Whether a report is of too little WAL for its shares to say anything.
 fn says_little(report: &Report) -> bool {
     report.totals.total_bytes < MIN_VOLUME_BYTES
+}
+
+/// Whether checkpoints are as far apart already as anybody advises.
+fn is_far_apart(report: &Report) -> bool {
+    let spacing = report.when.as_ref().and_then(|when| when.spacing_seconds.as_ref());
+    // Times are cut to whole seconds.
+    spacing.is_some_and(|spacing| spacing.median + 1 >= FAR_APART)
+}
+
+/// A size as settings are written: `4096MB`.
+fn megabytes(bytes: u64) -> String {
+    format!("{}MB", bytes.div_ceil(1 << 20))
+}
+
+/// Tables that a finding names.
+const TABLES_NAMED: usize = 3;
+
+/// Of the tables that were counted those with most of what `amount` says, as far as each has a
+/// tenth of it all: with their amounts and shares.
+fn worst_tables(
+    report: &Report,
+    amount: impl Fn(&WholeTableRow) -> u64,
+) -> Vec<(&WholeTableRow, u64, f64)> {
+    let rows = report.tables.as_ref().map_or(&[][..], |tables| &tables.rows);
+    let all: u64 = rows.iter().map(&amount).sum();
+    let mut worst: Vec<_> = rows
+        .iter()
+        .filter(|row| row.database.is_some())
+        .map(|row| (row, amount(row), amount(row) as f64 / all.max(1) as f64))
+        .filter(|(_, _, share)| *share >= LEAST_SHARE)
+        .collect();
+    worst.sort_by_key(|(row, amount, _)| (Reverse(*amount), row.label()));
+    worst.truncate(TABLES_NAMED);
+    worst
 }
 
 /// Evidence: names and numbers.

@@ -10,7 +10,9 @@
 //!
 //! Reference: Chen 2017.
 
-use super::{CHEN_2017, UNTUNED_AMPLIFICATION, evidence, recovery_price, says_little};
+use super::{
+    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price, says_little,
+};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
@@ -43,11 +45,14 @@ fn check(report: &Report) -> Option<Finding> {
             ("untuned", UNTUNED_AMPLIFICATION.into()),
             ("reachable", REACHABLE.into()),
         ]),
-        advice: vec![
-            "checkpoint_timeout, max_wal_size and wal_compression together: below 3 is reachable"
-                .into(),
-        ],
-        side_effects: vec![recovery_price()],
+        advice: vec![match is_far_apart(report) {
+            true => "wal_compression: checkpoints are far apart already".into(),
+            false => {
+                "checkpoint_timeout, max_wal_size and wal_compression together: below 3 is reachable"
+                    .into()
+            }
+        }],
+        side_effects: if is_far_apart(report) { vec![] } else { vec![recovery_price()] },
         ignore_when: "the server writes little, or the range begins right after a checkpoint"
             .into(),
         estimate: None,

@@ -1,0 +1,231 @@
+//! Checkpoint cycles: the WAL from one redo point to the next, and what a crash in it would make the
+//! server replay.
+//!
+//! From 17 on a record marks each redo point. Before, only the checkpoint's record says where it
+//! began, when it ends; until then the records since the last checkpoint's record are held in a form
+//! that can be divided ([`held`]). Why a checkpoint began is told by [`cause`].
+
+mod blocks;
+pub mod cause;
+mod decay;
+mod held;
+mod piece;
+mod signs;
+mod spacing;
+
+pub use decay::Decay;
+pub use piece::ReplaySums;
+pub use signs::{Oids, Signs};
+
+use super::tape::{CheckpointSeen, Chunk, Event, FilesChange, Placed, Tally};
+use crate::wal::lsn::Lsn;
+use held::Held;
+use piece::{Piece, Replayed};
+
+/// A checkpoint whose record is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Start of its record.
+    pub lsn: Lsn,
+    /// Its record.
+    pub seen: CheckpointSeen,
+    /// What was there to see since the checkpoint before.
+    pub signs: Signs,
+}
+
+/// From one redo point to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cycle {
+    /// The redo point with which it begins; `None` if it begins with the range.
+    pub redo: Option<Lsn>,
+    /// Its first place.
+    pub start: Lsn,
+    /// The next redo point, or the end of the range.
+    pub end: Lsn,
+    /// The checkpoint that began with it.
+    pub checkpoint: Option<Ended>,
+    /// Its records.
+    pub tally: Tally,
+    /// Blocks that they touch.
+    pub distinct_blocks: u64,
+    /// How images are spread over it; `None` without any.
+    pub decay: Option<Decay>,
+    /// Whether a base backup started from its redo point.
+    pub began_backup: bool,
+    /// Files that were copied or went away after its record, before the next checkpoint.
+    pub files: Option<(FilesChange, Lsn)>,
+}
+
+/// What a crash would make the server replay, at its worst moment after a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replay {
+    /// The checkpoint's redo point.
+    pub from: Lsn,
+    /// Start of the next checkpoint's record, or the end of the range.
+    pub to: Lsn,
+    /// Sums over it.
+    pub sums: ReplaySums,
+}
+
+/// All cycles of a range.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cycles {
+    /// In WAL order, without gaps.
+    pub cycles: Vec<Cycle>,
+    /// One for each checkpoint record.
+    pub replays: Vec<Replay>,
+    /// Whether redo points were found too late to divide the records around them one by one.
+    pub is_rough: bool,
+}
+
+/// The cycle at hand.
+#[derive(Debug, Clone, Default)]
+struct Open {
+    redo: Option<Lsn>,
+    start: Lsn,
+    checkpoint: Option<Ended>,
+    began_backup: bool,
+    files: Option<(FilesChange, Lsn)>,
+    piece: Piece,
+}
+
+/// The checkpoint that a crash would start from.
+#[derive(Debug, Clone)]
+struct Window {
+    from: Lsn,
+    /// Cycles that are over since.
+    replayed: Replayed,
+}
+
+/// Follows the tape from cycle to cycle.
+#[derive(Debug, Clone, Default)]
+pub struct Follower {
+    found: Cycles,
+    open: Option<Open>,
+    window: Option<Window>,
+    held: Held,
+    signs: signs::Watch,
+    /// Whether records mark redo points.
+    has_marks: bool,
+}
+
+impl Follower {
+    /// Takes a chunk: first what happens at its beginning, then its records. `has_marks`: records mark
+    /// redo points.
+    pub fn take(&mut self, chunk: Chunk, has_marks: bool) {
+        self.has_marks = has_marks;
+        if self.open.is_none() {
+            self.open = Some(Open { start: chunk.start, ..Open::default() });
+        }
+        if let Some(placed) = &chunk.event {
+            self.event(placed);
+        }
+        match (self.has_marks, &mut self.open) {
+            (true, Some(open)) => open.piece.add_chunk(&chunk),
+            _ => self.held.push(chunk),
+        }
+    }
+
+    fn event(&mut self, placed: &Placed) {
+        match &placed.event {
+            Event::Redo => self.begin_cycle(placed.lsn),
+            Event::Checkpoint(seen) => self.checkpoint(placed.lsn, seen),
+            Event::BackupEnd(start) => self.backup_end(*start),
+            Event::Files(change) => {
+                if let Some(open) = &mut self.open {
+                    open.files = Some((*change, placed.lsn));
+                }
+            }
+            _ => {}
+        }
+        self.signs.event(placed);
+    }
+
+    /// A base backup ends: a mark on the cycle that it started with.
+    fn backup_end(&mut self, start: Lsn) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.redo == Some(start)) {
+            open.began_backup = true;
+        }
+        let same = |cycle: &&mut Cycle| cycle.redo == Some(start);
+        if let Some(cycle) = self.found.cycles.iter_mut().rev().find(same) {
+            cycle.began_backup = true;
+        }
+    }
+
+    /// A checkpoint's record, at `lsn`.
+    fn checkpoint(&mut self, lsn: Lsn, seen: &CheckpointSeen) {
+        let redo = if seen.is_shutdown { lsn } else { seen.says.redo };
+        let start = self.open.as_ref().map_or(lsn, |open| open.start);
+        if seen.is_shutdown {
+            self.end_replay(lsn);
+            self.begin_cycle(lsn);
+        } else {
+            // At wal_level minimal nothing need lie between the two.
+            if !self.has_marks && (start..=lsn).contains(&redo) {
+                self.begin_cycle(redo);
+            }
+            self.end_replay(lsn);
+        }
+        let signs = self.signs.since_checkpoint(seen);
+        if let Some(open) = &mut self.open {
+            // A redo point before the range begins none of its cycles, but this is its checkpoint.
+            if open.redo.is_none_or(|begun| begun == redo) {
+                open.checkpoint = Some(Ended { lsn, seen: seen.clone(), signs });
+            }
+        }
+        self.window = Some(Window { from: redo, replayed: Replayed::default() });
+    }
+
+    /// A cycle ends where the next begins.
+    fn begin_cycle(&mut self, redo: Lsn) {
+        let Some(mut open) = self.open.take() else { return };
+        let mut next = Open { redo: Some(redo), start: redo, ..Open::default() };
+        if self.has_marks {
+            self.held.drain_into(&mut open.piece);
+        }
+        let is_exact = self.held.divide(redo, &mut open.piece, &mut next.piece);
+        self.found.is_rough |= !is_exact;
+        if open.start < redo || open.redo.is_some() {
+            self.end_cycle(open, redo);
+        }
+        self.open = Some(next);
+    }
+
+    fn end_cycle(&mut self, open: Open, end: Lsn) {
+        self.found.cycles.push(Cycle {
+            redo: open.redo,
+            start: open.start,
+            end,
+            checkpoint: open.checkpoint,
+            tally: open.piece.tally,
+            distinct_blocks: open.piece.touched.len(),
+            decay: open.piece.images.decay(open.start, end),
+            began_backup: open.began_backup,
+            files: open.files,
+        });
+        if let Some(window) = &mut self.window {
+            window.replayed.add(open.piece);
+        }
+    }
+
+    /// From here on a crash would start from another checkpoint, or nothing follows.
+    fn end_replay(&mut self, to: Lsn) {
+        if let Some(open) = &mut self.open {
+            self.held.drain_into(&mut open.piece);
+            if let Some(window) = self.window.take() {
+                let sums = window.replayed.with(&open.piece);
+                self.found.replays.push(Replay { from: window.from, to, sums });
+            }
+        }
+    }
+
+    /// Nothing follows: the range ends at `end`.
+    pub fn finish(mut self, end: Lsn) -> Cycles {
+        self.end_replay(end);
+        if let Some(open) = self.open.take() {
+            let end = end.max(open.start);
+            self.end_cycle(open, end);
+        }
+        self.found
+    }
+}

@@ -1,0 +1,91 @@
+//! Files that blocks lie in, by small numbers: one fork of one relation each.
+
+use crate::wal::block::RelFileLocator;
+use crate::wal::block::places::StoredPlace;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// One fork of a relation.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+pub struct File {
+    /// The relation.
+    pub relation: RelFileLocator,
+    /// 0 main, 1 fsm, 2 vm, 3 init.
+    pub fork: u8,
+}
+
+impl File {
+    /// The file of a block.
+    #[inline(always)]
+    pub fn of(place: &StoredPlace) -> File {
+        File { relation: place.relation(), fork: place.fork }
+    }
+}
+
+/// How many files are remembered before the map is asked; a power of two.
+const RECENT: usize = 64;
+
+/// All files that were met.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Files {
+    all: Vec<File>,
+    #[serde(skip)]
+    numbers: HashMap<File, u32>,
+    /// By the low bits of the file number: hashing is what costs most.
+    #[serde(skip)]
+    recent: Vec<(File, u32)>,
+}
+
+impl Files {
+    /// The number of a file, which is given one if it is new.
+    #[inline(always)]
+    pub fn number(&mut self, file: File) -> u32 {
+        let slot = (file.relation.relfilenode as usize ^ usize::from(file.fork) << 4) % RECENT;
+        match self.recent.get(slot) {
+            Some((known, number)) if *known == file => *number,
+            _ => self.look_up(file, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, file: File, slot: usize) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(file).or_insert(next);
+        if number == next {
+            self.all.push(file);
+        }
+        // No server numbers a file so: an empty slot is never taken for a file.
+        let nothing = (File { fork: u8::MAX, ..File::default() }, 0);
+        self.recent.resize(RECENT, nothing);
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = (file, number);
+        }
+        number
+    }
+
+    /// All of them, by their numbers.
+    pub fn all(&self) -> &[File] {
+        &self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_number() {
+        let mut files = Files::default();
+        let file = |relfilenode, fork| {
+            let relation = RelFileLocator { tablespace: 1663, database: 5, relfilenode };
+            File { relation, fork }
+        };
+        let asked: Vec<File> = (0..200).flat_map(|n| [file(n, 0), file(n, 1)]).collect();
+        let first: Vec<u32> = asked.iter().map(|file| files.number(*file)).collect();
+        assert_eq!(first, (0..400).collect::<Vec<u32>>());
+        assert_eq!(asked.iter().map(|file| files.number(*file)).collect::<Vec<_>>(), first);
+        assert_eq!(files.all(), asked);
+    }
+}

@@ -1,0 +1,286 @@
+//! The WAL's clock: from a place in the WAL to a time.
+//!
+//! Transactions state when they ended or were prepared, in microseconds. Between two of those times
+//! the clock is interpolated by place; before the first and after the last it stands still. It never
+//! goes back: a time before one already seen does not move it, for a backend looks at its clock some
+//! time before it has written its record. Only a time long before starts it anew: then the server's
+//! clock was set back. Checkpoints, restore points and ends of recovery state times too; they serve
+//! where transactions leave a gap.
+//!
+//! Knows times only, not what was written at them: that is [`super::timeline`].
+
+use super::tape::{Chunk, Event, Placed};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::{SECOND, Time};
+use std::ops::Range;
+
+/// A clock that shows so much less than before was set back.
+const SET_BACK: i64 = 60 * SECOND;
+/// Where transactions state no time for so long, other times serve.
+const GAP: i64 = 10 * SECOND;
+/// So many times in one gap are kept, the first ones.
+const GAP_TIMES: usize = 10_000;
+/// So many places are kept, at most; then every second one is forgotten.
+const PLACES: usize = 1 << 16;
+
+/// A place whose time is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// Where.
+    pub lsn: Lsn,
+    /// When.
+    pub time: Time,
+}
+
+/// The clock goes on to an anchor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// To where.
+    pub to: Anchor,
+    /// Whether it was set back: up to here it stood still.
+    pub is_set_back: bool,
+}
+
+/// The clock, wound up by the tape.
+#[derive(Debug, Clone, Default)]
+pub struct Clockwork {
+    last: Option<Anchor>,
+    /// Times stated since by others than transactions.
+    others: Vec<Anchor>,
+    /// What it shows, thinned.
+    pub map: TimeMap,
+    /// How often it was set back.
+    pub set_back: u64,
+    /// Earliest and latest time that a counted record states.
+    pub stated: Option<(Time, Time)>,
+}
+
+impl Clockwork {
+    /// Takes note of a time that an event states.
+    pub fn event(&mut self, placed: &Placed) {
+        let (lsn, time) = match &placed.event {
+            Event::Checkpoint(seen) => (seen.says.redo, seen.says.time),
+            Event::EndOfRecovery(end) => (placed.lsn, end.time),
+            Event::Overwrite(time) | Event::RestorePoint(time) => (placed.lsn, *time),
+            _ => return,
+        };
+        // Transactions have stated times since the checkpoint began.
+        let is_open = self.last.is_none_or(|last| lsn > last.lsn && time > last.time);
+        let goes_on = self.others.last().is_none_or(|last| lsn > last.lsn && time > last.time);
+        if is_open && goes_on && self.others.len() < GAP_TIMES {
+            self.others.push(Anchor { lsn, time });
+        }
+    }
+
+    /// How the clock goes on over a chunk.
+    pub fn ticks(&mut self, chunk: &Chunk) -> Vec<Tick> {
+        let mut ticks = Vec::new();
+        for mark in &chunk.marks {
+            if mark.is_counted() {
+                self.state(mark.time);
+            }
+            let to = Anchor { lsn: chunk.mark_lsn(mark), time: mark.time };
+            let is_set_back = match self.last {
+                Some(last) if to.time.0 < last.time.0.saturating_sub(SET_BACK) => true,
+                Some(last) if to.time <= last.time => continue,
+                _ => false,
+            };
+            self.set_back += u64::from(is_set_back);
+            self.fill_gap(to, &mut ticks);
+            self.tick(Tick { to, is_set_back }, &mut ticks);
+        }
+        ticks
+    }
+
+    fn state(&mut self, time: Time) {
+        let (first, last) = self.stated.unwrap_or((time, time));
+        self.stated = Some((first.min(time), last.max(time)));
+    }
+
+    /// What others say between the last anchor and `to`, if that is a gap.
+    fn fill_gap(&mut self, to: Anchor, ticks: &mut Vec<Tick>) {
+        let others = std::mem::take(&mut self.others);
+        let is_gap = self.last.is_none_or(|from| to.time.0.saturating_sub(from.time.0) > GAP);
+        let between = |other: &Anchor| other.lsn < to.lsn && other.time < to.time;
+        for other in others.into_iter().filter(|other| is_gap && between(other)) {
+            self.tick(Tick { to: other, is_set_back: false }, ticks);
+        }
+    }
+
+    fn tick(&mut self, tick: Tick, ticks: &mut Vec<Tick>) {
+        self.last = Some(tick.to);
+        self.map.push(tick.to);
+        ticks.push(tick);
+    }
+
+    /// How the clock goes on after the last transaction.
+    pub fn last_ticks(&mut self) -> Vec<Tick> {
+        let mut ticks = Vec::new();
+        for to in std::mem::take(&mut self.others) {
+            self.tick(Tick { to, is_set_back: false }, &mut ticks);
+        }
+        ticks
+    }
+
+    /// The first and the last time of any record.
+    pub fn span(&self) -> Option<(Time, Time)> {
+        let shown = self.map.span();
+        match (shown, self.stated) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (shown, stated) => shown.or(stated),
+        }
+    }
+}
+
+/// Places and times, to look up: all that the clock went through, or, where they were more than
+/// 65,536, some of them at even distances, never fewer than 32,768.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeMap {
+    anchors: Vec<Anchor>,
+    /// The last one, kept or not.
+    last: Option<Anchor>,
+    /// Of so many one is kept, as a power of two.
+    thinned: u32,
+    /// How many came since the one kept last.
+    since: u64,
+}
+
+impl TimeMap {
+    /// Adds the next place.
+    pub fn push(&mut self, anchor: Anchor) {
+        self.last = Some(anchor);
+        self.since += 1;
+        if self.since >> self.thinned == 0 && !self.anchors.is_empty() {
+            return;
+        }
+        self.since = 0;
+        if self.anchors.len() == PLACES {
+            self.thinned += 1;
+            let mut keeps = false;
+            self.anchors.retain(|_| {
+                keeps = !keeps;
+                keeps
+            });
+        }
+        self.anchors.push(anchor);
+    }
+
+    /// The time at a place; `None` without any time.
+    pub fn at(&self, lsn: Lsn) -> Option<Time> {
+        let after = self.anchors.partition_point(|anchor| anchor.lsn <= lsn);
+        let to = self.anchors.get(after).copied().or(self.last);
+        let from = after.checked_sub(1).and_then(|before| self.anchors.get(before));
+        match (from, to) {
+            (Some(from), Some(to)) => Some(interpolated(*from, to, lsn)),
+            (from, to) => from.copied().or(to).map(|anchor| anchor.time),
+        }
+    }
+
+    /// The last time known before a place.
+    pub fn before(&self, lsn: Lsn) -> Option<Time> {
+        let after = self.anchors.partition_point(|anchor| anchor.lsn <= lsn);
+        let from = after.checked_sub(1).and_then(|before| self.anchors.get(before));
+        from.map(|anchor| anchor.time)
+    }
+
+    /// The earliest and the latest time that it shows.
+    pub fn span(&self) -> Option<(Time, Time)> {
+        let times = || self.anchors.iter().chain(&self.last).map(|anchor| anchor.time);
+        times().min().zip(times().max())
+    }
+}
+
+/// The time at `lsn` between two anchors; at those and outside of them, theirs.
+pub fn interpolated(from: Anchor, to: Anchor, lsn: Lsn) -> Time {
+    if lsn <= from.lsn || to.time <= from.time {
+        return from.time;
+    }
+    if lsn >= to.lsn {
+        return to.time;
+    }
+    let elapsed = i128::from(to.time.0) - i128::from(from.time.0);
+    let (passed, all) = (lsn.0 - from.lsn.0, to.lsn.0 - from.lsn.0);
+    let since = elapsed * i128::from(passed) / i128::from(all);
+    Time(from.time.0.saturating_add(since as i64))
+}
+
+/// Places between two anchors, by whole seconds.
+#[derive(Debug, Clone)]
+pub struct Interval {
+    from: Option<Anchor>,
+    to: Option<Anchor>,
+    /// The second at hand holds the places in `[since, until)`.
+    second: i64,
+    since: u64,
+    until: u64,
+}
+
+impl Interval {
+    /// Between two anchors. Without the first, the clock stands at the second one's time, and the
+    /// other way round.
+    pub fn new(from: Option<Anchor>, to: Option<Anchor>) -> Interval {
+        Interval { from, to, second: 0, since: 0, until: 0 }
+    }
+
+    /// The same from its beginning.
+    pub fn again(&self) -> Interval {
+        Interval::new(self.from, self.to)
+    }
+
+    /// The second at a place, and where the next one begins. `None` without any anchor.
+    #[inline]
+    pub fn second_at(&mut self, lsn: u64) -> Option<(i64, u64)> {
+        if !(self.since..self.until).contains(&lsn) {
+            self.look_up(lsn)?;
+        }
+        Some((self.second, self.until))
+    }
+
+    /// The places at which it is a time of `times`; `None` where the clock stands still.
+    pub fn places(&self, times: &Range<Time>) -> Option<Range<Lsn>> {
+        let (from, to) = self.from.zip(self.to)?;
+        (to.time > from.time && to.lsn > from.lsn).then(|| {
+            let place = |time: Time| Lsn(first_lsn_at(from, to, time.0));
+            place(times.start)..place(times.end)
+        })
+    }
+
+    /// The first place at which it is the beginning of `second` or later.
+    pub fn begin_of(&self, second: i64) -> u64 {
+        match (self.from, self.to) {
+            (Some(from), Some(to)) if to.time > from.time => {
+                first_lsn_at(from, to, second.saturating_mul(SECOND))
+            }
+            _ => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, lsn: u64) -> Option<()> {
+        let (from, to) = match (self.from, self.to) {
+            (Some(from), Some(to)) if to.time > from.time && to.lsn > from.lsn => (from, to),
+            (from, to) => {
+                self.second = from.or(to)?.time.second();
+                (self.since, self.until) = (0, u64::MAX);
+                return Some(());
+            }
+        };
+        self.second = interpolated(from, to, Lsn(lsn)).second();
+        self.since = lsn;
+        self.until = first_lsn_at(from, to, (self.second + 1).saturating_mul(SECOND));
+        Some(())
+    }
+}
+
+/// The first place at which it is `time` or later.
+fn first_lsn_at(from: Anchor, to: Anchor, time: i64) -> u64 {
+    if time > to.time.0 {
+        return u64::MAX;
+    }
+    let elapsed = i128::from(to.time.0) - i128::from(from.time.0);
+    let wanted = i128::from(time) - i128::from(from.time.0);
+    let distance = i128::from(to.lsn.0 - from.lsn.0);
+    // Rounded up: the time at a place is rounded down.
+    let passed = (wanted * distance + elapsed - 1) / elapsed;
+    from.lsn.0.saturating_add(u64::try_from(passed).unwrap_or(0))
+}

@@ -1,0 +1,205 @@
+//! When WAL was written, and what of it: one dimension for timeline, checkpoints, recovery,
+//! replication and commits, which all follow one tape.
+//!
+//! A run writes its tape while it is read; as soon as nothing earlier can come, the tape is followed
+//! in WAL order and forgotten. So no result depends on how the WAL was divided.
+
+use super::checkpoint::{self, Cycles};
+use super::commit::{self, Commits, Pressure};
+use super::replication::Curve;
+use super::tape::{Batch, Chunk, Files, Tape, Wants};
+use super::time_map::{Clockwork, TimeMap};
+use super::timeline::{self, Course, Timeline};
+use crate::scan::record::{Observe, Record};
+use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Config {
+    /// WAL over time.
+    pub timeline: Option<timeline::Config>,
+    /// Checkpoint cycles and recovery.
+    pub cycles: bool,
+    /// Records and blocks of the cycles too, not their images alone.
+    pub sums: bool,
+    /// Commits, with what a write to disk takes in microseconds.
+    pub commits: Option<u32>,
+    /// How WAL grows.
+    pub curve: bool,
+}
+
+impl Config {
+    /// What the report tells in a few numbers. Without a timeline, the curve has times and places of
+    /// stretches of WAL only.
+    pub const OVERVIEW: Config = Config {
+        timeline: None,
+        cycles: true,
+        sums: false,
+        commits: Some(commit::SYNC_TIME),
+        curve: true,
+    };
+
+    /// Everything, as it is if nobody says how.
+    pub const ALL: Config = Config {
+        timeline: Some(timeline::Config { bucket_seconds: None, quarters: false }),
+        sums: true,
+        ..Config::OVERVIEW
+    };
+}
+
+/// Everything about time.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct When {
+    config: Config,
+    tape: Tape,
+    /// Follows the tape; only of what begins with the first record, and is read here.
+    #[serde(skip)]
+    follower: Option<Box<Follower>>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// WAL over time, if asked for.
+    pub course: Option<Course>,
+    /// Checkpoint cycles, if asked for.
+    pub cycles: Option<Cycles>,
+    /// Commits, if asked for.
+    pub pressure: Option<Pressure>,
+    /// How WAL grows, if asked for.
+    pub curve: Option<Curve>,
+    /// First and last time of any record.
+    pub span: Option<(Time, Time)>,
+    /// The clock.
+    pub clock: TimeMap,
+    /// How often the clock was set back.
+    pub set_back: u64,
+}
+
+/// What follows the tape.
+#[derive(Debug, Clone, Default)]
+struct Follower {
+    clock: Clockwork,
+    timeline: Option<Timeline>,
+    cycles: Option<checkpoint::Follower>,
+    commits: Option<Commits>,
+    curve: Option<Curve>,
+    files: Files,
+}
+
+impl When {
+    /// Nothing seen yet.
+    pub fn new(config: Config) -> When {
+        let records = config.timeline.is_some() || config.sums;
+        let tape = Tape::new(Wants { records, blocks: config.sums, each_time: false });
+        When { config, tape, follower: None }
+    }
+
+    fn follow(&mut self) {
+        let batches = self.tape.take();
+        if batches.is_empty() && self.follower.is_some() {
+            return;
+        }
+        let config = self.config;
+        let follower = self.follower.get_or_insert_with(|| Box::new(Follower::new(config)));
+        batches.into_iter().for_each(|batch| follower.take(batch));
+    }
+
+    /// What was found in a range that ends at `end`.
+    pub fn finish(mut self, end: Lsn) -> Found {
+        self.follow();
+        self.follower.map(|follower| follower.finish(end)).unwrap_or_default()
+    }
+}
+
+impl Observe for When {
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        self.tape.add(record);
+    }
+
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.tape.passed_over(record);
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
+        self.tape.lost(range);
+    }
+
+    fn merge(&mut self, later: When) {
+        // What has followed its tape begins with the first record: nothing was seen before it.
+        match later.follower.is_some() {
+            true => *self = later,
+            false => self.tape.append(later.tape),
+        }
+    }
+
+    fn settle(&mut self) {
+        self.follow();
+    }
+
+    fn shrink(&mut self) {
+        self.tape.shrink();
+    }
+}
+
+impl Follower {
+    fn new(config: Config) -> Follower {
+        Follower {
+            clock: Clockwork::default(),
+            timeline: config.timeline.map(Timeline::new),
+            cycles: config.cycles.then(checkpoint::Follower::default),
+            commits: config.commits.map(Commits::new),
+            curve: config.curve.then(Curve::default),
+            files: Files::default(),
+        }
+    }
+
+    fn take(&mut self, batch: Batch) {
+        let numbers: Vec<u32> = batch.files.all().iter().map(|f| self.files.number(*f)).collect();
+        for mut chunk in batch.chunks {
+            self.take_times(&chunk);
+            if let Some(cycles) = &mut self.cycles {
+                chunk.drop_marks();
+                chunk.renumber(&numbers);
+                cycles.take(chunk, batch.marks_redo);
+            }
+        }
+    }
+
+    fn take_times(&mut self, chunk: &Chunk) {
+        if let Some(placed) = &chunk.event {
+            self.clock.event(placed);
+        }
+        let ticks = self.clock.ticks(chunk);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.take(chunk, &ticks);
+        }
+        if let Some(curve) = &mut self.curve {
+            ticks.iter().for_each(|tick| curve.tick(tick));
+        }
+        if let Some(commits) = &mut self.commits {
+            chunk.marks.iter().for_each(|mark| commits.add(mark.time, mark.commits()));
+        }
+    }
+
+    fn finish(mut self, end: Lsn) -> Found {
+        let ticks = self.clock.last_ticks();
+        if let Some(curve) = &mut self.curve {
+            ticks.iter().for_each(|tick| curve.tick(tick));
+        }
+        Found {
+            course: self.timeline.map(|timeline| timeline.finish(&ticks)),
+            cycles: self.cycles.map(|cycles| cycles.finish(end)),
+            pressure: self.commits.map(Commits::finish),
+            curve: self.curve,
+            span: self.clock.span(),
+            clock: self.clock.map,
+            set_back: self.clock.set_back,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Everything that can be counted: who writes the WAL and when, as far as that was asked for. What
+//! nobody asked for costs nothing: the loop over the records is compiled without it.
+
+use super::Failure;
+use super::args::StatsArgs;
+use super::name_args::Known;
+use super::read::{Read, Statistics, found, read_found};
+use super::{relation, who};
+use crate::analyse::dimension::Dimensions;
+use crate::analyse::select::Filters;
+use crate::analyse::when::{self, When};
+use crate::analyse::who::{Counted, Who};
+use crate::input::discover::Found;
+use crate::report::model::CommandName;
+use crate::scan::record::Observe;
+
+/// All that can be counted.
+pub type Full = (Statistics, (Who, Option<When>));
+
+/// What was read and counted.
+pub struct ReadFull {
+    /// What was read.
+    pub read: Read,
+    /// Who wrote it, as far as that was asked for.
+    pub who: Counted,
+    /// When it was written, as far as that was asked for.
+    pub when: Option<when::Found>,
+    /// Why names are missing.
+    pub warnings: Vec<String>,
+}
+
+impl ReadFull {
+    /// Puts together what was read and what is `known` of names.
+    pub fn of(read: Read<Full>, known: Known) -> ReadFull {
+        let mut counted = None;
+        let read = read.map(|(statistics, others)| {
+            counted = Some(others);
+            statistics
+        });
+        let (who, when) = counted.unwrap_or_default();
+        let (who, warnings) = known.finish(who, &read.plan);
+        let end = read.scanned.ending.lsn;
+        ReadFull { who, when: when.map(|when| when.finish(end)), read, warnings }
+    }
+}
+
+/// Reads the WAL and counts what was asked for.
+pub fn read_full(args: &StatsArgs, asked: (CommandName, &Dimensions)) -> Result<ReadFull, Failure> {
+    let (filters, named) = relation::filters(&args.source, &args.filters, &args.names)?;
+    let mut result = read_filtered(args, &filters, asked)?;
+    // In a range fewer names can be learnt than in all of the WAL.
+    if let Some(named) = named {
+        (result.who.names, result.warnings) = named;
+    }
+    Ok(result)
+}
+
+fn read_filtered(
+    args: &StatsArgs,
+    filters: &Filters,
+    (command, asked): (CommandName, &Dimensions),
+) -> Result<ReadFull, Failure> {
+    let found = found(&args.source)?;
+    // Before the WAL: then all that a running server changes meanwhile is in the WAL.
+    let known = Known::of(&args.names, &found, asked);
+    let (statistics, (who, when)) = prototype(args, (command, asked), &known);
+    let reading = Reading { args, filters, found };
+    let read = match (who.is_nothing(), when) {
+        (true, None) => reading.read(&statistics, |statistics| (statistics, Default::default())),
+        (true, Some(when)) => reading.read(&(statistics, when), |(statistics, when)| {
+            (statistics, (Who::default(), Some(when)))
+        }),
+        (false, None) => {
+            reading.read(&(statistics, who), |(statistics, who)| (statistics, (who, None)))
+        }
+        (false, Some(when)) => reading
+            .read(&(statistics, (who, when)), |(statistics, (who, when))| {
+                (statistics, (who, Some(when)))
+            }),
+    }?;
+    Ok(ReadFull::of(read, known))
+}
+
+/// What is to be read.
+struct Reading<'a> {
+    args: &'a StatsArgs,
+    filters: &'a Filters,
+    found: Found,
+}
+
+impl Reading<'_> {
+    /// Counts it in copies of `prototype`, and makes everything of what was counted.
+    fn read<O: Observe>(
+        self,
+        prototype: &O,
+        full: impl FnOnce(O) -> Full,
+    ) -> Result<Read<Full>, Failure> {
+        let read = read_found(&self.args.source, self.found, self.filters, prototype)?;
+        Ok(read.map(full))
+    }
+}
+
+/// What is counted, empty.
+pub fn prototype(
+    args: &StatsArgs,
+    (command, asked): (CommandName, &Dimensions),
+    known: &Known,
+) -> Full {
+    let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), known.store());
+    let who = who.with_subtransactions(&known.subtransactions);
+    let config = match command {
+        CommandName::Report => Some(when::Config::OVERVIEW),
+        _ => args.when.config(asked),
+    };
+    (Statistics::default(), (who, config.map(When::new)))
+}

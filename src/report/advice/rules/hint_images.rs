@@ -1,0 +1,70 @@
+//! What it looks at: the share of page images written for hint bits alone (`FPI_FOR_HINT`).
+//!
+//! Why it matters: with data checksums or `wal_log_hints`, the first reader of a page that was changed
+//! before the last checkpoint writes all of it into the WAL, only to note that its rows are
+//! committed. From 30 % of the bytes on, reading writes more than it should.
+//!
+//! What to do: VACUUM after loading and after large changes, before the next checkpoint, or load with
+//! `COPY … FREEZE`; space checkpoints out; without `wal_log_hints`, if nothing needs it (pg_rewind
+//! does, unless there are checksums).
+//!
+//! When to ignore it: shortly after a bulk load, once.
+//!
+//! Reference: `wal_log_hints` and data checksums in the PostgreSQL manual.
+
+use super::{evidence, says_little};
+use crate::report::advice::Rule;
+use crate::report::model::Report;
+use crate::report::model::finding::{Finding, Severity};
+
+/// From this share of the bytes on it is worth a look: 30 %.
+const HINTS: f64 = 0.3;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "hint-images",
+    summary: "30 % of the bytes are page images for hint bits",
+    text: include_str!("hint_images.rs"),
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let share = report.ratios.hint_fpi_ratio.filter(|share| *share >= HINTS)?;
+    if says_little(report) {
+        return None;
+    }
+    Some(Finding {
+        rule: RULE.id.into(),
+        severity: Severity::Warning,
+        title: format!("{:.1} % of the bytes are page images for hint bits", share * 100.0),
+        evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", HINTS.into())]),
+        advice: vec![
+            "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
+                .into(),
+            "space checkpoints out: each page is imaged once a cycle at most".into(),
+            "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it".into(),
+        ],
+        side_effects: vec!["without wal_log_hints and checksums pg_rewind does not work".into()],
+        ignore_when: "it follows a load that is over".into(),
+        estimate: None,
+        source: "PostgreSQL manual, wal_log_hints".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::model::sample;
+
+    #[test]
+    fn it_speaks_from_three_tenths_and_above_the_volume_only() {
+        let found = |share, total| {
+            let mut report = sample::report(0, total);
+            report.ratios.hint_fpi_ratio = Some(share);
+            check(&report).is_some()
+        };
+        assert!(found(0.3, 100 << 20));
+        assert!(!found(0.29, 100 << 20));
+        assert!(!found(0.9, 15 << 20));
+    }
+}

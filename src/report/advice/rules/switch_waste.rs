@@ -1,0 +1,82 @@
+//! What it looks at: which share of the WAL is the rest of segments that a switch left empty.
+//!
+//! Why it matters: `archive_timeout`, backups and `pg_switch_wal()` end a segment early. Its rest is
+//! archived and sent all the same, and takes the space of a whole segment. From 20 % on it is worth
+//! a look.
+//!
+//! What to do: raise `archive_timeout`; or let a standby or `pg_receivewal` stream the WAL, which
+//! needs no switches; compress archived segments, whose rest then takes next to nothing.
+//!
+//! When to ignore it: where archived segments are compressed and the disk is large enough.
+//!
+//! Reference: `archive_timeout` in the PostgreSQL manual.
+
+use super::{evidence, megabytes};
+use crate::report::advice::Rule;
+use crate::report::model::Report;
+use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::MIN_VOLUME_BYTES;
+
+/// From this share of the input on it is worth a look: 20 %.
+const WASTE: f64 = 0.2;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "switch-waste",
+    summary: "20 % of the WAL is the empty rest of segments that were switched early",
+    text: include_str!("switch_waste.rs"),
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let books = &report.books;
+    let share = crate::analyse::ratios::ratio(books.switch_bytes, books.input_bytes)?;
+    // A segment or two that a backup ended early are no habit.
+    if share < WASTE || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
+        return None;
+    }
+    Some(Finding {
+        rule: RULE.id.into(),
+        severity: Severity::Info,
+        title: format!("{:.0} % of the WAL is the rest of segments switched early", share * 100.0),
+        evidence: evidence([
+            ("switch_bytes", books.switch_bytes.into()),
+            ("input_bytes", books.input_bytes.into()),
+            ("threshold", WASTE.into()),
+        ]),
+        advice: vec![
+            "archive_timeout: raise it, or stream the WAL instead".into(),
+            format!(
+                "compress archived segments: {} of them are empty",
+                megabytes(books.switch_bytes)
+            ),
+        ],
+        side_effects: vec![
+            "without an archive_timeout a crash can lose more of what is archived only".into(),
+        ],
+        ignore_when: "archived segments are compressed".into(),
+        estimate: Some(books.switch_bytes),
+        source: "PostgreSQL manual, archive_timeout".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::model::sample;
+
+    #[test]
+    fn it_speaks_from_a_fifth_of_the_input_on() {
+        let found = |switch: u64, input: u64, segments| {
+            let mut report = sample::report(0, 1 << 20);
+            report.books.switch_bytes = switch << 20;
+            report.books.input_bytes = input << 20;
+            report.input.segments = segments;
+            check(&report).is_some()
+        };
+        assert!(found(20, 100, 7));
+        assert!(!found(19, 100, 7));
+        assert!(!found(15, 48, 4));
+        assert!(!found(20, 48, 3));
+    }
+}

@@ -1,0 +1,285 @@
+//! When WAL was written, as rows of the model: what was found over time, with what was asked about
+//! rates and delays.
+
+mod overview;
+
+use super::build::rfc3339;
+use super::model::when::{
+    Backlog, BucketRow, CheckpointRow, Commits, HourRow, Kind, Peak, Peaks, PerSecond, Recovery,
+    RecoveryRow, Replication, Timeline,
+};
+pub use overview::overview;
+
+use super::model::{Numbers, Report};
+use crate::analyse::checkpoint::cause::{self, Verdict};
+use crate::analyse::checkpoint::{Cycle, Cycles, Replay};
+use crate::analyse::commit::Pressure;
+use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::replication::Curve;
+use crate::analyse::tape::Tally;
+use crate::analyse::time_map::TimeMap;
+use crate::analyse::timeline::{self, Bucket, Buckets, Course};
+use crate::analyse::when::Found;
+use crate::input::plan::Plan;
+use crate::wal::payload::{SECOND, Time};
+use crate::wal::version::Version;
+use jiff::tz::TimeZone;
+
+/// Replay runs at so many bytes a second on common hardware, slow and fast.
+pub const REPLAY_RATES: (u64, u64) = (50 << 20, 150 << 20);
+
+/// What was asked about what was found.
+#[derive(Debug, Clone)]
+pub struct Questions {
+    /// The time zone of hours.
+    pub zone: TimeZone,
+    /// A link's rate, in bytes a second.
+    pub link_rate: Option<u64>,
+    /// A standby's rates, slow and fast.
+    pub replay_rates: Option<(u64, u64)>,
+    /// The longest delay, in seconds.
+    pub max_lag: Option<u64>,
+}
+
+/// Where the WAL comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// Bytes of a segment.
+    pub segment_bytes: u32,
+    /// The release that wrote it.
+    pub version: &'static Version,
+}
+
+impl Origin {
+    /// Where that of a plan comes from.
+    pub fn of(plan: &Plan) -> Origin {
+        Origin { segment_bytes: plan.geometry.segment_bytes, version: plan.version() }
+    }
+}
+
+/// Fills the tables that were asked for.
+pub fn fill(
+    report: &mut Report,
+    found: Found,
+    asked: &Dimensions,
+    questions: &Questions,
+    origin: Origin,
+) {
+    let asked = |dimension| asked.contains(&dimension);
+    report.notes.extend(notes(&found));
+    if let Some(course) = found.course.filter(|_| asked(Dimension::Timeline)) {
+        report.timeline = Some(timeline(course, questions));
+    }
+    if let Some(cycles) = &found.cycles {
+        if asked(Dimension::Checkpoint) {
+            report.checkpoints = Some(checkpoints(cycles, &found.clock, origin).into());
+        }
+        let rates = questions.replay_rates.unwrap_or(REPLAY_RATES);
+        report.recovery = asked(Dimension::Recovery).then(|| recovery(cycles, rates));
+    }
+    if let Some(curve) = &found.curve {
+        report.replication = asked(Dimension::Replication).then(|| replication(curve, questions));
+    }
+    if let Some(pressure) = found.pressure.filter(|_| asked(Dimension::Commit)) {
+        report.commits = Some(commits(&pressure, report.ratios.bytes_per_commit));
+    }
+}
+
+/// What a reader of the times should know.
+fn notes(found: &Found) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.span.is_none() {
+        notes.push("no record states a time: nothing is known of when".to_owned());
+    }
+    if found.set_back > 0 {
+        let times =
+            if found.set_back == 1 { "once".into() } else { format!("{} times", found.set_back) };
+        notes.push(format!("the server's clock was set back {times}: times may overlap"));
+    }
+    if found.cycles.as_ref().is_some_and(|cycles| cycles.is_rough) {
+        notes.push(
+            "a checkpoint began among more records than are held: its cycle begins some thousand \
+             records off"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn numbers(tally: &Tally) -> Numbers {
+    Numbers {
+        count: tally.count,
+        record_bytes: tally.total_bytes.saturating_sub(tally.fpi_bytes),
+        fpi_bytes: tally.fpi_bytes,
+        total_bytes: tally.total_bytes,
+        fpi_count: tally.fpi_count,
+    }
+}
+
+fn at_second(second: i64) -> Option<String> {
+    rfc3339(Time(second.checked_mul(SECOND)?))
+}
+
+fn timeline(course: Course, questions: &Questions) -> Timeline {
+    let has_clock = course.has_clock;
+    let by_hour = course.quarters.map(|quarters| hours(quarters, &questions.zone));
+    let bucket_seconds = course.buckets.width().unsigned_abs();
+    let rows = course.buckets.into_rows();
+    let rows = rows.iter().map(|(second, bucket)| bucket_row(*second, bucket, has_clock));
+    let rows: Vec<BucketRow> = rows.collect();
+    let peak = |peak: Option<timeline::Peak>| {
+        let peak = peak.filter(|_| has_clock);
+        Peak {
+            time: peak.and_then(|peak| at_second(peak.second)),
+            total_bytes: peak.map(|peak| peak.total_bytes),
+        }
+    };
+    Timeline {
+        bucket_seconds,
+        buckets: rows.into(),
+        peaks: Peaks {
+            second: peak(course.peaks.second()),
+            ten_seconds: peak(course.peaks.ten_seconds()),
+            minute: peak(course.peaks.minute()),
+        },
+        idle_ratio: course.idle_ratio,
+        by_hour: by_hour.filter(|_| has_clock),
+    }
+}
+
+fn bucket_row(second: i64, bucket: &Bucket, has_clock: bool) -> BucketRow {
+    BucketRow {
+        time: at_second(second).filter(|_| has_clock),
+        start_lsn: bucket.range.map(|(start, _)| start.to_string()),
+        end_lsn: bucket.range.map(|(_, end)| end.to_string()),
+        commits: bucket.commits,
+        numbers: numbers(&bucket.tally),
+    }
+}
+
+/// Quarters of an hour, by the hour of the day in a time zone.
+fn hours(quarters: Buckets, zone: &TimeZone) -> Vec<HourRow> {
+    let mut hours: Vec<HourRow> =
+        (0..24).map(|hour| HourRow { hour, ..HourRow::default() }).collect();
+    for (second, bucket) in quarters.into_rows() {
+        let Ok(time) = jiff::Timestamp::from_second(second) else { continue };
+        let hour = usize::try_from(zone.to_datetime(time).hour()).unwrap_or(0);
+        if let Some(row) = hours.get_mut(hour) {
+            row.commits += bucket.commits;
+            row.numbers.add(&numbers(&bucket.tally));
+        }
+    }
+    hours
+}
+
+fn checkpoints(cycles: &Cycles, clock: &TimeMap, origin: Origin) -> Vec<CheckpointRow> {
+    let segment_bytes = u64::from(origin.segment_bytes);
+    let (verdicts, _) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
+    let rows = cycles.cycles.iter().zip(verdicts);
+    rows.map(|(cycle, verdict)| checkpoint_row(cycle, verdict, clock)).collect()
+}
+
+fn checkpoint_row(cycle: &Cycle, verdict: Option<Verdict>, clock: &TimeMap) -> CheckpointRow {
+    let ended = cycle.checkpoint.as_ref();
+    let time = match ended {
+        Some(ended) => Some(ended.seen.says.time),
+        None => cycle.redo.and_then(|redo| clock.at(redo)),
+    };
+    let kind = match ended.map(|ended| ended.seen.is_shutdown) {
+        Some(true) => Some(Kind::Shutdown),
+        Some(false) => Some(Kind::Online),
+        // A record marks where it began, and none where it ended.
+        None => cycle.redo.map(|_| Kind::Online),
+    };
+    CheckpointRow {
+        redo_lsn: cycle.redo.map(|redo| redo.to_string()),
+        start_lsn: cycle.start.to_string(),
+        end_lsn: cycle.end.to_string(),
+        checkpoint_lsn: ended.map(|ended| ended.lsn.to_string()),
+        kind,
+        time: time.and_then(rfc3339),
+        cause: verdict.as_ref().map(|verdict| verdict.cause),
+        cause_confidence: verdict.as_ref().map(|verdict| verdict.confidence),
+        cause_evidence: verdict.map(|verdict| verdict.evidence),
+        numbers: numbers(&cycle.tally),
+        distinct_blocks: cycle.distinct_blocks,
+        fpi_first_tenth_ratio: cycle.decay.map(|decay| decay.first_tenth),
+        fpi_first_quarter_ratio: cycle.decay.map(|decay| decay.first_quarter),
+        fpi_first_half_ratio: cycle.decay.map(|decay| decay.first_half),
+        fpi_decay: cycle.decay.map(|decay| decay.tenths),
+        fpi_decay_exponent: cycle.decay.map(|decay| decay.exponent),
+    }
+}
+
+fn recovery(cycles: &Cycles, rates: (u64, u64)) -> Recovery {
+    let rows: Vec<RecoveryRow> =
+        cycles.replays.iter().map(|replay| recovery_row(replay, rates)).collect();
+    // The first of equals.
+    let worst = rows.iter().rev().max_by_key(|row| row.wal_bytes);
+    Recovery {
+        at_end: rows.last().cloned(),
+        worst: worst.cloned(),
+        cycles: rows.into(),
+        replay_rate_low: rates.0,
+        replay_rate_high: rates.1,
+    }
+}
+
+fn recovery_row(replay: &Replay, (low, high): (u64, u64)) -> RecoveryRow {
+    let wal_bytes = replay.to.0.saturating_sub(replay.from.0);
+    let seconds = |rate: u64| wal_bytes as f64 / rate.max(1) as f64;
+    RecoveryRow {
+        from_lsn: replay.from.to_string(),
+        to_lsn: replay.to.to_string(),
+        wal_bytes,
+        numbers: numbers(&replay.sums.tally),
+        distinct_blocks: replay.sums.distinct_blocks,
+        blocks_without_fpi: replay.sums.without_image,
+        seconds_low: seconds(high),
+        seconds_high: seconds(low),
+    }
+}
+
+fn replication(curve: &Curve, questions: &Questions) -> Replication {
+    let replay_rate = questions.replay_rates.map(|(low, _)| low);
+    // The slower of the two holds the other one up.
+    let rate = questions.link_rate.into_iter().chain(replay_rate).min();
+    Replication {
+        mean_rate: curve.mean_rate(),
+        peak_rate: curve.peak_rate(),
+        never_behind_rate: curve.never_behind_rate(),
+        link_rate: questions.link_rate,
+        replay_rate,
+        max_lag_rate: questions.max_lag.and_then(|lag| curve.max_lag_rate(lag)),
+        backlog: rate.map(|rate| backlog(curve, rate)),
+    }
+}
+
+fn backlog(curve: &Curve, rate: u64) -> Backlog {
+    let found = curve.backlog(rate);
+    Backlog {
+        peak_bytes: found.peak_bytes,
+        peak_seconds: found.peak_bytes as f64 / rate.max(1) as f64,
+        peak_time: found.peak_second.and_then(at_second),
+        clear_time: found.clear_second.and_then(at_second),
+    }
+}
+
+fn commits(pressure: &Pressure, bytes_per_commit: Option<f64>) -> Commits {
+    Commits {
+        commits: pressure.commits,
+        first_time: pressure.span.and_then(|(first, _)| rfc3339(first)),
+        last_time: pressure.span.and_then(|(_, last)| rfc3339(last)),
+        seconds: pressure.seconds,
+        per_second: pressure.per_second.map(|found| PerSecond {
+            mean: found.mean,
+            median: found.median,
+            p99: found.p99,
+            peak: found.peak,
+            peak_time: at_second(found.peak_second),
+        }),
+        wal_bytes_per_commit: bytes_per_commit,
+        syncs_per_second_low: pressure.syncs_low,
+        syncs_per_second_high: pressure.syncs_high,
+    }
+}

@@ -1,0 +1,114 @@
+//! When WAL was written, in a few numbers: for the first screen and for the advice.
+
+use super::{Origin, REPLAY_RATES, at_second};
+use crate::analyse::checkpoint::Cycle;
+use crate::analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
+use crate::analyse::when::Found;
+use crate::report::model::when::{Causes, Overview, Range, Spacing};
+
+/// Stretches of time, at most: cells of a line of bars.
+const STRETCHES: usize = 48;
+
+/// The numbers.
+pub fn overview(found: &Found, origin: Origin) -> Overview {
+    let mut overview = Overview::default();
+    if let Some(curve) = &found.curve {
+        let peak = curve.peak_second();
+        (overview.growth_seconds, overview.growth) = curve.stretches(STRETCHES);
+        overview.mean_rate = curve.mean_rate();
+        overview.peak_rate = peak.map(|(bytes, _)| bytes);
+        overview.peak_time = peak.and_then(|(_, second)| at_second(second));
+        let lag = curve.backlog(REPLAY_RATES.0).peak_bytes as f64 / REPLAY_RATES.0 as f64;
+        overview.slow_replay_lag_seconds = curve.peak_rate().map(|_| lag);
+    }
+    if let Some(pressure) = &found.pressure {
+        overview.peak_commits = pressure.per_second.map(|found| found.peak);
+        overview.mean_commits = pressure.per_second.map(|found| found.mean);
+        overview.peak_syncs = pressure.per_second.map(|_| pressure.syncs_low);
+    }
+    if let Some(cycles) = &found.cycles {
+        let segment_bytes = u64::from(origin.segment_bytes);
+        let (verdicts, settings) =
+            judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
+        overview.checkpoints = cycles.replays.len() as u64;
+        overview.causes = causes(&cycles.cycles, &verdicts);
+        overview.spacing_seconds = spacing(seconds(&cycles.cycles));
+        overview.spacing_bytes = spacing(bytes(&cycles.cycles));
+        overview.checkpoint_timeout_seconds = settings.timeout_seconds;
+        overview.max_wal_size_low = settings.max_wal_size.map(|(low, _)| low);
+        overview.max_wal_size_high = settings.max_wal_size.map(|(_, high)| high);
+        overview.fpi_first_quarter_ratio = first_quarter(&cycles.cycles);
+        let distances =
+            cycles.replays.iter().map(|replay| replay.to.0.saturating_sub(replay.from.0));
+        overview.worst_recovery_bytes = distances.max();
+        let (slow, fast) = REPLAY_RATES;
+        let seconds =
+            |rate: u64| overview.worst_recovery_bytes.map(|bytes| bytes as f64 / rate as f64);
+        let range = seconds(fast).zip(seconds(slow));
+        overview.worst_recovery_seconds = range.map(|(low, high)| Range { low, high });
+    }
+    overview
+}
+
+fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
+    let mut causes = Causes::default();
+    for (_, verdict) in cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some())
+    {
+        let sure = verdict.as_ref().filter(|verdict| verdict.confidence > Confidence::Possible);
+        *match sure.map(|verdict| verdict.cause) {
+            Some(Cause::Time) => &mut causes.time,
+            Some(Cause::Wal) => &mut causes.wal,
+            Some(Cause::Requested) => &mut causes.requested,
+            Some(Cause::Shutdown) => &mut causes.shutdown,
+            Some(Cause::EndOfRecovery) => &mut causes.end_of_recovery,
+            None => &mut causes.unknown,
+        } += 1;
+    }
+    causes
+}
+
+/// Seconds from one checkpoint to the next, while the server went on.
+fn seconds(cycles: &[Cycle]) -> Vec<u64> {
+    let online = |cycle: &Cycle| {
+        let ended = cycle.checkpoint.as_ref()?;
+        Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
+    };
+    let distance = |pair: &[Cycle]| match pair {
+        [a, b] => match (online(a)?, online(b)?) {
+            ((from, false), (to, false)) => u64::try_from(to.checked_sub(from)?).ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    cycles.windows(2).filter_map(distance).collect()
+}
+
+/// Bytes of whole cycles.
+fn bytes(cycles: &[Cycle]) -> Vec<u64> {
+    let all_but_last = cycles.len().saturating_sub(1);
+    let whole = cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some());
+    whole.map(|cycle| cycle.end.0 - cycle.start.0).collect()
+}
+
+fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
+    distances.sort_unstable();
+    Some(Spacing {
+        count: distances.len() as u64,
+        min: *distances.first()?,
+        median: *distances.get((distances.len() - 1) / 2)?,
+        max: *distances.last()?,
+    })
+}
+
+/// Share of the images of whole cycles in their first quarters.
+fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
+    let all_but_last = cycles.len().saturating_sub(1);
+    let whole = cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some());
+    let (mut first, mut all) = (0.0, 0.0);
+    for cycle in whole {
+        let bytes = cycle.tally.fpi_bytes as f64;
+        first += bytes * cycle.decay.map_or(0.0, |decay| decay.first_quarter);
+        all += bytes;
+    }
+    (all > 0.0).then(|| first / all)
+}

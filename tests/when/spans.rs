@@ -1,0 +1,170 @@
+//! `--since` and `--until`: exactly the commits whose own time lies in the span, and nothing read that
+//! lies outside.
+
+use super::load::{self, Load};
+use super::support::{Ran, walstat};
+use super::twin::{self, One};
+use crate::common::builder::Form;
+use crate::common::whole;
+use serde_json::Value;
+use std::path::Path;
+
+/// RFC 3339 of microseconds since 1970.
+fn text(time: i64) -> String {
+    jiff::Timestamp::from_microsecond(time).expect("a time").to_string()
+}
+
+fn run(folder: &Path, options: &[&str]) -> Ran {
+    walstat(&[options, &[folder.to_str().expect("UTF-8")]].concat())
+}
+
+fn json(folder: &Path, options: &[&str]) -> Value {
+    run(folder, &[&["--format=json", "--stats=commit,rmgr"], options].concat()).exits(0).json()
+}
+
+struct Sample {
+    folder: tempfile::TempDir,
+    records: Vec<One>,
+    anchors: Vec<(u64, i64, bool)>,
+}
+
+fn sample(load: &Load) -> Sample {
+    let form = Form::of("15");
+    let folder = load::wal(form, load).finish().write();
+    let records = whole::records(folder.path(), form.version, form.timeline);
+    let records = twin::ones(&records, form.version);
+    let anchors = twin::anchors(&records);
+    Sample { folder, records, anchors }
+}
+
+impl Sample {
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Times of the commits, ascending.
+    fn commits(&self) -> Vec<i64> {
+        let commits = self.records.iter().filter(|one| one.is_commit);
+        let mut times: Vec<i64> = commits.filter_map(|one| one.stated).collect();
+        times.sort_unstable();
+        times
+    }
+
+    /// Records, and commits, of a span.
+    fn inside(&self, since: i64, until: i64) -> (usize, usize) {
+        let is_inside = |one: &&One| {
+            twin::time_of(one, &self.anchors).is_some_and(|time| (since..until).contains(&time))
+        };
+        let inside = || self.records.iter().filter(is_inside);
+        (inside().count(), inside().filter(|one| one.is_commit).count())
+    }
+}
+
+#[test]
+fn exactly_the_records_of_a_span_are_counted() {
+    for jumps in [false, true] {
+        let sample = sample(&Load { records: 4000, jumps, ..Load::PLAIN });
+        let times = sample.commits();
+        let at = |part: usize| times[(times.len() - 1) * part / 10];
+        for (since, until) in
+            [(at(0), at(10) + 1), (at(3), at(7)), (at(3) + 1, at(3) + 2_000_000), (at(9), i64::MAX)]
+        {
+            let (count, commits) = sample.inside(since, until);
+            let since_text = text(since);
+            let mut options = vec!["--since", &since_text];
+            let until_text = if until < i64::MAX { text(until) } else { String::new() };
+            if until < i64::MAX {
+                options.extend(["--until", &until_text]);
+            }
+            let report = json(sample.path(), &options);
+            assert_eq!(report["totals"]["count"], count, "{options:?}");
+            assert_eq!(report["commits"]["commits"], commits, "{options:?}");
+            assert_eq!(report["books"]["unaccounted_bytes"], 0);
+        }
+    }
+}
+
+#[test]
+fn a_tar_of_it_gives_the_same() {
+    let sample = sample(&Load { records: 2000, ..Load::PLAIN });
+    let times = sample.commits();
+    let since = text(times[times.len() / 2]);
+    let tar = sample.path().join("all.tar");
+    let mut archive = tar::Builder::new(std::fs::File::create(&tar).expect("a file"));
+    for entry in std::fs::read_dir(sample.path()).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path != tar {
+            archive.append_path_with_name(&path, path.file_name().expect("a name")).expect("a tar");
+        }
+    }
+    archive.finish().expect("a tar");
+    let of_files = json(sample.path(), &["--since", &since]);
+    let of_tar = json(&tar, &["--since", &since]);
+    assert_eq!(of_tar["totals"], of_files["totals"]);
+    let relative = json(&tar, &["--since=-1s"]);
+    assert_eq!(relative["totals"], json(sample.path(), &["--since=-1s"])["totals"]);
+    run(Path::new("-"), &["--since", &since]).exits(2);
+}
+
+#[test]
+fn a_filter_does_not_change_the_clock() {
+    let sample = sample(&Load { records: 4000, ..Load::PLAIN });
+    let times = sample.commits();
+    let since = text(times[times.len() / 3]);
+    let heap = |options: &[&str]| {
+        let options =
+            [&["--since", &since, "--stats=rmgr,timeline", "--bucket=1s"], options].concat();
+        run(sample.path(), &[&["--format=json"], &options[..]].concat()).exits(0).json()
+    };
+    let (all, filtered) = (heap(&[]), heap(&["-r", "Heap"]));
+    let rows = all["rmgrs"].as_array().expect("rows");
+    let of_heap = rows.iter().find(|row| row["rmgr"] == "Heap").expect("Heap");
+    assert_eq!(filtered["totals"]["count"], of_heap["count"]);
+    let buckets = |report: &Value| -> Vec<Value> {
+        let buckets = report["timeline"]["buckets"].as_array().expect("buckets");
+        buckets.iter().map(|bucket| bucket["time"].clone()).collect()
+    };
+    assert_eq!(buckets(&filtered), buckets(&all));
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let sample = sample(&Load { records: 500, ..Load::PLAIN });
+    let told = |options: &[&str], code: i32, words: &[&str]| {
+        let ran = run(sample.path(), options).exits(code);
+        for word in words {
+            assert!(ran.stderr.contains(word), "{word} is not in: {}", ran.stderr);
+        }
+    };
+    told(&["--since", "2026-02-01", "--until", "2026-01-01"], 2, &["--until is not after"]);
+    told(&["--since", "2026-01-01", "--until", "2026-01-01"], 2, &["--until is not after"]);
+    told(&["--since", "noon"], 2, &["expected a time like"]);
+    told(&["--since", "-2x"], 2, &["expected a time like"]);
+    told(&["--since", "2040-01-01"], 3, &["there is WAL from 2025-12-30T23:59:59"]);
+    told(&["--until", "2020-01-01"], 3, &["there is WAL from 2025-12-30T23:59:59"]);
+    told(&["--tz", "Mars/Olympus", "--since", "2026-01-01"], 2, &["Europe/Paris"]);
+    told(&["--stats=timeline", "--bucket", "500ms"], 2, &["whole seconds"]);
+    told(&["--stats=timeline", "--bucket", "0s"], 2, &["whole seconds"]);
+    let silent = self::sample(&Load { commits: 0, checkpoints: 0, records: 100, ..Load::PLAIN });
+    let ran = run(silent.path(), &["--since=-2h"]).exits(3);
+    assert!(ran.stderr.contains("no record states a time"), "{}", ran.stderr);
+}
+
+/// An archive of so many segments that not all of them are read.
+#[test]
+fn what_lies_outside_is_not_read() {
+    let load = Load { records: 90_000, pace: 800_000, bulk: 3000, ..Load::PLAIN };
+    let sample = sample(&load);
+    let times = sample.commits();
+    let segments = std::fs::read_dir(sample.path()).expect("a folder").count();
+    assert!(segments > 100, "{segments}");
+    let (since, until) = (times[times.len() / 2], times[times.len() / 2 + times.len() / 30]);
+    let (since_text, until_text) = (text(since), text(until));
+    let report = json(sample.path(), &["--since", &since_text, "--until", &until_text]);
+    let (count, commits) = sample.inside(since, until);
+    assert_eq!(report["totals"]["count"], count);
+    assert_eq!(report["commits"]["commits"], commits);
+    let of_span = segments.div_ceil(30) as u64;
+    let read = report["books"]["input_bytes"].as_u64().expect("bytes") >> 20;
+    assert!(read <= of_span + 3, "{read} of {segments} segments, {of_span} in the span");
+}
