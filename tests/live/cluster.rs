@@ -184,18 +184,6 @@ impl<'a> Cluster<'a> {
         self.psql(&["-c", &format!("\\connect {database}"), "-f", &path])
     }
 
-    /// Ends the server as a failure of the machine would, without a checkpoint.
-    pub fn crash(&mut self) {
-        self.pg_ctl("stop", &["-m", "immediate"]);
-        self.running = false;
-    }
-
-    /// Starts a server that was stopped.
-    pub fn start_again(&mut self) {
-        self.pg_ctl("start", &[]);
-        self.running = true;
-    }
-
     /// Runs a script of `tests/live`.
     pub fn script(&self, name: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live");
