@@ -157,14 +157,14 @@ fn read_and_judge(
 /// What every check counts, and what a restore needs to know.
 type Checked = (Statistics, (Backups, Reach));
 
-/// Who wrote it, and why names are missing; if limits of tables asked for that.
-type ByTable = Option<(counted_who::Counted, Vec<String>)>;
+/// Who wrote the WAL, and why names are missing.
+type NamedWho = (counted_who::Counted, Vec<String>);
 
 /// Reads the WAL; by table only where limits of tables ask for that.
 fn read_all_asked(
     args: &CheckArgs,
     request: &Request,
-) -> Result<(Read<Checked>, ByTable), Failure> {
+) -> Result<(Read<Checked>, Option<NamedWho>), Failure> {
     let prototype = Checked::default();
     if request.dimensions.is_empty() {
         return Ok((read(&args.source, &request.filters, &prototype)?, None));
