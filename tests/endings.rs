@@ -218,6 +218,35 @@ fn the_older_timeline_ends_where_the_newer_one_branches_off() {
     assert_eq!(json["input"]["other_files"], others);
 }
 
+/// A server that is promoted copies the segment up to where it leaves the old timeline, and the last
+/// page of it again and again over the rest. Until that is written over, it is the end.
+#[test]
+fn a_promoted_servers_first_segment_ends_in_copies_of_a_page() {
+    let sample = sample("timeline");
+    let (segment, switch) = (String::from("000000020000000000000008"), 0x0089_2E18);
+    let mut bytes = plain(&sample, &segment);
+    let in_page = switch % 8192;
+    let page_start = switch % (1 << 20) - in_page;
+    let mut copied = bytes[page_start..page_start + 8192].to_vec();
+    copied[in_page..].fill(0);
+    // Some pages of the new timeline are written, the rest is as the promotion left it.
+    let (written, rest) = bytes.split_at_mut(page_start + 4 * 8192);
+    rest.chunks_exact_mut(8192).for_each(|page| page.copy_from_slice(&copied));
+    let last_page = written.len() - 8192;
+    let directory = tempfile::tempdir().expect("a directory for the segment");
+    file(directory.path(), &segment, &bytes);
+    let (kind, end) = ending_of(&["--as=pg_wal"], directory.path());
+    assert_eq!(kind, "incomplete_record");
+    let end = lsn(&end);
+    assert!(end > 0x80_0000 + last_page as u64, "{end:X}");
+
+    // And if the last record is whole, with zeros to the end of its page.
+    bytes[end as usize % (1 << 20)..last_page + 8192].fill(0);
+    file(directory.path(), &segment, &bytes);
+    let ended = ending_of(&["--as=pg_wal"], directory.path());
+    assert_eq!((ended.0.as_str(), lsn(&ended.1)), ("recycled", end));
+}
+
 /// The shutdown checkpoint of a sample taken away, as if the server still ran.
 #[test]
 fn zeros_behind_the_last_record_are_a_running_server() {

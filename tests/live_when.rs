@@ -55,14 +55,6 @@ fn json(arguments: &[&str], cluster: &Cluster) -> Value {
     serde_json::from_str(&text(&arguments, &cluster.wal())).expect("JSON")
 }
 
-/// The same where the rest of a segment may be anything: a promoted server's first one has pages of
-/// the old timeline in it.
-fn json_of_promoted(arguments: &[&str], cluster: &Cluster) -> Value {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_walstat"));
-    let output = command.args(["--format", "json"]).args(arguments).arg(cluster.wal()).output();
-    serde_json::from_slice(&output.expect("walstat runs").stdout).expect("JSON")
-}
-
 fn rows<'v>(value: &'v Value, what: &str) -> &'v Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("{what}: {value}"))
 }
@@ -273,7 +265,7 @@ fn a_promotion_is_told() {
     standby.sql("INSERT INTO filler VALUES ('z')");
     standby.stop();
     cluster.stop();
-    let report = json_of_promoted(&["--stats=checkpoint"], &standby);
+    let report = json(&["--stats=checkpoint"], &standby);
     let causes: Vec<&Value> = rows(&report["checkpoints"], "checkpoints").iter().collect();
     let told =
         |row: &&&Value| row["cause"] == "end_of_recovery" && row["cause_confidence"] == "certain";

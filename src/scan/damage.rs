@@ -87,7 +87,9 @@ impl Cause {
             Cause::Page(PageFault::Magic { .. }) => ProblemKind::PageMagic,
             Cause::Page(PageFault::Flags { .. }) => ProblemKind::PageFlags,
             Cause::Page(PageFault::Foreign { .. }) => ProblemKind::ForeignSegment,
-            Cause::Page(PageFault::Address { .. }) => ProblemKind::PageAddress,
+            Cause::Page(PageFault::Address { .. } | PageFault::Left { .. }) => {
+                ProblemKind::PageAddress
+            }
             Cause::Page(PageFault::Timeline { .. }) => ProblemKind::PageTimeline,
             Cause::Header(HeaderFault::Length { found: 0 }) => ProblemKind::ZeroHole,
             Cause::Header(HeaderFault::Length { .. } | HeaderFault::Overlap { .. }) => {

@@ -96,11 +96,12 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
     }
 }
 
-/// Whether a page is what a server leaves ahead of its writing: zeros, or an older segment.
+/// Whether a page is what a server leaves ahead of its writing: zeros, an older segment, or
+/// copies of the page on which a timeline was left.
 fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
     let segment = u64::from(geometry.segment_bytes);
     match *fault {
-        PageFault::Zero => true,
+        PageFault::Zero | PageFault::Left { .. } => true,
         PageFault::Address { found } => found < lsn && (lsn.0 - found.0).is_multiple_of(segment),
         PageFault::Timeline { found, least, .. } => found < least,
         _ => false,

@@ -17,7 +17,7 @@ use super::scope::{Head, Scope};
 use super::window::Page;
 use crate::input::problem::Problem;
 use crate::wal::lsn::Lsn;
-use crate::wal::page::PageHeader;
+use crate::wal::page::{PageFault, PageHeader};
 use crate::wal::record::HeaderFault;
 
 /// What the reader wants next.
@@ -165,11 +165,14 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
     }
 
     fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
+        // The records of a copied page have been read in their place.
+        let copied = matches!(cause, Cause::Page(PageFault::Left { .. }));
         self.fail(page.lsn, page.lsn, cause, None);
         let zeros = leading_zeros(page.bytes);
         self.book_rest(page.lsn, page.bytes, zeros);
         if let Some(gap) = &mut self.run.gap
             && !gap.record_follows
+            && !copied
         {
             gap.record_follows = self.scope.holds_record(page, zeros);
         }

@@ -137,6 +137,13 @@ pub enum PageFault {
         /// As found.
         found: Lsn,
     },
+    /// A page of an older timeline than the file's, from before in the segment. A server that is
+    /// promoted copies the segment up to where it leaves the old timeline, and fills the rest with
+    /// copies of the last page (`XLogFileCopy` compares a negative length as an unsigned one).
+    Left {
+        /// The place of the page that was copied.
+        found: Lsn,
+    },
     /// An older timeline than the page before, or a newer one than the file's.
     Timeline {
         /// As found.
@@ -164,8 +171,14 @@ impl Geometry {
             let fault = PageFault::Magic { found: header.magic, expected: version.magic };
             return Err(if zero { PageFault::Zero } else { fault });
         }
+        let (least, most) = timelines;
+        let segment = u64::from(self.segment_bytes);
+        let before = header.address < lsn && header.address.0 / segment == lsn.0 / segment;
+        if before && header.timeline < most {
+            return Err(PageFault::Left { found: header.address });
+        }
         let long = header.info & LONG_HEADER != 0;
-        let first = lsn.0.is_multiple_of(u64::from(self.segment_bytes));
+        let first = lsn.0.is_multiple_of(segment);
         // Where recovery replaced a record none goes on: the server refuses such a page.
         let replaced = FIRST_IS_CONTRECORD | version.overwrite_flag;
         let contradicts = header.info & replaced == replaced;
@@ -178,7 +191,6 @@ impl Geometry {
         if header.address != lsn {
             return Err(PageFault::Address { found: header.address });
         }
-        let (least, most) = timelines;
         if !(least..=most).contains(&header.timeline) {
             return Err(PageFault::Timeline { found: header.timeline, least, most });
         }
@@ -212,7 +224,9 @@ impl PageFault {
             PageFault::Magic { found, .. } => format!("magic 0x{found:04X}"),
             PageFault::Flags { found } => format!("page flags 0x{found:04X}"),
             PageFault::Foreign { found, .. } => found.to_string(),
-            PageFault::Address { found } => format!("page address {found}"),
+            PageFault::Address { found } | PageFault::Left { found } => {
+                format!("page address {found}")
+            }
             PageFault::Timeline { found, .. } => format!("timeline {found}"),
         }
     }
@@ -224,7 +238,7 @@ impl PageFault {
             PageFault::Magic { expected, .. } => format!("magic 0x{expected:04X}"),
             PageFault::Flags { .. } => "flags of this release and place".into(),
             PageFault::Foreign { expected, .. } => expected.to_string(),
-            PageFault::Address { .. } => format!("page address {lsn}"),
+            PageFault::Address { .. } | PageFault::Left { .. } => format!("page address {lsn}"),
             PageFault::Timeline { least, most, .. } if least == most => format!("timeline {least}"),
             PageFault::Timeline { least: 0, most, .. } => format!("timeline {most} or before"),
             PageFault::Timeline { least, most, .. } => format!("timeline {least} to {most}"),
