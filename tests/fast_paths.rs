@@ -136,6 +136,21 @@ fn sound_samples_are_read_alike_without_checksums() {
     assert!(sound >= 12, "only {sound} samples are sound");
 }
 
+/// No server writes a commit with an image, but whoever reads one must not depend on its way.
+#[test]
+fn main_data_behind_an_image_is_read_alike_on_every_way() {
+    for release in ["9.6", "15"] {
+        let commit =
+            Rec::new(1, 0, 600).block(Block { image: Some(Image::WHOLE), ..Block::new(0) });
+        let disk = write(release, &[Rec::new(10, 0, 30), commit, Rec::new(10, 0, 30)]);
+        let directory = disk.write();
+        let naive = see(directory.path(), Way::naive()).expect("records");
+        for way in Way::verifying() {
+            assert_eq!(see(directory.path(), way).as_ref(), Some(&naive), "{release}, {way:?}");
+        }
+    }
+}
+
 /// A record of a usual form or of any other.
 fn record() -> impl Strategy<Value = Rec> {
     let image = prop_oneof![

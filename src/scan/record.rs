@@ -83,12 +83,14 @@ impl<'a> Record<'a> {
         self.body.get((self.header.total_bytes - length) as usize, length as usize)
     }
 
-    /// The first bytes of its main data, which cost nothing: all of them, or of a record without
-    /// blocks that crosses a page at least 1,000.
+    /// The first bytes of its main data, which cost nothing, if it has no other payload: all of them,
+    /// or of a record that crosses a page at least 1,000.
     #[inline(always)]
     pub fn main_data_start(&self) -> &'a [u8] {
         let from = self.header.total_bytes - self.parts.main_data_bytes;
-        self.body.head.get(from as usize..).unwrap_or_default()
+        // Behind images and data of blocks it depends on the way of reading how much is at hand.
+        let start = self.body.head.get(from as usize..).filter(|_| from == self.parts.head_bytes);
+        start.unwrap_or_default()
     }
 
     /// The data of one of its blocks; empty if it has none.
