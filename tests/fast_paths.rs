@@ -136,17 +136,20 @@ fn sound_samples_are_read_alike_without_checksums() {
     assert!(sound >= 12, "only {sound} samples are sound");
 }
 
-/// No server writes a commit with an image, but whoever reads one must not depend on its way.
+/// An image that leaves the main data behind it among the bytes that are kept of a record.
+const SMALL: Image = Image { bytes: 700, hole: Some((60, 3000)), compressed: true, apply: true };
+
+/// No server writes the end of a transaction with an image, but whoever reads one must not depend on
+/// its way.
 #[test]
 fn main_data_behind_an_image_is_read_alike_on_every_way() {
-    for release in ["9.6", "15"] {
-        let commit =
-            Rec::new(1, 0, 600).block(Block { image: Some(Image::WHOLE), ..Block::new(0) });
-        let disk = write(release, &[Rec::new(10, 0, 30), commit, Rec::new(10, 0, 30)]);
+    for before in (6800..8200).step_by(200) {
+        let end = Rec::new(1, 0x10, 200).block(Block { image: Some(SMALL), ..Block::new(0) });
+        let disk = write("9.6", &[Rec::new(10, 0, before), end, Rec::new(10, 0, 30)]);
         let directory = disk.write();
         let naive = see(directory.path(), Way::naive()).expect("records");
         for way in Way::verifying() {
-            assert_eq!(see(directory.path(), way).as_ref(), Some(&naive), "{release}, {way:?}");
+            assert_eq!(see(directory.path(), way).as_ref(), Some(&naive), "{before}, {way:?}");
         }
     }
 }
@@ -156,7 +159,7 @@ fn record() -> impl Strategy<Value = Rec> {
     let image = prop_oneof![
         3 => Just(None),
         1 => Just(Some(Image::WHOLE)),
-        1 => Just(Some(Image { bytes: 700, hole: Some((60, 3000)), compressed: true, apply: true })),
+        1 => Just(Some(SMALL)),
     ];
     let block = (0u16..40, image, any::<bool>(), 0u8..3);
     let blocks = prop_oneof![
