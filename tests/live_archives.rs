@@ -117,6 +117,11 @@ fn pg_receivewal_and_pg_basebackup() {
         background(&home, &format!("{call} -D receive-{method}"))
     });
     pgbench(&server, &cluster, &["-q", "-i"]);
+    // Before the first whole segment there may be one of zeros only, which is no WAL yet.
+    for method in methods {
+        let whole = format!("ls receive-{method} | grep -qv partial");
+        shell(&home, &format!("timeout 60 bash -c 'until {whole}; do sleep 0.1; done'"));
+    }
     let mut partial = 0;
     let load = load(&cluster, 60);
     for round in 0..10 {
