@@ -158,8 +158,21 @@ fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
     let write = |out: &mut dyn Write| write_format(view, args, &style, out);
     match args.tables.format {
         Format::Table => write_to(output, args.show.color, write),
-        Format::Json | Format::Csv | Format::PgWaldump => write_unstyled(output, write),
+        Format::Json => write_unstyled(output, write),
+        Format::Csv | Format::PgWaldump => {
+            write_unstyled(output, write)?;
+            tell_problems(&view.report, &style);
+            Ok(())
+        }
     }
+}
+
+/// How many problems are told beside a format that has no place for them.
+const PROBLEMS_TOLD: usize = 10;
+
+fn tell_problems(report: &Report, style: &Show) {
+    // Where standard error is closed nothing can be told.
+    let _ = render::closing::problems(report, PROBLEMS_TOLD, style, &mut anstream::stderr());
 }
 
 fn write_format(

@@ -226,6 +226,13 @@ fn damage_is_told_and_everything_else_is_still_counted() {
     assert!((1..100_000).contains(&lost), "{lost} bytes of records lost for 16 bytes");
     let told = walstat(&[OsStr::new("--stats"), path.as_os_str()]).exits(4);
     assert!(told.stdout.contains("PROBLEM"), "{}", told.stdout);
+    // Formats without a place for it have it on standard error.
+    for format in ["csv", "pg_waldump"] {
+        let arguments = ["--stats", "-f", format].map(OsStr::new);
+        let told = walstat(&[&arguments[..], &[path.as_os_str()]].concat()).exits(4);
+        assert!(told.stderr.starts_with("PROBLEM"), "{format}: {}", told.stderr);
+        assert!(!told.stdout.contains("PROBLEM"), "{format}: {}", told.stdout);
+    }
 }
 
 /// Root reads everything, so the program runs as nobody where the tests run as root.
