@@ -10,7 +10,7 @@ use crate::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
 
 /// Where `xl_prev` lies in a record.
 const LINK_START: usize = 8;
-const LINK_END: usize = 16;
+const LINK_BYTES: usize = 8;
 
 /// Records start at multiples of 8.
 const ALIGNMENT: usize = 8;
@@ -29,19 +29,24 @@ impl<S> Scope<S> {
         self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
     }
 
-    /// Where in a record at `offset`, which says that it goes on after the page, another one starts
-    /// that says that it follows it: then the length of the first one is wrong.
+    /// Where in a record at `offset`, which says that it goes on after the page, another one lies that
+    /// says that it follows it: then the length of the first one is wrong.
+    ///
+    /// A link alone tells nothing: the LSN in an image of a page that the record before has changed is
+    /// the place of this record.
     pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<usize> {
-        let lsn = Lsn(page.lsn.0 + offset as u64);
-        let mut places = self.places(page, offset + RECORD_HEADER_BYTES);
-        let linked = places.find(|&at| {
-            header_at(page, at).is_some_and(|header| header.previous == lsn)
-                && self.is_record(page, at) != Some(false)
-        });
-        // Of a header that goes on after the page at least the link may be there.
-        let last = page.bytes.len().saturating_sub(LINK_END);
-        let cut = (last > offset && last.is_multiple_of(ALIGNMENT)).then_some(last);
-        linked.or(cut.filter(|&at| link_at(page, at) == Some(lsn)))
+        let lsn = page.lsn.0 + offset as u64;
+        let from = offset + RECORD_HEADER_BYTES;
+        let (links, _) = page.bytes.get(from + LINK_START..)?.as_chunks::<LINK_BYTES>();
+        // Asked of every record that is followed: only where the link fits more is looked at.
+        let linked = links.iter().enumerate().filter(|(_, link)| u64::from_le_bytes(**link) == lsn);
+        let mut places = linked.map(|(index, _)| from + index * ALIGNMENT);
+        places.find(|&at| {
+            let place = Lsn(page.lsn.0 + at as u64);
+            let header = header_at(page, at);
+            header.is_some_and(|header| header.check(self.geometry.version, place, None).is_ok())
+                && self.is_record(page, at) == Some(true)
+        })
     }
 
     /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
@@ -66,12 +71,6 @@ impl<S> Scope<S> {
         let head = Head { bytes, crc: self.body_crc(bytes) };
         Some(self.decode((lsn, Lsn(lsn.0 + total as u64)), head, None).is_ok())
     }
-}
-
-/// The link of a record whose header begins at an offset.
-fn link_at(page: Page<'_>, at: usize) -> Option<Lsn> {
-    let link = page.bytes.get(at + LINK_START..at + LINK_END)?.first_chunk()?;
-    Some(Lsn(u64::from_le_bytes(*link)))
 }
 
 fn header_at(page: Page<'_>, at: usize) -> Option<RecordHeader> {
