@@ -140,6 +140,9 @@ impl Clockwork {
 
     /// What others say between the last anchor and `to`, if that is a gap.
     fn fill_gap(&mut self, to: Anchor, ticks: &mut Vec<Tick>) {
+        if self.others.is_empty() {
+            return;
+        }
         let others = std::mem::take(&mut self.others);
         let is_gap = self.last.is_none_or(|from| is_gap(from.time, to.time));
         let between = |other: &Anchor| other.lsn < to.lsn && other.time < to.time;
@@ -338,7 +341,14 @@ impl Interval {
     #[inline(never)]
     fn look_up(&mut self, lsn: u64) -> Option<()> {
         let (from, to) = match (self.from, self.to) {
-            (Some(from), Some(to)) if to.time > from.time && to.lsn > from.lsn => (from, to),
+            (Some(from), Some(to)) if to.time > from.time && to.lsn > from.lsn => {
+                // Mostly both lie in one second: then every place does.
+                if from.time.second() == to.time.second() {
+                    (self.second, self.since, self.until) = (from.time.second(), 0, u64::MAX);
+                    return Some(());
+                }
+                (from, to)
+            }
             (from, to) => {
                 self.second = from.or(to)?.time.second();
                 (self.since, self.until) = (0, u64::MAX);
