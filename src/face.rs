@@ -4,10 +4,12 @@ use crate::analyse::clock::Clock;
 use crate::analyse::dimension::Dimension;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
+use crate::analyse::when::{self, When};
 use crate::input::discover::discover_as;
 use crate::input::error::InputError;
 use crate::input::plan::Plan;
 use crate::input::taken_for::TakenFor;
+use crate::report;
 use crate::report::build::{Counted, Request, build};
 use crate::report::model::{CommandName, Report};
 use crate::scan::outcome::Outcome;
@@ -97,8 +99,15 @@ impl Scan {
     ///
     /// When there is nothing to report on. What is wrong in the WAL is in the report's problems.
     pub fn report(&self) -> Result<Report, InputError> {
-        let prototype = <(RecordTable, Clock)>::default();
+        let prototype = (<(RecordTable, Clock)>::default(), When::new(when::Config::OVERVIEW));
         let (plan, outcome) = self.read(&prototype)?;
+        let mut when = When::default();
+        let outcome = outcome.map(|(statistics, counted)| {
+            when = counted;
+            statistics
+        });
+        let found = when.finish(outcome.ending.lsn);
+        let overview = Some(report::when::overview(&found, report::when::Origin::of(&plan)));
         let request = Request {
             command: CommandName::Report,
             dimensions: Dimension::ALL.iter().copied().collect(),
@@ -107,7 +116,8 @@ impl Scan {
             filters: Filters::default(),
         };
         let paths = self.paths.iter().map(|path| path.display().to_string()).collect();
-        Ok(build(paths, &plan, &outcome, Counted::from(&outcome.observer), &request).report)
+        let counted = Counted { statistics: &outcome.observer, overview };
+        Ok(build(paths, &plan, &outcome, counted, &request).conclude().report)
     }
 
     /// Counts in copies of `dimension`, which is configured and empty, and returns what they come

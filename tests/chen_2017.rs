@@ -125,7 +125,7 @@ fn view(table: RecordTable) -> View {
         start: Some(start),
         filters: Filters::default(),
     };
-    build(Vec::new(), &plan, &outcome, Counted::from(&outcome.observer), &request)
+    build(Vec::new(), &plan, &outcome, Counted::from(&outcome.observer), &request).conclude()
 }
 
 /// All eight tables as reports.

@@ -123,7 +123,7 @@ fn is_free(place: &str) -> bool {
 }
 
 /// Keys that are there if they were asked for.
-const DIMENSIONS: [&str; 15] = [
+const DIMENSIONS: [&str; 16] = [
     "rmgrs",
     "records",
     "relations",
@@ -136,6 +136,7 @@ const DIMENSIONS: [&str; 15] = [
     "transactions",
     "timeline",
     "checkpoints",
+    "checkpoint_summary",
     "recovery",
     "replication",
     "commits",

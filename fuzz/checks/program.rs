@@ -150,7 +150,8 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
             filters: Filters::default(),
         };
         let counted = Counted::from(&outcome.observer);
-        let mut view = build(vec!["stream".into()], plan, outcome, counted, &request);
+        let draft = build(vec!["stream".into()], plan, outcome, counted, &request);
+        let mut view = draft.conclude();
         check(&view.report);
         let count = view.report.totals.count;
         assert!(shape.limit.is_none_or(|limit| count <= limit), "over the limit");

@@ -7,18 +7,24 @@
 
 mod blocks;
 pub mod cause;
+mod clocked;
 mod decay;
 mod held;
 mod piece;
 mod signs;
 mod spacing;
 
+pub use clocked::ByTime;
 pub use decay::Decay;
 pub use piece::ReplaySums;
 pub use signs::{Oids, Signs};
 
 use super::tape::{CheckpointSeen, Chunk, Event, FilesChange, Placed, Tally};
+use super::time_map::Tick;
 use crate::wal::lsn::Lsn;
+use crate::wal::payload::Time;
+use blocks::Blocks;
+use clocked::Clocked;
 use held::Held;
 use piece::{Piece, Replayed};
 
@@ -50,6 +56,14 @@ pub struct Cycle {
     pub distinct_blocks: u64,
     /// How images are spread over it; `None` without any.
     pub decay: Option<Decay>,
+    /// How it went by the clock; `None` where that is too thin.
+    pub by_time: Option<ByTime>,
+    /// Microseconds from its checkpoint's beginning, which is stated in whole seconds, to its record;
+    /// `None` where the clock is thin.
+    pub took: Option<u64>,
+    /// Images of blocks that the cycle before had touched too: without this checkpoint they would not
+    /// be here. `None` if that cycle is not there as a whole.
+    pub brought: Option<u64>,
     /// Whether a base backup started from its redo point.
     pub began_backup: bool,
     /// Files that were copied or went away after its record, before the next checkpoint.
@@ -67,6 +81,15 @@ pub struct Replay {
     pub sums: ReplaySums,
 }
 
+/// A switch to the next segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switched {
+    /// Where its record ends, and the unused rest of the segment begins.
+    pub end: Lsn,
+    /// The last time that was stated before it.
+    pub time: Option<Time>,
+}
+
 /// All cycles of a range.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cycles {
@@ -74,6 +97,8 @@ pub struct Cycles {
     pub cycles: Vec<Cycle>,
     /// One for each checkpoint record.
     pub replays: Vec<Replay>,
+    /// Switches to the next segment, in WAL order.
+    pub switches: Vec<Switched>,
     /// Whether redo points were found too late to divide the records around them one by one.
     pub is_rough: bool,
 }
@@ -104,15 +129,18 @@ pub struct Follower {
     open: Option<Open>,
     window: Option<Window>,
     held: Held,
+    /// What the cycle before the one at hand touched, if it is there as a whole.
+    previous: Option<Blocks>,
+    clocked: Clocked,
     signs: signs::Watch,
     /// Whether records mark redo points.
     has_marks: bool,
 }
 
 impl Follower {
-    /// Takes a chunk: first what happens at its beginning, then its records. `has_marks`: records mark
-    /// redo points.
-    pub fn take(&mut self, chunk: Chunk, has_marks: bool) {
+    /// Takes what happens at the beginning of a chunk, before the clock goes on over it. `has_marks`:
+    /// records mark redo points.
+    pub fn begin(&mut self, chunk: &Chunk, has_marks: bool) {
         self.has_marks = has_marks;
         if self.open.is_none() {
             self.open = Some(Open { start: chunk.start, ..Open::default() });
@@ -120,6 +148,15 @@ impl Follower {
         if let Some(placed) = &chunk.event {
             self.event(placed);
         }
+    }
+
+    /// The clock goes on.
+    pub fn tick(&mut self, tick: &Tick) {
+        self.clocked.tick(tick);
+    }
+
+    /// Takes the records of a chunk that was begun.
+    pub fn take(&mut self, chunk: Chunk) {
         match (self.has_marks, &mut self.open) {
             (true, Some(open)) => open.piece.add_chunk(&chunk),
             _ => self.held.push(chunk),
@@ -131,6 +168,10 @@ impl Follower {
             Event::Redo => self.begin_cycle(placed.lsn),
             Event::Checkpoint(seen) => self.checkpoint(placed.lsn, seen),
             Event::BackupEnd(start) => self.backup_end(*start),
+            Event::Switch => {
+                let time = self.clocked.now();
+                self.found.switches.push(Switched { end: placed.end, time });
+            }
             Event::Files(change) => {
                 if let Some(open) = &mut self.open {
                     open.files = Some((*change, placed.lsn));
@@ -192,6 +233,7 @@ impl Follower {
     }
 
     fn end_cycle(&mut self, open: Open, end: Lsn) {
+        let previous = self.previous.take().filter(|_| open.redo.is_some());
         self.found.cycles.push(Cycle {
             redo: open.redo,
             start: open.start,
@@ -200,11 +242,17 @@ impl Follower {
             tally: open.piece.tally,
             distinct_blocks: open.piece.touched.len(),
             decay: open.piece.images.decay(open.start, end),
+            by_time: None,
+            took: None,
+            brought: previous.map(|previous| open.piece.images_of(&previous)),
             began_backup: open.began_backup,
             files: open.files,
         });
+        let (mut piece, index) = (open.piece, self.found.cycles.len() - 1);
+        self.clocked.add(&mut self.found.cycles, index, std::mem::take(&mut piece.images));
+        self.previous = open.redo.map(|_| piece.touched.clone());
         if let Some(window) = &mut self.window {
-            window.replayed.add(open.piece);
+            window.replayed.add(piece);
         }
     }
 
@@ -226,6 +274,7 @@ impl Follower {
             let end = end.max(open.start);
             self.end_cycle(open, end);
         }
+        self.clocked.finish(&mut self.found.cycles);
         self.found
     }
 }

@@ -8,20 +8,29 @@ use crate::wal::rmgr::{TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOIN
 use crate::wal::version::Version;
 use serde::{Deserialize, Serialize};
 
+/// Earliest and latest time.
+type Times = Option<(Time, Time)>;
+
 /// First and last time seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Clock {
-    /// Earliest.
-    pub first: Option<Time>,
-    /// Latest.
-    pub last: Option<Time>,
+    /// Of all records: what the filters leave out tells the time of the others.
+    pub all: Times,
+    /// Of the records that are counted.
+    pub counted: Times,
 }
 
-impl Clock {
-    fn see(&mut self, time: Time) {
-        self.first = Some(self.first.map_or(time, |first| first.min(time)));
-        self.last = Some(self.last.map_or(time, |last| last.max(time)));
-    }
+fn see(times: &mut Times, time: Time) {
+    let (first, last) = times.unwrap_or((time, time));
+    *times = Some((first.min(time), last.max(time)));
+}
+
+/// The time that a record says, if it says one.
+#[inline(always)]
+fn said(record: &Record<'_>) -> Option<Time> {
+    let (rmgr, info) = (record.header.rmgr, record.header.info);
+    let may_say = rmgr == TRANSACTION || rmgr == XLOG;
+    may_say.then(|| time_of(rmgr, info, record.main_data_start(), record.version)).flatten()
 }
 
 /// The time that a record says, if it is of a kind that does. A call of its own, so that the loop
@@ -40,16 +49,24 @@ fn time_of(rmgr: u8, info: u8, main_data: &[u8], version: &Version) -> Option<Ti
 impl Observe for Clock {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        let (rmgr, info) = (record.header.rmgr, record.header.info);
-        if rmgr == TRANSACTION || rmgr == XLOG {
-            let main_data = record.main_data_start();
-            if let Some(time) = time_of(rmgr, info, main_data, record.version) {
-                self.see(time);
-            }
+        if let Some(time) = said(record) {
+            see(&mut self.all, time);
+            see(&mut self.counted, time);
+        }
+    }
+
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        if let Some(time) = said(record) {
+            see(&mut self.all, time);
         }
     }
 
     fn merge(&mut self, later: Clock) {
-        later.first.into_iter().chain(later.last).for_each(|time| self.see(time));
+        for (times, later) in [(&mut self.all, later.all), (&mut self.counted, later.counted)] {
+            for time in later.into_iter().flat_map(|(first, last)| [first, last]) {
+                see(times, time);
+            }
+        }
     }
 }

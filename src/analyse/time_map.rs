@@ -41,6 +41,45 @@ pub struct Tick {
     pub is_set_back: bool,
 }
 
+/// Where little is known of when: the longer stretches between two times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Thin {
+    /// How many are longer than 10 seconds.
+    pub stretches: u64,
+    /// How many bytes of distance lie in them.
+    pub bytes: u64,
+    /// The longest, in microseconds, and when it begins.
+    pub longest: Option<(i64, Time)>,
+    /// Bytes of distance before the first time and after the last.
+    pub flat: u64,
+    /// Bytes of distance in all.
+    pub all: u64,
+}
+
+impl Thin {
+    fn pass(&mut self, from: Anchor, to: Anchor) {
+        if !is_gap(from.time, to.time) {
+            return;
+        }
+        self.stretches += 1;
+        self.bytes += to.lsn.0.saturating_sub(from.lsn.0);
+        let elapsed = to.time.0.saturating_sub(from.time.0);
+        if self.longest.is_none_or(|(longest, _)| elapsed > longest) {
+            self.longest = Some((elapsed, from.time));
+        }
+    }
+
+    /// The same with what lies in `range` before the first time and after the last.
+    pub fn within(self, range: Range<Lsn>, times: Option<(Lsn, Lsn)>) -> Thin {
+        let all = range.end.0.saturating_sub(range.start.0);
+        let flat = times.map_or(all, |(first, last)| {
+            let before = first.0.saturating_sub(range.start.0);
+            before + range.end.0.saturating_sub(last.0)
+        });
+        Thin { flat, all, ..self }
+    }
+}
+
 /// The clock, wound up by the tape.
 #[derive(Debug, Clone, Default)]
 pub struct Clockwork {
@@ -51,6 +90,8 @@ pub struct Clockwork {
     pub map: TimeMap,
     /// How often it was set back.
     pub set_back: u64,
+    /// Where it is thin.
+    pub thin: Thin,
     /// Earliest and latest time that a counted record states.
     pub stated: Option<(Time, Time)>,
 }
@@ -99,8 +140,11 @@ impl Clockwork {
 
     /// What others say between the last anchor and `to`, if that is a gap.
     fn fill_gap(&mut self, to: Anchor, ticks: &mut Vec<Tick>) {
+        if self.others.is_empty() {
+            return;
+        }
         let others = std::mem::take(&mut self.others);
-        let is_gap = self.last.is_none_or(|from| to.time.0.saturating_sub(from.time.0) > GAP);
+        let is_gap = self.last.is_none_or(|from| is_gap(from.time, to.time));
         let between = |other: &Anchor| other.lsn < to.lsn && other.time < to.time;
         for other in others.into_iter().filter(|other| is_gap && between(other)) {
             self.tick(Tick { to: other, is_set_back: false }, ticks);
@@ -108,7 +152,9 @@ impl Clockwork {
     }
 
     fn tick(&mut self, tick: Tick, ticks: &mut Vec<Tick>) {
-        self.last = Some(tick.to);
+        if let Some(from) = self.last.replace(tick.to) {
+            self.thin.pass(from, tick.to);
+        }
         self.map.push(tick.to);
         ticks.push(tick);
     }
@@ -146,6 +192,11 @@ pub struct TimeMap {
 }
 
 impl TimeMap {
+    /// The first and the last place.
+    pub fn places(&self) -> Option<(Lsn, Lsn)> {
+        self.anchors.first().zip(self.last).map(|(first, last)| (first.lsn, last.lsn))
+    }
+
     /// Adds the next place.
     pub fn push(&mut self, anchor: Anchor) {
         self.last = Some(anchor);
@@ -165,14 +216,41 @@ impl TimeMap {
         self.anchors.push(anchor);
     }
 
+    /// The last place, kept or not.
+    pub fn last(&self) -> Option<Anchor> {
+        self.last
+    }
+
+    /// The places that are known before and after one: at it counts as before.
+    pub fn around(&self, lsn: Lsn) -> (Option<Anchor>, Option<Anchor>) {
+        let after = self.anchors.partition_point(|anchor| anchor.lsn <= lsn);
+        let from = after.checked_sub(1).and_then(|before| self.anchors.get(before));
+        let last = self.last.filter(|last| last.lsn > lsn);
+        (from.copied(), self.anchors.get(after).copied().or(last))
+    }
+
     /// The time at a place; `None` without any time.
     pub fn at(&self, lsn: Lsn) -> Option<Time> {
+        match self.around(lsn) {
+            (Some(from), Some(to)) => Some(interpolated(from, to, lsn)),
+            // After the last place, which need not be among those that are kept.
+            (Some(_), None) => self.last.map(|last| last.time),
+            (None, to) => to.map(|anchor| anchor.time),
+        }
+    }
+
+    /// How many places in a range are known.
+    pub fn count_in(&self, range: &Range<Lsn>) -> usize {
+        let before = |lsn: Lsn| self.anchors.partition_point(|anchor| anchor.lsn < lsn);
+        before(range.end).saturating_sub(before(range.start))
+    }
+
+    /// Forgets what is not needed to tell the times from a place on.
+    pub fn forget_before(&mut self, lsn: Lsn) {
         let after = self.anchors.partition_point(|anchor| anchor.lsn <= lsn);
-        let to = self.anchors.get(after).copied().or(self.last);
-        let from = after.checked_sub(1).and_then(|before| self.anchors.get(before));
-        match (from, to) {
-            (Some(from), Some(to)) => Some(interpolated(*from, to, lsn)),
-            (from, to) => from.copied().or(to).map(|anchor| anchor.time),
+        self.anchors.drain(..after.saturating_sub(1));
+        if self.anchors.len() < PLACES / 2 {
+            (self.thinned, self.since) = (0, 0);
         }
     }
 
@@ -188,6 +266,11 @@ impl TimeMap {
         let times = || self.anchors.iter().chain(&self.last).map(|anchor| anchor.time);
         times().min().zip(times().max())
     }
+}
+
+/// Whether two times are so far apart that little is known of what lies between them.
+pub fn is_gap(from: Time, to: Time) -> bool {
+    to.0.saturating_sub(from.0) > GAP
 }
 
 /// The time at `lsn` between two anchors; at those and outside of them, theirs.
@@ -258,7 +341,14 @@ impl Interval {
     #[inline(never)]
     fn look_up(&mut self, lsn: u64) -> Option<()> {
         let (from, to) = match (self.from, self.to) {
-            (Some(from), Some(to)) if to.time > from.time && to.lsn > from.lsn => (from, to),
+            (Some(from), Some(to)) if to.time > from.time && to.lsn > from.lsn => {
+                // Mostly both lie in one second: then every place does.
+                if from.time.second() == to.time.second() {
+                    (self.second, self.since, self.until) = (from.time.second(), 0, u64::MAX);
+                    return Some(());
+                }
+                (from, to)
+            }
             (from, to) => {
                 self.second = from.or(to)?.time.second();
                 (self.since, self.until) = (0, u64::MAX);

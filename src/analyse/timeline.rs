@@ -74,6 +74,19 @@ pub struct Course {
     pub quarters: Option<Buckets>,
 }
 
+/// The ticks without those in the middle of a second: all that lies between two ticks of one second
+/// belongs to it.
+fn seconds_of(last: Option<Anchor>, ticks: &[Tick]) -> impl Iterator<Item = &Tick> {
+    let second = |tick: &Tick| (!tick.is_set_back).then(|| tick.to.time.second());
+    let mut before = last.map(|anchor| anchor.time.second());
+    ticks.iter().enumerate().filter_map(move |(index, tick)| {
+        let next = ticks.get(index + 1).and_then(second);
+        let is_inside = before.is_some() && before == next && next == second(tick);
+        before = Some(tick.to.time.second());
+        (!is_inside).then_some(tick)
+    })
+}
+
 impl Timeline {
     /// Nothing read yet.
     pub fn new(config: Config) -> Timeline {
@@ -138,7 +151,7 @@ impl Timeline {
         let mut runs = chunk.runs();
         let mut next = runs.next();
         let mut images = chunk.images().peekable();
-        for tick in ticks {
+        for tick in seconds_of(self.last, ticks) {
             let mut interval = self.tick(tick);
             let mut again = interval.again();
             while let Some(run) = next {

@@ -8,7 +8,7 @@ use super::checkpoint::{self, Cycles};
 use super::commit::{self, Commits, Pressure};
 use super::replication::Curve;
 use super::tape::{Batch, Chunk, Files, Tape, Wants};
-use super::time_map::{Clockwork, TimeMap};
+use super::time_map::{Clockwork, Thin, TimeMap};
 use super::timeline::{self, Course, Timeline};
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
@@ -77,11 +77,15 @@ pub struct Found {
     pub clock: TimeMap,
     /// How often the clock was set back.
     pub set_back: u64,
+    /// Where the clock is thin.
+    pub thin: Thin,
 }
 
 /// What follows the tape.
 #[derive(Debug, Clone, Default)]
 struct Follower {
+    /// Where the first chunk starts.
+    start: Option<Lsn>,
     clock: Clockwork,
     timeline: Option<Timeline>,
     cycles: Option<checkpoint::Follower>,
@@ -150,6 +154,7 @@ impl Observe for When {
 impl Follower {
     fn new(config: Config) -> Follower {
         Follower {
+            start: None,
             clock: Clockwork::default(),
             timeline: config.timeline.map(Timeline::new),
             cycles: config.cycles.then(checkpoint::Follower::default),
@@ -162,11 +167,15 @@ impl Follower {
     fn take(&mut self, batch: Batch) {
         let numbers: Vec<u32> = batch.files.all().iter().map(|f| self.files.number(*f)).collect();
         for mut chunk in batch.chunks {
+            self.start.get_or_insert(chunk.start);
+            if let Some(cycles) = &mut self.cycles {
+                cycles.begin(&chunk, batch.marks_redo);
+            }
             self.take_times(&chunk);
             if let Some(cycles) = &mut self.cycles {
                 chunk.drop_marks();
                 chunk.renumber(&numbers);
-                cycles.take(chunk, batch.marks_redo);
+                cycles.take(chunk);
             }
         }
     }
@@ -182,6 +191,9 @@ impl Follower {
         if let Some(curve) = &mut self.curve {
             ticks.iter().for_each(|tick| curve.tick(tick));
         }
+        if let Some(cycles) = &mut self.cycles {
+            ticks.iter().for_each(|tick| cycles.tick(tick));
+        }
         if let Some(commits) = &mut self.commits {
             chunk.marks.iter().for_each(|mark| commits.add(mark.time, mark.commits()));
         }
@@ -192,7 +204,12 @@ impl Follower {
         if let Some(curve) = &mut self.curve {
             ticks.iter().for_each(|tick| curve.tick(tick));
         }
+        if let Some(cycles) = &mut self.cycles {
+            ticks.iter().for_each(|tick| cycles.tick(tick));
+        }
+        let range = self.start.unwrap_or(end)..end;
         Found {
+            thin: self.clock.thin.within(range, self.clock.map.places()),
             course: self.timeline.map(|timeline| timeline.finish(&ticks)),
             cycles: self.cycles.map(|cycles| cycles.finish(end)),
             pressure: self.commits.map(Commits::finish),

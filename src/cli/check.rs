@@ -12,13 +12,13 @@ use crate::analyse::backup::Backups;
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::finished::Order;
 use crate::analyse::reach::Reach;
+use crate::analyse::when as counted_when;
 use crate::analyse::who::{self as counted_who, Who};
 use crate::input::label;
 use crate::input::plan::Plan;
 use crate::render;
 use crate::render::nagios::State;
 use crate::render::style::Show;
-use crate::report::advice::advise;
 use crate::report::annotation::{Places, relative, unreadable};
 use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
@@ -28,7 +28,7 @@ use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
-use crate::report::who;
+use crate::report::{when, who};
 use crate::wal::segment::SegmentName;
 use std::fs;
 use std::io::Write;
@@ -123,16 +123,17 @@ fn read_and_judge(
         start: args.source.range.start,
         filters: relation::filters(&args.source, &args.filters, &args.names)?.0,
     };
-    let (read, who) = read_all_asked(args, &request)?;
+    let ReadChecked { read, when, who } = read_all_asked(args, &request)?;
     let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
-    let counted = Counted::from(statistics);
-    let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    let overview = Some(when::overview(&when, when::Origin::of(&read.plan)));
+    let counted = Counted { statistics, overview };
+    let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some((who, warnings)) = who {
-        view.report.notes.extend(warnings);
-        who::fill(&mut view.report, who, &request.dimensions, who::By::Table, read.plan.version());
+        draft.report.notes.extend(warnings);
+        who::fill(&mut draft.report, who, &request.dimensions, who::By::Table, read.plan.version());
     }
-    advise(&mut view.report);
+    let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal {
         plan: &read.plan,
@@ -160,14 +161,33 @@ type Checked = (Statistics, (Backups, Reach));
 /// Who wrote the WAL, and why names are missing.
 type NamedWho = (counted_who::Counted, Vec<String>);
 
+/// What was read and counted.
+struct ReadChecked {
+    read: Read<Checked>,
+    /// When it was written: rules look at that.
+    when: counted_when::Found,
+    /// Who wrote it, if that was asked for.
+    who: Option<NamedWho>,
+}
+
+impl ReadChecked {
+    fn of(read: Read<(Checked, counted_when::When)>, who: Option<NamedWho>) -> ReadChecked {
+        let mut when = counted_when::When::default();
+        let read = read.map(|(checked, counted)| {
+            when = counted;
+            checked
+        });
+        ReadChecked { when: when.finish(read.scanned.ending.lsn), read, who }
+    }
+}
+
 /// Reads the WAL; by table only where limits of tables ask for that.
-fn read_all_asked(
-    args: &CheckArgs,
-    request: &Request,
-) -> Result<(Read<Checked>, Option<NamedWho>), Failure> {
-    let prototype = Checked::default();
+fn read_all_asked(args: &CheckArgs, request: &Request) -> Result<ReadChecked, Failure> {
+    let when = counted_when::When::new(counted_when::Config::OVERVIEW);
+    let prototype = (Checked::default(), when);
     if request.dimensions.is_empty() {
-        return Ok((read(&args.source, &request.filters, &prototype)?, None));
+        let read = read(&args.source, &request.filters, &prototype)?;
+        return Ok(ReadChecked::of(read, None));
     }
     let found = found(&args.source)?;
     let known = Known::of(&args.names, &found, &request.dimensions);
@@ -179,7 +199,7 @@ fn read_all_asked(
         checked
     });
     let named = known.finish(who, &read.plan);
-    Ok((read, Some(named)))
+    Ok(ReadChecked::of(read, Some(named)))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

@@ -9,7 +9,6 @@ use crate::analyse::select::Filters;
 use crate::render;
 use crate::render::style::Show;
 use crate::render::visible::visible;
-use crate::report::advice::advise;
 use crate::report::build::{Counted, Request, build};
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
@@ -66,19 +65,19 @@ fn report(
     let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
     let overview = overview.map(|found| when::overview(found, origin));
     let counted = Counted { statistics: &read.scanned.observer, overview };
-    let mut view = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    if let Some(found) = found {
+        let questions = args.when.questions(args.source.range.tz.as_ref());
+        when::fill(&mut draft.report, found, &request.dimensions, &questions, origin);
+    }
     if [Format::Csv, Format::PgWaldump].contains(&args.tables.format) {
         // They have no place for notes.
         warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
     }
-    view.report.notes.extend(warnings);
+    draft.report.notes.extend(warnings);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
-    who::fill(&mut view.report, who, &request.dimensions, by, read.plan.version());
-    if let Some(found) = found {
-        let questions = args.when.questions(args.source.range.tz.as_ref());
-        when::fill(&mut view.report, found, &request.dimensions, &questions, origin);
-    }
-    advise(&mut view.report);
+    who::fill(&mut draft.report, who, &request.dimensions, by, read.plan.version());
+    let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);
     show(&view, args)?;

@@ -21,7 +21,7 @@ use crate::analyse::whatif::trace::Trace;
 use crate::input::discover::STANDARD_INPUT;
 use crate::input::plan::Plan;
 use crate::render;
-use crate::report::build::{Counted, Request, build};
+use crate::report::build::{Counted, Draft, Request, build};
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::whatif;
@@ -79,24 +79,25 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let spooled = spool(&args.source.paths)?;
     let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
-    let (mut view, plan) = report(&source)?;
+    let (mut draft, plan) = report(&source)?;
     if !args.source.paths.is_empty() {
         let given = args.source.paths.iter().map(|path| path.display().to_string());
-        view.report.input.paths = given.collect();
+        draft.report.input.paths = given.collect();
     }
-    let (trace, base) = trace((args, &source), &view.report, &plan)?;
+    let (trace, base) = trace((args, &source), &draft.report, &plan)?;
     let scenarios = scenarios(args, &base, &plan)?;
     let predictions = predictions((args, &source), (&trace, &base), &scenarios)?;
     let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
-    view.report.notes.extend(whatif::notes(&base));
-    view.report.whatif = Some(whatif::build(&base, &predicted));
+    draft.report.notes.extend(whatif::notes(&base));
+    draft.report.whatif = Some(whatif::build(&base, &predicted));
+    let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     show(&view, args)?;
     Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
 
 /// What every report says of the range.
-fn report(source: &SourceArgs) -> Result<(View, Plan), Failure> {
+fn report(source: &SourceArgs) -> Result<(Draft, Plan), Failure> {
     let request = Request {
         command: CommandName::WhatIf,
         dimensions: Dimensions::new(),
@@ -106,8 +107,8 @@ fn report(source: &SourceArgs) -> Result<(View, Plan), Failure> {
     };
     let read = read(source, &request.filters, &Statistics::default())?;
     let counted = Counted::from(&read.scanned.observer);
-    let view = build(read.paths, &read.plan, &read.scanned, counted, &request);
-    Ok((view, read.plan))
+    let draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    Ok((draft, read.plan))
 }
 
 /// Reads what lies before and after the range too: when blocks were touched before it, and the

@@ -1,6 +1,7 @@
 //! Floor 6, model → text; one file a format. Computes nothing: it formats what the model says.
 
 pub mod check_table;
+pub mod checkpoints;
 pub mod closing;
 pub mod csv;
 pub mod github;

@@ -19,7 +19,7 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     let line = if style.bars { format!("{} ", sparkline(&when.growth)) } else { "to ".to_owned() };
     write!(out, "WHEN  {} {line}{}", clock(first), clock(last))?;
     if let (Some(rate), Some(time)) = (when.peak_rate, &when.peak_time) {
-        write!(out, "   peak {}/s at {}", human_bytes(rate), clock(time))?;
+        write!(out, "   peak about {}/s at {}", human_bytes(rate), clock(time))?;
     }
     writeln!(out)?;
     for line in [checkpoints(when), recovery(when), commits(when)].into_iter().flatten() {
@@ -66,7 +66,7 @@ fn checkpoints(when: &Overview) -> Option<String> {
 }
 
 /// How many began by which cause: those that there are.
-fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
+pub fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
     let all = [
         (causes.time, "by time"),
         (causes.wal, "by volume"),
@@ -91,7 +91,7 @@ fn commits(when: &Overview) -> Option<String> {
 }
 
 /// `5 min 2 s`.
-fn duration(seconds: u64) -> String {
+pub fn duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0) => "less than a second".to_owned(),
         (0, 0, seconds) => format!("{seconds} s"),

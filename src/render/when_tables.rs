@@ -1,12 +1,13 @@
 //! When WAL was written, for people: timeline, checkpoints, recovery, replication, commits.
 
+use super::checkpoints;
 use super::number::{counted, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
-use crate::report::model::table::{Line, Table};
+use crate::report::model::table::Line;
 use crate::report::model::when::{
-    CheckpointRow, Commits, HourRow, Peak, Recovery, RecoveryRow, Replication, Timeline,
+    Commits, HourRow, Peak, Recovery, RecoveryRow, Replication, Timeline,
 };
-use crate::report::model::{Numbers, Report, Sums};
+use crate::report::model::{Report, Sums};
 use std::io::{self, Write};
 
 /// Cells of the longest bar.
@@ -19,7 +20,10 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
         show_timeline(timeline, all, style, out)?;
     }
     if let Some(checkpoints) = &report.checkpoints {
-        show_checkpoints(checkpoints, style, out)?;
+        checkpoints::rows(checkpoints, style, out)?;
+    }
+    if let Some(summary) = &report.checkpoint_summary {
+        checkpoints::summary(summary, style, out)?;
     }
     if let Some(recovery) = &report.recovery {
         show_recovery(recovery, style, out)?;
@@ -128,65 +132,11 @@ fn show_hours(hours: &[HourRow], style: &Show, out: &mut dyn Write) -> io::Resul
     writeln!(out, "{}\n", table.trim_fmt())
 }
 
-fn left(table: &mut comfy_table::Table, column: usize) {
+/// Sets a column to the left.
+pub fn left(table: &mut comfy_table::Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-}
-
-fn show_checkpoints(
-    checkpoints: &Table<CheckpointRow>,
-    style: &Show,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut table = plain(&[
-        "Redo point",
-        "Time (UTC)",
-        "Cause",
-        "N",
-        "FPI size",
-        "Combined size",
-        "Blocks",
-        "First\nquarter",
-    ]);
-    left(&mut table, 1);
-    left(&mut table, 2);
-    for row in &checkpoints.rows {
-        table.add_row(checkpoint_cells(row, style));
-    }
-    if let Some(left_out) = &checkpoints.left_out {
-        let Numbers { count, fpi_bytes, total_bytes, .. } = left_out.numbers;
-        table.add_row([
-            format!("{} more", left_out.rows),
-            String::new(),
-            String::new(),
-            grouped(count),
-            style.bytes(fpi_bytes),
-            style.bytes(total_bytes),
-        ]);
-    }
-    writeln!(out, "{}\n", table.trim_fmt())?;
-    writeln!(
-        out,
-        "Blocks: distinct in the cycle. First quarter: its share of the cycle's images.\n"
-    )
-}
-
-fn checkpoint_cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
-    let cause = match (row.cause, row.cause_confidence) {
-        (Some(cause), Some(confidence)) => format!("{cause} ({confidence})"),
-        _ => "–".to_owned(),
-    };
-    vec![
-        row.redo_lsn.clone().unwrap_or_else(|| format!("before {}", row.start_lsn)),
-        moment(row.time.as_deref()),
-        cause,
-        grouped(row.numbers.count),
-        style.bytes(row.numbers.fpi_bytes),
-        style.bytes(row.numbers.total_bytes),
-        grouped(row.distinct_blocks),
-        fraction(row.fpi_first_quarter_ratio),
-    ]
 }
 
 fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::advice::advise;
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
-use super::model::view::View;
+use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
 use super::official;
@@ -60,14 +60,14 @@ impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
 /// Data pages if no image tells their size: the default of every release.
 const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
 
-/// Fills the model from what was scanned and counted; `paths` as they were given.
+/// Begins to fill the model, from what was scanned and counted for every report; `paths` as they were given.
 pub fn build<O>(
     paths: Vec<String>,
     plan: &Plan,
     outcome: &Outcome<O>,
     counted: Counted<'_>,
     request: &Request,
-) -> View {
+) -> Draft {
     let (table, clock) = counted.statistics;
     let all = table.sum(|_| true);
     let page_bytes = table.page_bytes().unwrap_or(DEFAULT_DATA_PAGE_BYTES);
@@ -77,12 +77,12 @@ pub fn build<O>(
     let asked = |dimension| request.dimensions.contains(&dimension);
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let records = || record_rows(table, version, page_bytes).into();
-    let mut report = Report {
+    let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
         command: request.command,
         input: input(paths, plan, request),
-        range: range(start, outcome.ending.lsn, clock),
+        range: range(start, outcome.ending.lsn, times(clock, &request.filters)),
         books: close_books(outcome, &totals),
         totals,
         ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
@@ -100,6 +100,7 @@ pub fn build<O>(
         when: counted.overview,
         timeline: None,
         checkpoints: None,
+        checkpoint_summary: None,
         recovery: None,
         replication: None,
         commits: None,
@@ -111,9 +112,24 @@ pub fn build<O>(
         checks: None,
         segment_groups: None,
     };
-    // Who counts more by tables or times looks again once these are filled in.
-    advise(&mut report);
-    View::of(report, official::lines(version, request.start, plan, outcome))
+    Draft { report, official: official::lines(version, request.start, plan, outcome) }
+}
+
+/// A report that more may be filled into.
+#[derive(Debug)]
+#[must_use = "a draft has no advice yet"]
+pub struct Draft {
+    /// What was filled in so far.
+    pub report: Report,
+    official: Official,
+}
+
+impl Draft {
+    /// Nothing more is filled in: what the rules look at is there.
+    pub fn conclude(mut self) -> View {
+        advise(&mut self.report);
+        View::of(self.report, self.official)
+    }
 }
 
 /// What is wrong. That the WAL is shorter than the range asked for is wrong where it is checked.
@@ -166,12 +182,25 @@ fn filters(filters: &select::Filters) -> Filters {
     }
 }
 
-fn range(start: Lsn, end: Lsn, clock: &Clock) -> model::Range {
+/// First and last time. Records that filters leave out tell the time too; a span of time leaves out
+/// other times.
+fn times(clock: &Clock, filters: &select::Filters) -> Option<(Time, Time)> {
+    match &filters.span {
+        None => clock.all,
+        Some(_) if filters.are_of_time_alone() => clock.counted,
+        Some(span) => {
+            let within = |time: Time| time.clamp(span.times.start, span.times.end);
+            clock.all.map(|(first, last)| (within(first), within(last)))
+        }
+    }
+}
+
+fn range(start: Lsn, end: Lsn, times: Option<(Time, Time)>) -> model::Range {
     model::Range {
         start: start.to_string(),
         end: end.to_string(),
-        first_time: clock.first.and_then(rfc3339),
-        last_time: clock.last.and_then(rfc3339),
+        first_time: times.and_then(|(first, _)| rfc3339(first)),
+        last_time: times.and_then(|(_, last)| rfc3339(last)),
     }
 }
 

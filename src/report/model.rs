@@ -106,6 +106,9 @@ pub struct Report {
     /// By checkpoint cycle, in WAL order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<Table<when::CheckpointRow>>,
+    /// What they come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_summary: Option<when::CheckpointSummary>,
     /// What a crash would make the server replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<when::Recovery>,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Keys that a command's report has and others may not have.
 const OF_COMMANDS: &[(CommandName, &[&str])] = &[
     (CommandName::Report, &["why", "rmgrs", "records", "tables", "names", "when", "findings"]),
-    (CommandName::Check, &["findings", "checks", "segment_groups"]),
+    (CommandName::Check, &["when", "findings", "checks", "segment_groups"]),
     (CommandName::WhatIf, &["whatif"]),
 ];
 

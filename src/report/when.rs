@@ -1,23 +1,24 @@
 //! When WAL was written, as rows of the model: what was found over time, with what was asked about
 //! rates and delays.
 
+mod checkpoints;
 mod overview;
 
 use super::build::rfc3339;
 use super::model::when::{
-    Backlog, BucketRow, CheckpointRow, Commits, HourRow, Kind, Peak, Peaks, PerSecond, Recovery,
-    RecoveryRow, Replication, Timeline,
+    Backlog, BucketRow, Commits, HourRow, Peak, Peaks, PerSecond, Recovery, RecoveryRow,
+    Replication, Timeline,
 };
 pub use overview::overview;
 
 use super::model::{Numbers, Report};
-use crate::analyse::checkpoint::cause::{self, Verdict};
-use crate::analyse::checkpoint::{Cycle, Cycles, Replay};
+use crate::analyse::checkpoint::{Cycles, Replay};
 use crate::analyse::commit::Pressure;
 use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::ratios::ratio;
 use crate::analyse::replication::Curve;
 use crate::analyse::tape::Tally;
-use crate::analyse::time_map::TimeMap;
+use crate::analyse::time_map::Thin;
 use crate::analyse::timeline::{self, Bucket, Buckets, Course};
 use crate::analyse::when::Found;
 use crate::input::plan::Plan;
@@ -72,7 +73,9 @@ pub fn fill(
     }
     if let Some(cycles) = &found.cycles {
         if asked(Dimension::Checkpoint) {
-            report.checkpoints = Some(checkpoints(cycles, &found.clock, origin).into());
+            let (rows, summary) = checkpoints::checkpoints(cycles, &found.clock, origin);
+            report.checkpoints = Some(rows.into());
+            report.checkpoint_summary = Some(summary);
         }
         let rates = questions.replay_rates.unwrap_or(REPLAY_RATES);
         report.recovery = asked(Dimension::Recovery).then(|| recovery(cycles, rates));
@@ -96,6 +99,7 @@ fn notes(found: &Found) -> Vec<String> {
             if found.set_back == 1 { "once".into() } else { format!("{} times", found.set_back) };
         notes.push(format!("the server's clock was set back {times}: times may overlap"));
     }
+    notes.extend(thin(&found.thin).filter(|_| found.span.is_some()));
     if found.cycles.as_ref().is_some_and(|cycles| cycles.is_rough) {
         notes.push(
             "a checkpoint began among more records than are held: its cycle begins some thousand \
@@ -104,6 +108,28 @@ fn notes(found: &Found) -> Vec<String> {
         );
     }
     notes
+}
+
+/// From such a share of the WAL on it is said that times are not known well.
+const THIN: f64 = 0.1;
+
+/// Where the clock is thin, if much WAL lies there.
+fn thin(thin: &Thin) -> Option<String> {
+    let share = ratio(thin.bytes + thin.flat, thin.all).filter(|share| *share >= THIN)?;
+    let mut text = format!("{:.0} % of the WAL has no time of its own near it: ", share * 100.0);
+    if let Some((longest, from)) = thin.longest {
+        let from = rfc3339(from).unwrap_or_default();
+        text.push_str(&format!(
+            "{} stretches of more than 10 s, the longest {} s from {from}, are taken for even; ",
+            thin.stretches,
+            longest / SECOND
+        ));
+    }
+    text.push_str(&format!(
+        "{} bytes before the first time and after the last are taken for written then",
+        thin.flat
+    ));
+    Some(text)
 }
 
 fn numbers(tally: &Tally) -> Numbers {
@@ -170,45 +196,6 @@ fn hours(quarters: Buckets, zone: &TimeZone) -> Vec<HourRow> {
         }
     }
     hours
-}
-
-fn checkpoints(cycles: &Cycles, clock: &TimeMap, origin: Origin) -> Vec<CheckpointRow> {
-    let segment_bytes = u64::from(origin.segment_bytes);
-    let (verdicts, _) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
-    let rows = cycles.cycles.iter().zip(verdicts);
-    rows.map(|(cycle, verdict)| checkpoint_row(cycle, verdict, clock)).collect()
-}
-
-fn checkpoint_row(cycle: &Cycle, verdict: Option<Verdict>, clock: &TimeMap) -> CheckpointRow {
-    let ended = cycle.checkpoint.as_ref();
-    let time = match ended {
-        Some(ended) => Some(ended.seen.says.time),
-        None => cycle.redo.and_then(|redo| clock.at(redo)),
-    };
-    let kind = match ended.map(|ended| ended.seen.is_shutdown) {
-        Some(true) => Some(Kind::Shutdown),
-        Some(false) => Some(Kind::Online),
-        // A record marks where it began, and none where it ended.
-        None => cycle.redo.map(|_| Kind::Online),
-    };
-    CheckpointRow {
-        redo_lsn: cycle.redo.map(|redo| redo.to_string()),
-        start_lsn: cycle.start.to_string(),
-        end_lsn: cycle.end.to_string(),
-        checkpoint_lsn: ended.map(|ended| ended.lsn.to_string()),
-        kind,
-        time: time.and_then(rfc3339),
-        cause: verdict.as_ref().map(|verdict| verdict.cause),
-        cause_confidence: verdict.as_ref().map(|verdict| verdict.confidence),
-        cause_evidence: verdict.map(|verdict| verdict.evidence),
-        numbers: numbers(&cycle.tally),
-        distinct_blocks: cycle.distinct_blocks,
-        fpi_first_tenth_ratio: cycle.decay.map(|decay| decay.first_tenth),
-        fpi_first_quarter_ratio: cycle.decay.map(|decay| decay.first_quarter),
-        fpi_first_half_ratio: cycle.decay.map(|decay| decay.first_half),
-        fpi_decay: cycle.decay.map(|decay| decay.tenths),
-        fpi_decay_exponent: cycle.decay.map(|decay| decay.exponent),
-    }
 }
 
 fn recovery(cycles: &Cycles, rates: (u64, u64)) -> Recovery {

@@ -67,8 +67,9 @@ fn advice_breaks_the_check_from_its_severity_on() {
     let json = archive.check(&["-f", "json", "--fail-on", "warning"]).exits(1).json();
     assert_eq!(verdict(&json, "hot-ratio"), "fail");
     assert_eq!(verdict(&json, "fpi-ratio"), "pass");
-    let json = archive.check(&["-f", "json", "--fail-on", "critical"]).exits(0).json();
+    let json = archive.check(&["-f", "json", "--fail-on", "critical"]).exits(1).json();
     assert_eq!(verdict(&json, "hot-ratio"), "pass");
+    assert_eq!(verdict(&json, "checkpoint-spacing"), "fail", "rules of when look at a check too");
     let json = archive.check(&["-f", "json"]).exits(0).json();
     assert_eq!(verdict(&json, "hot-ratio"), "absent", "not asked for");
 }

@@ -130,7 +130,12 @@ fn cycles_are_the_same(found: &Found, records: &[twin::One], end: Lsn, version: 
             .tenths
             .map(|tenths| tenths.map(|bytes| bytes as f64 / tenths.iter().sum::<u64>() as f64));
         assert_eq!(cycle.decay.map(|decay| decay.tenths), shares, "{want:?}");
+        if let Some(by_time) = &cycle.by_time {
+            assert_eq!(by_time.images, twin::by_time(records, want), "{want:?}");
+        }
     }
+    let brought: Vec<Option<u64>> = cycles.cycles.iter().map(|cycle| cycle.brought).collect();
+    assert_eq!(brought, twin::brought(records, &expected));
     let replay = |replay: &walstat::analyse::checkpoint::Replay| {
         let sums = replay.sums;
         (replay.from.0, replay.to.0, sums.tally, sums.distinct_blocks, sums.without_image)

@@ -168,3 +168,23 @@ fn what_lies_outside_is_not_read() {
     let read = report["books"]["input_bytes"].as_u64().expect("bytes") >> 20;
     assert!(read <= of_span + 3, "{read} of {segments} segments, {of_span} in the span");
 }
+
+#[test]
+fn the_times_of_a_range_are_those_of_all_records() {
+    let sample = sample(&Load { records: 4000, ..Load::PLAIN });
+    let range = |options: &[&str]| json(sample.path(), options)["range"].clone();
+    let (whole, heap) = (range(&[]), range(&["-r", "Heap"]));
+    assert!(whole["first_time"].is_string() && heap["start"] == whole["start"]);
+    assert_eq!(
+        (&heap["first_time"], &heap["last_time"]),
+        (&whole["first_time"], &whole["last_time"])
+    );
+    // A span leaves out other times, and says so whatever else is left out.
+    let times = sample.commits();
+    let (since, until) = (text(times[times.len() / 3]), text(times[times.len() / 2]));
+    let inside = range(&["-r", "Heap", "--since", &since, "--until", &until]);
+    let time =
+        |key: &str| inside[key].as_str().expect("a time").parse::<jiff::Timestamp>().expect("it");
+    assert_eq!(time("first_time"), since.parse().expect("a time"));
+    assert!(time("last_time") <= until.parse().expect("a time"));
+}

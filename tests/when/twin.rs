@@ -167,6 +167,42 @@ pub fn replays(records: &[One], end: u64) -> Vec<Replay> {
         .collect()
 }
 
+/// Shares of a cycle's images in the first tenth, quarter and half of its time.
+pub fn by_time(records: &[One], cycle: &Cycle) -> Option<[f64; 3]> {
+    let anchors = anchors(records);
+    let (from, to) = (clock(cycle.start, &anchors)?, clock(cycle.end, &anchors)?);
+    let inside = || records.iter().filter(|one| (cycle.start..cycle.end).contains(&one.lsn));
+    let bytes = |one: &One| one.images.iter().sum::<u64>();
+    let all: u64 = inside().map(bytes).sum();
+    let first_of = |parts: i64| {
+        let is_in = |one: &&One| {
+            clock(one.lsn, &anchors).is_some_and(|time| (time - from) * parts < to - from)
+        };
+        inside().filter(is_in).map(bytes).sum::<u64>() as f64 / all as f64
+    };
+    (all > 0).then(|| [10, 4, 2].map(first_of))
+}
+
+/// Images of blocks that the cycle before touched, where a cycle touches them first.
+pub fn brought(records: &[One], cycles: &[Cycle]) -> Vec<Option<u64>> {
+    let mut before: Option<HashSet<BlockId>> = None;
+    let mut found = Vec::new();
+    for cycle in cycles {
+        let mut touched = HashSet::new();
+        let mut again = 0;
+        for one in records.iter().filter(|one| (cycle.start..cycle.end).contains(&one.lsn)) {
+            for (block, has_image) in &one.blocks {
+                let is_new = touched.insert(*block);
+                let was_there = before.as_ref().is_some_and(|before| before.contains(block));
+                again += u64::from(is_new && *has_image && was_there);
+            }
+        }
+        found.push(before.map(|_| again));
+        before = cycle.redo.map(|_| touched);
+    }
+    found
+}
+
 /// Places with their times, as the clock goes from one to the next; true: it was set back.
 pub fn anchors(records: &[One]) -> Vec<(u64, i64, bool)> {
     let mut anchors: Vec<(u64, i64, bool)> = Vec::new();
@@ -199,14 +235,16 @@ pub fn anchors(records: &[One]) -> Vec<(u64, i64, bool)> {
 
 /// The time of a record, in microseconds.
 pub fn time_of(record: &One, anchors: &[(u64, i64, bool)]) -> Option<i64> {
-    if let Some(time) = record.stated {
-        return Some(time);
-    }
-    let before = anchors.iter().rev().find(|anchor| anchor.0 <= record.lsn);
-    let after = anchors.iter().find(|anchor| anchor.0 > record.lsn);
+    record.stated.or_else(|| clock(record.lsn, anchors))
+}
+
+/// The time at a place.
+fn clock(lsn: u64, anchors: &[(u64, i64, bool)]) -> Option<i64> {
+    let before = anchors.iter().rev().find(|anchor| anchor.0 <= lsn);
+    let after = anchors.iter().find(|anchor| anchor.0 > lsn);
     match (before, after) {
         (Some(a), Some(b)) if !b.2 => {
-            let passed = i128::from(record.lsn - a.0) * i128::from(b.1 - a.1);
+            let passed = i128::from(lsn - a.0) * i128::from(b.1 - a.1);
             Some(a.1 + (passed / i128::from(b.0 - a.0)) as i64)
         }
         (Some(a), _) => Some(a.1),

@@ -35,16 +35,19 @@ impl Blocks {
         self.files.iter().zip(&other.files)
     }
 
+    /// How many are in both.
+    pub fn intersection_len(&self, other: &Blocks) -> u64 {
+        self.pairs(other).map(|(a, b)| a.intersection_len(b)).sum()
+    }
+
     /// How many are in one of the two or in both.
     pub fn union_len(&self, other: &Blocks) -> u64 {
-        let both: u64 = self.pairs(other).map(|(a, b)| a.intersection_len(b)).sum();
-        self.len + other.len - both
+        self.len + other.len - self.intersection_len(other)
     }
 
     /// How many are not in `other`.
     pub fn difference_len(&self, other: &Blocks) -> u64 {
-        let both: u64 = self.pairs(other).map(|(a, b)| a.intersection_len(b)).sum();
-        self.len - both
+        self.len - self.intersection_len(other)
     }
 
     /// Takes those away that are in `other`.

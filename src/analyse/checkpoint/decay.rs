@@ -53,6 +53,14 @@ impl Images {
         }
     }
 
+    /// Which share of their bytes lies before a place; `None` if there are none.
+    pub fn share_before(&self, lsn: Lsn) -> Option<f64> {
+        let all: u64 = self.bytes.iter().sum();
+        let count = self.places.partition_point(|place| *place < lsn.0);
+        let first: u64 = self.bytes.iter().take(count).sum();
+        (all > 0).then(|| first as f64 / all as f64)
+    }
+
     /// How they are spread over `[start, end)`; `None` if there are none.
     pub fn decay(&self, start: Lsn, end: Lsn) -> Option<Decay> {
         let all: u64 = self.bytes.iter().sum();
@@ -75,12 +83,18 @@ impl Images {
             }
         }
         let tenths = tenths.map(share);
+        let mut sum = 0.0;
+        let mut cumulated = [0.0; 9];
+        for (cumulated, share) in cumulated.iter_mut().zip(&tenths) {
+            sum += share;
+            *cumulated = sum;
+        }
         Some(Decay {
             first_tenth: first_of(10),
             first_quarter: first_of(4),
             first_half: first_of(2),
             tenths,
-            exponent: exponent(&tenths),
+            exponent: exponent(&cumulated),
         })
     }
 }
@@ -101,18 +115,13 @@ pub struct Decay {
     pub exponent: f64,
 }
 
-/// The exponent of the best fit.
-fn exponent(tenths: &[f64; 10]) -> f64 {
-    let mut sums = [0.0; 9];
-    let mut sum = 0.0;
-    for (cumulated, share) in sums.iter_mut().zip(tenths) {
-        sum += share;
-        *cumulated = sum;
-    }
+/// The exponent e for which x^e is closest to the shares that are reached at each tenth x, by least
+/// squares.
+pub fn exponent(shares: &[f64; 9]) -> f64 {
     let error = |log: f64| -> f64 {
         let power = log.exp2();
         let parts = (1..10).map(|tenth| f64::from(tenth) / 10.0);
-        parts.zip(sums).map(|(part, sum)| (part.powf(power) - sum).powi(2)).sum()
+        parts.zip(shares).map(|(part, sum)| (part.powf(power) - sum).powi(2)).sum()
     };
     let (mut low, mut high) = EXPONENTS;
     for _ in 0..STEPS {
@@ -145,9 +154,9 @@ mod tests {
     #[test]
     fn the_exponent_is_that_of_the_curve() {
         for power in [0.25, 0.5, 1.0, 2.0] {
-            let at = |tenth: u32| (f64::from(tenth) / 10.0).powf(power);
-            let tenths = std::array::from_fn(|i| at(i as u32 + 1) - at(i as u32));
-            assert!((exponent(&tenths) - power).abs() < 1e-6, "{power}");
+            let at = |tenth: usize| (tenth as f64 / 10.0).powf(power);
+            let shares = std::array::from_fn(|i| at(i + 1));
+            assert!((exponent(&shares) - power).abs() < 1e-6, "{power}");
         }
     }
 

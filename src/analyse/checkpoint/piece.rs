@@ -47,6 +47,13 @@ impl Piece {
         }
     }
 
+    /// How many of the blocks that another stretch has touched are imaged where this one touches them
+    /// first.
+    pub fn images_of(&self, touched: &Blocks) -> u64 {
+        let without = self.unimaged.intersection_len(touched);
+        self.touched.intersection_len(touched).saturating_sub(without)
+    }
+
     /// Adds those of the next stretch.
     pub fn append(&mut self, mut later: Piece) {
         self.tally += later.tally;

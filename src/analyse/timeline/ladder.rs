@@ -21,6 +21,15 @@ pub struct Rung {
     pub bytes: u64,
 }
 
+impl Rung {
+    /// Adds records of the same stretch.
+    fn take_in(&mut self, later: &Rung) {
+        self.end = self.end.max(later.end);
+        self.count += later.count;
+        self.bytes += later.bytes;
+    }
+}
+
 /// Stretches of WAL, all of one length, each with records in it. The length depends on the records
 /// alone, and is 8 bytes for up to 32,768 of them: then each is known by itself.
 #[derive(Debug, Clone)]
@@ -47,11 +56,7 @@ impl Ladder {
     pub fn add(&mut self, rung: Rung) {
         let shift = self.shift;
         match self.rungs.last_mut() {
-            Some(last) if last.lsn >> shift == rung.lsn >> shift => {
-                last.end = last.end.max(rung.end);
-                last.count += rung.count;
-                last.bytes += rung.bytes;
-            }
+            Some(last) if last.lsn >> shift == rung.lsn >> shift => last.take_in(&rung),
             _ => self.push(rung),
         }
     }
@@ -60,9 +65,15 @@ impl Ladder {
         self.rungs.push(rung);
         while self.rungs.len() > RUNGS {
             self.shift += 1;
-            for rung in std::mem::take(&mut self.rungs) {
-                self.add(rung);
-            }
+            let shift = self.shift;
+            // In place: new memory costs more than the sums.
+            self.rungs.dedup_by(|rung, last| {
+                let is_same = last.lsn >> shift == rung.lsn >> shift;
+                if is_same {
+                    last.take_in(rung);
+                }
+                is_same
+            });
         }
     }
 

@@ -40,6 +40,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         when: None,
         timeline: None,
         checkpoints: None,
+        checkpoint_summary: None,
         recovery: None,
         replication: None,
         commits: None,

@@ -111,6 +111,9 @@ row! {
         pub kind: Option<Kind>,
         /// When it began.
         pub time: Option<String>,
+        /// From then to its record, by the clock: up to a second too long, since checkpoints state
+        /// whole seconds; null where the clock is thin.
+        pub spread_seconds: Option<f64>,
         /// Why it began.
         pub cause: Option<Cause>,
         /// How sure that is.
@@ -128,10 +131,77 @@ row! {
         pub fpi_first_quarter_ratio: Option<f64>,
         /// In the first half.
         pub fpi_first_half_ratio: Option<f64>,
-        /// In each tenth.
+        /// Share of the image bytes in the first tenth of the cycle's time; null where the clock is
+        /// thin, as the next two.
+        pub fpi_first_tenth_time_ratio: Option<f64>,
+        /// In the first quarter of its time.
+        pub fpi_first_quarter_time_ratio: Option<f64>,
+        /// In the first half of its time.
+        pub fpi_first_half_time_ratio: Option<f64>,
+        /// In each tenth of its WAL.
         pub fpi_decay: Option<[f64; 10]>,
         /// The share in the first part x is about x to the power of this; 1 is evenly spread.
         pub fpi_decay_exponent: Option<f64>,
+        /// The share of its time is about that of its WAL to the power of this: 1 is evenly written,
+        /// more is a burst at the beginning; null where the clock is thin.
+        pub wal_pace_exponent: Option<f64>,
+        /// Images of blocks that the cycle before had touched too: without this checkpoint they would
+        /// not be here. Null if that cycle is not there as a whole.
+        pub brought_fpi_count: Option<u64>,
+        /// Their bytes, each taken for an average image of the cycle.
+        pub brought_fpi_bytes: Option<u64>,
+    }
+}
+
+row! {
+    /// What all checkpoint cycles come to. Shares, pace and cost are those of whole cycles.
+    pub struct CheckpointSummary {
+        /// Checkpoints that have a record.
+        pub checkpoints: u64,
+        /// How many of them began by which cause, as far as that is likely.
+        pub causes: Causes,
+        /// Share of those by volume or asked for, among these and those by time.
+        pub forced_ratio: Option<f64>,
+        /// Seconds from one to the next, while the server went on.
+        pub spacing_seconds: Option<Spacing>,
+        /// Bytes of WAL from one redo point to the next.
+        pub spacing_bytes: Option<Spacing>,
+        /// From a checkpoint's beginning to its record: half of them take no longer.
+        pub spread_seconds: Option<f64>,
+        /// Share of the image bytes in the first tenth of their cycle's WAL.
+        pub fpi_first_tenth_ratio: Option<f64>,
+        /// In the first quarter.
+        pub fpi_first_quarter_ratio: Option<f64>,
+        /// In the first half.
+        pub fpi_first_half_ratio: Option<f64>,
+        /// Share of the image bytes in the first tenth of their cycle's time.
+        pub fpi_first_tenth_time_ratio: Option<f64>,
+        /// In the first quarter.
+        pub fpi_first_quarter_time_ratio: Option<f64>,
+        /// In the first half.
+        pub fpi_first_half_time_ratio: Option<f64>,
+        /// The share of a cycle's time is about that of its WAL to the power of this, at the median: 1
+        /// is evenly written, more is a burst at the beginning.
+        pub wal_pace_exponent: Option<f64>,
+        /// How far that is from 1.5, which full_page_writes is reckoned with to make of it.
+        pub wal_pace_beyond_full_page_writes: Option<f64>,
+        /// Share of a cycle's time after which half of its WAL is there, at that pace. A checkpoint
+        /// that keeps up with the WAL has written half of its pages then.
+        pub half_of_wal_time_ratio: Option<f64>,
+        /// Images that one more checkpoint brings, on average.
+        pub brought_fpi_count: Option<f64>,
+        /// Their bytes.
+        pub brought_fpi_bytes: Option<f64>,
+        /// Switches to the next segment before one was full.
+        pub switches: u64,
+        /// Bytes that they left unused.
+        pub switch_bytes: u64,
+        /// Those of a day; null if the range is shorter than a minute.
+        pub switch_bytes_per_day: Option<f64>,
+        /// archive_timeout, if at least half of the switches are as far apart.
+        pub archive_timeout_seconds: Option<u64>,
+        /// Bytes of a day that these left unused.
+        pub archive_timeout_bytes_per_day: Option<f64>,
     }
 }
 
@@ -248,7 +318,8 @@ row! {
 
 row! {
     /// When WAL was written, in a few numbers: what the report shows and the advice looks at. Times are
-    /// those of stretches of 16 kB.
+    /// those of stretches of 16 kB, each taken for evenly written: rates and peaks are near those of
+    /// `replication` and `timeline`, which look at every record.
     pub struct Overview {
         /// How WAL grew: bytes by equal stretches of time.
         pub growth: Vec<u64>,
@@ -256,7 +327,7 @@ row! {
         pub growth_seconds: u64,
         /// Bytes a second, on average.
         pub mean_rate: Option<f64>,
-        /// In the busiest second.
+        /// About so many in the busiest second.
         pub peak_rate: Option<u64>,
         /// That second.
         pub peak_time: Option<String>,
@@ -326,8 +397,12 @@ row! {
         pub count: u64,
         /// The shortest.
         pub min: u64,
+        /// The average.
+        pub mean: f64,
         /// Half of them are no longer.
         pub median: u64,
+        /// Nine of ten are no longer.
+        pub p90: u64,
         /// The longest.
         pub max: u64,
     }

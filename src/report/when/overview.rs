@@ -33,7 +33,7 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
         overview.checkpoints = cycles.replays.len() as u64;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.spacing_seconds = spacing(seconds(&cycles.cycles));
-        overview.spacing_bytes = spacing(bytes(&cycles.cycles));
+        overview.spacing_bytes = spacing(distances(&cycles.cycles));
         overview.checkpoint_timeout_seconds = settings.timeout_seconds;
         overview.max_wal_size_low = settings.max_wal_size.map(|(low, _)| low);
         overview.max_wal_size_high = settings.max_wal_size.map(|(_, high)| high);
@@ -50,7 +50,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
     overview
 }
 
-fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
+/// Checkpoints by their causes, as far as these are likely.
+pub fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     for (_, verdict) in cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some())
     {
@@ -68,7 +69,7 @@ fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
 }
 
 /// Seconds from one checkpoint to the next, while the server went on.
-fn seconds(cycles: &[Cycle]) -> Vec<u64> {
+pub fn seconds(cycles: &[Cycle]) -> Vec<u64> {
     let online = |cycle: &Cycle| {
         let ended = cycle.checkpoint.as_ref()?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
@@ -83,29 +84,36 @@ fn seconds(cycles: &[Cycle]) -> Vec<u64> {
     cycles.windows(2).filter_map(distance).collect()
 }
 
-/// Bytes of whole cycles.
-fn bytes(cycles: &[Cycle]) -> Vec<u64> {
+/// Those that begin and end with a checkpoint.
+pub fn whole(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
     let all_but_last = cycles.len().saturating_sub(1);
-    let whole = cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some());
-    whole.map(|cycle| cycle.end.0 - cycle.start.0).collect()
+    cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some())
 }
 
-fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
+/// Bytes of whole cycles.
+pub fn distances(cycles: &[Cycle]) -> Vec<u64> {
+    whole(cycles).map(|cycle| cycle.end.0 - cycle.start.0).collect()
+}
+
+/// What is worth telling of distances; `None` without any.
+pub fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
     distances.sort_unstable();
+    let rank = |percent: usize| (percent * distances.len()).div_ceil(100).saturating_sub(1);
     Some(Spacing {
         count: distances.len() as u64,
         min: *distances.first()?,
-        median: *distances.get((distances.len() - 1) / 2)?,
+        mean: distances.iter().map(|distance| *distance as f64).sum::<f64>()
+            / distances.len() as f64,
+        median: *distances.get(rank(50))?,
+        p90: *distances.get(rank(90))?,
         max: *distances.last()?,
     })
 }
 
 /// Share of the images of whole cycles in their first quarters.
 fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
-    let all_but_last = cycles.len().saturating_sub(1);
-    let whole = cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some());
     let (mut first, mut all) = (0.0, 0.0);
-    for cycle in whole {
+    for cycle in whole(cycles) {
         let bytes = cycle.tally.fpi_bytes as f64;
         first += bytes * cycle.decay.map_or(0.0, |decay| decay.first_quarter);
         all += bytes;

@@ -7,7 +7,6 @@ use crate::analyse::tape::lengths;
 use crate::analyse::tape::relations::{File, Files};
 use crate::scan::record::Record;
 use crate::wal::block::BlockMark;
-use crate::wal::block::places::StoredPlace;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 
@@ -34,8 +33,10 @@ pub struct Writer {
     place: Option<BlockMark>,
     /// How many have repeated it.
     repeats: u32,
-    /// How many more may.
+    /// How many more records have room in the chunk; 0 if it is full of touches.
     room: u32,
+    /// From here on places are too far from its start.
+    limit: u64,
     /// The event that it begins with.
     pub event: Option<Placed>,
     /// Whether records mark redo points.
@@ -109,10 +110,7 @@ impl Writer {
 
     /// Whether another record at `lsn` has no room in it.
     pub fn is_full(&self, lsn: Lsn) -> bool {
-        self.begun
-            && (self.room == 0
-                || self.touches.len() >= TOUCHES
-                || lsn.0.saturating_sub(self.start.0) >= BYTES)
+        (self.room == 0 || lsn.0 >= self.limit) && self.begun
     }
 
     /// Whether a time, or images without their record, have no room in it.
@@ -128,6 +126,7 @@ impl Writer {
     fn begin(&mut self, record: &Record<'_>) {
         self.begun = true;
         self.room = RECORDS;
+        self.limit = record.lsn.0.saturating_add(BYTES);
         self.marks_redo = record.version.redo_records;
         self.start = record.lsn;
         self.lengths.begin(record.lsn.0);
@@ -232,20 +231,26 @@ impl Writer {
     /// Takes note of the blocks of the record added last.
     #[inline(always)]
     pub fn touch_all(&mut self, record: &Record<'_>, files: &mut Files) {
-        let mut count = 0;
-        record.for_each_place(|place, has_image| {
-            self.touch(place, has_image, files);
-            count += 1;
-        });
-        if count == 1 {
-            self.place = record.block_mark();
+        self.place = record.block_mark();
+        match &self.place {
+            // The commonest form needs no walk.
+            Some(mark) => {
+                let (relation, fork, block) = (mark.relation(), mark.fork(), mark.block());
+                self.touch(files.number(File { relation, fork }), block, false);
+            }
+            None => record.for_each_place(|place, has_image| {
+                self.touch(files.number(File::of(place)), place.block(), has_image);
+            }),
+        }
+        if self.touches.len() >= TOUCHES {
+            self.room = 0;
         }
     }
 
     #[inline(always)]
-    fn touch(&mut self, place: &StoredPlace, has_image: bool, files: &mut Files) {
+    fn touch(&mut self, file: u32, block: u32, has_image: bool) {
         let at = self.last_index();
-        let found = self.find(files.number(File::of(place)), place.block(), at, has_image);
+        let found = self.find(file, block, at, has_image);
         self.last_touch = found;
         if let Some(touch) = self.touches.get_mut(found) {
             let previous = std::mem::replace(&mut touch.last, at);
@@ -258,20 +263,24 @@ impl Writer {
     /// The place of a block in `touches`; a new one is touched by record `at` first.
     #[inline]
     fn find(&mut self, file: u32, block: u32, at: u16, has_image: bool) -> usize {
-        if self.slots.is_empty() {
-            self.slots = vec![NONE; SLOTS];
-        }
         let mut slot = hash(file, block);
         loop {
-            let place = usize::from(self.slots[slot]);
-            match self.touches.get(place) {
-                Some(touch) if touch.block == block && touch.file == file => return place,
+            let Some(place) = self.slots.get(slot) else {
+                self.slots = vec![NONE; SLOTS];
+                continue;
+            };
+            match self.touches.get(usize::from(*place)) {
+                Some(touch) if touch.block == block && touch.file == file => {
+                    return usize::from(*place);
+                }
                 Some(_) => slot = (slot + 1) % SLOTS,
                 None => break,
             }
         }
         let place = self.touches.len();
-        self.slots[slot] = place as u16;
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = place as u16;
+        }
         let first = at | if has_image { HAS_IMAGE } else { 0 };
         self.touches.push(Touch { file, block, first, last: at });
         place

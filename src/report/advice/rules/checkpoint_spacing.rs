@@ -119,7 +119,7 @@ mod tests {
 
     fn found(median: u64, count: u64, total: u64, causes: Causes) -> Option<Finding> {
         let mut report = sample::report(0, total);
-        let spacing = Spacing { count, min: median, median, max: median };
+        let spacing = Spacing { count, min: median, median, max: median, ..Spacing::default() };
         report.when =
             Some(Overview { spacing_seconds: Some(spacing), causes, ..Overview::default() });
         check(&report)

@@ -145,7 +145,7 @@ mod tests {
     fn what_the_wal_shows_already_is_not_advised() {
         let told = |median, timeout| {
             let mut report = sample::report(80 << 20, 100 << 20);
-            let spacing = Spacing { count: 4, min: median, median, max: median };
+            let spacing = Spacing { count: 4, median, ..Spacing::default() };
             report.when = Some(Overview {
                 spacing_seconds: Some(spacing),
                 checkpoint_timeout_seconds: timeout,
