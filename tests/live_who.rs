@@ -14,6 +14,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 mod live;
+#[path = "live_who/updates.rs"]
+mod updates;
 
 /// `tablespace/database/relfilenode`.
 type File = (u32, u32, u32);

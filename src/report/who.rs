@@ -35,14 +35,15 @@ const KINDS_SHOWN: usize = 3;
 
 /// Fills the tables that were asked for.
 pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, by: By, version: &Version) {
-    let Counted { relations, blocks, transactions, names } = counted;
+    let Counted { relations, updates, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
         let rows = || relations.rows().map(|row| relation_row(&row, &names)).collect::<Vec<_>>();
         report.relations = asked(Dimension::Relation).then(|| rows().into());
         let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
         report.names = shows_names.then(|| summary(relations, &names));
-        report.tables = asked(Dimension::Table).then(|| table::rows(relations, &names, by).into());
+        let tables = |updates| table::rows(relations, &updates, &names, by).into();
+        report.tables = updates.map(tables);
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));
         report.forks = asked(Dimension::Fork).then(|| forks(relations));

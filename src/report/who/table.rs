@@ -5,6 +5,8 @@ use super::{By, database_name, kind, schema};
 use crate::analyse::leaf::Leaves;
 use crate::analyse::ratios::ratio;
 use crate::analyse::relation::{Relation, Relations};
+use crate::analyse::update::{Cost, Costs, Updates};
+use crate::report::model::update::{UpdateBytes, UpdateCost};
 use crate::report::model::who::{IndexPart, Part, WholeTableRow};
 use crate::wal::block::RelFileLocator;
 use crate::wal::catalog::names::{self, Names};
@@ -34,7 +36,7 @@ enum Place {
 }
 
 /// All tables.
-pub fn rows(relations: &Relations, names: &Names, by: By) -> Vec<WholeTableRow> {
+pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> Vec<WholeTableRow> {
     let mut rows: BTreeMap<Key, Building> = BTreeMap::new();
     for relation in relations.rows() {
         let file = relation.key.map(|key| key.relation);
@@ -44,7 +46,11 @@ pub fn rows(relations: &Relations, names: &Names, by: By) -> Vec<WholeTableRow> 
             (By::Parent, Some(named)) => in_parent(key, place, named, names),
             _ => (key, place, named),
         };
-        rows.entry(key).or_default().add(&relation, place, named);
+        let costs = relation.key.filter(|key| key.fork == 0);
+        let costs = costs.and_then(|key| updates.of(key.relation));
+        let row = rows.entry(key).or_default();
+        costs.into_iter().for_each(|costs| row.costs.add(costs));
+        row.add(&relation, place, named);
     }
     rows.into_iter().map(|(key, building)| building.finish(key, names)).collect()
 }
@@ -93,6 +99,7 @@ fn in_parent<'n>(
 #[derive(Default)]
 struct Building {
     row: WholeTableRow,
+    costs: Costs,
     indexes: BTreeMap<u32, (IndexPart, Keys)>,
 }
 
@@ -149,6 +156,9 @@ impl Building {
             part.relfilenodes.sort_unstable();
             part.relfilenodes.dedup();
         });
+        self.row.bytes_per_hot_update = per_update(&self.costs.hot);
+        self.row.bytes_per_non_hot_update = per_update(&self.costs.non_hot);
+        self.row.update_bytes = update_bytes(&self.costs);
         let database = match key {
             Key::Table(database, _) => Some(database),
             Key::File(file) => Some(file.database),
@@ -166,6 +176,23 @@ impl Building {
         }
         self.row
     }
+}
+
+fn per_update(cost: &Cost) -> Option<f64> {
+    ratio(cost.total_bytes(), cost.updates)
+}
+
+fn update_bytes(costs: &Costs) -> UpdateBytes {
+    let cost = |cost: &Cost| UpdateCost {
+        updates: cost.updates,
+        heap_bytes: cost.heap_bytes,
+        lock_bytes: cost.lock_bytes,
+        prune_bytes: cost.prune_bytes,
+        index_bytes: cost.index_bytes,
+        total_bytes: cost.total_bytes(),
+        fpi_bytes: cost.fpi_bytes,
+    };
+    UpdateBytes { hot: cost(&costs.hot), non_hot: cost(&costs.non_hot) }
 }
 
 impl Keys {
