@@ -4,13 +4,14 @@
 mod table;
 
 use super::build::rfc3339;
+use super::model::table::LeftOut;
 use super::model::who::{
     BlockRow, BlockSummary, BlockUse, Blocks, CommitBytes, DatabaseRow, ForkRow, NamesSummary,
     RelationRow, TableName, TablespaceRow, TransactionRow, TransactionSummary, Transactions,
 };
 use super::model::{Numbers, Report, Table};
 use crate::analyse::dimension::{Dimension, Dimensions};
-use crate::analyse::finished::{Finished, FinishedRows, Outcome};
+use crate::analyse::finished::{Finished, FinishedRows, Outcome, Summary};
 use crate::analyse::relation::{Group, Relation, Relations};
 use crate::analyse::who::Counted;
 use crate::analyse::{amounts::Amounts, block};
@@ -207,6 +208,7 @@ fn transaction_rows(
     notes: &mut Vec<String>,
 ) -> Transactions {
     let (rows, summary) = finished.into_rows();
+    let left_out = not_kept(&rows, &summary);
     let sizes = &summary.commit_sizes;
     if !sizes.is_exact() {
         notes.push("percentiles of bytes a commit are within 0.1 %: too many sizes".to_owned());
@@ -231,7 +233,19 @@ fn transaction_rows(
             rows.len()
         ));
     }
-    Transactions { summary, top: rows.into() }
+    Transactions { summary, top: Table { rows, left_out } }
+}
+
+/// The transactions that are no rows.
+fn not_kept(rows: &[Finished], summary: &Summary) -> Option<LeftOut> {
+    let left_out = summary.transactions().saturating_sub(rows.len() as u64);
+    let mut kept = Amounts::default();
+    rows.iter().for_each(|row| kept.add(&row.amounts));
+    (left_out > 0).then(|| LeftOut {
+        rows: usize::try_from(left_out).unwrap_or(usize::MAX),
+        numbers: summary.amounts.less(&kept).numbers(),
+        main_data_only_bytes: None,
+    })
 }
 
 fn transaction_row(row: &Finished) -> TransactionRow {
