@@ -14,6 +14,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 mod live;
+#[path = "live_who/updates.rs"]
+mod updates;
 
 /// `tablespace/database/relfilenode`.
 type File = (u32, u32, u32);
@@ -182,6 +184,10 @@ fn rows_are_named(report: &Value, truth: &Names, what: &str) {
     let mut seen = BTreeSet::new();
     for row in rows(&report["tables"]).iter().filter(|row| row["oid"].is_u64()) {
         assert!(seen.insert((number(row, "database"), number(row, "oid"))), "{what}: twice {row}");
+        // One that was made anew with a column's type is the same index.
+        let indexes = || rows(&row["indexes"]).iter().map(|index| index["name"].to_string());
+        let names: BTreeSet<String> = indexes().collect();
+        assert_eq!(names.len(), indexes().count(), "{what}: an index twice {row}");
     }
 }
 

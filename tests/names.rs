@@ -1,8 +1,11 @@
 //! `walstat names`, `--names` and names in `--relation`: what is written reads back, the better
 //! source wins, and what is bad in a list leaves numbers and a warning.
 
+mod common;
 mod support;
 
+use common::builder::{Form, Wal};
+use common::record::{Block, HEAP, Rec};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -173,4 +176,37 @@ fn the_query_has_the_columns_of_a_list() {
         );
     }
     walstat(&["names", "--sql", "--names", "x"]).exits(2);
+}
+
+/// A mapping as pgmoneta-walinfo takes it has oids, which files are called by at first.
+#[test]
+fn a_mapping_of_pgmoneta_gives_names() {
+    let mut wal = Wal::new(Form::of("15"), 1);
+    (0..100).for_each(|_| _ = wal.add(&Rec::new(HEAP, 0x00, 3).block(Block::new(0).data(10))));
+    let wal = wal.finish().write();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mapping = serde_json::json!({
+        "tablespaces": {"fast": "1663"},
+        "databases": {"shop": "5"},
+        "relations": {"sales.\u{5927}<script>": "16384", "sales.another": "16385", "nowhere": "7"},
+    });
+    let file = folder.path().join("mapping.json");
+    fs::write(&file, mapping.to_string()).expect("a file");
+    let words = ["--stats=relation", "-f", "json", "--names", path(&file), path(wal.path())];
+    let report = json(&words);
+    let row = &report["relations"][0];
+    let said =
+        serde_json::json!([row["database_name"], row["schema"], row["name"], row["names_source"]]);
+    assert_eq!(said, serde_json::json!(["shop", "sales", "\u{5927}<script>", "file"]), "{report}");
+    assert!(report["notes"].to_string().contains("expected schema.name"), "{}", report["notes"]);
+    let by_name = json(&[
+        "-f",
+        "json",
+        "--names",
+        path(&file),
+        "-R",
+        "sales.\u{5927}<script>",
+        path(wal.path()),
+    ]);
+    assert_eq!(by_name["totals"]["count"], 100);
 }

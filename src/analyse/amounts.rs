@@ -28,6 +28,16 @@ impl Amounts {
         self.record_bytes + self.fpi_bytes
     }
 
+    /// The same without a part of it.
+    pub fn less(&self, part: &Amounts) -> Amounts {
+        Amounts {
+            count: self.count - part.count,
+            record_bytes: self.record_bytes - part.record_bytes,
+            fpi_bytes: self.fpi_bytes - part.fpi_bytes,
+            fpi_count: self.fpi_count - part.fpi_count,
+        }
+    }
+
     /// Adds `other`.
     #[inline(always)]
     pub fn add(&mut self, other: &Amounts) {

@@ -8,6 +8,7 @@ use super::finished::{FinishedRows, Order};
 use super::names::NameLessons;
 use super::relation::Relations;
 use super::transaction::Transactions;
+use super::update::Updates;
 use crate::scan::record::{Observe, Record};
 use crate::wal::block::RelFileLocator;
 use crate::wal::catalog::names::Names;
@@ -19,6 +20,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Who {
     relations: Option<Relations>,
+    updates: Option<Updates>,
     blocks: Option<Blocks>,
     transactions: Option<Transactions>,
     names: Option<NameLessons>,
@@ -29,6 +31,8 @@ pub struct Who {
 pub struct Counted {
     /// By relation.
     pub relations: Option<Relations>,
+    /// What updates cost, if tables are asked for.
+    pub updates: Option<Updates>,
     /// By block.
     pub blocks: Option<Blocks>,
     /// By transaction, and the records without one.
@@ -73,6 +77,7 @@ impl Who {
         let transactions = || Transactions::new(FinishedRows::new(rows, order));
         Who {
             relations: any(asked, &RELATIONS).then(Relations::default),
+            updates: asked.contains(&Dimension::Table).then(Updates::default),
             blocks: asked.contains(&Dimension::Block).then(Blocks::default),
             transactions: asked.contains(&Dimension::Transaction).then(transactions),
             names: Who::needs_names(asked).then(lessons),
@@ -86,8 +91,9 @@ impl Who {
 
     /// Whether nothing is counted.
     pub fn is_nothing(&self) -> bool {
-        let Who { relations, blocks, transactions, names } = self;
-        relations.is_none() && blocks.is_none() && transactions.is_none() && names.is_none()
+        let Who { relations, updates, blocks, transactions, names } = self;
+        let has_rows = relations.is_some() || updates.is_some() || blocks.is_some();
+        !has_rows && transactions.is_none() && names.is_none()
     }
 
     /// The same, with subtransactions whose parents are known before.
@@ -103,6 +109,7 @@ impl Who {
         self.settle();
         Counted {
             relations: self.relations,
+            updates: self.updates,
             blocks: self.blocks,
             transactions: self.transactions.map(|transactions| transactions.finish()),
             names: self.names.map(|lessons| lessons.names(known)).unwrap_or_default(),
@@ -117,6 +124,9 @@ impl Observe for Who {
     fn observe(&mut self, record: &Record<'_>) {
         if let Some(relations) = &mut self.relations {
             relations.observe(record);
+        }
+        if let Some(updates) = &mut self.updates {
+            updates.observe(record);
         }
         if let Some(transactions) = &mut self.transactions {
             transactions.observe(record);
@@ -143,6 +153,7 @@ impl Observe for Who {
 
     fn merge(&mut self, later: Who) {
         merge(&mut self.relations, later.relations);
+        merge(&mut self.updates, later.updates);
         merge(&mut self.blocks, later.blocks);
         merge(&mut self.transactions, later.transactions);
         merge(&mut self.names, later.names);
@@ -150,11 +161,13 @@ impl Observe for Who {
 
     fn settle(&mut self) {
         self.relations.iter_mut().for_each(Relations::settle);
+        self.updates.iter_mut().for_each(Updates::settle);
         self.transactions.iter_mut().for_each(Transactions::settle);
     }
 
     fn shrink(&mut self) {
         self.relations.iter_mut().for_each(Relations::shrink);
+        self.updates.iter_mut().for_each(Updates::shrink);
         self.transactions.iter_mut().for_each(Transactions::shrink);
         self.names.iter_mut().for_each(NameLessons::shrink);
     }

@@ -25,11 +25,12 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     }
     for check in report.checks() {
         let verdict = coloured(check.verdict);
-        table.add_row([check.check.clone(), value(check, style), limit(check, style), verdict]);
+        let name = visible(&check.check).into_owned();
+        table.add_row([name, value(check, style), limit(check, style), verdict]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
     for check in report.checks().iter().filter(|check| speaks(check, style)) {
-        writeln!(out, "{}: {}", check.check, visible(&check.text))?;
+        writeln!(out, "{}: {}", visible(&check.check), visible(&check.text))?;
     }
     closing::problems(report, PROBLEMS_SHOWN, style, out)?;
     closing::notes(report, style, out)?;

@@ -62,7 +62,7 @@ pub fn summary(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()>
         let (value, limit) = (value(check, style), limit(check, style));
         let verdict = word(check.verdict);
         let text = cell(&check.text);
-        writeln!(out, "| {} | {value} | {limit} | {verdict} | {text} |", check.check)?;
+        writeln!(out, "| {} | {value} | {limit} | {verdict} | {text} |", cell(&check.check))?;
     }
     broken_files(&view.annotations, out)?;
     for line in filters(report).iter().chain(&report.notes) {

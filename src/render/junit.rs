@@ -166,6 +166,8 @@ fn escape(text: &str) -> Cow<'_, str> {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
             '\n' => escaped.push_str("&#10;"),
+            '\r' => escaped.push_str("&#13;"),
+            '\t' => escaped.push_str("&#9;"),
             c if allowed(c) => escaped.push(c),
             _ => escaped.push(char::REPLACEMENT_CHARACTER),
         }

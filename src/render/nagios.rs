@@ -117,5 +117,10 @@ fn datum(check: &Check) -> Option<String> {
         Severity::Critical => format!(";{range}"),
         Severity::Info | Severity::Warning => range,
     };
-    Some(format!("'{}'={value:.decimals$}{unit};{ranges}", check.check))
+    Some(format!("'{}'={value:.decimals$}{unit};{ranges}", label(&check.check)))
+}
+
+/// A label: quotes in it are doubled, and it has no equals sign.
+fn label(name: &str) -> String {
+    plain(name).replace('\'', "''").replace('=', "_")
 }

@@ -130,7 +130,7 @@ fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()>
     let style = if finding.severity > Severity::Info { LOOK } else { Style::new() };
     writeln!(out, "  {number} {style}{}{style:#}", visible(&finding.title))?;
     for advice in &finding.advice {
-        writeln!(out, "      {advice}")?;
+        writeln!(out, "      {}", visible(advice))?;
     }
     for price in &finding.side_effects {
         writeln!(out, "      price: {price}")?;

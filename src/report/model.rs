@@ -10,6 +10,7 @@ pub mod names;
 pub mod sample;
 pub mod table;
 pub mod threshold;
+pub mod update;
 pub mod view;
 pub mod whatif;
 pub mod when;

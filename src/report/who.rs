@@ -4,13 +4,14 @@
 mod table;
 
 use super::build::rfc3339;
+use super::model::table::LeftOut;
 use super::model::who::{
     BlockRow, BlockSummary, BlockUse, Blocks, CommitBytes, DatabaseRow, ForkRow, NamesSummary,
     RelationRow, TableName, TablespaceRow, TransactionRow, TransactionSummary, Transactions,
 };
 use super::model::{Numbers, Report, Table};
 use crate::analyse::dimension::{Dimension, Dimensions};
-use crate::analyse::finished::{Finished, FinishedRows, Outcome};
+use crate::analyse::finished::{Finished, FinishedRows, Outcome, Summary};
 use crate::analyse::relation::{Group, Relation, Relations};
 use crate::analyse::who::Counted;
 use crate::analyse::{amounts::Amounts, block};
@@ -35,14 +36,15 @@ const KINDS_SHOWN: usize = 3;
 
 /// Fills the tables that were asked for.
 pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, by: By, version: &Version) {
-    let Counted { relations, blocks, transactions, names } = counted;
+    let Counted { relations, updates, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
         let rows = || relations.rows().map(|row| relation_row(&row, &names)).collect::<Vec<_>>();
         report.relations = asked(Dimension::Relation).then(|| rows().into());
         let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
         report.names = shows_names.then(|| summary(relations, &names));
-        report.tables = asked(Dimension::Table).then(|| table::rows(relations, &names, by).into());
+        let tables = |updates| table::rows(relations, &updates, &names, by).into();
+        report.tables = updates.map(tables);
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));
         report.forks = asked(Dimension::Fork).then(|| forks(relations));
@@ -206,6 +208,7 @@ fn transaction_rows(
     notes: &mut Vec<String>,
 ) -> Transactions {
     let (rows, summary) = finished.into_rows();
+    let left_out = not_kept(&rows, &summary);
     let sizes = &summary.commit_sizes;
     if !sizes.is_exact() {
         notes.push("percentiles of bytes a commit are within 0.1 %: too many sizes".to_owned());
@@ -230,7 +233,19 @@ fn transaction_rows(
             rows.len()
         ));
     }
-    Transactions { summary, top: rows.into() }
+    Transactions { summary, top: Table { rows, left_out } }
+}
+
+/// The transactions that are no rows.
+fn not_kept(rows: &[Finished], summary: &Summary) -> Option<LeftOut> {
+    let left_out = summary.transactions().saturating_sub(rows.len() as u64);
+    let mut kept = Amounts::default();
+    rows.iter().for_each(|row| kept.add(&row.amounts));
+    (left_out > 0).then(|| LeftOut {
+        rows: usize::try_from(left_out).unwrap_or(usize::MAX),
+        numbers: summary.amounts.less(&kept).numbers(),
+        main_data_only_bytes: None,
+    })
 }
 
 fn transaction_row(row: &Finished) -> TransactionRow {

@@ -12,3 +12,4 @@ mod formats;
 mod integrity;
 mod progress;
 mod restore;
+mod tables;

@@ -54,3 +54,18 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r Value>) -> [u64; 5] {
     }
     sums
 }
+
+#[test]
+fn transactions_that_are_no_rows_are_one_line_with_their_sums() {
+    let wal = support::fixtures::sample("pg15-mixed").wal;
+    let wal = wal.to_str().expect("a path");
+    let all = json(Path::new(wal), &["--stats=transaction"]);
+    let rest = sum(&rows(&all, "transactions")[2..]);
+    let words = ["--stats=transaction", "--top", "2", "--bytes", "raw", wal];
+    let shown = support::walstat(&words).exits(0).stdout;
+    let count = rows(&all, "transactions").len() - 2;
+    let line = shown.lines().find(|line| line.starts_with(&format!("{count} more ")));
+    let line = line.unwrap_or_else(|| panic!("{count} more: {shown}"));
+    assert!(line.contains(&format!(" {} ", rest[1])), "{rest:?}: {line}");
+    assert!(line.contains(&format!(" {} ", rest[3])), "{rest:?}: {line}");
+}

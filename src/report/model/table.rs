@@ -146,7 +146,7 @@ impl<R: TableRow> Table<R> {
         if top == 0 || self.rows.len() <= top {
             return;
         }
-        let mut left_out = LeftOut::default();
+        let mut left_out = self.left_out.take().unwrap_or_default();
         for row in self.rows.split_off(top) {
             left_out.rows += 1;
             left_out.numbers.add(&row.numbers());

@@ -3,6 +3,7 @@
 
 use super::Numbers;
 use super::table::{Table, TableRow};
+use super::update::UpdateBytes;
 use crate::wal::catalog::row::Source;
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +133,12 @@ row! {
         pub updates_new_page: u64,
         /// Rows deleted.
         pub deletes: u64,
+        /// What a HOT update cost: all of `update_bytes.hot` by their number.
+        pub bytes_per_hot_update: Option<f64>,
+        /// The same of all other updates.
+        pub bytes_per_non_hot_update: Option<f64>,
+        /// What updates cost, with what they wrote beside the table.
+        pub update_bytes: UpdateBytes,
         /// The table itself.
         pub heap: Option<Part>,
         /// Its TOAST table, with its index.

@@ -5,6 +5,8 @@ use super::{By, database_name, kind, schema};
 use crate::analyse::leaf::Leaves;
 use crate::analyse::ratios::ratio;
 use crate::analyse::relation::{Relation, Relations};
+use crate::analyse::update::{Cost, Costs, Updates};
+use crate::report::model::update::{UpdateBytes, UpdateCost};
 use crate::report::model::who::{IndexPart, Part, WholeTableRow};
 use crate::wal::block::RelFileLocator;
 use crate::wal::catalog::names::{self, Names};
@@ -34,7 +36,7 @@ enum Place {
 }
 
 /// All tables.
-pub fn rows(relations: &Relations, names: &Names, by: By) -> Vec<WholeTableRow> {
+pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> Vec<WholeTableRow> {
     let mut rows: BTreeMap<Key, Building> = BTreeMap::new();
     for relation in relations.rows() {
         let file = relation.key.map(|key| key.relation);
@@ -44,7 +46,11 @@ pub fn rows(relations: &Relations, names: &Names, by: By) -> Vec<WholeTableRow> 
             (By::Parent, Some(named)) => in_parent(key, place, named, names),
             _ => (key, place, named),
         };
-        rows.entry(key).or_default().add(&relation, place, named);
+        let costs = relation.key.filter(|key| key.fork == 0);
+        let costs = costs.and_then(|key| updates.of(key.relation));
+        let row = rows.entry(key).or_default();
+        costs.into_iter().for_each(|costs| row.costs.add(costs));
+        row.add(&relation, place, named);
     }
     rows.into_iter().map(|(key, building)| building.finish(key, names)).collect()
 }
@@ -93,7 +99,16 @@ fn in_parent<'n>(
 #[derive(Default)]
 struct Building {
     row: WholeTableRow,
-    indexes: BTreeMap<u32, (IndexPart, Keys)>,
+    costs: Costs,
+    indexes: BTreeMap<u32, Index>,
+}
+
+/// An index in the making.
+#[derive(Default)]
+struct Index {
+    part: IndexPart,
+    keys: Keys,
+    is_gone: bool,
 }
 
 /// Insertions into an index's leaves.
@@ -122,26 +137,21 @@ impl Building {
             }
             Place::Toast => self.row.toast.get_or_insert_default().add(relation),
             Place::Index(oid) => {
-                let (index, keys) = self.indexes.entry(oid).or_default();
-                index.part.add(relation);
-                keys.add(relation.leaves);
+                let index = self.indexes.entry(oid).or_default();
+                index.part.part.add(relation);
+                index.keys.add_leaves(relation.leaves);
                 if let Some(named) = named {
-                    index.oid = oid;
-                    index.schema = schema(named);
-                    index.name = named.name.to_string();
+                    index.is_gone = named.is_gone;
+                    index.part.oid = oid;
+                    index.part.schema = schema(named);
+                    index.part.name = named.name.to_string();
                 }
             }
         }
     }
 
     fn finish(mut self, key: Key, names: &Names) -> WholeTableRow {
-        let indexes = self.indexes.into_values().map(|(index, keys)| IndexPart {
-            leaf_inserts: keys.is_btree.then_some(keys.inserts),
-            leaf_blocks: keys.is_btree.then_some(keys.blocks),
-            rightmost_ratio: ratio(keys.known.1, keys.known.0),
-            ..index
-        });
-        self.row.indexes = indexes.collect();
+        self.row.indexes = together(self.indexes).map(Index::finish).collect();
         self.row.indexes.sort_by_key(|index| (Reverse(index.part.numbers.total_bytes), index.oid));
         let parts = self.row.heap.iter_mut().chain(&mut self.row.toast);
         let indexes = self.row.indexes.iter_mut().map(|index| &mut index.part);
@@ -149,6 +159,9 @@ impl Building {
             part.relfilenodes.sort_unstable();
             part.relfilenodes.dedup();
         });
+        self.row.bytes_per_hot_update = per_update(&self.costs.hot);
+        self.row.bytes_per_non_hot_update = per_update(&self.costs.non_hot);
+        self.row.update_bytes = update_bytes(&self.costs);
         let database = match key {
             Key::Table(database, _) => Some(database),
             Key::File(file) => Some(file.database),
@@ -168,8 +181,69 @@ impl Building {
     }
 }
 
+fn per_update(cost: &Cost) -> Option<f64> {
+    ratio(cost.total_bytes(), cost.updates)
+}
+
+fn update_bytes(costs: &Costs) -> UpdateBytes {
+    let cost = |cost: &Cost| UpdateCost {
+        updates: cost.updates,
+        heap_bytes: cost.heap_bytes,
+        lock_bytes: cost.lock_bytes,
+        prune_bytes: cost.prune_bytes,
+        index_bytes: cost.index_bytes,
+        total_bytes: cost.total_bytes(),
+        fpi_bytes: cost.fpi_bytes,
+    };
+    UpdateBytes { hot: cost(&costs.hot), non_hot: cost(&costs.non_hot) }
+}
+
+/// Indexes that are one: a change of a column's type drops an index and makes it anew under its name.
+fn together(indexes: BTreeMap<u32, Index>) -> impl Iterator<Item = Index> {
+    let mut by_name: BTreeMap<_, Vec<Index>> = BTreeMap::new();
+    for index in indexes.into_values() {
+        let name = (index.part.schema.clone(), index.part.name.clone());
+        let of_name = by_name.entry(name).or_default();
+        match of_name.last_mut() {
+            Some(last) if last.is_gone || index.is_gone => last.add(index),
+            _ => of_name.push(index),
+        }
+    }
+    by_name.into_values().flatten()
+}
+
+impl Index {
+    /// Adds what another index of the name wrote, a later one by its oid.
+    fn add(&mut self, later: Index) {
+        let Index { part, keys, is_gone } = later;
+        self.part.part.add_part(part.part);
+        self.keys.add(&keys);
+        if self.is_gone {
+            (self.part.oid, self.is_gone) = (part.oid, is_gone);
+        }
+    }
+
+    fn finish(self) -> IndexPart {
+        let keys = self.keys;
+        IndexPart {
+            leaf_inserts: keys.is_btree.then_some(keys.inserts),
+            leaf_blocks: keys.is_btree.then_some(keys.blocks),
+            rightmost_ratio: ratio(keys.known.1, keys.known.0),
+            ..self.part
+        }
+    }
+}
+
 impl Keys {
-    fn add(&mut self, leaves: Option<&Leaves>) {
+    fn add(&mut self, other: &Keys) {
+        self.is_btree |= other.is_btree;
+        self.inserts += other.inserts;
+        self.blocks += other.blocks;
+        self.known.0 += other.known.0;
+        self.known.1 += other.known.1;
+    }
+
+    fn add_leaves(&mut self, leaves: Option<&Leaves>) {
         let Some(leaves) = leaves else { return };
         self.is_btree = true;
         self.inserts += leaves.inserts;
@@ -182,6 +256,14 @@ impl Keys {
 }
 
 impl Part {
+    fn add_part(&mut self, other: Part) {
+        self.relfilenodes.extend(other.relfilenodes);
+        self.numbers.add(&other.numbers);
+        self.block_refs += other.block_refs;
+        self.block_data_bytes += other.block_data_bytes;
+        self.distinct_blocks += other.distinct_blocks;
+    }
+
     fn add(&mut self, relation: &Relation<'_>) {
         self.relfilenodes.extend(relation.key.map(|key| key.relation.to_string()));
         self.numbers.add(&relation.amounts.numbers());

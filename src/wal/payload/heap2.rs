@@ -23,6 +23,12 @@ pub fn cleans(opcode: u8) -> bool {
     (super::prune::FIRST..=VISIBLE).contains(&opcode)
 }
 
+/// Whether a record prunes a page as it is read, or by vacuum up to 16: what vacuum writes later has
+/// types of its own.
+pub fn prunes_alone(opcode: u8) -> bool {
+    opcode == super::prune::FIRST
+}
+
 /// Several rows are inserted; the rows are the data of block 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultiInsert<'a> {

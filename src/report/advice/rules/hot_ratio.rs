@@ -5,7 +5,8 @@
 //!
 //! Where tables are counted, the worst are named, and their updates told apart: rows that found no
 //! room in their page (room helps), and rows that stayed in it and were not HOT all the same,
-//! because an indexed column changed (room does not help).
+//! because an indexed column changed (room does not help). What an update costs with its index
+//! entries is told beside what a HOT one costs, and what room would have saved where both are known.
 //!
 //! What to do: leave room in the pages (`fillfactor`), so that the new row finds place beside
 //! the old one; do not index columns that are updated often.
@@ -26,6 +27,9 @@ use serde_json::json;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
 const THRESHOLD: f64 = 0.70;
+
+/// So many updates of a sort tell what one costs.
+const SAMPLE: u64 = 100;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -48,6 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
             "updates": row.updates,
             "hot_updates": row.hot_updates,
             "updates_new_page": row.updates_new_page,
+            "bytes_per_hot_update": row.bytes_per_hot_update,
+            "bytes_per_non_hot_update": row.bytes_per_non_hot_update,
         })
     };
     let mut advice: Vec<String> = tables.iter().map(|(row, ..)| cause(row)).collect();
@@ -68,7 +74,7 @@ fn check(report: &Report) -> Option<Finding> {
             "the rewrite (VACUUM FULL, CLUSTER) locks the table and writes WAL itself".into(),
         ],
         ignore_when: "the updated columns have to be indexed".into(),
-        estimate: None,
+        estimate: saved(report),
         source: CHEN_2017.into(),
     })
 }
@@ -89,7 +95,36 @@ fn cause(row: &WholeTableRow) -> String {
         let updates = if causes.is_empty() { " updates" } else { "" };
         causes.push(format!("{}{updates} changed an indexed column", indexed(row)));
     }
-    format!("{}: {}", row.label(), causes.join(", "))
+    format!("{}: {}{}", row.label(), causes.join(", "), prices_told(row))
+}
+
+/// What a HOT update of a table costs, and any other, where there were enough of them.
+fn prices(row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
+    let costs = &row.update_bytes;
+    let hot = row.bytes_per_hot_update.filter(|_| costs.hot.updates >= SAMPLE);
+    let non_hot = row.bytes_per_non_hot_update.filter(|_| costs.non_hot.updates >= SAMPLE);
+    (hot, non_hot)
+}
+
+fn prices_told(row: &WholeTableRow) -> String {
+    match prices(row) {
+        (_, None) => String::new(),
+        (None, Some(non_hot)) => format!("; {non_hot:.0} bytes of WAL each"),
+        (Some(hot), Some(non_hot)) => {
+            format!("; {non_hot:.0} bytes of WAL each, a HOT one {hot:.0}")
+        }
+    }
+}
+
+/// Bytes that HOT updates would have saved where rows found no room; `None` where it is not known
+/// what one costs.
+fn saved(report: &Report) -> Option<u64> {
+    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+    let saved = rows.filter_map(|row| {
+        let (hot, non_hot) = prices(row);
+        Some((non_hot? - hot?).max(0.0) * row.updates_new_page as f64)
+    });
+    saved.reduce(|sum, more| sum + more).map(|bytes| bytes.round() as u64).filter(|sum| *sum > 0)
 }
 
 /// What helps: room in the pages where rows leave them, fewer indexes where they stay.
@@ -158,5 +193,34 @@ mod tests {
         assert!(indexed.len() == 2 && indexed[1].starts_with("indexes"), "{indexed:?}");
         let both = told(600);
         assert!(both.len() == 3 && both[1].starts_with("indexes"), "{both:?}");
+    }
+
+    #[test]
+    fn it_tells_what_updates_cost_and_what_room_would_save() {
+        let found = |hot_updates| {
+            let mut report = sample::report(0, 100 << 20);
+            (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.1), 2000);
+            let mut row = WholeTableRow {
+                database: Some(5),
+                name: Some("orders".into()),
+                updates: 2000,
+                hot_updates,
+                updates_new_page: 1000,
+                bytes_per_hot_update: Some(90.0),
+                bytes_per_non_hot_update: Some(390.4),
+                ..WholeTableRow::default()
+            };
+            row.update_bytes.hot.updates = hot_updates;
+            row.update_bytes.non_hot.updates = 2000 - hot_updates;
+            report.tables = Some(vec![row].into());
+            check(&report).expect("a finding")
+        };
+        let finding = found(200);
+        let price = "; 390 bytes of WAL each, a HOT one 90";
+        assert!(finding.advice[0].ends_with(price), "{:?}", finding.advice);
+        assert_eq!(finding.estimate, Some(300_400));
+        let few = found(99);
+        assert_eq!(few.estimate, None);
+        assert!(few.advice[0].ends_with("; 390 bytes of WAL each"), "{:?}", few.advice);
     }
 }
