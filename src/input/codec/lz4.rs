@@ -3,7 +3,9 @@
 //!
 //! The frame decoder of `lz4_flex` can't serve: it takes the end of the input
 //! between two blocks for the end of the frame, so that a file which was cut
-//! off there looks whole, and it stops at a skippable frame.
+//! off there looks whole, and it stops at a skippable frame. That of liblz4,
+//! which compresses for `walstat whatif`, reads no legacy frame, and through
+//! its binding a file that was cut off ends as if it were whole until asked.
 //!
 //! Format: `lz4_Frame_format.md` of the LZ4 project, version 1.6.4.
 #![forbid(unsafe_code)]
