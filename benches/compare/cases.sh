@@ -63,6 +63,33 @@ case_records() {
 case_images() { case_records images 2.5 4.7; }
 case_tiny() { case_records tiny 3.6 6.8; }
 
+run_dimensions() { "$walstat" --stats="$dimensions" -j"$threads" "$dir"; }
+run_dimensions_1() { "$walstat" --stats="$dimensions" -j1 "$dir"; }
+json_dimensions() { "$walstat" --stats="$dimensions" -j"$threads" -f json "$dir"; }
+
+# "$1": the dimensions; "$2": least ratio to pg_waldump on one thread; "$3": of two threads to one.
+case_dimensions() {
+    local dimensions=$1 dir files threads kind label
+    for kind in images tiny; do
+        choose "$kind"
+        threads=1
+        label="$kind, \`--stats=$dimensions -j1\`"
+        if same_totals "$label" json_dimensions "${files[@]}"; then
+            compare "$label" 'pg_waldump `--stats=record`' run_pg_waldump run_dimensions "$2"
+        fi
+        threads=2
+        label="$kind, \`--stats=$dimensions\`, two threads to one"
+        if [ "$(nproc)" -lt 2 ]; then
+            row "$label" '`-j1`' '–' '–' "≥ $3" 'NOT MEASURED: one CPU'
+        else
+            compare "$label" '`-j1`' run_dimensions_1 run_dimensions "$3"
+        fi
+    done
+}
+
+case_who() { case_dimensions relation,transaction 2.5 1.85; }
+case_when() { case_dimensions record,timeline,checkpoint 2.5 1.85; }
+
 # The whole process stands for "inside": start and exit count against walstat.
 case_bare() {
     local dir files threads=1

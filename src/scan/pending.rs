@@ -23,6 +23,8 @@ pub struct Pending {
     pub got: u32,
     /// Its bytes so far (as [`Heading::Incomplete`]) and the page headers between them.
     pub counts: Books,
+    /// Where something in it says that it is the record after it.
+    pub linked: Option<Lsn>,
     crc: u32,
     kept: Kept,
 }
@@ -31,7 +33,7 @@ impl Pending {
     /// A record of which no byte was seen yet.
     pub fn begin(lsn: Lsn, total_bytes: u32, kept: Kept) -> Pending {
         let (crc, counts) = (Crc32c::START, Books::default());
-        Pending { lsn, total_bytes, got: 0, counts, crc, kept }
+        Pending { lsn, total_bytes, got: 0, counts, linked: None, crc, kept }
     }
 
     /// Bytes still to come.

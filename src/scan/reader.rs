@@ -12,6 +12,7 @@ use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
 use super::pending::{Kept, Pending};
 use super::record::{Observe, Select};
+use super::resync::Linked;
 use super::run::Run;
 use super::scope::{Head, Scope};
 use super::window::Page;
@@ -350,13 +351,17 @@ impl<'s, S: Select, O: Observe> Reader<'s, S, O> {
             return self.resync(page, offset, 0);
         }
         let Some(bytes) = rest.get(..total_bytes as usize) else {
-            if let Some(next) = self.scope.linked_record(page, offset) {
+            let linked = self.scope.linked_record(page, offset);
+            if let Some(Linked::Whole(next)) = linked {
                 let next = Lsn(page.lsn.0 + next as u64);
                 let fault = HeaderFault::Overlap { found: total_bytes, next };
                 self.fail(lsn, lsn, Cause::Header(fault), None);
                 return self.resync(page, offset, 0);
             }
             let mut pending = Pending::begin(lsn, total_bytes, Kept::new(O::WHOLE));
+            if let Some(Linked::GoesOn(next)) = linked {
+                pending.linked = Some(Lsn(page.lsn.0 + next as u64));
+            }
             pending.extend(self.scope, lsn, rest);
             self.pending = Some(pending);
             return None;

@@ -15,6 +15,16 @@ const LINK_BYTES: usize = 8;
 /// Records start at multiples of 8.
 const ALIGNMENT: usize = 8;
 
+/// A record in another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linked {
+    /// It lies in the page and is valid: the length of the other one is wrong.
+    Whole(usize),
+    /// It goes on after the page, so nothing tells that it is one: the LSN in an image of a page that the
+    /// record before has changed fits too. If the other record turns out to be none, this is why.
+    GoesOn(usize),
+}
+
 impl<S> Scope<S> {
     /// The first offset from `from` on where a record of this WAL may start, if only zeros lie before
     /// `zeros_to`. One that goes on after the page is taken at its word: whoever follows it will see.
@@ -29,24 +39,32 @@ impl<S> Scope<S> {
         self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
     }
 
-    /// Where in a record at `offset`, which says that it goes on after the page, another one lies that
-    /// says that it follows it: then the length of the first one is wrong.
-    ///
-    /// A link alone tells nothing: the LSN in an image of a page that the record before has changed is
-    /// the place of this record.
-    pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<usize> {
+    /// Another record that lies in the one at `offset`, which says that it goes on after the page, and
+    /// that says that it follows it.
+    pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<Linked> {
         let lsn = page.lsn.0 + offset as u64;
         let from = offset + RECORD_HEADER_BYTES;
         let (links, _) = page.bytes.get(from + LINK_START..)?.as_chunks::<LINK_BYTES>();
         // Asked of every record that is followed: only where the link fits more is looked at.
         let linked = links.iter().enumerate().filter(|(_, link)| u64::from_le_bytes(**link) == lsn);
-        let mut places = linked.map(|(index, _)| from + index * ALIGNMENT);
-        places.find(|&at| {
-            let place = Lsn(page.lsn.0 + at as u64);
-            let header = header_at(page, at);
-            header.is_some_and(|header| header.check(self.geometry.version, place, None).is_ok())
-                && self.is_record(page, at) == Some(true)
-        })
+        let mut may_be = None;
+        for at in linked.map(|(index, _)| from + index * ALIGNMENT) {
+            match self.is_linked(page, at) {
+                Some(true) => return Some(Linked::Whole(at)),
+                Some(false) => {}
+                None => may_be = may_be.or(Some(Linked::GoesOn(at))),
+            }
+        }
+        may_be
+    }
+
+    /// Whether a whole record is at an offset where the link fits; `None` if it goes on after the page.
+    fn is_linked(&self, page: Page<'_>, at: usize) -> Option<bool> {
+        let place = Lsn(page.lsn.0 + at as u64);
+        match header_at(page, at)?.check(self.geometry.version, place, None) {
+            Ok(()) => self.is_record(page, at),
+            Err(_) => Some(false),
+        }
     }
 
     /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.

@@ -270,6 +270,13 @@ impl<O: Observe> Run<O> {
 
     /// A record that was followed turns out to be none: it becomes part of a gap.
     pub fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
+        let (seen_at, cause) = match (pending.linked, cause) {
+            (None, cause) | (_, cause @ Cause::Unreadable(_)) => (seen_at, cause),
+            (Some(next), _) => {
+                let found = pending.total_bytes;
+                (pending.lsn, Cause::Header(HeaderFault::Overlap { found, next }))
+            }
+        };
         self.fail(pending.lsn, seen_at, cause, Some(pending.total_bytes));
         self.current_books().merge(&pending.counts);
     }

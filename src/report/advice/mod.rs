@@ -23,6 +23,7 @@ pub struct Rule {
 
 /// All rules, in the order in which their findings are told.
 pub const RULES: &[Rule] = &[
+    rules::consistency_checking::RULE,
     rules::checkpoint_spacing::RULE,
     rules::fpi_ratio::RULE,
     rules::hint_images::RULE,

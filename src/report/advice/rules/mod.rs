@@ -1,5 +1,6 @@
 //! The rules, one file each, named after what they find.
 
+use crate::analyse::ratios::ratio;
 use crate::report::model::Report;
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
@@ -11,6 +12,7 @@ use std::cmp::Reverse;
 pub mod burst_after_checkpoint;
 pub mod checkpoint_spacing;
 pub mod commit_pressure;
+pub mod consistency_checking;
 pub mod fpi_ratio;
 pub mod hint_images;
 pub mod hot_ratio;
@@ -31,12 +33,25 @@ const REPLAY_BYTES_PER_SECOND: (u64, u64) = REPLAY_RATES;
 /// Checkpoints that are so far apart need not be further apart, in seconds.
 const FAR_APART: u64 = 1800;
 
+/// From this share on it is mostly that.
+const MOSTLY: f64 = 0.5;
+
 /// A table with less than this share of something is not named for it.
 const LEAST_SHARE: f64 = 0.10;
 
 /// Whether a report is of too little WAL for its shares to say anything.
 fn says_little(report: &Report) -> bool {
     report.totals.total_bytes < MIN_VOLUME_BYTES
+}
+
+/// Which share of the images is for checking only; `None` without images.
+fn checking_share(report: &Report) -> Option<f64> {
+    ratio(report.totals.fpi_check_count, report.totals.fpi_count)
+}
+
+/// Whether most images are for checking only, which no other setting changes.
+fn is_for_checking(report: &Report) -> bool {
+    checking_share(report).is_some_and(|share| share >= MOSTLY)
 }
 
 /// Whether checkpoints are as far apart already as anybody advises.

@@ -11,7 +11,8 @@
 //! Reference: Chen 2017.
 
 use super::{
-    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, is_far_apart, recovery_price, says_little,
+    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, is_far_apart, is_for_checking, recovery_price,
+    says_little,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
@@ -30,7 +31,7 @@ pub const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let times = report.ratios.write_amplification?;
-    if times < REACHABLE || says_little(report) {
+    if times < REACHABLE || says_little(report) || is_for_checking(report) {
         return None;
     }
     Some(Finding {
