@@ -27,6 +27,9 @@ pub struct Config {
     pub sums: bool,
     /// Commits, with what a write to disk takes in microseconds.
     pub commits: Option<u32>,
+    /// Each commit by its own time. Else those of a stretch of WAL go by the last one's, which tells how
+    /// many there are a second, but not how close they come.
+    pub each_commit: bool,
     /// How WAL grows.
     pub curve: bool,
 }
@@ -39,6 +42,7 @@ impl Config {
         cycles: true,
         sums: false,
         commits: Some(commit::SYNC_TIME),
+        each_commit: false,
         curve: true,
     };
 
@@ -46,6 +50,7 @@ impl Config {
     pub const ALL: Config = Config {
         timeline: Some(timeline::Config { bucket_seconds: None, quarters: false }),
         sums: true,
+        each_commit: true,
         ..Config::OVERVIEW
     };
 }
@@ -97,7 +102,7 @@ struct Follower {
 impl When {
     /// Nothing seen yet.
     pub fn new(config: Config) -> When {
-        let records = config.timeline.is_some() || config.sums;
+        let records = config.timeline.is_some() || config.sums || config.each_commit;
         let tape = Tape::new(Wants { records, blocks: config.sums, each_time: false });
         When { config, tape, follower: None }
     }

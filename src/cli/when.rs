@@ -58,6 +58,7 @@ impl WhenArgs {
             cycles: asked(Checkpoint) || asked(Recovery),
             sums: asked(Checkpoint) || asked(Recovery),
             commits: asked(Commit).then_some(sync_time),
+            each_commit: asked(Commit),
             curve: asked(Replication),
         };
         (config != when::Config::default()).then_some(config)

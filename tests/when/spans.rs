@@ -188,3 +188,16 @@ fn the_times_of_a_range_are_those_of_all_records() {
     assert_eq!(time("first_time"), since.parse().expect("a time"));
     assert!(time("last_time") <= until.parse().expect("a time"));
 }
+
+/// How close commits come does not depend on what else is asked for.
+#[test]
+fn commits_alone_are_those_beside_a_timeline() {
+    let sample = sample(&Load { records: 6000, pace: 400, ..Load::PLAIN });
+    let commits = |dimensions: &str| {
+        let report = run(sample.path(), &["--format=json", dimensions]).exits(0).json();
+        report["commits"].clone()
+    };
+    let alone = commits("--stats=commit");
+    assert_eq!(alone, commits("--stats=commit,timeline"));
+    assert!(alone["syncs_per_second_low"].as_u64().is_some_and(|syncs| syncs > 100), "{alone}");
+}

@@ -51,7 +51,7 @@ impl Facts {
             let before = cycle.redo.or(cycle.checkpoint.as_ref().map(|c| c.seen.says.redo))?;
             segment(redo.0).checked_sub(segment(before.0))
         });
-        let since = |at: Time| (at.0 - time.0) as f64 / SECOND as f64;
+        let since = |at: Time| at.0.saturating_sub(time.0) as f64 / SECOND as f64;
         let earliest = clock.before(ended.lsn);
         Some(Facts {
             seconds,

@@ -147,7 +147,7 @@ impl<R: TableRow> Table<R> {
             return;
         }
         let mut left_out = self.left_out.take().unwrap_or_default();
-        for row in self.rows.split_off(top) {
+        for row in self.rows.drain(top..) {
             left_out.rows += 1;
             left_out.numbers.add(&row.numbers());
             let sum = left_out.main_data_only_bytes.unwrap_or_default();

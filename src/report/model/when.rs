@@ -357,7 +357,8 @@ row! {
         pub peak_commits: Option<u64>,
         /// Commits a second, on average.
         pub mean_commits: Option<f64>,
-        /// Writes to disk in the busiest second, where commits close to each other share one.
+        /// At most so many writes to disk in the busiest second, where commits within a millisecond share
+        /// one.
         pub peak_syncs: Option<u64>,
     }
 }

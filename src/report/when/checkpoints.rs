@@ -150,13 +150,14 @@ fn switches(
 ) {
     let rest = |end: Lsn| (segment_bytes - end.0 % segment_bytes.max(1)) % segment_bytes.max(1);
     let bytes = |found: &[Switched]| found.iter().map(|switched| rest(switched.end)).sum::<u64>();
-    let seconds = clock.span().map_or(0.0, |(first, last)| (last.0 - first.0) as f64 / 1e6);
+    let seconds =
+        clock.span().map_or(0.0, |(first, last)| last.0.saturating_sub(first.0) as f64 / 1e6);
     let a_day = |bytes: u64| (seconds >= LEAST_SECONDS).then(|| bytes as f64 * DAY / seconds);
     summary.switches = switches.len() as u64;
     summary.switch_bytes = bytes(switches);
     summary.switch_bytes_per_day = a_day(summary.switch_bytes);
     let distance = |pair: &[Switched]| match pair {
-        [a, b] => Some((b.time?.0 - a.time?.0) / SECOND),
+        [a, b] => Some(b.time?.0.saturating_sub(a.time?.0) / SECOND),
         _ => None,
     };
     let distances: Vec<Option<i64>> = switches.windows(2).map(distance).collect();

@@ -3,8 +3,10 @@
 use super::{Origin, REPLAY_RATES, at_second};
 use crate::analyse::checkpoint::Cycle;
 use crate::analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
+use crate::analyse::commit::SYNC_TIME;
 use crate::analyse::when::Found;
 use crate::report::model::when::{Causes, Overview, Range, Spacing};
+use crate::wal::payload::SECOND;
 
 /// Stretches of time, at most: cells of a line of bars.
 const STRETCHES: usize = 48;
@@ -24,7 +26,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
     if let Some(pressure) = &found.pressure {
         overview.peak_commits = pressure.per_second.map(|found| found.peak);
         overview.mean_commits = pressure.per_second.map(|found| found.mean);
-        overview.peak_syncs = pressure.per_second.map(|_| pressure.syncs_low);
+        let syncs_most = (SECOND / i64::from(SYNC_TIME)) as u64;
+        overview.peak_syncs = pressure.per_second.map(|found| found.peak.min(syncs_most));
     }
     if let Some(cycles) = &found.cycles {
         let segment_bytes = u64::from(origin.segment_bytes);

@@ -1,5 +1,5 @@
-//! What it looks at: how many writes to disk a second the commits need in the busiest second, where
-//! those that come within a millisecond share one.
+//! What it looks at: how many writes to disk the commits may need in the busiest second, where those
+//! that come within a millisecond share one. `--stats=commit` counts them by each commit's time.
 //!
 //! Why it matters: a session waits at its commit until the disk has its WAL. From 500 writes a second
 //! on the disk decides how fast the application is; many disks and most network storage do not reach
@@ -25,7 +25,7 @@ const COMMITS: u64 = 5000;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "commit-pressure",
-    summary: "commits need 500 writes to disk in a second, group commit included",
+    summary: "commits need up to 500 writes to disk in a second, group commit included",
     text: include_str!("commit_pressure.rs"),
     check,
 };
@@ -39,7 +39,7 @@ fn check(report: &Report) -> Option<Finding> {
     Some(Finding {
         rule: RULE.id.into(),
         severity: Severity::Info,
-        title: format!("commits need {syncs} writes to disk in the busiest second"),
+        title: format!("commits need up to {syncs} writes to disk in the busiest second"),
         evidence: evidence([
             ("syncs_per_second", syncs.into()),
             ("threshold", SYNCS.into()),
