@@ -27,6 +27,7 @@ use blocks::Blocks;
 use clocked::Clocked;
 use held::Held;
 use piece::{Piece, Replayed};
+use std::ops::Range;
 
 /// A checkpoint whose record is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +100,19 @@ pub struct Cycles {
     pub replays: Vec<Replay>,
     /// Switches to the next segment, in WAL order.
     pub switches: Vec<Switched>,
+    /// Where records are missing, in WAL order.
+    pub holes: Vec<Range<Lsn>>,
     /// Whether redo points were found too late to divide the records around them one by one.
     pub is_rough: bool,
+}
+
+impl Cycles {
+    /// Whether no record is missing from `from` to `to`: else nobody knows how much WAL, or how many
+    /// checkpoints, lay between.
+    pub fn has_all(&self, from: Lsn, to: Lsn) -> bool {
+        let after = self.holes.partition_point(|hole| hole.end < from);
+        self.holes.get(after).is_none_or(|hole| hole.start >= to)
+    }
 }
 
 /// The cycle at hand.
@@ -172,6 +184,7 @@ impl Follower {
                 let time = self.clocked.now();
                 self.found.switches.push(Switched { end: placed.end, time });
             }
+            Event::Lost => self.found.holes.push(placed.lsn..placed.end),
             Event::Files(change) => {
                 if let Some(open) = &mut self.open {
                     open.files = Some((*change, placed.lsn));

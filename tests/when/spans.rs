@@ -201,3 +201,25 @@ fn commits_alone_are_those_beside_a_timeline() {
     assert_eq!(alone, commits("--stats=commit,timeline"));
     assert!(alone["syncs_per_second_low"].as_u64().is_some_and(|syncs| syncs > 100), "{alone}");
 }
+
+/// Segments that are missing are no WAL to be replayed, nor a distance between checkpoints.
+#[test]
+fn what_is_missing_is_no_distance() {
+    let sample = sample(&Load { records: 40_000, checkpoints: 2000, ..Load::PLAIN });
+    let mut segments: Vec<_> = std::fs::read_dir(sample.path()).expect("segments").collect();
+    segments.sort_by_key(|entry| entry.as_ref().expect("an entry").file_name());
+    let worst = |code| {
+        let report = run(sample.path(), &["--format=json"]).exits(code).json();
+        let when = &report["when"];
+        let bytes = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{when}"));
+        (bytes(&when["worst_recovery_bytes"]), bytes(&when["spacing_bytes"]["max"]))
+    };
+    let (replay, spacing) = worst(0);
+    let gone = 1..segments.len() - 5;
+    assert!(replay < (gone.len() as u64) << 20, "the hole is larger than any replay: {replay}");
+    for entry in &segments[gone] {
+        std::fs::remove_file(entry.as_ref().expect("an entry").path()).expect("removed");
+    }
+    let (replay_without, spacing_without) = worst(4);
+    assert!(replay_without <= replay && spacing_without <= spacing);
+}

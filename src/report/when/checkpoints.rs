@@ -31,8 +31,8 @@ pub fn checkpoints(
     let mut summary = CheckpointSummary {
         checkpoints: cycles.replays.len() as u64,
         causes: causes(&cycles.cycles, &verdicts),
-        spacing_seconds: spacing(seconds(&cycles.cycles)),
-        spacing_bytes: spacing(distances(&cycles.cycles)),
+        spacing_seconds: spacing(seconds(cycles)),
+        spacing_bytes: spacing(distances(cycles)),
         ..CheckpointSummary::default()
     };
     summary.forced_ratio = forced(&summary.causes);

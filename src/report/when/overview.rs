@@ -1,8 +1,8 @@
 //! When WAL was written, in a few numbers: for the first screen and for the advice.
 
 use super::{Origin, REPLAY_RATES, at_second};
-use crate::analyse::checkpoint::Cycle;
 use crate::analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
+use crate::analyse::checkpoint::{Cycle, Cycles};
 use crate::analyse::commit::SYNC_TIME;
 use crate::analyse::when::Found;
 use crate::report::model::when::{Causes, Overview, Range, Spacing};
@@ -35,14 +35,14 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
             judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
         overview.checkpoints = cycles.replays.len() as u64;
         overview.causes = causes(&cycles.cycles, &verdicts);
-        overview.spacing_seconds = spacing(seconds(&cycles.cycles));
-        overview.spacing_bytes = spacing(distances(&cycles.cycles));
+        overview.spacing_seconds = spacing(seconds(cycles));
+        overview.spacing_bytes = spacing(distances(cycles));
         overview.checkpoint_timeout_seconds = settings.timeout_seconds;
         overview.max_wal_size_low = settings.max_wal_size.map(|(low, _)| low);
         overview.max_wal_size_high = settings.max_wal_size.map(|(_, high)| high);
         overview.fpi_first_quarter_ratio = first_quarter(&cycles.cycles);
-        let distances =
-            cycles.replays.iter().map(|replay| replay.to.0.saturating_sub(replay.from.0));
+        let replays = cycles.replays.iter().filter(|replay| cycles.has_all(replay.from, replay.to));
+        let distances = replays.map(|replay| replay.to.0.saturating_sub(replay.from.0));
         overview.worst_recovery_bytes = distances.max();
         let (slow, fast) = REPLAY_RATES;
         let seconds =
@@ -72,19 +72,19 @@ pub fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
 }
 
 /// Seconds from one checkpoint to the next, while the server went on.
-pub fn seconds(cycles: &[Cycle]) -> Vec<u64> {
+pub fn seconds(cycles: &Cycles) -> Vec<u64> {
     let online = |cycle: &Cycle| {
         let ended = cycle.checkpoint.as_ref()?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
     };
     let distance = |pair: &[Cycle]| match pair {
-        [a, b] => match (online(a)?, online(b)?) {
+        [a, b] if cycles.has_all(a.start, b.end) => match (online(a)?, online(b)?) {
             ((from, false), (to, false)) => u64::try_from(to.checked_sub(from)?).ok(),
             _ => None,
         },
         _ => None,
     };
-    cycles.windows(2).filter_map(distance).collect()
+    cycles.cycles.windows(2).filter_map(distance).collect()
 }
 
 /// Those that begin and end with a checkpoint.
@@ -94,8 +94,9 @@ pub fn whole(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
 }
 
 /// Bytes of whole cycles.
-pub fn distances(cycles: &[Cycle]) -> Vec<u64> {
-    whole(cycles).map(|cycle| cycle.end.0 - cycle.start.0).collect()
+pub fn distances(cycles: &Cycles) -> Vec<u64> {
+    let known = whole(&cycles.cycles).filter(|cycle| cycles.has_all(cycle.start, cycle.end));
+    known.map(|cycle| cycle.end.0 - cycle.start.0).collect()
 }
 
 /// What is worth telling of distances; `None` without any.
