@@ -11,7 +11,7 @@
 //!
 //! Reference: `full_page_writes` and `wal_compression` in the PostgreSQL manual.
 
-use super::{evidence, says_little};
+use super::{compression_advice, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
@@ -38,6 +38,7 @@ fn check(report: &Report) -> Option<Finding> {
     if when.checkpoints < CHECKPOINTS || says_little(report) {
         return None;
     }
+    let compression = compression_advice(report);
     Some(Finding {
         rule: RULE.id.into(),
         severity: Severity::Info,
@@ -49,11 +50,15 @@ fn check(report: &Report) -> Option<Finding> {
             ("fpi_ratio_least", IMAGES.into()),
             ("checkpoints", when.checkpoints.into()),
         ]),
-        advice: vec![
-            "wal_compression: images take less, the burst is lower".into(),
-            "fewer checkpoints: fewer bursts, each not much higher".into(),
-        ],
-        side_effects: vec!["compression of images takes CPU time of the writing sessions".into()],
+        advice: compression
+            .clone()
+            .into_iter()
+            .chain(["fewer checkpoints: fewer bursts, each not much higher".to_owned()])
+            .collect(),
+        side_effects: compression
+            .map(|_| "compression of images takes CPU time of the writing sessions".to_owned())
+            .into_iter()
+            .collect(),
         ignore_when: "nobody notices slower answers right after a checkpoint".into(),
         estimate: None,
         source: "PostgreSQL manual, WAL configuration".into(),

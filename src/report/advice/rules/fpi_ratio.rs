@@ -13,8 +13,8 @@
 //! `wal_compression` in the PostgreSQL manual.
 
 use super::{
-    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, is_far_apart, is_for_checking,
-    recovery_price, says_little, worst_tables,
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, compression_advice, evidence, is_far_apart,
+    is_for_checking, recovery_price, says_little, worst_tables,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
@@ -26,8 +26,6 @@ use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
-/// Images stored at more than this share of their size are hardly compressed.
-const HARDLY_COMPRESSED: f64 = 0.95;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -106,18 +104,6 @@ fn spacing_advice(report: &Report) -> Vec<String> {
         advice.push(text.to_owned());
     }
     advice
-}
-
-/// What to say of images that are stored nearly as they are. lz4 and zstd came with 15; before
-/// there is pglz only.
-fn compression_advice(report: &Report) -> Option<String> {
-    let stored = report.ratios.compression_ratio.filter(|stored| *stored > HARDLY_COMPRESSED)?;
-    let found = if stored < 1.0 { "hardly compressed" } else { "not compressed" };
-    let lz4 = crate::wal::version::VERSIONS
-        .iter()
-        .any(|v| v.name == report.input.postgres && v.image_flags.has_lz4());
-    let method = if lz4 { "lz4" } else { "on" };
-    Some(format!("wal_compression = {method}: images are {found}"))
 }
 
 #[cfg(test)]

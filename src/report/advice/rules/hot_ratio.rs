@@ -19,6 +19,7 @@
 use super::{CHEN_2017, evidence, says_little, worst_tables};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
+use crate::report::model::filters::Filters;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_UPDATES;
@@ -56,7 +57,7 @@ fn check(report: &Report) -> Option<Finding> {
             "bytes_per_non_hot_update": row.bytes_per_non_hot_update,
         })
     };
-    let mut advice: Vec<String> = tables.iter().map(|(row, ..)| cause(row)).collect();
+    let mut advice: Vec<String> = tables.iter().map(|(row, ..)| cause(report, row)).collect();
     advice.extend(cures(report));
     Some(Finding {
         rule: RULE.id.into(),
@@ -86,7 +87,7 @@ fn indexed(row: &WholeTableRow) -> u64 {
 }
 
 /// Why the updates of a table are not HOT.
-fn cause(row: &WholeTableRow) -> String {
+fn cause(report: &Report, row: &WholeTableRow) -> String {
     let mut causes = Vec::new();
     if row.updates_new_page > 0 {
         causes.push(format!("{} updates found no room", row.updates_new_page));
@@ -95,19 +96,30 @@ fn cause(row: &WholeTableRow) -> String {
         let updates = if causes.is_empty() { " updates" } else { "" };
         causes.push(format!("{}{updates} changed an indexed column", indexed(row)));
     }
-    format!("{}: {}{}", row.label(), causes.join(", "), prices_told(row))
+    format!("{}: {}{}", row.label(), causes.join(", "), prices_told(report, row))
+}
+
+/// Whether filters leave out records that belong to an update: of indexes, pruning, locks.
+fn is_partly_seen(filters: &Filters) -> bool {
+    let a_relation_alone = filters.relation.is_some() && filters.table != Some(true);
+    let a_place = filters.block.is_some() || filters.fork.is_some();
+    let a_kind = !filters.rmgr.is_empty() || !filters.record.is_empty();
+    a_relation_alone || a_place || a_kind || filters.fullpage == Some(true)
 }
 
 /// What a HOT update of a table costs, and any other, where there were enough of them.
-fn prices(row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
+fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
+    if is_partly_seen(&report.input.filters) {
+        return (None, None);
+    }
     let costs = &row.update_bytes;
     let hot = row.bytes_per_hot_update.filter(|_| costs.hot.updates >= SAMPLE);
     let non_hot = row.bytes_per_non_hot_update.filter(|_| costs.non_hot.updates >= SAMPLE);
     (hot, non_hot)
 }
 
-fn prices_told(row: &WholeTableRow) -> String {
-    match prices(row) {
+fn prices_told(report: &Report, row: &WholeTableRow) -> String {
+    match prices(report, row) {
         (_, None) => String::new(),
         (None, Some(non_hot)) => format!("; {non_hot:.0} bytes of WAL each"),
         (Some(hot), Some(non_hot)) => {
@@ -121,7 +133,7 @@ fn prices_told(row: &WholeTableRow) -> String {
 fn saved(report: &Report) -> Option<u64> {
     let rows = report.tables.iter().flat_map(|tables| &tables.rows);
     let saved = rows.filter_map(|row| {
-        let (hot, non_hot) = prices(row);
+        let (hot, non_hot) = prices(report, row);
         Some((non_hot? - hot?).max(0.0) * row.updates_new_page as f64)
     });
     saved.reduce(|sum, more| sum + more).map(|bytes| bytes.round() as u64).filter(|sum| *sum > 0)
@@ -197,8 +209,9 @@ mod tests {
 
     #[test]
     fn it_tells_what_updates_cost_and_what_room_would_save() {
-        let found = |hot_updates| {
+        let found = |hot_updates, filters| {
             let mut report = sample::report(0, 100 << 20);
+            report.input.filters = filters;
             (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.1), 2000);
             let mut row = WholeTableRow {
                 database: Some(5),
@@ -215,12 +228,16 @@ mod tests {
             report.tables = Some(vec![row].into());
             check(&report).expect("a finding")
         };
-        let finding = found(200);
+        let finding = found(200, Filters::default());
         let price = "; 390 bytes of WAL each, a HOT one 90";
         assert!(finding.advice[0].ends_with(price), "{:?}", finding.advice);
         assert_eq!(finding.estimate, Some(300_400));
-        let few = found(99);
+        let few = found(99, Filters::default());
         assert_eq!(few.estimate, None);
         assert!(few.advice[0].ends_with("; 390 bytes of WAL each"), "{:?}", few.advice);
+        // Without the records of its indexes nobody knows what an update costs.
+        let heap = found(200, Filters { rmgr: vec!["Heap".into()], ..Filters::default() });
+        assert_eq!(heap.estimate, None);
+        assert!(!heap.advice[0].contains("each"), "{:?}", heap.advice);
     }
 }

@@ -6,6 +6,7 @@ use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
 use crate::report::model::who::WholeTableRow;
 use crate::report::when::REPLAY_RATES;
+use crate::wal::version::VERSIONS;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
@@ -29,6 +30,9 @@ const UNTUNED_AMPLIFICATION: f64 = 20.0;
 
 /// Replay runs at so many bytes a second on common hardware, slow and fast.
 const REPLAY_BYTES_PER_SECOND: (u64, u64) = REPLAY_RATES;
+
+/// Images stored at more than this share of their size are hardly compressed.
+const HARDLY_COMPRESSED: f64 = 0.95;
 
 /// Checkpoints that are so far apart need not be further apart, in seconds.
 const FAR_APART: u64 = 1800;
@@ -64,6 +68,16 @@ fn is_far_apart(report: &Report) -> bool {
 /// A size as settings are written: `4096MB`.
 fn megabytes(bytes: u64) -> String {
     format!("{}MB", bytes.div_ceil(1 << 20))
+}
+
+/// What to say of images that are stored nearly as they are. lz4 and zstd came with 15; before
+/// there is pglz only.
+fn compression_advice(report: &Report) -> Option<String> {
+    let stored = report.ratios.compression_ratio.filter(|stored| *stored > HARDLY_COMPRESSED)?;
+    let found = if stored < 1.0 { "hardly compressed" } else { "not compressed" };
+    let lz4 = VERSIONS.iter().any(|v| v.name == report.input.postgres && v.image_flags.has_lz4());
+    let method = if lz4 { "lz4" } else { "on" };
+    Some(format!("wal_compression = {method}: images are {found}"))
 }
 
 /// Tables that a finding names.

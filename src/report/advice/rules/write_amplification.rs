@@ -11,8 +11,8 @@
 //! Reference: Chen 2017.
 
 use super::{
-    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, is_far_apart, is_for_checking, recovery_price,
-    says_little,
+    CHEN_2017, UNTUNED_AMPLIFICATION, compression_advice, evidence, is_far_apart, is_for_checking,
+    recovery_price, says_little,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
@@ -34,6 +34,14 @@ fn check(report: &Report) -> Option<Finding> {
     if times < REACHABLE || says_little(report) || is_for_checking(report) {
         return None;
     }
+    let spacing = (!is_far_apart(report)).then(|| {
+        "checkpoint_timeout and max_wal_size together, with compressed images: below 3 is reachable"
+            .to_owned()
+    });
+    let advice: Vec<String> = spacing.into_iter().chain(compression_advice(report)).collect();
+    if advice.is_empty() {
+        return None;
+    }
     Some(Finding {
         rule: RULE.id.into(),
         severity: match times < UNTUNED_AMPLIFICATION {
@@ -46,13 +54,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("untuned", UNTUNED_AMPLIFICATION.into()),
             ("reachable", REACHABLE.into()),
         ]),
-        advice: vec![match is_far_apart(report) {
-            true => "wal_compression: checkpoints are far apart already".into(),
-            false => {
-                "checkpoint_timeout, max_wal_size and wal_compression together: below 3 is reachable"
-                    .into()
-            }
-        }],
+        advice,
         side_effects: if is_far_apart(report) { vec![] } else { vec![recovery_price()] },
         ignore_when: "the server writes little, or the range begins right after a checkpoint"
             .into(),
@@ -77,5 +79,15 @@ mod tests {
         assert_eq!(found(3.0, 100 << 20), Some(Severity::Info));
         assert_eq!(found(2.9, 100 << 20), None);
         assert_eq!(found(20.0, 1 << 20), None);
+    }
+
+    #[test]
+    fn it_does_not_advise_what_is_done_already() {
+        let mut report = sample::report(0, 100 << 20);
+        report.ratios.write_amplification = Some(20.0);
+        let advice = |report: &Report| check(report).map_or(vec![], |finding| finding.advice);
+        assert_eq!(advice(&report).len(), 2);
+        report.ratios.compression_ratio = Some(0.3);
+        assert!(advice(&report).iter().all(|line| !line.contains("wal_compression")));
     }
 }
