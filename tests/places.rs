@@ -513,3 +513,19 @@ fn a_tar_without_wal_says_where_it_is() {
     let ran = finish(command.current_dir(directory.path())).exits(3);
     assert!(ran.stderr.contains("; pg_wal.tar lies beside it"), "{}", ran.stderr);
 }
+
+/// A server renames segments while its directory is listed, so that none may be seen at first.
+#[test]
+fn a_servers_directory_without_segments_is_looked_at_again() {
+    let directory = directory();
+    fs::create_dir(directory.path().join("archive_status")).expect("a directory");
+    let aside = put(directory.path(), "aside", &segment(0));
+    let segment = directory.path().join(NAMES[0]);
+    let server = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        fs::rename(aside, segment).expect("renamed");
+    });
+    let ran = check(&[], &[directory.path()]);
+    server.join().expect("the server");
+    ran.exits(0);
+}

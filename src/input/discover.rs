@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What the paths hold.
 #[derive(Debug, Default)]
@@ -71,8 +72,32 @@ pub fn discover(paths: &[PathBuf]) -> Result<Found, InputError> {
     discover_as(paths, None)
 }
 
+/// So often a server's directory is looked at in which no segment is seen, with a pause before.
+const LOOKS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Looks at all paths, which are to be taken for what the user says.
 pub fn discover_as(paths: &[PathBuf], taken_for: Option<TakenFor>) -> Result<Found, InputError> {
+    let mut looks = 1;
+    loop {
+        match look(paths, taken_for) {
+            // A server renames its segments while the directory is listed: all may be missed.
+            Err(InputError::NoSegments { path }) if looks < LOOKS && is_servers(&path) => {
+                looks += 1;
+                std::thread::sleep(PAUSE);
+            }
+            found => return found,
+        }
+    }
+}
+
+/// Whether a directory is, or has, one in which a server keeps its WAL.
+fn is_servers(path: &Path) -> bool {
+    let has_status = |directory: &Path| directory.join(ARCHIVE_STATUS).is_dir();
+    has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
+}
+
+fn look(paths: &[PathBuf], taken_for: Option<TakenFor>) -> Result<Found, InputError> {
     let mut found = Found { paths: paths.to_vec(), taken_for, ..Found::default() };
     for (root, path) in paths.iter().enumerate() {
         found.add_path(root, path)?;
