@@ -34,6 +34,8 @@ use std::ops::Range;
 pub struct Ended {
     /// Start of its record.
     pub lsn: Lsn,
+    /// Where the record after it starts at the earliest.
+    pub end: Lsn,
     /// Its record.
     pub seen: CheckpointSeen,
     /// What was there to see since the checkpoint before.
@@ -178,7 +180,7 @@ impl Follower {
     fn event(&mut self, placed: &Placed) {
         match &placed.event {
             Event::Redo => self.begin_cycle(placed.lsn),
-            Event::Checkpoint(seen) => self.checkpoint(placed.lsn, seen),
+            Event::Checkpoint(seen) => self.checkpoint((placed.lsn, placed.end.aligned()), seen),
             Event::BackupEnd(start) => self.backup_end(*start),
             Event::Switch => {
                 let time = self.clocked.now();
@@ -206,8 +208,8 @@ impl Follower {
         }
     }
 
-    /// A checkpoint's record, at `lsn`.
-    fn checkpoint(&mut self, lsn: Lsn, seen: &CheckpointSeen) {
+    /// A checkpoint's record, from `lsn` to `end`.
+    fn checkpoint(&mut self, (lsn, end): (Lsn, Lsn), seen: &CheckpointSeen) {
         let redo = if seen.is_shutdown { lsn } else { seen.says.redo };
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
@@ -224,7 +226,7 @@ impl Follower {
         if let Some(open) = &mut self.open {
             // A redo point before the range begins none of its cycles, but this is its checkpoint.
             if open.redo.is_none_or(|begun| begun == redo) {
-                open.checkpoint = Some(Ended { lsn, seen: seen.clone(), signs });
+                open.checkpoint = Some(Ended { lsn, end, seen: seen.clone(), signs });
             }
         }
         self.window = Some(Window { from: redo, replayed: Replayed::default() });

@@ -11,8 +11,8 @@ use crate::scan::record::Record;
 use crate::wal::block::BlockRef;
 use crate::wal::data_page::btree_page::{PLACE_BYTES, PagePlace};
 use crate::wal::payload::btree::{Insertion, Split};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Insertions into the leaves of one B-tree.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

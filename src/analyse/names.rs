@@ -8,6 +8,8 @@ use crate::wal::catalog::lessons::Lessons;
 use crate::wal::catalog::names::Names;
 use crate::wal::catalog::store::Store;
 use crate::wal::data_page::restore::PageRestorer;
+use crate::wal::payload::xact;
+use crate::wal::record::RecordHeader;
 use crate::wal::rmgr;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,9 @@ pub struct NameLessons {
     /// Relations seen lately that are known to be no catalogs, by the lowest bits of their number.
     #[serde(skip)]
     others: Others,
+    /// The last record was counted, and its block is none of a catalog.
+    #[serde(skip)]
+    is_idle: bool,
 }
 
 const OTHERS: usize = 64;
@@ -53,6 +58,12 @@ impl NameLessons {
     pub fn names(self, mut store: Store) -> Names {
         self.lessons.teach(&mut store);
         store.names()
+    }
+
+    /// Whether a record that is counted next, on the same block as the last one, teaches nothing.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     /// Whether the first block of a record, and so all of them, is none of a catalog.
@@ -114,9 +125,18 @@ impl Observe for NameLessons {
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
+        self.is_idle = false;
+        let RecordHeader { rmgr, info, xid, .. } = record.header;
+        if let Some(commits) = xact::ends_alone(info).filter(|_| rmgr == rmgr::TRANSACTION) {
+            self.lessons.ended(xid, commits);
+            return;
+        }
         let teaches = match record.blocks().next() {
-            Some(block) => !self.is_of_another(&block),
-            None => teaches_itself(record.header.rmgr),
+            Some(block) => {
+                self.is_idle = self.is_of_another(&block);
+                !self.is_idle
+            }
+            None => teaches_itself(rmgr),
         };
         if teaches {
             // A copy: the record itself then stays in registers.
@@ -129,6 +149,7 @@ impl Observe for NameLessons {
     #[inline(always)]
     fn passed_over(&mut self, record: &Record<'_>) {
         self.observe(record);
+        self.is_idle = false;
     }
 
     fn merge(&mut self, later: NameLessons) {

@@ -164,6 +164,18 @@ impl Relations {
         groups
     }
 
+    /// Counts a record with its mark, if it has one; whether it is like the one before.
+    #[inline(always)]
+    pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
+        let is_alike = mark.is_some_and(|mark| self.row_of_records.takes(record, mark));
+        if !is_alike {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.another(&record, mark);
+        }
+        is_alike
+    }
+
     /// Counts a record that is not like the one before; `mark`: what others can be told to be like
     /// it by.
     #[inline(never)]
@@ -333,14 +345,7 @@ impl Observe for Relations {
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        match BlockMark::of(record.body.head, &record.parts) {
-            Some(mark) if self.row_of_records.takes(record, mark) => {}
-            mark => {
-                // A copy: the record itself then stays in registers.
-                let record = *record;
-                self.another(&record, mark);
-            }
-        }
+        self.take(record, record.block_mark());
     }
 
     fn merge(&mut self, mut later: Relations) {

@@ -11,7 +11,7 @@ use super::amounts::Amounts;
 use super::finished::{FinishedRows, Outcome};
 use super::fork_table::{ForkKey, ForkTable};
 use crate::scan::record::{Observe, Record};
-use crate::wal::block::{BlockMark, RelFileLocator, walk};
+use crate::wal::block::{BlockMark, RelFileLocator};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::payload::prepare::Prepare;
@@ -93,24 +93,40 @@ impl Transactions {
         (self.finished, self.without_transaction)
     }
 
+    /// Counts a record with its mark, if it has one.
+    #[inline(always)]
+    pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) {
+        if !self.takes(record, mark) {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.another(&record);
+        }
+    }
+
     /// Counts a record that is not like the one before.
     #[inline(never)]
     fn another(&mut self, record: &Record<'_>) {
-        let is_end = record.header.rmgr == rmgr::TRANSACTION;
-        let end = is_end.then(|| Self::end_of(record)).flatten();
-        let xid = match &end {
-            Some(end) => end.xid,
-            None => record.header.xid,
-        };
+        match record.header.rmgr {
+            rmgr::TRANSACTION => {
+                let end = Self::end_of(record);
+                self.count(record, end.as_ref().map_or(record.header.xid, |end| end.xid));
+                self.end_or_assign(record, end);
+            }
+            rmgr::STANDBY => {
+                self.running(record);
+                self.count(record, record.header.xid);
+            }
+            _ => self.count(record, record.header.xid),
+        }
+    }
+
+    fn count(&mut self, record: &Record<'_>, xid: u32) {
         let amounts = Amounts {
             count: 1,
             record_bytes: u64::from(record.header.total_bytes - record.parts.fpi_bytes),
             fpi_bytes: u64::from(record.parts.fpi_bytes),
             fpi_count: u64::from(record.parts.fpi_count),
         };
-        if record.header.rmgr == rmgr::STANDBY {
-            self.running(record);
-        }
         if xid == 0 {
             self.without_transaction.add(&amounts);
             return;
@@ -124,27 +140,29 @@ impl Transactions {
         }
         part.amounts.add(&amounts);
         part.end = record.end;
-        let RecordHeader { total_bytes, .. } = record.header;
-        let walked = walk(record.body.head, total_bytes, record.version, |block| {
-            if block.relation != self.current.relation || part.files.is_empty() {
-                self.current.relation = block.relation;
-                part.files.insert(self.files.number(ForkKey { relation: block.relation, fork: 0 }));
+        record.for_each_place(|place, _| {
+            let relation = place.relation();
+            if relation != self.current.relation {
+                self.current.relation = relation;
+                part.files.insert(self.files.number(ForkKey { relation, fork: 0 }));
             }
         });
-        // Whoever has a record has walked over it before: it cannot fail.
-        debug_assert!(walked.is_ok());
-        self.end_or_assign(record, end);
     }
 
     /// Takes note of how a transaction ended, or which subtransactions it has.
     fn end_or_assign(&mut self, record: &Record<'_>, end: Option<EndOf>) {
         let RecordHeader { rmgr, info, .. } = record.header;
         if let Some(EndOf { xid, outcome, commit_time }) = end {
-            let place = self.place(xid, record.lsn) as usize;
-            if let Some(part) = self.parts.get_mut(place) {
+            let place = match self.current.xid == xid && xid != 0 {
+                true => self.current.part,
+                false => self.place(xid, record.lsn),
+            };
+            if let Some(part) = self.parts.get_mut(place as usize) {
                 (part.outcome, part.commit_time) = (outcome, commit_time);
             }
-            self.ended(record, xid);
+            if xact::ends_alone(info).is_none() {
+                self.ended(record, xid);
+            }
         } else if rmgr == rmgr::TRANSACTION && info & xact::OPCODE_MASK == xact::ASSIGNMENT {
             self.assigned(record);
         }
@@ -166,6 +184,7 @@ impl Transactions {
         // The first record of a subtransaction may say which transaction it belongs to.
         if self.parts.len() > known
             && record.version.toplevel_xid
+            && record.block_mark().is_none()
             && let Some(top) = record.toplevel_xid()
         {
             self.top_level.insert(top);
@@ -193,14 +212,17 @@ impl Transactions {
     fn end_of(record: &Record<'_>) -> Option<EndOf> {
         let info = record.header.info;
         let main_data = record.main_data()?;
+        if let Some(commits) = xact::ends_alone(info) {
+            let time = xact::end_time(info, &main_data)?;
+            return Some(EndOf::new(record.header.xid, commits, time));
+        }
         if info & xact::OPCODE_MASK == xact::PREPARE {
             let xid = Prepare::parse(&main_data, record.version)?.xid;
             return Some(EndOf { xid, outcome: Outcome::Prepared, commit_time: None });
         }
         let end = End::parse(info, &main_data, record.version)?;
-        let outcome = if end.commits { Outcome::Committed } else { Outcome::Aborted };
         let xid = end.prepared_xid.unwrap_or(record.header.xid);
-        Some(EndOf { xid, outcome, commit_time: end.commits.then_some(end.time) })
+        Some(EndOf::new(xid, end.commits, end.time))
     }
 
     /// Takes note of the subtransactions that end with a transaction.
@@ -361,17 +383,20 @@ struct EndOf {
     commit_time: Option<Time>,
 }
 
+impl EndOf {
+    fn new(xid: u32, commits: bool, time: Time) -> EndOf {
+        let outcome = if commits { Outcome::Committed } else { Outcome::Aborted };
+        EndOf { xid, outcome, commit_time: commits.then_some(time) }
+    }
+}
+
 impl Observe for Transactions {
     // Lists of subtransactions may be long.
     const WHOLE: bool = true;
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        if !self.takes(record) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.another(&record);
-        }
+        self.take(record, record.block_mark());
     }
 
     #[inline(always)]
@@ -428,23 +453,23 @@ impl Transactions {
         }
     }
 
-    /// Counts a record if it is of the same transaction and the same relation as the one before, and
-    /// has no image.
+    /// Counts a record if it is of the same transaction as the one before, and has one block and no
+    /// image.
     #[inline(always)]
-    fn takes(&mut self, record: &Record<'_>) -> bool {
+    fn takes(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
         let Current { xid, part, relation } = self.current;
-        let is_usual = record.header.xid == xid
-            && xid != 0
-            && BlockMark::of(record.body.head, &record.parts)
-                .is_some_and(|mark| mark.relation() == relation);
-        match self.parts.get_mut(part as usize) {
-            Some(part) if is_usual => {
-                part.amounts.count += 1;
-                part.amounts.record_bytes += u64::from(record.header.total_bytes);
-                part.end = record.end;
-                true
-            }
-            _ => false,
+        if record.header.xid != xid || xid == 0 {
+            return false;
         }
+        let Some(mark) = mark else { return false };
+        let Some(part) = self.parts.get_mut(part as usize) else { return false };
+        part.amounts.count += 1;
+        part.amounts.record_bytes += u64::from(record.header.total_bytes);
+        part.end = record.end;
+        if mark.relation() != relation {
+            self.current.relation = mark.relation();
+            part.files.insert(self.files.number(ForkKey { relation: mark.relation(), fork: 0 }));
+        }
+        true
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! * What a transaction writes into indexes belongs to the last row that it changed, if that change
 //!   was an update.
-//! * A lock belongs to the next update of the same row by the same transaction, if it locks or
-//!   updates no other row between.
+//! * Locks of a row belong to the next update of it by the same transaction (`SELECT FOR UPDATE`, and
+//!   the update's own), if it locks or updates no other row between.
 //! * The last pruning of a page belongs to the next update of a row in it. Readers and vacuum prune
 //!   too: so it must have happened just before.
 //!
@@ -110,8 +110,9 @@ enum Held {
     None,
     /// There may be one, before the first record.
     Unknown,
-    /// There is.
-    Row { at: Granule, row: Row, charge: Charge },
+    /// There is, locked last at this place. What lies before `open_since`, if that is known, may hold
+    /// more locks of it.
+    Row { at: Granule, row: Row, charge: Charge, open_since: Option<Granule> },
 }
 
 /// An event that cannot be judged without the records before the first one.
@@ -157,6 +158,31 @@ impl Costs {
     }
 }
 
+impl Held {
+    fn open_since(self) -> Option<Granule> {
+        match self {
+            Held::Row { open_since, .. } => open_since,
+            Held::None | Held::Unknown => None,
+        }
+    }
+
+    /// What is held if `before` was, as far as something before matters.
+    fn after(self, before: Held) -> Held {
+        match (self, before) {
+            (Held::Unknown, before) => before,
+            (Held::None, _) | (Held::Row { open_since: None, .. }, _) | (_, Held::Unknown) => self,
+            (Held::Row { at, row, charge, open_since: Some(first) }, before) => match before {
+                Held::Row { at: since, row: same, charge: more, open_since }
+                    if same == row && first.is_within(TRANSACTION_WINDOW, since) =>
+                {
+                    Held::Row { at, row, charge: charge.and(more), open_since }
+                }
+                _ => Held::Row { at, row, charge, open_since: None },
+            },
+        }
+    }
+}
+
 impl Updates {
     /// What the updates of rows in a file cost; `None` if there were none.
     pub fn of(&self, relation: RelFileLocator) -> Option<&Costs> {
@@ -197,16 +223,19 @@ impl Updates {
     fn step(&mut self, xid: u32, at: Granule, step: Step) {
         match step {
             Step::Update { row, is_hot, own } => self.update((xid, at), row, is_hot, own),
-            Step::Lock { row, own } => {
-                let lock = Held::Row { at, row, charge: own };
-                self.transactions.insert(xid, at, Last { target: None, lock });
-                self.idle = 0;
-            }
+            Step::Lock { row, own } => self.lock((xid, at), row, own),
             Step::OtherChange => self.other_change(xid, at),
             Step::Prune { page, own } => self.pages.insert(page, at, Some(own)),
             Step::Index { own } => self.index(xid, at, own),
             Step::End => self.transactions.remove(&xid),
         }
+    }
+
+    fn lock(&mut self, (xid, at): (u32, Granule), row: Row, own: Charge) {
+        let before = self.transactions.get(&xid, at).map_or(Held::Unknown, |last| last.lock);
+        let lock = Held::Row { at, row, charge: own, open_since: Some(at) }.after(before);
+        self.transactions.insert(xid, at, Last { target: None, lock });
+        self.idle = 0;
     }
 
     fn update(&mut self, (xid, at): (u32, Granule), row: Row, is_hot: bool, own: Charge) {
@@ -234,9 +263,13 @@ impl Updates {
                     self.open.push(Open { at, xid, event: Event::Locked(wanted, target) });
                 }
             }
-            Held::Row { at: since, row, charge } => {
+            Held::Row { at: since, row, charge, open_since } => {
                 if row == wanted && at.is_within(TRANSACTION_WINDOW, since) {
                     self.charge(target, Reason::Lock, charge);
+                    if let Some(at) = open_since.filter(|at| self.is_open(TRANSACTION_WINDOW, *at))
+                    {
+                        self.open.push(Open { at, xid, event: Event::Locked(row, target) });
+                    }
                 }
             }
         }
@@ -258,13 +291,15 @@ impl Updates {
     /// A row was changed, but not updated. A lock stays: what is stored out of line is inserted
     /// between it and its update.
     fn other_change(&mut self, xid: u32, at: Granule) {
-        let known = self.transactions.get(&xid, at);
-        if known.is_none() && !self.is_open(TRANSACTION_WINDOW, at) {
-            self.idle = xid;
-            return;
+        match self.transactions.get(&xid, at) {
+            Some(Last { target: None, .. }) => {}
+            Some(last) => self.transactions.insert(xid, at, Last { target: None, ..last }),
+            None if self.is_open(TRANSACTION_WINDOW, at) => {
+                self.transactions.insert(xid, at, Last { target: None, lock: Held::Unknown });
+            }
+            None => {}
         }
-        let lock = known.map_or(Held::Unknown, |last| last.lock);
-        self.transactions.insert(xid, at, Last { target: None, lock });
+        self.idle = xid;
     }
 
     /// An entry into an index, or what makes room for it.
@@ -282,8 +317,7 @@ impl Updates {
             self.open.last_mut()
             && (*last_at, *last_xid) == (at, xid)
         {
-            sum.bytes += charge.bytes;
-            sum.fpi_bytes += charge.fpi_bytes;
+            *sum = sum.and(charge);
             return;
         }
         self.open.push(Open { at, xid, event: Event::Index(charge) });
@@ -331,8 +365,8 @@ impl Observe for Updates {
             self.tables.value(key).add(&costs);
         }
         for (xid, at, mut last) in transactions.into_all() {
-            if let (Held::Unknown, Some(ours)) = (last.lock, self.transactions.get(&xid, at)) {
-                last.lock = ours.lock;
+            if let Some(ours) = self.transactions.get(&xid, last.lock.open_since().unwrap_or(at)) {
+                last.lock = last.lock.after(ours.lock);
             }
             self.transactions.insert(xid, at, last);
         }
@@ -400,12 +434,19 @@ mod tests {
                     });
                     let locks =
                         |step: &Step| matches!(step, Step::Lock { .. } | Step::Update { .. });
-                    let last = before().find(|(of, _, step)| of == xid && locks(step));
-                    if let Some((_, since, Step::Lock { row: locked, own })) = last
-                        && locked == row
-                        && near(since)
+                    let mut until = *at;
+                    for (_, since, step) in
+                        before().filter(|(of, _, step)| of == xid && locks(step))
                     {
-                        add(relation, *is_hot, &|cost| cost.lock_bytes += own.bytes);
+                        match step {
+                            Step::Lock { row: locked, own }
+                                if locked == row && until.is_within(TRANSACTION_WINDOW, *since) =>
+                            {
+                                add(relation, *is_hot, &|cost| cost.lock_bytes += own.bytes);
+                                until = *since;
+                            }
+                            _ => break,
+                        }
                     }
                     let touches = |step: &Step| match step {
                         Step::Prune { page, .. } => *page == row.page,

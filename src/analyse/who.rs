@@ -122,16 +122,18 @@ impl Observe for Who {
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
+        let mark = record.block_mark();
+        let mut is_alike = false;
         if let Some(relations) = &mut self.relations {
-            relations.observe(record);
+            is_alike = relations.take(record, mark);
         }
         if let Some(updates) = &mut self.updates {
             updates.observe(record);
         }
         if let Some(transactions) = &mut self.transactions {
-            transactions.observe(record);
+            transactions.take(record, mark);
         }
-        if let Some(names) = &mut self.names {
+        if let Some(names) = self.names.as_mut().filter(|names| !is_alike || !names.is_idle()) {
             names.observe(record);
         }
         if let Some(blocks) = &mut self.blocks {

@@ -124,23 +124,25 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
     dimensions
 }
 
-/// Puts the tables into the order and length asked for. The official tool has an order of its
-/// own.
-fn arrange(report: &mut Report, args: &StatsArgs) {
-    let others = match args.tables.format {
-        Format::PgWaldump => return,
-        Format::Json | Format::Csv => 0,
+/// How many rows of a table are shown; 0: all.
+pub fn rows_shown(args: &StatsArgs) -> usize {
+    let usual = match args.tables.format {
+        Format::Json | Format::Csv | Format::PgWaldump => 0,
         Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
         Format::Table => TOP_DEFAULT,
     };
+    args.tables.top.unwrap_or(usual)
+}
+
+/// Puts the tables into the order and length asked for. The official tool has an order of its
+/// own.
+fn arrange(report: &mut Report, args: &StatsArgs) {
+    if args.tables.format == Format::PgWaldump {
+        return;
+    }
     // There are few resource managers: all are shown unless fewer are asked for.
-    let asked = args.tables.top;
-    let top = Top {
-        rmgrs: asked.unwrap_or(0),
-        buckets: asked.unwrap_or(0),
-        others: asked.unwrap_or(others),
-    };
-    report.arrange(args.tables.sort, top);
+    let few = args.tables.top.unwrap_or(0);
+    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, others: rows_shown(args) });
 }
 
 fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {

@@ -1,12 +1,16 @@
 //! How many rows of who writes the WAL are kept, and in which order.
 
 use super::args::StatsArgs;
+use super::stats::rows_shown;
 use crate::analyse::finished::{Order, ROWS_MAX};
 use crate::report::model::table::Sort;
 
 /// How many transactions are kept as rows.
 pub fn rows(args: &StatsArgs) -> usize {
-    args.tables.top.filter(|top| *top > 0).unwrap_or(ROWS_MAX)
+    match rows_shown(args) {
+        0 => ROWS_MAX,
+        rows => rows,
+    }
 }
 
 /// Which transactions come first.

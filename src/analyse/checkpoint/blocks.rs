@@ -1,11 +1,12 @@
 //! Sets of blocks, compressed: two bytes a block and less.
 
+use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 
 /// Blocks, by the number of their file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Blocks {
-    files: Vec<RoaringBitmap>,
+    files: HashMap<u32, RoaringBitmap>,
     len: u64,
 }
 
@@ -13,11 +14,7 @@ impl Blocks {
     /// Adds a block; whether it is new.
     #[inline]
     pub fn insert(&mut self, file: u32, block: u32) -> bool {
-        let file = file as usize;
-        if file >= self.files.len() {
-            self.files.resize_with(file + 1, RoaringBitmap::new);
-        }
-        let is_new = self.files.get_mut(file).is_some_and(|blocks| blocks.insert(block));
+        let is_new = self.files.entry(file).or_default().insert(block);
         self.len += u64::from(is_new);
         is_new
     }
@@ -27,17 +24,12 @@ impl Blocks {
         self.len
     }
 
-    /// Both together.
-    fn pairs<'a>(
-        &'a self,
-        other: &'a Blocks,
-    ) -> impl Iterator<Item = (&'a RoaringBitmap, &'a RoaringBitmap)> {
-        self.files.iter().zip(&other.files)
-    }
-
     /// How many are in both.
     pub fn intersection_len(&self, other: &Blocks) -> u64 {
-        self.pairs(other).map(|(a, b)| a.intersection_len(b)).sum()
+        let of_file = |(file, ours): (&u32, &RoaringBitmap)| {
+            other.files.get(file).map_or(0, |theirs| ours.intersection_len(theirs))
+        };
+        self.files.iter().map(of_file).sum()
     }
 
     /// How many are in one of the two or in both.
@@ -52,9 +44,10 @@ impl Blocks {
 
     /// Takes those away that are in `other`.
     pub fn remove_all(&mut self, other: &Blocks) {
-        for (ours, theirs) in self.files.iter_mut().zip(&other.files) {
-            *ours -= theirs;
-        }
+        self.files.retain(|file, ours| {
+            other.files.get(file).into_iter().for_each(|theirs| *ours -= theirs);
+            !ours.is_empty()
+        });
         self.count();
     }
 
@@ -64,17 +57,14 @@ impl Blocks {
             *self = other;
             return;
         }
-        if other.files.len() > self.files.len() {
-            self.files.resize_with(other.files.len(), RoaringBitmap::new);
-        }
-        for (ours, theirs) in self.files.iter_mut().zip(other.files) {
-            *ours |= theirs;
+        for (file, theirs) in other.files {
+            *self.files.entry(file).or_default() |= theirs;
         }
         self.count();
     }
 
     fn count(&mut self) {
-        self.len = self.files.iter().map(RoaringBitmap::len).sum();
+        self.len = self.files.values().map(RoaringBitmap::len).sum();
     }
 }
 

@@ -86,7 +86,7 @@ fn written(cycles: &[Cycle], index: usize) -> Option<Verdict> {
     }
     let ended = cycle.checkpoint.as_ref()?;
     match ended.seen.is_shutdown {
-        true => stopped_or_recovered(ended, index + 1 == cycles.len() && cycle.tally.count <= 1),
+        true => stopped_or_recovered(ended, cycle.end <= ended.end),
         false if ended.signs.end_of_recovery => {
             let evidence = "the first one after an END_OF_RECOVERY record";
             verdict(Cause::EndOfRecovery, Confidence::Certain, evidence)

@@ -4,7 +4,7 @@
 use super::piece::Piece;
 use crate::analyse::tape::{Chunk, Touch};
 use crate::wal::lsn::Lsn;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// So much memory is taken; then what hardly holds a redo point is summed up.
 const BYTES: usize = 8 << 20;
@@ -73,18 +73,21 @@ impl Held {
         std::mem::take(&mut self.stretches)
     }
 
-    /// Sums up chunks that do not look like holding a redo point. If all look alike, those that
-    /// came first.
+    /// Sums up chunks that do not look like holding a redo point. If all look alike, or those that do
+    /// are still too many, the first ones.
     fn sum_up(&mut self) {
         let mut keeps = self.candidates();
         let candidates = keeps.iter().filter(|keeps| **keeps).count();
-        let half = keeps.len() / 2;
         // Without images, or with images everywhere, it cannot be told.
-        if !(1..=half).contains(&candidates) {
-            keeps.iter_mut().enumerate().for_each(|(index, keeps)| *keeps = index >= half);
+        if !(1..=keeps.len() / 2).contains(&candidates) {
+            keeps.fill(true);
         }
-        if let Some(last) = keeps.last_mut() {
-            *last = true;
+        let mut room = BYTES / 2;
+        for (stretch, keeps) in self.stretches.iter().zip(&mut keeps).rev() {
+            let Stretch::Chunk(chunk) = stretch else { continue };
+            let is_last = room == BYTES / 2;
+            room = room.saturating_sub(if *keeps || is_last { chunk.bytes() } else { 0 });
+            *keeps = is_last || (*keeps && room > 0);
         }
         for (stretch, keeps) in self.take().into_iter().zip(keeps) {
             match stretch {

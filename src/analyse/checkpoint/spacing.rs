@@ -99,7 +99,7 @@ impl Facts {
 pub struct Spacing {
     /// Distances in seconds, ascending.
     seconds: Vec<i64>,
-    /// Those of checkpoints that took their time.
+    /// Those of checkpoints that took their time, ascending.
     spread: Vec<i64>,
     /// Distances in segments of those that began with one, ascending.
     at_segments: Vec<u64>,
@@ -128,6 +128,7 @@ impl Spacing {
             spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
         }
         spacing.seconds.sort_unstable();
+        spacing.spread.sort_unstable();
         spacing.at_segments.sort_unstable();
         spacing.timeout = most_frequent(&spacing.seconds, |seconds| spacing.near(seconds), 2);
         spacing.segments = most_frequent(&spacing.at_segments, |count| spacing.same(count), 3);
@@ -136,11 +137,11 @@ impl Spacing {
 
     /// How many distances in seconds are like this one, but for one second.
     fn near(&self, seconds: i64) -> usize {
-        self.seconds.iter().filter(|other| (*other - seconds).abs() <= 1).count()
+        within(&self.seconds, &(seconds - 1), &(seconds + 1)).len()
     }
 
     fn same(&self, segments: u64) -> usize {
-        self.at_segments.iter().filter(|other| **other == segments).count()
+        within(&self.at_segments, &segments, &segments).len()
     }
 
     /// Whether the clock may have begun it.
@@ -177,9 +178,8 @@ impl Spacing {
     /// Whether the distance in time is one at which checkpoints take their time: nobody who asks for
     /// one waits so.
     pub fn is_timeout(&self, facts: &Facts) -> bool {
-        let is_near =
-            |other: &i64| facts.seconds.is_some_and(|seconds| (other - seconds).abs() <= 1);
-        self.spread.iter().any(is_near)
+        let near = |seconds| within(&self.spread, &(seconds - 1), &(seconds + 1));
+        facts.seconds.is_some_and(|seconds| !near(seconds).is_empty())
     }
 
     /// How many are as far apart in time, this one included; 1 if only the distance is usual.
@@ -198,6 +198,13 @@ impl Spacing {
         let segments = facts.segments?;
         Some(self.same(segments)).filter(|count| *count > 0)
     }
+}
+
+/// Those of ascending values that lie from `least` to `most`.
+fn within<'a, T: Ord>(values: &'a [T], least: &T, most: &T) -> &'a [T] {
+    let from = values.partition_point(|value| value < least);
+    let to = values.partition_point(|value| value <= most);
+    values.get(from..to).unwrap_or_default()
 }
 
 /// The value that `count` finds most often, if it does so often enough; the smallest of equals.

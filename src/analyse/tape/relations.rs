@@ -2,8 +2,8 @@
 
 use crate::wal::block::RelFileLocator;
 use crate::wal::block::places::StoredPlace;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// One fork of a relation.
 #[derive(

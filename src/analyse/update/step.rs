@@ -84,6 +84,12 @@ impl Charge {
         let (bytes, fpi_bytes) = (record.header.total_bytes, record.parts.fpi_bytes);
         Charge { bytes: u64::from(bytes), fpi_bytes: u64::from(fpi_bytes) }
     }
+
+    /// Both together.
+    pub fn and(self, other: Charge) -> Charge {
+        let (bytes, fpi_bytes) = (self.bytes + other.bytes, self.fpi_bytes + other.fpi_bytes);
+        Charge { bytes, fpi_bytes }
+    }
 }
 
 /// The page that a row lies in: of an update that of the old version.

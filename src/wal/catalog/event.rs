@@ -104,12 +104,17 @@ pub struct Patch {
 }
 
 impl Patch {
+    /// Bytes of all columns of the new version.
+    pub fn length(&self) -> usize {
+        usize::from(self.prefix) + usize::from(self.middle.data_bytes) + usize::from(self.suffix)
+    }
+
     /// The new version, given the old one; `None` where it takes something from the old one that
     /// was not kept.
     pub fn onto(&self, old: &RowVersion, kept_bytes: usize) -> Option<RowVersion> {
         let prefix = usize::from(self.prefix);
         let middle_end = prefix + usize::from(self.middle.data_bytes);
-        let length = middle_end + usize::from(self.suffix);
+        let length = self.length();
         let byte = |place: usize| match place {
             place if place < prefix => old.data.get(place),
             place if place < middle_end => self.middle.data.get(place - prefix),

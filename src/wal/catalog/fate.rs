@@ -1,9 +1,9 @@
 //! What became of transactions, as far as it is known: a commit log in memory, two bits a
 //! transaction, for those that were heard of.
 
+use hashbrown::HashMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::HashMap;
 
 /// What became of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -142,6 +142,15 @@ impl CatalogLayout {
         place.and_then(|place| self.columns.get(place)).copied().unwrap_or_default()
     }
 
+    /// Whether the columns of a row of a table may take so many bytes. Those of `pg_inherits` are all
+    /// of fixed length: three of four bytes each, and from 14 on a boolean.
+    pub fn may_be_long(&self, table: CatalogTable, bytes: usize) -> bool {
+        match table {
+            CatalogTable::Inherits => bytes == 12 + usize::from(self.columns(table) > 3),
+            _ => bytes >= self.bytes(table),
+        }
+    }
+
     /// How many bytes of a row are of interest.
     pub fn bytes(&self, table: CatalogTable) -> usize {
         match table {

@@ -17,8 +17,8 @@ use crate::wal::block::{BlockRef, RelFileLocator};
 use crate::wal::payload::dbase::DatabaseChange;
 use crate::wal::payload::{multixact, relmap, xact};
 use crate::wal::rmgr;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Files of catalogs, beside the original ones.
 type Files = HashMap<RelFileLocator, CatalogTable>;
@@ -46,6 +46,12 @@ impl Lessons {
     /// kinds, teaches nothing: its images need not be restored.
     pub fn may_be_catalog(&self, file: RelFileLocator) -> bool {
         catalog_of(&self.files, file).is_some() || self.strangers.can_be_catalog(file)
+    }
+
+    /// Takes note of the end of a transaction without subtransactions.
+    pub fn ended(&mut self, xid: u32, commits: bool) {
+        self.recent_xid.get_or_insert(xid);
+        self.fates.note(xid, if commits { Fate::Committed } else { Fate::Aborted });
     }
 
     /// Takes note of a record.

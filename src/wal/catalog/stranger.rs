@@ -10,8 +10,8 @@ use super::{CatalogTable, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
 use crate::wal::payload::{heap, heap2};
 use crate::wal::rmgr;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 /// Files with lower numbers were made with the cluster: they are the original catalogs.
 const FIRST_NORMAL_OID: u32 = 16384;
@@ -128,6 +128,9 @@ fn likeness(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> Lik
             each.min().unwrap_or(Likeness::Possible)
         }
         Change::Lost => Likeness::None,
+        Change::Update { patch, .. } if !layout.may_be_long(table, patch.length()) => {
+            Likeness::None
+        }
         _ => Likeness::Possible,
     }
 }

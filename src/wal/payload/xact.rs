@@ -152,6 +152,17 @@ fn origin(cursor: &mut Cursor<'_>) -> Option<Origin> {
     Some(Origin { lsn: Lsn(lsn), time: Time::from_timestamptz(time) })
 }
 
+/// Whether a record of this type ends the transaction in its header, and says nothing else but when;
+/// `None` if it does not, else whether it commits.
+#[inline(always)]
+pub fn ends_alone(info: u8) -> Option<bool> {
+    match info {
+        COMMIT => Some(true),
+        ABORT => Some(false),
+        _ => None,
+    }
+}
+
 /// Subtransactions and their top-level transaction, written when a transaction has 64 of them
 /// that were not yet told (`xl_xact_assignment`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

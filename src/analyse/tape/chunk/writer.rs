@@ -16,8 +16,9 @@ const RECORDS: u32 = 4096;
 const TOUCHES: usize = 8192;
 /// Slots of the table that finds a touch; a power of two.
 const SLOTS: usize = 2 * TOUCHES;
-/// Places in a chunk are counted from its start in units of 8 bytes, in 32 bits.
-const BYTES: u64 = 1 << 35;
+/// No chunk goes beyond a multiple of this, with which runs begin and end: so where chunks end does
+/// not depend on how the WAL was divided.
+const BYTES: u64 = 1 << 20;
 
 /// Writes a chunk.
 ///
@@ -35,7 +36,7 @@ pub struct Writer {
     repeats: u32,
     /// How many more records have room in the chunk; 0 if it is full of touches.
     room: u32,
-    /// From here on places are too far from its start.
+    /// From here on records are those of another chunk.
     limit: u64,
     /// The event that it begins with.
     pub event: Option<Placed>,
@@ -70,6 +71,7 @@ impl Writer {
         let is_next = record.lsn.0 == self.next
             && record.header.total_bytes == self.length
             && self.room > 0
+            && self.next < self.limit
             && record.end.0 - record.lsn.0 == u64::from(self.length);
         // Records with times and events have no block: they are never taken here.
         if !is_next || self.place.is_none() || record.block_mark() != self.place {
@@ -126,7 +128,7 @@ impl Writer {
     fn begin(&mut self, record: &Record<'_>) {
         self.begun = true;
         self.room = RECORDS;
-        self.limit = record.lsn.0.saturating_add(BYTES);
+        self.limit = (record.lsn.0 | (BYTES - 1)).saturating_add(1);
         self.marks_redo = record.version.redo_records;
         self.start = record.lsn;
         self.lengths.begin(record.lsn.0);
