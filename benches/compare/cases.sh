@@ -99,13 +99,14 @@ case_bare() {
     fi
 }
 
+# The report has who and when in it, with names and what updates cost.
 case_report() {
     local dir files threads=1 kind label
     for kind in images tiny; do
         label="$kind, the report without options, \`-j1\`"
         choose "$kind"
         if same_totals "$label" json_report "${files[@]}"; then
-            compare "$label" '`--stats=record`' run_stats run_report 0.9
+            compare "$label" 'pg_waldump `--stats=record`' run_pg_waldump run_report 1.5
         fi
     done
 }

@@ -124,6 +124,13 @@ impl Blocks {
         order.into_iter().map(hot).collect()
     }
 
+    /// Their shares of all records.
+    pub fn amounts(&self) -> Amounts {
+        let mut amounts = Amounts::default();
+        self.rows.values().for_each(|row| amounts.add(&row.amounts));
+        amounts
+    }
+
     fn block(&mut self, block: &BlockRef, own: u32, record: RecordType) {
         let fork = self.forks.number(ForkKey::of(block));
         let row = self.rows.entry((fork, block.block)).or_default();

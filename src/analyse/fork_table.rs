@@ -80,6 +80,11 @@ impl<V: Default> ForkTable<V> {
         self.rows.iter().map(|row| (&row.key, &row.value))
     }
 
+    /// The fork of this number with its value.
+    pub fn row(&self, number: usize) -> Option<(&ForkKey, &V)> {
+        self.rows.get(number).map(|row| (&row.key, &row.value))
+    }
+
     /// All values.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.rows.iter_mut().map(|row| &mut row.value)
@@ -164,10 +169,10 @@ impl<'de, V: Deserialize<'de> + Default> Deserialize<'de> for ForkTable<V> {
     }
 }
 
-/// Adds to a list that may get long, and leaves a quarter of it empty at most.
+/// Adds to a list that may get long, and leaves a ninth of it empty at most.
 pub fn push_tightly<T>(list: &mut Vec<T>, value: T) {
     if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 3).max(4));
+        list.reserve_exact((list.len() / 8).max(4));
     }
     list.push(value);
 }

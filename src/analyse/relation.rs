@@ -140,6 +140,15 @@ impl Relations {
         rows.chain((self.without_block.count > 0).then_some(without))
     }
 
+    /// The row of this number, in the order of [`Relations::rows`].
+    pub fn row(&self, number: usize) -> Option<Relation<'_>> {
+        match self.table.row(number) {
+            Some((key, row)) => Some(self.relation(*key, row)),
+            None => (number == self.len() && self.without_block.count > 0)
+                .then(|| Relation::without_block(self.without_block)),
+        }
+    }
+
     fn relation(&self, key: ForkKey, row: &Row) -> Relation<'_> {
         Relation {
             key: Some(key),

@@ -25,6 +25,7 @@ use crate::report::budget::Budgets;
 use crate::report::build::{Counted, Request, build};
 use crate::report::check::{Asked, judge};
 use crate::report::model::checked::{Check, Verdict};
+use crate::report::model::table::Sort;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
@@ -131,7 +132,8 @@ fn read_and_judge(
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some((who, warnings)) = who {
         draft.report.notes.extend(warnings);
-        who::fill(&mut draft.report, who, &request.dimensions, who::By::Table, read.plan.version());
+        let rows = who::Rows { by: who::By::Table, sort: Sort::Bytes, shown: 0 };
+        who::fill(&mut draft.report, who, &request.dimensions, rows, read.plan.version());
     }
     let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();

@@ -94,7 +94,8 @@ impl Known {
         let cluster = plan.geometry.system_identifier;
         let store = self.take_store(plan);
         let mut counted = who.finish(store);
-        let seen = counted.files();
+        let files = || counted.files();
+        let seen = if self.listings.is_empty() { BTreeSet::new() } else { files() };
         for listing in &self.listings {
             match listing.system_identifier {
                 Some(other) if other != cluster => self.warnings.push(format!(

@@ -76,7 +76,8 @@ fn report(
     }
     draft.report.notes.extend(warnings);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
-    who::fill(&mut draft.report, who, &request.dimensions, by, read.plan.version());
+    let rows = who::Rows { by, sort: args.tables.sort, shown: rows_shown(args) };
+    who::fill(&mut draft.report, who, &request.dimensions, rows, read.plan.version());
     let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     arrange(&mut view.report, args);

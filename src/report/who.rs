@@ -4,7 +4,7 @@
 mod table;
 
 use super::build::rfc3339;
-use super::model::table::LeftOut;
+use super::model::table::{LeftOut, Sort};
 use super::model::who::{
     BlockRow, BlockSummary, BlockUse, Blocks, CommitBytes, DatabaseRow, ForkRow, NamesSummary,
     RelationRow, TableName, TablespaceRow, TransactionRow, TransactionSummary, Transactions,
@@ -34,22 +34,40 @@ pub enum By {
 /// Kinds of records that a block's row names.
 const KINDS_SHOWN: usize = 3;
 
+/// Which rows there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// What stands in a row of its own.
+    pub by: By,
+    /// Which come first.
+    pub sort: Sort,
+    /// How many will be shown; 0: all. What nothing else is concluded from has hardly more.
+    pub shown: usize,
+}
+
 /// Fills the tables that were asked for.
-pub fn fill(report: &mut Report, counted: Counted, asked: &Dimensions, by: By, version: &Version) {
+pub fn fill(
+    report: &mut Report,
+    counted: Counted,
+    asked: &Dimensions,
+    wanted: Rows,
+    version: &Version,
+) {
     let Counted { relations, updates, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
-        let rows = || relations.rows().map(|row| relation_row(&row, &names)).collect::<Vec<_>>();
-        report.relations = asked(Dimension::Relation).then(|| rows().into());
+        let rows = relations.rows().map(|row| relation_row(&row, &names));
+        let gathered = || Table::gather(rows, wanted.sort, wanted.shown);
+        report.relations = asked(Dimension::Relation).then(gathered);
         let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
         report.names = shows_names.then(|| summary(relations, &names));
-        let tables = |updates| table::rows(relations, &updates, &names, by).into();
+        let tables = |updates| table::rows(relations, &updates, &names, wanted.by).into();
         report.tables = updates.map(tables);
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));
         report.forks = asked(Dimension::Fork).then(|| forks(relations));
     }
-    report.blocks = blocks.map(|blocks| hot_blocks(&blocks, &names, version));
+    report.blocks = blocks.map(|blocks| hot_blocks(&blocks, &names, wanted.shown, version));
     if let Some((finished, without)) = transactions {
         if !finished.is_exact {
             let note = "transactions without an end were too many to be kept: some have two rows";
@@ -172,8 +190,17 @@ fn forks(relations: &Relations) -> Table<ForkRow> {
     })
 }
 
-fn hot_blocks(blocks: &block::Blocks, names: &Names, version: &Version) -> Blocks {
-    let rows = blocks.hottest(0).into_iter().map(|hot| {
+fn hot_blocks(blocks: &block::Blocks, names: &Names, shown: usize, version: &Version) -> Blocks {
+    let hottest = blocks.hottest(shown);
+    let mut kept = Amounts::default();
+    hottest.iter().for_each(|hot| kept.add(&hot.amounts));
+    let left_out = usize::try_from(blocks.distinct()).unwrap_or(usize::MAX) - hottest.len();
+    let left_out = (left_out > 0).then(|| LeftOut {
+        rows: left_out,
+        numbers: blocks.amounts().less(&kept).numbers(),
+        main_data_only_bytes: None,
+    });
+    let rows = hottest.into_iter().map(|hot| {
         let file = hot.key.relation;
         let named = names.relation(file);
         let by = hot.kinds.iter().take(KINDS_SHOWN).map(|kind| BlockUse {
@@ -194,7 +221,7 @@ fn hot_blocks(blocks: &block::Blocks, names: &Names, version: &Version) -> Block
         }
     });
     Blocks {
-        top: rows.collect::<Vec<_>>().into(),
+        top: Table { rows: rows.collect(), left_out },
         summary: BlockSummary {
             distinct_blocks: blocks.distinct(),
             without_block: blocks.without_block().numbers(),

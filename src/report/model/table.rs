@@ -87,6 +87,9 @@ impl<R> From<Vec<R>> for Table<R> {
     }
 }
 
+/// So many rows more than are kept are gathered before the others are left out.
+const GATHERED: usize = 1000;
+
 /// How many rows are kept; 0 keeps all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Top {
@@ -135,6 +138,18 @@ fn arrange<R: TableRow>(table: &mut Option<Table<R>>, sort: Sort, top: usize) {
 }
 
 impl<R: TableRow> Table<R> {
+    /// Of very many rows those that [`Table::arrange`] would keep, and some more.
+    pub fn gather(rows: impl Iterator<Item = R>, sort: Sort, top: usize) -> Table<R> {
+        let mut table = Table::default();
+        for row in rows {
+            table.rows.push(row);
+            if top > 0 && table.rows.len() > 2 * top + GATHERED {
+                table.arrange(sort, top);
+            }
+        }
+        table
+    }
+
     /// Orders the rows and keeps the first `top`; 0 keeps all.
     pub fn arrange(&mut self, sort: Sort, top: usize) {
         self.rows.sort_by(|a, b| compare(a, b, sort));

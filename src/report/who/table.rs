@@ -37,22 +37,32 @@ enum Place {
 
 /// All tables.
 pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> Vec<WholeTableRow> {
-    let mut rows: BTreeMap<Key, Building> = BTreeMap::new();
-    for relation in relations.rows() {
-        let file = relation.key.map(|key| key.relation);
+    let placed = |file: Option<RelFileLocator>| {
         let named = file.and_then(|file| names.relation(file));
         let (key, place) = key_of(file, named, names);
-        let (key, place, named) = match (by, named) {
+        match (by, named) {
             (By::Parent, Some(named)) => in_parent(key, place, named, names),
             _ => (key, place, named),
-        };
-        let costs = relation.key.filter(|key| key.fork == 0);
-        let costs = costs.and_then(|key| updates.of(key.relation));
-        let row = rows.entry(key).or_default();
-        costs.into_iter().for_each(|costs| row.costs.add(costs));
-        row.add(&relation, place, named);
-    }
-    rows.into_iter().map(|(key, building)| building.finish(key, names)).collect()
+        }
+    };
+    let file = |relation: &Relation<'_>| relation.key.map(|key| key.relation);
+    // The rows of a table lie anywhere: one table is built at a time.
+    let keys = relations.rows().map(|relation| placed(file(&relation)).0);
+    let mut order: Vec<(Key, usize)> = keys.zip(0..).collect();
+    order.sort_unstable();
+    let tables = order.chunk_by(|(one, _), (other, _)| one == other);
+    let row = |table: &[(Key, usize)]| {
+        let mut building = Building::default();
+        for relation in table.iter().filter_map(|(_, number)| relations.row(*number)) {
+            let (_, place, named) = placed(file(&relation));
+            let costs = relation.key.filter(|key| key.fork == 0);
+            let costs = costs.and_then(|key| updates.of(key.relation));
+            costs.into_iter().for_each(|costs| building.costs.add(costs));
+            building.add(&relation, place, named);
+        }
+        table.first().map(|(key, _)| building.finish(*key, names))
+    };
+    tables.filter_map(row).collect()
 }
 
 fn key_of(

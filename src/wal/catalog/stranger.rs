@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 const FIRST_NORMAL_OID: u32 = 16384;
 /// Changes kept of a file that may be a catalog's as well as not: locks and deletes have no row, and
 /// any row of two oids could be one of `pg_index`.
-const UNPROVEN_MAX: u32 = 10_000;
+const UNPROVEN_MAX: u16 = 10_000;
 /// `inhseqno` is 1 for partitions, and counts parents elsewhere.
 const PARENTS_MAX: u32 = 1000;
 
@@ -25,19 +25,47 @@ const PARENTS_MAX: u32 = 1000;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Strangers(HashMap<RelFileLocator, Stranger>);
 
-/// What a file can be: nothing, once this is known.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// What a file can be: nothing, once this is known. There is one for every file.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Stranger {
-    possible: Vec<CatalogTable>,
+    possible: Catalogs,
     /// Changes since the last row that hardly anything but a catalog has.
-    unproven: u32,
+    unproven: u16,
+}
+
+/// A set of catalogs: a bit for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Catalogs(u8);
+
+impl Catalogs {
+    fn bit(table: CatalogTable) -> u8 {
+        1 << table as u8
+    }
+
+    fn contains(self, table: CatalogTable) -> bool {
+        self.0 & Catalogs::bit(table) != 0
+    }
+
+    fn retain(&mut self, mut keeps: impl FnMut(CatalogTable) -> bool) {
+        for table in CatalogTable::ALL {
+            if self.contains(table) && !keeps(table) {
+                self.0 &= !Catalogs::bit(table);
+            }
+        }
+    }
+}
+
+impl FromIterator<CatalogTable> for Catalogs {
+    fn from_iter<I: IntoIterator<Item = CatalogTable>>(tables: I) -> Catalogs {
+        Catalogs(tables.into_iter().map(Catalogs::bit).fold(0, |all, bit| all | bit))
+    }
 }
 
 impl Strangers {
     /// Whether a file can be a catalog's.
     pub fn can_be_catalog(&self, file: RelFileLocator) -> bool {
         match self.0.get(&file) {
-            Some(stranger) => !stranger.possible.is_empty(),
+            Some(stranger) => stranger.possible != Catalogs::default(),
             None => file.relfilenode >= FIRST_NORMAL_OID,
         }
     }
@@ -56,16 +84,14 @@ impl Strangers {
             return Vec::new();
         }
         let stranger = self.0.entry(block.relation).or_insert_with(|| Stranger::of(block.relation));
-        let changes = stranger.changes(record, index);
-        stranger.possible.shrink_to_fit();
-        changes
+        stranger.changes(record, index)
     }
 
     /// Adds what another stretch knows: what a file cannot be in one, it is not.
     pub fn merge(&mut self, other: Strangers) {
         for (file, theirs) in other.0 {
             match self.0.get_mut(&file) {
-                Some(ours) => ours.possible.retain(|table| theirs.possible.contains(table)),
+                Some(ours) => ours.possible.0 &= theirs.possible.0,
                 None => _ = self.0.insert(file, theirs),
             }
         }
@@ -74,7 +100,7 @@ impl Strangers {
     /// Whether an event may still be one of a catalog.
     pub fn allow(&self, event: &Event) -> bool {
         let Event::Rows { file, table, .. } = event else { return true };
-        self.0.get(file).is_none_or(|stranger| stranger.possible.contains(table))
+        self.0.get(file).is_none_or(|stranger| stranger.possible.contains(*table))
     }
 }
 
@@ -88,23 +114,23 @@ impl Stranger {
     fn changes(&mut self, record: &RecordParts<'_>, index: usize) -> Vec<(CatalogTable, Change)> {
         let mut changes = Vec::new();
         if !matches!(record.header.rmgr, rmgr::HEAP | rmgr::HEAP2 | rmgr::XLOG) {
-            self.possible.clear();
+            self.possible = Catalogs::default();
         }
         let mut is_proof = false;
-        self.possible.retain(|table| match change(record, index, *table) {
-            Some(change) => match likeness(&change, *table, record.version.catalog) {
+        self.possible.retain(|table| match change(record, index, table) {
+            Some(change) => match likeness(&change, table, record.version.catalog) {
                 Likeness::None => false,
                 likeness => {
                     is_proof |= likeness == Likeness::Proof;
-                    changes.push((*table, change));
+                    changes.push((table, change));
                     true
                 }
             },
             None => !has_rows(record, index),
         });
-        self.unproven = if is_proof { 0 } else { self.unproven + 1 };
+        self.unproven = if is_proof { 0 } else { self.unproven.saturating_add(1) };
         if self.unproven > UNPROVEN_MAX {
-            self.possible.clear();
+            self.possible = Catalogs::default();
             changes.clear();
         }
         changes
