@@ -100,7 +100,7 @@ pub struct TableArgs {
     /// Format
     #[arg(short, long, value_name = "F", value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Rows of long tables; 0: all [default: 20; JSON and CSV: all]
+    /// Rows of long tables; 0: all [default: 20; JSON, NDJSON and CSV: all]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Order of rows
@@ -134,11 +134,22 @@ pub enum Format {
     Table,
     /// One object
     Json,
+    /// One object a line, each a row
+    Ndjson,
     /// One table, one line a row
     Csv,
+    /// Gauges for Prometheus: for node_exporter's textfile collector
+    Openmetrics,
     /// The text of the official tool, byte for byte
     #[value(name = "pg_waldump")]
     PgWaldump,
+}
+
+impl Format {
+    /// Whether machines collect it: then it is written, valid, where the input cannot be read, too.
+    pub fn is_collected(self) -> bool {
+        matches!(self, Format::Json | Format::Ndjson | Format::Openmetrics)
+    }
 }
 
 /// All dimensions at once.

@@ -42,12 +42,19 @@ pub fn run_on(
     let result = report(args, read);
     if let Err(failure) = &result
         && failure.is_unreadable()
-        && args.tables.format == Format::Json
         && !args.show.is_silent()
     {
         let answer = Unreadable::new(command(args), failure.to_string());
         let output = args.show.output.as_deref();
-        write_to(output, args.show.color, |out| render::json::render(&answer, out))?;
+        let write = |out: &mut dyn Write| match args.tables.format {
+            Format::Json => render::json::render(&answer, out),
+            Format::Ndjson => render::ndjson::unreadable(&answer, out),
+            Format::Openmetrics => render::openmetrics::unreadable(out),
+            Format::Table | Format::Csv | Format::PgWaldump => Ok(()),
+        };
+        if args.tables.format.is_collected() {
+            write_unstyled(output, write)?;
+        }
     }
     result
 }
@@ -118,7 +125,7 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
     if command(args) == CommandName::Report {
         dimensions.insert(Dimension::Record);
         dimensions.insert(Dimension::Table);
-        if args.tables.format == Format::Json {
+        if [Format::Json, Format::Ndjson, Format::Openmetrics].contains(&args.tables.format) {
             dimensions.insert(Dimension::Rmgr);
         }
     }
@@ -128,9 +135,9 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
 /// How many rows of a table are shown; 0: all.
 pub fn rows_shown(args: &StatsArgs) -> usize {
     let usual = match args.tables.format {
-        Format::Json | Format::Csv | Format::PgWaldump => 0,
+        Format::Json | Format::Ndjson | Format::Csv | Format::PgWaldump => 0,
         Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
-        Format::Table => TOP_DEFAULT,
+        Format::Table | Format::Openmetrics => TOP_DEFAULT,
     };
     args.tables.top.unwrap_or(usual)
 }
@@ -160,7 +167,7 @@ fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
     let write = |out: &mut dyn Write| write_format(view, args, &style, out);
     match args.tables.format {
         Format::Table => write_to(output, args.show.color, write),
-        Format::Json => write_unstyled(output, write),
+        Format::Json | Format::Ndjson | Format::Openmetrics => write_unstyled(output, write),
         Format::Csv | Format::PgWaldump => {
             write_unstyled(output, write)?;
             tell_problems(&view.report, &style);
@@ -187,7 +194,9 @@ fn write_format(
         Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
         Format::Table => render::table::render(view, style, out),
         Format::Json => render::json::render(&view.report, out),
+        Format::Ndjson => render::ndjson::render(&view.report, out),
         Format::Csv => render::csv::render(&view.report, out),
+        Format::Openmetrics => render::openmetrics::render(&view.report, out),
         Format::PgWaldump => render::pg_waldump::render(view, out),
     }
 }

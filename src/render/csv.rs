@@ -1,46 +1,24 @@
 //! `--format csv`: one table, one line a row, the keys of the JSON as headings.
 
+use super::rows::{Take, each};
+use crate::report::model::Report;
 use crate::report::model::names::marked;
-use crate::report::model::{Report, Table};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Writes the table that was asked for: of a dimension that has more than one thing to say, its rows.
+/// Writes the table that was asked for.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let Report { rmgrs, records, relations, tables, databases, tablespaces, forks, .. } = report;
-    if let Some(transactions) = &report.transactions {
-        return table(&transactions.top.rows, out);
-    }
-    if let Some(blocks) = &report.blocks {
-        return table(&blocks.top.rows, out);
-    }
-    if let Some(timeline) = &report.timeline {
-        return table(&timeline.buckets.rows, out);
-    }
-    if let Some(recovery) = &report.recovery {
-        return table(&recovery.cycles.rows, out);
-    }
-    if let Some(replication) = &report.replication {
-        return table(std::slice::from_ref(replication), out);
-    }
-    if let Some(commits) = &report.commits {
-        return table(std::slice::from_ref(commits), out);
-    }
-    let found = rows(&report.checkpoints, out).or_else(|| rows(relations, out));
-    let found = found.or_else(|| rows(tables, out));
-    let found = found.or_else(|| rows(databases, out)).or_else(|| rows(tablespaces, out));
-    let found = found.or_else(|| rows(forks, out)).or_else(|| rows(records, out));
-    found.or_else(|| rows(rmgrs, out)).unwrap_or(Ok(()))
+    each(report, &mut Text(out))
 }
 
-/// Writes a table if it is there.
-fn rows<R: Serialize + Default>(
-    found: &Option<Table<R>>,
-    out: &mut dyn Write,
-) -> Option<io::Result<()>> {
-    found.as_ref().map(|found| table(&found.rows, out))
+struct Text<'o>(&'o mut dyn Write);
+
+impl Take for Text<'_> {
+    fn rows<R: Serialize + Default>(&mut self, _: &'static str, rows: &[R]) -> io::Result<()> {
+        table(rows, self.0)
+    }
 }
 
 /// Writes rows: a column for each key that is no object or list in any of them. Without rows

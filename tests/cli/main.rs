@@ -6,6 +6,7 @@
 mod support;
 
 mod bad_input;
+mod collected;
 mod filters;
 mod formats;
 mod help;

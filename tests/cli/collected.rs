@@ -1,0 +1,130 @@
+//! Formats that machines collect line by line: NDJSON and OpenMetrics hold what the JSON holds.
+
+use crate::support::fixtures::{sample, samples};
+use crate::support::{json_of, walstat};
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Every dimension with the list of its rows in the JSON.
+const LISTS: [(&str, &str); 14] = [
+    ("rmgr", "/rmgrs"),
+    ("record", "/records"),
+    ("relation", "/relations"),
+    ("table", "/tables"),
+    ("database", "/databases"),
+    ("tablespace", "/tablespaces"),
+    ("fork", "/forks"),
+    ("block", "/blocks/top"),
+    ("transaction", "/transactions/top"),
+    ("timeline", "/timeline/buckets"),
+    ("checkpoint", "/checkpoints"),
+    ("recovery", "/recovery/cycles"),
+    ("replication", "/replication"),
+    ("commit", "/commits"),
+];
+
+#[test]
+fn ndjson_has_the_rows_of_json_of_every_dimension() {
+    for sample in ["pg9.5-mixed", "pg16-workload", "pg19-mixed"].map(sample) {
+        for (dimension, list) in LISTS {
+            let stats = format!("--stats={dimension}");
+            let json = json_of(&[&stats], &sample.wal);
+            let rows = json.pointer(list).expect("the list");
+            let rows = rows.as_array().cloned().unwrap_or_else(|| vec![rows.clone()]);
+            let wal = sample.wal.to_str().expect("UTF-8");
+            let text = walstat(&[&stats, "-f", "ndjson", wal]).exits(0).stdout;
+            let lines: Vec<Value> =
+                text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let table = list[1..].split('/').next().expect("a name");
+            let wanted: Vec<Value> = rows
+                .into_iter()
+                .map(|mut row| {
+                    row["table"] =
+                        if dimension == "relation" { row["table"].clone() } else { table.into() };
+                    row
+                })
+                .collect();
+            assert_eq!(lines, wanted, "{} {dimension}", sample.name);
+        }
+    }
+}
+
+/// What `promtool check metrics` says of a text; `None` where it is not installed.
+fn promtool(text: &str) -> Option<(bool, String)> {
+    let run = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut run = match run {
+        Ok(run) => run,
+        Err(error) if std::env::var_os("WALSTAT_REQUIRE_LIVE").is_none() => {
+            eprintln!("SKIPPED: metrics are not held against promtool, which is missing: {error}");
+            return None;
+        }
+        Err(error) => panic!("promtool (Debian: prometheus) is required here: {error}"),
+    };
+    run.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("promtool reads");
+    let run = run.wait_with_output().expect("promtool runs");
+    let said = [run.stdout, run.stderr].concat();
+    Some((run.status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// The samples of a family: labels as they stand there, and the value.
+fn family<'t>(text: &'t str, name: &str) -> Vec<(&'t str, u64)> {
+    let samples = text.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        let (labels, value) = rest.rsplit_once(' ')?;
+        let is_it = labels.is_empty() || labels.starts_with('{');
+        is_it.then(|| (labels, value.parse().expect("a count")))
+    });
+    samples.collect()
+}
+
+#[test]
+fn metrics_are_those_of_the_json_and_every_family_adds_up() {
+    let all = "--stats=rmgr,record,relation,table,database,tablespace,fork";
+    for sample in samples() {
+        let wal = sample.wal.to_str().expect("UTF-8");
+        for arguments in [&["--top", "3", all][..], &[]] {
+            let ran = walstat(&[arguments, &["-f", "openmetrics", wal]].concat());
+            let json = json_of(arguments, &sample.wal);
+            let text = ran.stdout;
+            assert!(text.ends_with("# EOF\n"), "{}", sample.name);
+            if let Some((is_sound, said)) = promtool(&text) {
+                assert!(is_sound && said.is_empty(), "{}: {said}", sample.name);
+            }
+            let total = json["totals"]["total_bytes"].as_u64().expect("a count");
+            assert_eq!(family(&text, "walstat_total_bytes"), [("", total)], "{}", sample.name);
+            let families =
+                ["rmgr", "record_type", "table", "relation", "database", "tablespace", "fork"];
+            for of in families {
+                let samples = family(&text, &format!("walstat_{of}_total_bytes"));
+                let sum: u64 = samples.iter().map(|(_, value)| value).sum();
+                let is_there =
+                    !arguments.is_empty() || ["rmgr", "record_type", "table"].contains(&of);
+                assert_eq!(sum, if is_there { total } else { 0 }, "{} {of}", sample.name);
+            }
+            for row in json["rmgrs"].as_array().into_iter().flatten() {
+                let labels = format!("{{rmgr={}}}", row["rmgr"]);
+                let wanted = row["fpi_bytes"].as_u64().expect("a count");
+                let samples = family(&text, "walstat_rmgr_fpi_bytes");
+                assert!(samples.contains(&(&*labels, wanted)), "{} {row}", sample.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said_in_the_format() {
+    let text = walstat(&["-f", "openmetrics", "Cargo.toml"]).exits(3).stdout;
+    assert_eq!(family(&text, "walstat_up"), [("", 0)]);
+    assert!(text.ends_with("# EOF\n"));
+    assert!(promtool(&text).is_none_or(|(is_sound, said)| is_sound && said.is_empty()));
+    let ran = walstat(&["-f", "ndjson", "Cargo.toml"]).exits(3);
+    let answer: Value = serde_json::from_str(ran.stdout.trim_end()).expect("one line of JSON");
+    assert_eq!(answer["command"], "report");
+    assert!(answer["error"].as_str().is_some_and(|line| line.contains("Cargo.toml")), "{answer}");
+}
