@@ -98,6 +98,8 @@ pub struct Switched {
 pub struct Cycles {
     /// In WAL order, without gaps.
     pub cycles: Vec<Cycle>,
+    /// How many checkpoint records there are.
+    pub checkpoints: u64,
     /// One for each checkpoint record.
     pub replays: Vec<Replay>,
     /// Switches to the next segment, in WAL order.
@@ -114,6 +116,13 @@ impl Cycles {
     pub fn has_all(&self, from: Lsn, to: Lsn) -> bool {
         let after = self.holes.partition_point(|hole| hole.end < from);
         self.holes.get(after).is_none_or(|hole| hole.start >= to)
+    }
+}
+
+impl Cycle {
+    /// The same cycle where what is read begins in the middle of it: nothing is known of its beginning.
+    pub fn begun_before(self) -> Cycle {
+        Cycle { redo: None, checkpoint: None, took: None, brought: None, ..self }
     }
 }
 
@@ -157,7 +166,7 @@ impl Follower {
     pub fn begin(&mut self, chunk: &Chunk, has_marks: bool) {
         self.has_marks = has_marks;
         if self.open.is_none() {
-            self.open = Some(Open { start: chunk.start, ..Open::default() });
+            self.open = Some(Open { start: chunk.begin(), ..Open::default() });
         }
         if let Some(placed) = &chunk.event {
             self.event(placed);
@@ -172,6 +181,7 @@ impl Follower {
     /// Takes the records of a chunk that was begun.
     pub fn take(&mut self, chunk: Chunk) {
         match (self.has_marks, &mut self.open) {
+            _ if chunk.has_no_records() => {}
             (true, Some(open)) => open.piece.add_chunk(&chunk),
             _ => self.held.push(chunk),
         }
@@ -290,6 +300,7 @@ impl Follower {
             self.end_cycle(open, end);
         }
         self.clocked.finish(&mut self.found.cycles);
+        self.found.checkpoints = self.found.replays.len() as u64;
         self.found
     }
 }

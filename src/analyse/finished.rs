@@ -42,6 +42,8 @@ pub struct Finished {
     pub subtransactions: u32,
     /// Whether the WAL shows that it is no subtransaction itself.
     pub top_level: bool,
+    /// Bytes of it that were rolled back: all, or those of its subtransactions.
+    pub aborted_bytes: u64,
     /// Distinct relations that its records refer to.
     pub relations: u32,
 }
@@ -73,7 +75,7 @@ pub struct Summary {
     pub open: u64,
     /// Subtransactions that were folded.
     pub subtransactions: u64,
-    /// Bytes of aborted ones.
+    /// Bytes of aborted ones, and of subtransactions that were rolled back.
     pub aborted_bytes: u64,
     /// Bytes of each committed one.
     pub commit_sizes: Distribution,
@@ -160,15 +162,13 @@ impl Summary {
         match row.outcome {
             Outcome::Open => self.open += 1,
             Outcome::Prepared => self.prepared += 1,
-            Outcome::Aborted => {
-                self.aborted += 1;
-                self.aborted_bytes += bytes;
-            }
+            Outcome::Aborted => self.aborted += 1,
             Outcome::Committed => {
                 self.committed += 1;
                 self.commit_sizes.add(bytes);
             }
         }
+        self.aborted_bytes += row.aborted_bytes;
         self.subtransactions += u64::from(row.subtransactions);
         self.amounts.add(&row.amounts);
     }
@@ -204,6 +204,7 @@ mod tests {
             commit_time: None,
             subtransactions: 0,
             top_level: true,
+            aborted_bytes: 0,
             relations: 1,
         }
     }

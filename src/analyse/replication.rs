@@ -1,9 +1,11 @@
 //! How fast WAL grows, and whether a link or a standby of some rate keeps up with it.
 //!
 //! What has to be sent is the distance of places, by the clock of the WAL, read at whole seconds:
-//! exact at each of them, and evenly spread between two times that are several seconds apart.
+//! exact at each of them, and evenly spread between two times that are several seconds apart. What
+//! lies before the first time and after the last counts as sent then, as in the timeline.
 
 use super::time_map::{Anchor, Interval, Tick};
+use crate::wal::lsn::Lsn;
 
 /// Steps that are kept; then two neighbours become one.
 const STEPS: usize = 1 << 18;
@@ -30,6 +32,8 @@ pub struct Curve {
     distance: u64,
     /// Microseconds from the first to the last time.
     elapsed: i64,
+    /// Where the WAL begins, if it is followed from its beginning.
+    begin: Option<Lsn>,
 }
 
 /// How far behind a link or a standby falls.
@@ -44,10 +48,27 @@ pub struct Backlog {
 }
 
 impl Curve {
+    /// The WAL begins at `lsn`, if it did not before.
+    pub fn begin(&mut self, lsn: Lsn) {
+        self.begin.get_or_insert(lsn);
+    }
+
+    /// The WAL ends at `lsn`.
+    pub fn end(&mut self, lsn: Lsn) {
+        if let Some(last) = self.last {
+            self.push(last.time.second(), 1, lsn.0.saturating_sub(last.lsn.0));
+        }
+    }
+
     /// The clock goes on.
     pub fn tick(&mut self, tick: &Tick) {
-        if let Some(from) = self.last.replace(tick.to) {
-            self.grow(from, tick.to, tick.is_set_back);
+        match self.last.replace(tick.to) {
+            Some(from) => self.grow(from, tick.to, tick.is_set_back),
+            None => {
+                let begin = self.begin.unwrap_or(tick.to.lsn);
+                let bytes = tick.to.lsn.0.saturating_sub(begin.0);
+                self.push(tick.to.time.second(), 1, bytes);
+            }
         }
         self.first.get_or_insert(tick.to);
     }
@@ -56,10 +77,12 @@ impl Curve {
         let bytes = to.lsn.0.saturating_sub(from.lsn.0);
         self.distance += bytes;
         let (first, last) = (from.time.second(), to.time.second());
+        if !is_set_back {
+            self.elapsed = self.elapsed.saturating_add(to.time.0.saturating_sub(from.time.0));
+        }
         if is_set_back || first >= last {
             return self.push(first, 1, bytes);
         }
-        self.elapsed = self.elapsed.saturating_add(to.time.0.saturating_sub(from.time.0));
         let mut interval = Interval::new(Some(from), Some(to));
         let second_ends = interval.second_at(from.lsn.0).map_or(to.lsn.0, |(_, end)| end);
         let until = second_ends.min(to.lsn.0);
@@ -244,5 +267,27 @@ impl<T> Pairs<T> for Vec<T> {
             }
         }
         low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wal::payload::Time;
+
+    #[test]
+    fn the_mean_is_that_of_all_time_however_often_it_is_stated() {
+        let mut curve = Curve::default();
+        curve.begin(Lsn(1000));
+        for tenth in 0..=100 {
+            let to = Anchor { lsn: Lsn(5000 + tenth * 50), time: Time(tenth as i64 * 100_000) };
+            curve.tick(&Tick { to, is_set_back: false });
+        }
+        curve.end(Lsn(12_000));
+        assert_eq!(curve.mean_rate(), Some(500.0));
+        // What lies before the first time counts as sent in its second, and so at the end.
+        assert_eq!(curve.peak_second(), Some((4500, 0)));
+        let all: u64 = curve.steps.iter().map(|step| step.bytes).sum();
+        assert_eq!(all, 11_000);
     }
 }

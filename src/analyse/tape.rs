@@ -148,6 +148,10 @@ impl Tape {
 
     /// Takes note of a record that is not counted: the clock and the checkpoints are those of all.
     pub fn passed_over(&mut self, record: &Record<'_>) {
+        if self.is_empty() {
+            let (lsn, end) = (record.lsn, record.end);
+            self.begin_chunk(Placed { lsn, end, event: Event::Begin });
+        }
         if event::may_matter(record) {
             self.note(record, false);
         }
@@ -171,6 +175,10 @@ impl Tape {
         } else if let Some(event) = Event::of(record) {
             self.begin_chunk(Placed { lsn: record.lsn, end: record.end, event });
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.batch.is_empty() && self.writer.is_empty()
     }
 
     fn begin_chunk(&mut self, event: Placed) {

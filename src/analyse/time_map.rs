@@ -86,6 +86,8 @@ pub struct Clockwork {
     last: Option<Anchor>,
     /// Times stated since by others than transactions.
     others: Vec<Anchor>,
+    /// Where the WAL begins: a checkpoint may have begun before.
+    begin: Option<Lsn>,
     /// What it shows, thinned.
     pub map: TimeMap,
     /// How often it was set back.
@@ -97,6 +99,11 @@ pub struct Clockwork {
 }
 
 impl Clockwork {
+    /// The WAL begins at `lsn`, if it did not before.
+    pub fn begin(&mut self, lsn: Lsn) {
+        self.begin.get_or_insert(lsn);
+    }
+
     /// Takes note of a time that an event states.
     pub fn event(&mut self, placed: &Placed) {
         let (lsn, time) = match &placed.event {
@@ -145,7 +152,8 @@ impl Clockwork {
         }
         let others = std::mem::take(&mut self.others);
         let is_gap = self.last.is_none_or(|from| is_gap(from.time, to.time));
-        let between = |other: &Anchor| other.lsn < to.lsn && other.time < to.time;
+        let begin = self.begin.unwrap_or_default();
+        let between = |other: &Anchor| (begin..to.lsn).contains(&other.lsn) && other.time < to.time;
         for other in others.into_iter().filter(|other| is_gap && between(other)) {
             self.tick(Tick { to: other, is_set_back: false }, ticks);
         }

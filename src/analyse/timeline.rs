@@ -240,8 +240,6 @@ impl Timeline {
     fn forget_past(&mut self) {
         if self.seconds.len() > SECONDS {
             let now = self.last.map_or(0, |last| last.time.second());
-            // Whole minutes, or the busiest one could be missed.
-            let now = now - now.rem_euclid(60);
             self.sum_up(i64::MIN, now - COMPLETE);
             self.sum_up(now + COMPLETE, i64::MAX);
         }
@@ -259,7 +257,6 @@ impl Timeline {
                 quarters.add(second, &row);
             }
         }
-        self.peaks.pause();
         self.widen();
     }
 

@@ -271,16 +271,14 @@ impl Transactions {
         }
     }
 
+    /// `xid` and what it belongs to, up to the transaction that belongs to none.
+    fn chain(&self, xid: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(xid), |xid| self.parents.get(xid).copied()).take(DEPTH_MAX + 1)
+    }
+
     /// The transaction that `xid` belongs to in the end; itself if it belongs to none.
     fn top_of(&self, xid: u32) -> u32 {
-        let mut top = xid;
-        for _ in 0..DEPTH_MAX {
-            match self.parents.get(&top) {
-                Some(parent) => top = *parent,
-                None => break,
-            }
-        }
-        top
+        self.chain(xid).last().unwrap_or(xid)
     }
 
     /// Folds subtransactions into those transactions for which `wanted` holds.
@@ -297,13 +295,25 @@ impl Transactions {
             return;
         }
         let mut subs = std::mem::take(&mut self.parts);
+        let is_rolled_back = |part: &&Part| part.outcome == Outcome::Aborted;
+        let rolled_back: HashSet<u32> =
+            subs.iter().filter(is_rolled_back).map(|part| part.xid).collect();
         self.parts = subs.extract_if(.., |part| !belonging.contains_key(&part.xid)).collect();
         self.index();
+        let is_lost: HashSet<u32> = subs
+            .iter()
+            .map(|sub| sub.xid)
+            .filter(|xid| self.chain(*xid).any(|xid| rolled_back.contains(&xid)))
+            .collect();
         for sub in subs {
             let Some(top) = belonging.get(&sub.xid) else { continue };
             let place = self.place(*top, sub.start) as usize;
             let Some(whole) = self.parts.get_mut(place) else { continue };
             whole.fold(&sub);
+            whole.aborted_bytes += match is_lost.contains(&sub.xid) {
+                true => sub.amounts.total_bytes(),
+                false => sub.aborted_bytes,
+            };
             whole.files.merge(sub.files);
             whole.subtransactions += sub.subtransactions + 1;
         }

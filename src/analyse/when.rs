@@ -8,7 +8,7 @@ use super::checkpoint::{self, Cycles};
 use super::commit::{self, Commits, Pressure};
 use super::replication::Curve;
 use super::tape::{Batch, Chunk, Files, Tape, Wants};
-use super::time_map::{Clockwork, Thin, TimeMap};
+use super::time_map::{Clockwork, Thin, Tick, TimeMap};
 use super::timeline::{self, Course, Timeline};
 use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
@@ -32,6 +32,8 @@ pub struct Config {
     pub each_commit: bool,
     /// How WAL grows.
     pub curve: bool,
+    /// Only between these times, the second one not included.
+    pub times: Option<(Time, Time)>,
 }
 
 impl Config {
@@ -44,6 +46,7 @@ impl Config {
         commits: Some(commit::SYNC_TIME),
         each_commit: false,
         curve: true,
+        times: None,
     };
 
     /// Everything, as it is if nobody says how.
@@ -78,6 +81,8 @@ pub struct Found {
     pub curve: Option<Curve>,
     /// First and last time of any record.
     pub span: Option<(Time, Time)>,
+    /// Between which times, if that was said: cycles and clock go on before and after.
+    pub times: Option<(Time, Time)>,
     /// The clock.
     pub clock: TimeMap,
     /// How often the clock was set back.
@@ -89,6 +94,7 @@ pub struct Found {
 /// What follows the tape.
 #[derive(Debug, Clone, Default)]
 struct Follower {
+    times: Option<(Time, Time)>,
     /// Where the first chunk starts.
     start: Option<Lsn>,
     clock: Clockwork,
@@ -159,6 +165,7 @@ impl Observe for When {
 impl Follower {
     fn new(config: Config) -> Follower {
         Follower {
+            times: config.times,
             start: None,
             clock: Clockwork::default(),
             timeline: config.timeline.map(Timeline::new),
@@ -172,7 +179,11 @@ impl Follower {
     fn take(&mut self, batch: Batch) {
         let numbers: Vec<u32> = batch.files.all().iter().map(|f| self.files.number(*f)).collect();
         for mut chunk in batch.chunks {
-            self.start.get_or_insert(chunk.start);
+            let start = *self.start.get_or_insert(chunk.begin());
+            self.clock.begin(start);
+            if let (Some(curve), None) = (&mut self.curve, self.times) {
+                curve.begin(start);
+            }
             if let Some(cycles) = &mut self.cycles {
                 cycles.begin(&chunk, batch.marks_redo);
             }
@@ -193,9 +204,7 @@ impl Follower {
         if let Some(timeline) = &mut self.timeline {
             timeline.take(chunk, &ticks);
         }
-        if let Some(curve) = &mut self.curve {
-            ticks.iter().for_each(|tick| curve.tick(tick));
-        }
+        self.grow(&ticks);
         if let Some(cycles) = &mut self.cycles {
             ticks.iter().for_each(|tick| cycles.tick(tick));
         }
@@ -204,10 +213,19 @@ impl Follower {
         }
     }
 
+    /// The curve goes on, between the times that were asked for.
+    fn grow(&mut self, ticks: &[Tick]) {
+        let Some(curve) = &mut self.curve else { return };
+        let (since, until) = self.times.unwrap_or((Time(i64::MIN), Time(i64::MAX)));
+        let asked = ticks.iter().filter(|tick| (since..until).contains(&tick.to.time));
+        asked.for_each(|tick| curve.tick(tick));
+    }
+
     fn finish(mut self, end: Lsn) -> Found {
         let ticks = self.clock.last_ticks();
-        if let Some(curve) = &mut self.curve {
-            ticks.iter().for_each(|tick| curve.tick(tick));
+        self.grow(&ticks);
+        if let (Some(curve), None) = (&mut self.curve, self.times) {
+            curve.end(end);
         }
         if let Some(cycles) = &mut self.cycles {
             ticks.iter().for_each(|tick| cycles.tick(tick));
@@ -220,6 +238,7 @@ impl Follower {
             pressure: self.commits.map(Commits::finish),
             curve: self.curve,
             span: self.clock.span(),
+            times: self.times,
             clock: self.clock.map,
             set_back: self.clock.set_back,
         }

@@ -55,6 +55,14 @@ fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
 }
 
 impl Counted {
+    /// The databases in the WAL whose relations may have names.
+    pub fn databases(&self) -> BTreeSet<u32> {
+        let relations = self.relations.iter().flat_map(Relations::rows);
+        let relations = relations.filter_map(|row| Some(row.key?.relation));
+        let files = relations.chain(self.blocks.iter().flat_map(Blocks::files));
+        files.map(|file| file.database).filter(|oid| *oid != 0).collect()
+    }
+
     /// The files in the WAL that may have names.
     pub fn files(&self) -> BTreeSet<RelFileLocator> {
         let relations = self.relations.iter().flat_map(Relations::rows);

@@ -4,7 +4,8 @@
 use super::Failure;
 use super::args::StatsArgs;
 use super::name_args::Known;
-use super::read::{Read, Statistics, found, read_found};
+use super::read::{self, Read, Statistics, found};
+use super::span::Window;
 use super::{relation, who};
 use crate::analyse::dimension::Dimensions;
 use crate::analyse::select::Filters;
@@ -13,6 +14,7 @@ use crate::analyse::who::{Counted, Who};
 use crate::input::discover::Found;
 use crate::report::model::CommandName;
 use crate::scan::record::Observe;
+use crate::wal::payload::Time;
 
 /// All that can be counted.
 pub type Full = (Statistics, (Who, Option<When>));
@@ -63,8 +65,10 @@ fn read_filtered(
     let found = found(&args.source)?;
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.
     let known = Known::of(&args.names, &found, asked);
-    let (statistics, (who, when)) = prototype(args, (command, asked), &known);
-    let reading = Reading { args, filters, found };
+    let window = read::window(&args.source, &found)?;
+    let times = window.as_ref().map(|window| (window.span.times.start, window.span.times.end));
+    let (statistics, (who, when)) = prototype(args, (command, asked), times, &known);
+    let reading = Reading { args, filters, found, window };
     let read = match (who.is_nothing(), when) {
         (true, None) => reading.read(&statistics, |statistics| (statistics, Default::default())),
         (true, Some(when)) => reading.read(&(statistics, when), |(statistics, when)| {
@@ -86,6 +90,7 @@ struct Reading<'a> {
     args: &'a StatsArgs,
     filters: &'a Filters,
     found: Found,
+    window: Option<Window>,
 }
 
 impl Reading<'_> {
@@ -95,7 +100,8 @@ impl Reading<'_> {
         prototype: &O,
         full: impl FnOnce(O) -> Full,
     ) -> Result<Read<Full>, Failure> {
-        let read = read_found(&self.args.source, self.found, self.filters, prototype)?;
+        let Reading { args, filters, found, window } = self;
+        let read = read::read_in(&args.source, found, window, filters, prototype)?;
         Ok(read.map(full))
     }
 }
@@ -104,6 +110,7 @@ impl Reading<'_> {
 pub fn prototype(
     args: &StatsArgs,
     (command, asked): (CommandName, &Dimensions),
+    times: Option<(Time, Time)>,
     known: &Known,
 ) -> Full {
     let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), known.store());
@@ -112,5 +119,6 @@ pub fn prototype(
         CommandName::Report => Some(when::Config::OVERVIEW),
         _ => args.when.config(asked),
     };
+    let config = config.map(|config| when::Config { times, ..config });
     (Statistics::default(), (who, config.map(When::new)))
 }

@@ -22,6 +22,8 @@ pub fn held_back<T>(work: impl FnOnce(&Interrupt) -> T) -> T {
     use signal_hook::flag::{register_conditional_default, register_usize};
     use signal_hook::low_level::{emulate_default_handler, unregister};
 
+    // A file that may not grow any more is an error of writing, not the end of the program.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let interrupt = Interrupt::default();
     let is_done = Arc::new(AtomicBool::new(false));
     let mut actions = Vec::new();

@@ -92,8 +92,18 @@ impl Known {
     /// cluster of the WAL; and what there is to be said of them.
     pub fn finish(mut self, who: Who, plan: &Plan) -> (Counted, Vec<String>) {
         let cluster = plan.geometry.system_identifier;
+        let there = self.catalog.as_ref().map(|catalog| catalog.databases.clone());
         let store = self.take_store(plan);
         let mut counted = who.finish(store);
+        for oid in there.into_iter().flat_map(|there| &counted.databases() - &there) {
+            // Of one that was dropped nothing is known, and nothing is missing.
+            if let Some(name) = counted.names.database(oid) {
+                self.warnings.push(format!(
+                    "the data directory has no files of database {name} ({oid}): the names of its \
+                     relations are those that the WAL teaches"
+                ));
+            }
+        }
         let files = || counted.files();
         let seen = if self.listings.is_empty() { BTreeSet::new() } else { files() };
         for listing in &self.listings {

@@ -85,7 +85,7 @@ fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partia
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = counted::prototype(args, (command, &asked), &known);
+    let prototype = counted::prototype(args, (command, &asked), None, &known);
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
 
@@ -130,7 +130,7 @@ fn put_together(
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     let known = Known::of(&args.names, &found, &asked);
-    let prototype = counted::prototype(args, (command, &asked), &known);
+    let prototype = counted::prototype(args, (command, &asked), None, &known);
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {
         true => read::count_passed(&args.source, found, passed, Everything, &prototype)?,

@@ -62,9 +62,27 @@ pub fn read_found<O: Observe>(
     filters: &Filters,
     prototype: &O,
 ) -> Result<Read<O>, Failure> {
-    let asked = range(source)?;
-    let window = span::window(&source.range, &found, asked)?;
-    let range = window.as_ref().map_or(asked, |window| window.range);
+    let window = window(source, &found)?;
+    read_in(source, found, window, filters, prototype)
+}
+
+/// Where the records lie of the span of time that was asked for; `None`: none was.
+pub fn window(source: &SourceArgs, found: &Found) -> Result<Option<Window>, Failure> {
+    span::window(&source.range, found, range(source)?)
+}
+
+/// Reads what lies in a window, or in the range that was asked for.
+pub fn read_in<O: Observe>(
+    source: &SourceArgs,
+    found: Found,
+    window: Option<Window>,
+    filters: &Filters,
+    prototype: &O,
+) -> Result<Read<O>, Failure> {
+    let range = match &window {
+        Some(window) => window.range,
+        None => range(source)?,
+    };
     let span = window.as_ref().map(|window| window.span.clone());
     let filters = Filters { span, ..filters.clone() };
     let (given, paths) = (found.paths.clone(), named(&found));

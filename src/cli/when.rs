@@ -60,6 +60,7 @@ impl WhenArgs {
             commits: asked(Commit).then_some(sync_time),
             each_commit: asked(Commit),
             curve: asked(Replication),
+            times: None,
         };
         (config != when::Config::default()).then_some(config)
     }

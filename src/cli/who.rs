@@ -7,7 +7,9 @@ use crate::report::model::table::Sort;
 
 /// How many transactions are kept as rows.
 pub fn rows(args: &StatsArgs) -> usize {
-    match rows_shown(args) {
+    // A partial result is shown later, in whatever format.
+    let shown = if args.partial { args.tables.top.unwrap_or(0) } else { rows_shown(args) };
+    match shown {
         0 => ROWS_MAX,
         rows => rows,
     }

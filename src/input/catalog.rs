@@ -24,6 +24,7 @@ use crate::wal::version::{VERSIONS, Version};
 use commit_log::CommitLog;
 use databases::Home;
 use multixacts::Multixacts;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Read;
@@ -48,6 +49,8 @@ pub struct Catalog {
     pub version: &'static Version,
     /// The rows.
     pub store: Store,
+    /// The databases that have files in it.
+    pub databases: BTreeSet<u32>,
 }
 
 /// Reads the catalogs of a data directory. `None` where it is none, or that of another cluster or
@@ -101,8 +104,8 @@ fn identify(directory: &Path, expected: &Expected) -> Result<(Control, &'static 
 /// The release by the file that says it in one line.
 fn release(directory: &Path) -> Result<&'static Version, String> {
     let path = directory.join("PG_VERSION");
-    let text = fs::read(&path).map_err(|error| warning(&path, error))?;
-    let text = String::from_utf8_lossy(text.get(..16).unwrap_or(&text)).into_owned();
+    let text = read_at_most(&path, 16).map_err(|error| warning(&path, error))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
     let found = VERSIONS.iter().find(|version| version.name.eq(text.trim_end()));
     found.ok_or_else(|| {
         let text = text.trim_end().escape_debug();
@@ -132,7 +135,8 @@ fn read_known(
         reader.read_home(home);
     }
     let store = reader.store;
-    Catalog { control, version, store }
+    let databases = homes.iter().map(|home| home.database).collect();
+    Catalog { control, version, store, databases }
 }
 
 /// A map that a server is just replacing is read again.
@@ -273,9 +277,18 @@ impl Strange {
     }
 }
 
+/// Opens a file of a data directory. Whatever else lies there under its name, a pipe that nobody
+/// writes to, say, is not waited for.
+fn open(path: &Path) -> std::io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(std::io::Error::other("found something else, expected a file")),
+    }
+}
+
 fn read_at_most(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

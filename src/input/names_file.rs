@@ -8,7 +8,8 @@ mod text;
 
 use crate::wal::catalog::listing::{Listed, Listing};
 use crate::wal::catalog::row::Source;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// What a server is asked in each of its databases: it answers with a names file.
@@ -17,17 +18,32 @@ pub const QUERY: &str = include_str!("names_file/names.sql");
 const NEEDED: [&str; 3] = ["database", "oid", "name"];
 /// Warnings told one by one.
 const WARNINGS_MAX: usize = 20;
+/// So much of a line is told.
+const TOLD_CHARS: usize = 200;
+/// No longer files are read: a million relations take a quarter of that.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// Reads a file of names. `warnings` says what is left out of it.
 pub fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Listing> {
-    let bytes = match fs::read(path) {
+    let bytes = match bytes(path) {
         Ok(bytes) => bytes,
-        Err(error) => {
-            warnings.push(format!("{}: {error}", path.display()));
+        Err(what) => {
+            warnings.push(format!("{}: {what}", path.display()));
             return None;
         }
     };
     Some(parse(&bytes, Source::File, &path.display().to_string(), warnings))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    match bytes.len() as u64 > BYTES_MAX {
+        true => Err(format!("found more than {} MB, expected a list of names", BYTES_MAX >> 20)),
+        false => Ok(bytes),
+    }
 }
 
 /// The list that these bytes are; `place`: where they are from, for people.
@@ -66,7 +82,11 @@ struct Doubts {
 impl Doubts {
     fn tell(&mut self, line: u64, what: &str) {
         if self.told.len() < WARNINGS_MAX {
-            self.told.push(format!("{}:{line}: {what}", self.place));
+            let mut text: String = what.chars().take(TOLD_CHARS).collect();
+            if text.len() < what.len() {
+                text.push('…');
+            }
+            self.told.push(format!("{}:{line}: {text}", self.place));
         } else {
             self.untold += 1;
         }

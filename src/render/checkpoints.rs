@@ -91,7 +91,10 @@ fn began(summary: &CheckpointSummary) -> Option<String> {
     }
     let mut text = format!("{}: {}", counted(summary.checkpoints, "checkpoint"), causes.join(", "));
     if let Some(share) = summary.forced_ratio {
-        text.push_str(&format!("; {} did not wait for their time", fraction(Some(share))));
+        text.push_str(&format!(
+            "; of those by time, by volume or asked for {} did not wait for their time",
+            fraction(Some(share))
+        ));
     }
     Some(text)
 }

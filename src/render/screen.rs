@@ -9,7 +9,7 @@ use super::visible::visible;
 use super::{when, who};
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
-use crate::report::model::threshold::FPI_RATIO;
+use crate::report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
 use crate::report::model::view::View;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
@@ -118,7 +118,14 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let Some(findings) = &report.findings else { return Ok(()) };
     writeln!(out, "WHAT TO DO")?;
     if findings.is_empty() {
-        return writeln!(out, "  no rule found anything worth a change\n");
+        let found = match report.totals.total_bytes {
+            bytes if bytes < MIN_VOLUME_BYTES => format!(
+                "too little WAL for most rules, which begin at {}: an archive has more",
+                whole_bytes(MIN_VOLUME_BYTES)
+            ),
+            _ => "no rule found anything worth a change".to_owned(),
+        };
+        return writeln!(out, "  {found}\n");
     }
     for (index, finding) in findings.iter().enumerate() {
         tell(index + 1, finding, out)?;

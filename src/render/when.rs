@@ -3,6 +3,7 @@
 
 use super::number::{counted, grouped, human_bytes};
 use super::style::Show;
+use super::when_tables::moment;
 use crate::report::model::Report;
 use crate::report::model::when::{Causes, Overview, Range};
 use std::io::{self, Write};
@@ -17,15 +18,22 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
         return Ok(());
     };
     let line = if style.bars { format!("{} ", sparkline(&when.growth)) } else { "to ".to_owned() };
-    write!(out, "WHEN  {} {line}{}", clock(first), clock(last))?;
+    let is_one_day = date(first) == date(last);
+    let told = |time| if is_one_day { clock(time).to_owned() } else { moment(Some(time)) };
+    write!(out, "WHEN  {} {line}{}", told(first), told(last))?;
     if let (Some(rate), Some(time)) = (when.peak_rate, &when.peak_time) {
-        write!(out, "   peak about {}/s at {}", human_bytes(rate), clock(time))?;
+        write!(out, "   peak about {}/s at {}", human_bytes(rate), told(time))?;
     }
     writeln!(out)?;
     for line in [checkpoints(when), recovery(when), commits(when)].into_iter().flatten() {
         writeln!(out, "  {line}")?;
     }
     writeln!(out)
+}
+
+/// `2026-11-21`.
+fn date(time: &str) -> &str {
+    time.split_once('T').map_or(time, |(date, _)| date)
 }
 
 /// `09:12:01`.

@@ -117,7 +117,8 @@ fn peak_text(peak: &Peak, style: &Show) -> String {
 
 fn show_hours(hours: &[HourRow], style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let most = hours.iter().map(|row| row.numbers.total_bytes).max().unwrap_or(0);
-    let mut table = plain(&["Hour", "N", "FPI size", "Combined size", "Commits", ""]);
+    // In the time zone that was asked for.
+    let mut table = plain(&["Hour (--tz)", "N", "FPI size", "Combined size", "Commits", ""]);
     left(&mut table, 5);
     for HourRow { hour, commits, numbers } in hours {
         table.add_row([
@@ -189,7 +190,10 @@ fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Resul
         rate(mean),
         rate(replication.peak_rate)
     )?;
-    writeln!(out, "Never behind from {} on", rate(replication.never_behind_rate))?;
+    let even = replication.longest_even_seconds.map_or_else(String::new, |seconds| {
+        format!(", if WAL grew evenly where no time is stated for up to {seconds} s")
+    });
+    writeln!(out, "Never behind from {} on{even}", rate(replication.never_behind_rate))?;
     if replication.max_lag_rate.is_some() {
         writeln!(out, "Never later than asked for from {} on", rate(replication.max_lag_rate))?;
     }
@@ -198,6 +202,9 @@ fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Resul
         let at = backlog.peak_time.as_deref().map(|time| format!(" at {}", moment(Some(time))));
         let clear = match (&backlog.clear_time, backlog.peak_bytes) {
             (_, 0) => String::new(),
+            (Some(time), _) if backlog.peak_time.as_ref().is_some_and(|peak| time < peak) => {
+                ", gone after the clock was set back".to_owned()
+            }
             (Some(time), _) => format!(", gone at {}", moment(Some(time))),
             (None, _) => ", not gone at the end".to_owned(),
         };

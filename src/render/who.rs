@@ -3,7 +3,6 @@
 use super::number::{fraction, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::table::TableRow;
 use crate::report::model::who::{NamesSummary, WholeTableRow};
 use crate::report::model::{Numbers, Report};
 use std::io::{self, Write};
@@ -15,17 +14,18 @@ const INDEXES_SHOWN: usize = 2;
 
 /// Writes the block, if tables were counted and there are any.
 pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
-    let shown: Vec<&WholeTableRow> =
-        tables.filter(|row| row.database.is_some()).take(TABLES_SHOWN).collect();
+    let Some(tables) = &report.tables else { return Ok(()) };
+    let rows = tables.rows.iter().zip(tables.labels());
+    let shown: Vec<(&WholeTableRow, String)> =
+        rows.filter(|(row, _)| row.database.is_some()).take(TABLES_SHOWN).collect();
     if shown.is_empty() {
         return Ok(());
     }
     let mut table = plain(&["WHO", "WAL", "images", "updates", "HOT"]);
     let mut rest = report.totals.total_bytes;
-    for (place, row) in shown.iter().enumerate() {
+    for (place, (row, label)) in shown.iter().enumerate() {
         rest = rest.saturating_sub(row.numbers.total_bytes);
-        let mut cells = line(2, &row.label(), &row.numbers, style);
+        let mut cells = line(2, label, &row.numbers, style);
         if row.updates > 0 {
             let hot = row.hot_updates as f64 / row.updates as f64;
             cells[3] = grouped(row.updates);

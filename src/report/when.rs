@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod overview;
+mod span;
 
 use super::build::rfc3339;
 use super::model::when::{
@@ -68,20 +69,23 @@ pub fn fill(
 ) {
     let asked = |dimension| asked.contains(&dimension);
     report.notes.extend(notes(&found));
-    if let Some(course) = found.course.filter(|_| asked(Dimension::Timeline)) {
-        report.timeline = Some(timeline(course, questions));
-    }
     if let Some(cycles) = &found.cycles {
         if asked(Dimension::Checkpoint) {
-            let (rows, summary) = checkpoints::checkpoints(cycles, &found.clock, origin);
+            let (rows, summary) = checkpoints::checkpoints(&found, cycles, origin);
             report.checkpoints = Some(rows.into());
             report.checkpoint_summary = Some(summary);
         }
         let rates = questions.replay_rates.unwrap_or(REPLAY_RATES);
-        report.recovery = asked(Dimension::Recovery).then(|| recovery(cycles, rates));
+        let cycles = span::asked_for(&found, cycles, Vec::new()).0;
+        report.recovery = asked(Dimension::Recovery).then(|| recovery(&cycles, rates));
     }
     if let Some(curve) = &found.curve {
-        report.replication = asked(Dimension::Replication).then(|| replication(curve, questions));
+        let even = found.thin.longest.map(|(longest, _)| (longest / SECOND).unsigned_abs());
+        let told = || Replication { longest_even_seconds: even, ..replication(curve, questions) };
+        report.replication = asked(Dimension::Replication).then(told);
+    }
+    if let Some(course) = found.course.filter(|_| asked(Dimension::Timeline)) {
+        report.timeline = Some(timeline(course, questions));
     }
     if let Some(pressure) = found.pressure.filter(|_| asked(Dimension::Commit)) {
         report.commits = Some(commits(&pressure, report.ratios.bytes_per_commit));
@@ -237,6 +241,7 @@ fn replication(curve: &Curve, questions: &Questions) -> Replication {
         never_behind_rate: curve.never_behind_rate(),
         link_rate: questions.link_rate,
         replay_rate,
+        longest_even_seconds: None,
         max_lag_rate: questions.max_lag.and_then(|lag| curve.max_lag_rate(lag)),
         backlog: rate.map(|rate| backlog(curve, rate)),
     }

@@ -9,8 +9,10 @@ use walstat::analyse::replication::{Backlog, Curve};
 
 /// Bytes of WAL by second, in WAL order: each byte belongs to the second that the clock shows at its
 /// place.
-fn growth(anchors: &[(u64, i64, bool)]) -> Vec<(i64, u64)> {
+fn growth(anchors: &[(u64, i64, bool)], (start, end): (u64, u64)) -> Vec<(i64, u64)> {
     let mut growth: Vec<(i64, u64)> = Vec::new();
+    let (first, last) = (anchors[0], anchors[anchors.len() - 1]);
+    growth.push((first.1.div_euclid(1_000_000), first.0 - start));
     for pair in anchors.windows(2) {
         let ((from, begin, _), (to, end, is_set_back)) = (pair[0], pair[1]);
         for place in from..to {
@@ -22,6 +24,10 @@ fn growth(anchors: &[(u64, i64, bool)]) -> Vec<(i64, u64)> {
                 _ => growth.push((second, 1)),
             }
         }
+    }
+    match growth.last_mut() {
+        Some((second, bytes)) if *second == last.1.div_euclid(1_000_000) => *bytes += end - last.0,
+        _ => growth.push((last.1.div_euclid(1_000_000), end - last.0)),
     }
     growth
 }
@@ -56,8 +62,9 @@ fn curve_and_growth(load: &Load) -> (Curve, Vec<(i64, u64)>) {
     let folder = disk.write();
     let records = whole::records(folder.path(), form.version, form.timeline);
     let records = twin::ones(&records, form.version);
-    let (found, _) = found(&[folder.path().to_owned()], BY_SECOND, 2, Some(form.timeline));
-    (found.curve.expect("a curve"), growth(&twin::anchors(&records)))
+    let (found, end) = found(&[folder.path().to_owned()], BY_SECOND, 2, Some(form.timeline));
+    let all = (records[0].lsn, end.0);
+    (found.curve.expect("a curve"), growth(&twin::anchors(&records), all))
 }
 
 #[test]

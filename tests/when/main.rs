@@ -95,12 +95,14 @@ fn seconds_are_the_same(found: &Found, records: &[twin::One]) {
         return;
     }
     let bytes = |width: i64| {
-        let mut sums = BTreeMap::<i64, u64>::new();
-        for (second, row) in &seconds {
-            *sums.entry(second.div_euclid(width) * width).or_default() += row.0.total_bytes;
-        }
-        let most = sums.iter().max_by_key(|(at, bytes)| (**bytes, -**at));
-        most.map(|(at, bytes)| (*at, *bytes))
+        let stretch = |last: &i64| {
+            let inside =
+                || seconds.iter().filter(|(at, _)| (last - width + 1..=*last).contains(at));
+            let bytes: u64 = inside().map(|(_, row)| row.0.total_bytes).sum();
+            (bytes, -*inside().map(|(at, _)| at).min().expect("itself"))
+        };
+        let most = seconds.keys().map(stretch).max();
+        most.map(|(bytes, first)| (-first, bytes))
     };
     let peak = |peak: Option<timeline::Peak>| peak.map(|peak| (peak.second, peak.total_bytes));
     let peaks = [course.peaks.second(), course.peaks.ten_seconds(), course.peaks.minute()];

@@ -2,6 +2,7 @@
 //! lies outside.
 
 use super::load::{self, Load};
+use super::support::fixtures::samples;
 use super::support::{Ran, walstat};
 use super::twin::{self, One};
 use crate::common::builder::Form;
@@ -125,6 +126,50 @@ fn a_filter_does_not_change_the_clock() {
         buckets.iter().map(|bucket| bucket["time"].clone()).collect()
     };
     assert_eq!(buckets(&filtered), buckets(&all));
+}
+
+#[test]
+fn a_filter_does_not_change_when_and_why_checkpoints_began() {
+    let pick = |row: &Value| -> Vec<Value> {
+        let keys = ["redo_lsn", "checkpoint_lsn", "time", "kind", "cause", "cause_confidence"];
+        keys.map(|key| row[key].clone()).to_vec()
+    };
+    for sample in samples().into_iter().map(|sample| sample.wal) {
+        let rows = |options: &[&str]| -> Vec<Vec<Value>> {
+            let options = [&["--format=json", "--stats=checkpoint"], options].concat();
+            let report = run(&sample, &options).json();
+            report["checkpoints"].as_array().expect("rows").iter().map(pick).collect()
+        };
+        let all = rows(&[]);
+        for filter in [&["-r", "Heap"][..], &["-r", "BRIN"], &["-x", "4000000000"]] {
+            assert_eq!(rows(filter), all, "{} {filter:?}", sample.display());
+        }
+    }
+}
+
+#[test]
+fn a_span_has_only_the_checkpoints_and_the_growth_that_lie_in_it() {
+    let sample = sample(&Load { records: 6000, checkpoints: 30, ..Load::PLAIN });
+    let times = sample.commits();
+    let (since, until) = (times[times.len() / 3], times[times.len() / 2]);
+    let (since, until) = (text(since), text(until));
+    let span = ["--since", &since, "--until", &until];
+    let json = |options: &[&str]| run(sample.path(), options).exits(0).json();
+    let dimensions = "--stats=checkpoint,replication,timeline";
+    let part = json(&[&["--format=json", dimensions], &span[..]].concat());
+    let rows = part["checkpoints"].as_array().expect("rows");
+    let whole = json(&["--format=json", dimensions]);
+    assert!(rows.len() < whole["checkpoints"].as_array().expect("rows").len());
+    let counted: u64 = rows.iter().filter_map(|row| row["count"].as_u64()).sum();
+    assert_eq!(Some(counted), part["totals"]["count"].as_u64());
+    for row in rows.iter().filter(|row| row["redo_lsn"].is_string()) {
+        let time = row["time"].as_str().expect("a time");
+        assert!(since[..19] <= time[..19] && time <= &*until, "{row}");
+    }
+    // A rate over the span alone: the timeline's bytes are those of the same seconds.
+    let peak = part["replication"]["peak_rate"].as_u64().expect("a rate");
+    let busiest = part["timeline"]["peaks"]["1s"]["total_bytes"].as_u64().expect("bytes");
+    assert!(peak < busiest * 5 / 4 + 65_536, "{peak} {busiest}");
 }
 
 #[test]

@@ -123,6 +123,16 @@ pub struct Part {
 }
 
 impl Chunk {
+    /// Where it begins: with its event, or its first record.
+    pub fn begin(&self) -> Lsn {
+        self.event.as_ref().map_or(self.start, |event| event.lsn.min(self.start))
+    }
+
+    /// Whether no record is in it.
+    pub fn has_no_records(&self) -> bool {
+        self.tally.count == 0 && self.images.is_empty()
+    }
+
     fn place(&self, offset: u32) -> Lsn {
         Lsn(self.start.0 + u64::from(offset) * 8)
     }

@@ -47,6 +47,8 @@ pub enum Event {
     Switch,
     /// Records are missing in the range.
     Lost,
+    /// The WAL that is read begins, with a record that is not counted.
+    Begin,
 }
 
 /// What the server orders a checkpoint for, beside who asks for one.

@@ -1,40 +1,39 @@
-//! The busiest second, ten seconds and minute.
+//! The busiest second, ten seconds and minute, wherever they begin.
+
+use std::collections::VecDeque;
 
 /// A stretch of time with the most WAL of all that are as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peak {
-    /// The second in which it begins, a multiple of its length.
+    /// The first second with WAL in it.
     pub second: i64,
     /// Bytes of the records in it.
     pub total_bytes: u64,
 }
 
 /// The busiest stretch of one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Window {
     width: i64,
-    /// The stretch at hand.
-    now: Option<Peak>,
+    /// The seconds of the stretch at hand, and their sum.
+    seconds: VecDeque<(i64, u64)>,
+    sum: u64,
     best: Option<Peak>,
 }
 
 impl Window {
     fn add(&mut self, second: i64, total_bytes: u64) {
-        let begin = second - second.rem_euclid(self.width);
-        match &mut self.now {
-            Some(now) if now.second == begin => now.total_bytes += total_bytes,
-            _ => {
-                self.end();
-                self.now = Some(Peak { second: begin, total_bytes });
-            }
+        let in_reach = |other: i64| (0..self.width).contains(&second.saturating_sub(other));
+        while let Some((_, bytes)) = self.seconds.front().filter(|(other, _)| !in_reach(*other)) {
+            self.sum -= bytes;
+            self.seconds.pop_front();
         }
-    }
-
-    fn end(&mut self) {
-        if let Some(now) = self.now.take()
-            && self.best.is_none_or(|best| now.total_bytes > best.total_bytes)
+        self.seconds.push_back((second, total_bytes));
+        self.sum += total_bytes;
+        if let Some((first, _)) = self.seconds.front()
+            && self.best.is_none_or(|best| self.sum > best.total_bytes)
         {
-            self.best = Some(now);
+            self.best = Some(Peak { second: *first, total_bytes: self.sum });
         }
     }
 }
@@ -47,21 +46,17 @@ pub struct Peaks {
 
 impl Default for Peaks {
     fn default() -> Peaks {
-        Peaks { windows: [1, 10, 60].map(|width| Window { width, now: None, best: None }) }
+        let window = |width| Window { width, seconds: VecDeque::new(), sum: 0, best: None };
+        Peaks { windows: [1, 10, 60].map(window) }
     }
 }
 
 impl Peaks {
-    /// Adds a second, after all others.
+    /// Adds a second that has WAL, after those before it.
     pub fn add(&mut self, second: i64, total_bytes: u64) {
         for window in &mut self.windows {
             window.add(second, total_bytes);
         }
-    }
-
-    /// A minute ends here.
-    pub fn pause(&mut self) {
-        self.windows.iter_mut().for_each(Window::end);
     }
 
     /// The busiest second.
@@ -77,5 +72,27 @@ impl Peaks {
     /// The busiest minute.
     pub fn minute(&self) -> Option<Peak> {
         self.windows[2].best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_begins_anywhere() {
+        let mut peaks = Peaks::default();
+        let seconds: [(i64, u64); 6] = [(0, 5), (8, 10), (11, 20), (17, 30), (18, 1), (75, 40)];
+        seconds.iter().for_each(|(second, bytes)| peaks.add(*second, *bytes));
+        let found = [peaks.second(), peaks.ten_seconds(), peaks.minute()];
+        let found = found.map(|peak| peak.map(|peak| (peak.second, peak.total_bytes)));
+        assert_eq!(found, [Some((75, 40)), Some((8, 60)), Some((17, 71))]);
+    }
+
+    #[test]
+    fn a_clock_set_back_begins_anew() {
+        let mut peaks = Peaks::default();
+        [(100, 5), (101, 5), (40, 7), (41, 2)].iter().for_each(|(s, b)| peaks.add(*s, *b));
+        assert_eq!(peaks.ten_seconds().map(|peak| peak.total_bytes), Some(10));
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Part {
     pub commit_time: Option<Time>,
     /// Folded into it.
     pub subtransactions: u32,
+    /// Bytes of those of them that were rolled back.
+    pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
     pub files: BlockSet<8>,
 }
@@ -33,6 +35,7 @@ impl Part {
             outcome: Outcome::Open,
             commit_time: None,
             subtransactions: 0,
+            aborted_bytes: 0,
             files: BlockSet::default(),
         }
     }
@@ -42,6 +45,7 @@ impl Part {
         self.fold(&other);
         self.files.merge(other.files);
         self.subtransactions += other.subtransactions;
+        self.aborted_bytes += other.aborted_bytes;
         if other.outcome > self.outcome {
             (self.outcome, self.commit_time) = (other.outcome, other.commit_time);
         }
@@ -62,6 +66,10 @@ impl Part {
     pub fn finished(&self, top_level: bool) -> Finished {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
+        let aborted_bytes = match outcome {
+            Outcome::Aborted => amounts.total_bytes(),
+            _ => self.aborted_bytes,
+        };
         let top_level = top_level || outcome == Outcome::Committed;
         Finished {
             xid,
@@ -72,6 +80,7 @@ impl Part {
             commit_time,
             subtransactions,
             top_level,
+            aborted_bytes,
             relations,
         }
     }

@@ -47,7 +47,12 @@ pub(super) fn find(
 fn databases_in(path: &Path, tablespace: u32, warnings: &mut Vec<String>) -> Vec<Home> {
     let mut homes = Vec::new();
     for (database, path) in numbered(path, warnings) {
-        if path.join("pg_filenode.map").exists() {
+        let map = path.join("pg_filenode.map");
+        if let Err(error) = fs::metadata(&map)
+            && error.kind() != ErrorKind::NotFound
+        {
+            warnings.push(warning(&map, error));
+        } else if map.exists() {
             homes.push(Home { database, tablespace, path });
         } else if path.join("PG_VERSION").exists() {
             // With the first file of every database, and without the second.

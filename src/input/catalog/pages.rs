@@ -1,7 +1,7 @@
 //! The pages of a relation's main fork, in files of 1 GB or what the server was built with: whole
 //! pages only; torn, zeroed and missing ones are counted.
 
-use super::{PAUSE, warning};
+use super::{PAUSE, open, warning};
 use crate::input::control::{Control, State};
 use crate::wal::data_page::DataPage;
 use crate::wal::data_page::checksum::page_checksum;
@@ -100,7 +100,7 @@ impl<'c> Pages<'c> {
         visit: &mut impl FnMut(u32, &DataPage<'_>),
         outcome: &mut Outcome,
     ) -> io::Result<bool> {
-        let mut file = File::open(path)?;
+        let mut file = open(path)?;
         let mut page = vec![0; self.control.page_bytes as usize];
         let mut faults = Faults::default();
         let mut index = 0;

@@ -1,8 +1,8 @@
 //! Files of pages without headers, by number: `pg_xact`, `pg_multixact` (`slru.c`). A page is
 //! read when it is first asked for, and kept.
 
+use super::open;
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ impl Slru {
     }
 
     fn read(&self, page: u64) -> io::Result<Vec<u8>> {
-        let mut file = File::open(self.path(page))?;
+        let mut file = open(&self.path(page))?;
         let place = page % u64::from(self.file_pages) * u64::from(self.page_bytes);
         file.seek(SeekFrom::Start(place))?;
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Which transactions subtransactions belong to, as far as the data directory knows it
 //! (`pg_subtrans`; `subtrans.c`): four bytes a transaction, the parent's xid or 0.
 
-use super::warning;
+use super::{read_at_most, warning};
 use crate::input::control;
 use crate::wal::catalog::fate::FIRST_NORMAL_XID;
 use std::fs;
@@ -31,7 +31,8 @@ fn parents_in(directory: &Path, file_bytes: u32) -> Vec<(u32, u32)> {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let files = entries.filter_map(|entry| {
         let number = u32::from_str_radix(entry.file_name().to_str()?, 16).ok()?;
-        Some((number.checked_mul(file_xids)?, fs::read(entry.path()).ok()?))
+        let bytes = read_at_most(&entry.path(), u64::from(file_bytes)).ok()?;
+        Some((number.checked_mul(file_xids)?, bytes))
     });
     let parents = files.flat_map(|(first, bytes)| parents_of(first, &bytes));
     parents.take(KNOWN_MAX).collect()

@@ -10,13 +10,17 @@ type Said<'r> = (Option<&'r str>, &'r str, Option<char>, Option<u32>, Option<u32
 
 /// The rows without those that contradict each other, and without those that stand there twice.
 pub fn settle(rows: Vec<Placed>, doubts: &mut Doubts) -> Vec<Listed> {
-    let oids = disputed(&rows, |row| Some((row.database, row.oid)), said, doubts);
+    let oids = disputed(&rows, |row| Some((row.database, row.oid)), said, "neither", doubts);
     let by_file = |row: &Listed| row.file().filter(|_| !oids.contains(&(row.database, row.oid)));
-    let files: BTreeSet<RelFileLocator> = disputed(&rows, by_file, |row| row.oid, doubts);
+    let files: BTreeSet<RelFileLocator> =
+        disputed(&rows, by_file, |row| row.oid, "neither", doubts);
     let database = |row: &Listed| Some(row.database).filter(|oid| *oid != 0);
-    let databases = disputed(&rows, database, |row| row.database_name.as_deref(), doubts);
+    let what = "neither name of the database";
+    let databases = disputed(&rows, database, |row| row.database_name.as_deref(), what, doubts);
     let tablespace = |row: &Listed| row.tablespace;
-    let tablespaces = disputed(&rows, tablespace, |row| row.tablespace_name.as_deref(), doubts);
+    let what = "neither name of the tablespace";
+    let tablespaces =
+        disputed(&rows, tablespace, |row| row.tablespace_name.as_deref(), what, doubts);
 
     let mut seen = BTreeMap::new();
     let mut settled = Vec::new();
@@ -46,11 +50,12 @@ fn said(row: &Listed) -> Said<'_> {
     (row.schema.as_deref(), &row.name, row.kind, row.table, row.parent)
 }
 
-/// The keys of which rows say different things.
+/// The keys of which rows say different things; `what` is not used of them.
 fn disputed<'r, K: Ord + Copy, V: PartialEq>(
     rows: &'r [Placed],
     key: impl Fn(&Listed) -> Option<K>,
     said: impl Fn(&'r Listed) -> V,
+    what: &str,
     doubts: &mut Doubts,
 ) -> BTreeSet<K> {
     let (mut first, mut disputed) = (BTreeMap::new(), BTreeSet::new());
@@ -58,7 +63,7 @@ fn disputed<'r, K: Ord + Copy, V: PartialEq>(
         let Some(key) = key(row) else { continue };
         let (known, at) = *first.entry(key).or_insert((row, *line));
         if said(known) != said(row) {
-            doubts.tell(*line, &format!("contradicts line {at}: neither is used"));
+            doubts.tell(*line, &format!("contradicts line {at}: {what} is used"));
             disputed.insert(key);
         }
     }

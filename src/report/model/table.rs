@@ -4,6 +4,7 @@
 use super::{Numbers, Report, Sums};
 use serde::{Deserialize, Serialize};
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 /// A table. In JSON it is the list of its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub struct LeftOut {
 pub trait TableRow {
     /// How people call it; rows of the same sums are in the order of these.
     fn label(&self) -> String;
+    /// The same, with more of what it is: where others are called the same.
+    fn full_label(&self) -> String {
+        self.label()
+    }
     /// Its sums.
     fn numbers(&self) -> Numbers;
     /// Main data and record headers, where the row tells them.
@@ -171,11 +176,23 @@ impl<R: TableRow> Table<R> {
         self.left_out = Some(left_out);
     }
 
-    /// The rows as lines, with their part of `all`.
+    /// The rows as lines, with their part of `all`. Rows that are called alike say more.
     pub fn lines(&self, all: &Sums) -> impl Iterator<Item = Line> {
-        self.rows
-            .iter()
-            .map(|row| Line::new(row.label(), row.numbers(), row.main_data_only_bytes(), all))
+        self.labels()
+            .into_iter()
+            .zip(&self.rows)
+            .map(|(label, row)| Line::new(label, row.numbers(), row.main_data_only_bytes(), all))
+    }
+
+    /// How people call the rows, each differently where that can be.
+    pub fn labels(&self) -> Vec<String> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        self.rows.iter().for_each(|row| *counts.entry(row.label()).or_default() += 1);
+        let label = |row: &R| match row.label() {
+            label if counts.get(&label).is_some_and(|count| *count > 1) => row.full_label(),
+            label => label,
+        };
+        self.rows.iter().map(label).collect()
     }
 
     /// The rows that were left out as one line, which `label` calls by their number.

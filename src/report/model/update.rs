@@ -14,7 +14,8 @@ pub struct UpdateBytes {
 
 /// What updates cost, with the lock and the pruning before them and the index entries after them:
 /// what a transaction writes into indexes belongs to the last row that it changed, a lock to its
-/// next update of that row, the pruning of a page to the next update in it.
+/// next update of that row, the pruning of a page to the next update in it. What is stored out of
+/// line (TOAST) is in the table's `toast`, not here.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UpdateCost {

@@ -253,6 +253,9 @@ row! {
         pub peak_rate: Option<u64>,
         /// The smallest rate at which nothing is left at any second's end.
         pub never_behind_rate: Option<u64>,
+        /// In the longest stretch without a time so many seconds are taken for even, if it is longer
+        /// than ten: what was written at once in it needs a higher rate.
+        pub longest_even_seconds: Option<u64>,
         /// The link's rate that was asked for.
         pub link_rate: Option<u64>,
         /// The standby's rate that was asked for.

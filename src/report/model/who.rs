@@ -375,6 +375,15 @@ fn qualified(schema: &Option<String>, name: &str) -> String {
     }
 }
 
+/// A label with the database before it, if there is one.
+fn in_database(name: &Option<String>, oid: Option<u32>, label: String) -> String {
+    match (name, oid) {
+        (Some(name), _) => format!("{name}.{label}"),
+        (None, Some(oid)) if oid > 0 => format!("{oid}: {label}"),
+        _ => label,
+    }
+}
+
 impl TableRow for RelationRow {
     fn label(&self) -> String {
         let (Some(tablespace), Some(database), Some(relfilenode)) =
@@ -392,6 +401,10 @@ impl TableRow for RelationRow {
         }
     }
 
+    fn full_label(&self) -> String {
+        in_database(&self.database_name, self.database, self.label())
+    }
+
     fn numbers(&self) -> Numbers {
         self.numbers
     }
@@ -404,6 +417,10 @@ impl TableRow for WholeTableRow {
             (None, Some(heap)) => heap.relfilenodes.join(" "),
             (None, None) => NO_BLOCK.to_owned(),
         }
+    }
+
+    fn full_label(&self) -> String {
+        in_database(&self.database_name, self.database, self.label())
     }
 
     fn numbers(&self) -> Numbers {
@@ -458,6 +475,10 @@ impl TableRow for BlockRow {
         };
         let fork = if self.fork == "main" { String::new() } else { format!(" ({})", self.fork) };
         format!("{relation}{fork} block {}, {} references", self.block, self.block_refs)
+    }
+
+    fn full_label(&self) -> String {
+        in_database(&None, Some(self.database), self.label())
     }
 
     fn numbers(&self) -> Numbers {

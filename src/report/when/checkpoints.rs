@@ -1,11 +1,13 @@
 //! Checkpoint cycles as rows, and what they come to together.
 
 use super::overview::{causes, distances, seconds, spacing, whole};
+use super::span::asked_for;
 use super::{Origin, numbers, rfc3339};
 use crate::analyse::checkpoint::cause::{self, Verdict};
 use crate::analyse::checkpoint::{Cycle, Cycles, Switched};
 use crate::analyse::ratios::ratio;
 use crate::analyse::time_map::TimeMap;
+use crate::analyse::when::Found;
 use crate::report::model::when::{Causes, CheckpointRow, CheckpointSummary, Kind};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::SECOND;
@@ -22,14 +24,17 @@ const SWITCHES: usize = 3;
 
 /// One row a cycle, and their summary.
 pub fn checkpoints(
+    found: &Found,
     cycles: &Cycles,
-    clock: &TimeMap,
     origin: Origin,
 ) -> (Vec<CheckpointRow>, CheckpointSummary) {
     let segment_bytes = u64::from(origin.segment_bytes);
+    let clock = &found.clock;
     let (verdicts, _) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
+    let (cycles, verdicts) = asked_for(found, cycles, verdicts);
+    let cycles = &*cycles;
     let mut summary = CheckpointSummary {
-        checkpoints: cycles.replays.len() as u64,
+        checkpoints: cycles.checkpoints,
         causes: causes(&cycles.cycles, &verdicts),
         spacing_seconds: spacing(seconds(cycles)),
         spacing_bytes: spacing(distances(cycles)),

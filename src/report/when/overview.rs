@@ -1,5 +1,6 @@
 //! When WAL was written, in a few numbers: for the first screen and for the advice.
 
+use super::span::asked_for;
 use super::{Origin, REPLAY_RATES, at_second};
 use crate::analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
 use crate::analyse::checkpoint::{Cycle, Cycles};
@@ -33,7 +34,9 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
         let segment_bytes = u64::from(origin.segment_bytes);
         let (verdicts, settings) =
             judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
-        overview.checkpoints = cycles.replays.len() as u64;
+        let (cycles, verdicts) = asked_for(found, cycles, verdicts);
+        let cycles = &*cycles;
+        overview.checkpoints = cycles.checkpoints;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.spacing_seconds = spacing(seconds(cycles));
         overview.spacing_bytes = spacing(distances(cycles));

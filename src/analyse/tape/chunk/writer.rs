@@ -110,6 +110,11 @@ impl Writer {
         self.tally.count.saturating_sub(1) as u16
     }
 
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        !self.begun && self.event.is_none()
+    }
+
     /// Whether another record at `lsn` has no room in it.
     pub fn is_full(&self, lsn: Lsn) -> bool {
         (self.room == 0 || lsn.0 >= self.limit) && self.begun
@@ -199,7 +204,7 @@ impl Writer {
         self.tail = Tail { at, lsn, before: self.tally };
     }
 
-    /// Takes note of a time: of those of a grain, the latest stands for all.
+    /// Takes note of a time: of those of a grain that lie in one second, the latest stands for all.
     pub fn note_time(
         &mut self,
         record: &Record<'_>,
@@ -213,6 +218,7 @@ impl Writer {
             Some(last)
                 if (start + u64::from(last.offset) * 8) / grain == cell
                     && last.is_counted == is_counted
+                    && last.time.second() == time.second()
                     && last.commits < u16::MAX =>
             {
                 last.commits += u16::from(is_commit);

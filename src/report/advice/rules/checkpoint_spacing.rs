@@ -24,8 +24,13 @@ const CLOSE: u64 = 300;
 const VERY_CLOSE: u64 = 60;
 /// Fewer distances are no habit.
 const DISTANCES: u64 = 3;
+/// The least checkpoint_timeout, in seconds.
+const SHORTEST_TIMEOUT: u64 = 30;
 /// A distance worth aiming at, in seconds.
 const AIM: u64 = 1800;
+/// No setting is told to be raised to more than so many times what it is: a short load that writes
+/// at full speed says little of the day.
+const MOST_TIMES: u64 = 100;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -46,7 +51,11 @@ fn check(report: &Report) -> Option<Finding> {
         ("by time", when.causes.time),
         ("asked for", when.causes.requested),
     ];
-    let most = by.into_iter().rev().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0);
+    let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
+    // Those of unknown cause may be anything.
+    let known: u64 = by.iter().map(|(_, count)| count).sum();
+    let is_most = |count: u64| count * 2 > known && count >= when.causes.unknown;
+    let most = most.filter(|(_, count)| is_most(*count));
     let told = most.map_or(String::new(), |(how, _)| format!(", mostly {how}"));
     Some(Finding {
         rule: RULE.id.into(),
@@ -78,14 +87,17 @@ fn check(report: &Report) -> Option<Finding> {
 }
 
 fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<String> {
-    let times = AIM.div_ceil(spacing.median.max(1));
-    let volume = when.max_wal_size_high.map_or_else(
+    let times = AIM.div_ceil(spacing.median.max(1)).min(MOST_TIMES);
+    let volume = when.max_wal_size_low.zip(when.max_wal_size_high).map_or_else(
         || format!("max_wal_size: about {times} times what it is"),
-        |size| {
+        |(low, high)| {
+            // What is written in that time, and once more what is kept meanwhile.
+            let written = when.mean_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
             format!(
-                "max_wal_size = {}: it is about {} now",
-                megabytes(size * times),
-                megabytes(size)
+                "max_wal_size = {}: it is between {} and {} now",
+                megabytes((high * times).min(written).max(2 * high)),
+                megabytes(low),
+                megabytes(high)
             )
         },
     );
@@ -99,6 +111,8 @@ fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<Strin
         Some("by volume") => vec![volume],
         Some("by time") => vec![time],
         Some(_) => vec![who.to_owned()],
+        // No server begins checkpoints by time so close to each other.
+        None if spacing.median < SHORTEST_TIMEOUT => vec![volume, who.to_owned()],
         None => vec![volume, time, who.to_owned()],
     }
 }

@@ -90,11 +90,13 @@ fn indexed(row: &WholeTableRow) -> u64 {
 fn cause(report: &Report, row: &WholeTableRow) -> String {
     let mut causes = Vec::new();
     if row.updates_new_page > 0 {
-        causes.push(format!("{} updates found no room", row.updates_new_page));
+        causes.push(format!("{} updates found no room in their page", row.updates_new_page));
     }
     if indexed(row) > 0 {
         let updates = if causes.is_empty() { " updates" } else { "" };
-        causes.push(format!("{}{updates} changed an indexed column", indexed(row)));
+        // Of a row that went to another page the record does not tell.
+        let more = if causes.is_empty() { "" } else { ", as some of those may have" };
+        causes.push(format!("{}{updates} changed an indexed column{more}", indexed(row)));
     }
     format!("{}: {}{}", row.label(), causes.join(", "), prices_told(report, row))
 }
@@ -198,7 +200,7 @@ mod tests {
             check(&report).expect("a finding").advice
         };
         let full = told(1800);
-        assert_eq!(full[0], "public.orders: 1800 updates found no room");
+        assert_eq!(full[0], "public.orders: 1800 updates found no room in their page");
         assert!(full.len() == 2 && full[1].starts_with("fillfactor"), "{full:?}");
         let indexed = told(0);
         assert_eq!(indexed[0], "public.orders: 1800 updates changed an indexed column");
