@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command};
 use walstat::cli::values::{meant_command, nearest_option};
-use walstat::cli::{Exit, Failure, check, names, partial, rules, stats, whatif};
+use walstat::cli::{Exit, Failure, check, manual, names, partial, rules, stats, whatif};
 use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
@@ -25,6 +25,8 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Names(args)) => names::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),
+        Some(Command::Completions { shell }) => manual::completions(*shell, Cli::command()),
+        Some(Command::Man { command }) => manual::page(command.as_deref(), Cli::command()),
         None => match meant_command(&cli.stats.source.paths, &Cli::command()) {
             Some(text) => Err(Failure::Usage(text)),
             None => stats::run(&cli.stats),

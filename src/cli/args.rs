@@ -54,6 +54,18 @@ pub enum Command {
         /// Only this rule
         id: Option<String>,
     },
+    /// Completions for a shell, to be put where it looks for them
+    #[command(after_help = "walstat completions bash > /etc/bash_completion.d/walstat")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// The man page
+    #[command(after_help = "walstat man | man -l -")]
+    Man {
+        /// That of a command
+        command: Option<String>,
+    },
 }
 
 /// Arguments of the report and the statistics.
@@ -138,6 +150,8 @@ pub enum Format {
     Ndjson,
     /// One table, one line a row
     Csv,
+    /// For pull requests and summaries
+    Markdown,
     /// Gauges for Prometheus: for node_exporter's textfile collector
     Openmetrics,
     /// The text of the official tool, byte for byte

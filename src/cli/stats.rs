@@ -50,7 +50,7 @@ pub fn run_on(
             Format::Json => render::json::render(&answer, out),
             Format::Ndjson => render::ndjson::unreadable(&answer, out),
             Format::Openmetrics => render::openmetrics::unreadable(out),
-            Format::Table | Format::Csv | Format::PgWaldump => Ok(()),
+            Format::Table | Format::Csv | Format::Markdown | Format::PgWaldump => Ok(()),
         };
         if args.tables.format.is_collected() {
             write_unstyled(output, write)?;
@@ -137,7 +137,7 @@ pub fn rows_shown(args: &StatsArgs) -> usize {
     let usual = match args.tables.format {
         Format::Json | Format::Ndjson | Format::Csv | Format::PgWaldump => 0,
         Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
-        Format::Table | Format::Openmetrics => TOP_DEFAULT,
+        Format::Table | Format::Markdown | Format::Openmetrics => TOP_DEFAULT,
     };
     args.tables.top.unwrap_or(usual)
 }
@@ -167,6 +167,7 @@ fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
     let write = |out: &mut dyn Write| write_format(view, args, &style, out);
     match args.tables.format {
         Format::Table => write_to(output, args.show.color, write),
+        Format::Markdown => write_unstyled(output, write),
         Format::Json | Format::Ndjson | Format::Openmetrics => write_unstyled(output, write),
         Format::Csv | Format::PgWaldump => {
             write_unstyled(output, write)?;
@@ -193,6 +194,7 @@ fn write_format(
     match args.tables.format {
         Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
         Format::Table => render::table::render(view, style, out),
+        Format::Markdown => render::markdown::render(view, style, out),
         Format::Json => render::json::render(&view.report, out),
         Format::Ndjson => render::ndjson::render(&view.report, out),
         Format::Csv => render::csv::render(&view.report, out),

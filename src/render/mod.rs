@@ -8,6 +8,7 @@ pub mod github;
 pub mod gitlab;
 pub mod json;
 pub mod junit;
+pub mod markdown;
 pub mod nagios;
 pub mod names;
 pub mod ndjson;

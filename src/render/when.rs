@@ -25,10 +25,19 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
         write!(out, "   peak about {}/s at {}", human_bytes(rate), told(time))?;
     }
     writeln!(out)?;
-    for line in [checkpoints(when), recovery(when), commits(when)].into_iter().flatten() {
+    for line in lines(report) {
         writeln!(out, "  {line}")?;
     }
     writeln!(out)
+}
+
+/// What there is to say, a line for each thing.
+pub fn lines(report: &Report) -> Vec<String> {
+    let Some(when) = &report.when else { return Vec::new() };
+    let lines = [checkpoints(when), recovery(when), commits(when)];
+    let told = lines.into_iter().flatten();
+    told.flat_map(|text| text.split('\n').map(str::trim).map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 /// `2026-11-21`.

@@ -264,3 +264,28 @@ fn the_report_tells_causes_that_add_up_to_all_bytes() {
         assert!(told.contains(" 0 unaccounted"), "{}\n{told}", sample.name);
     }
 }
+
+#[test]
+fn markdown_has_the_numbers_and_escapes_names() {
+    for sample in FEW.map(sample) {
+        let json = json_of(&["--stats=rmgr,table,relation"], &sample.wal);
+        let ran = walstat(&["--stats=rmgr,table,relation", "-f", "markdown", wal(&sample)]);
+        let total = json["totals"]["total_bytes"].to_string();
+        assert!(ran.stdout.starts_with("# WAL of PostgreSQL "), "{}", ran.stdout);
+        let totals = ran.stdout.lines().filter(|line| line.starts_with("| Total |"));
+        let totals: Vec<&str> = totals.collect();
+        assert_eq!(totals.len(), 3, "{}", ran.stdout);
+        assert!(totals.iter().all(|line| line.contains(&format!("| {total} |"))), "{totals:?}");
+        // Every line of a table has as many cells as its heading.
+        let mut cells = 0;
+        for line in ran.stdout.lines() {
+            let found = line.replace("\\|", "").matches('|').count();
+            assert!(cells == 0 || found == 0 || found == cells, "{}: {line}", sample.name);
+            cells = found;
+        }
+    }
+    let report = walstat(&["-f", "markdown", wal(&sample("pg15-mixed"))]).exits(0).stdout;
+    for heading in ["## Why", "## Tables", "## When", "## What to do", "## Record types"] {
+        assert!(report.contains(&format!("\n{heading}\n")), "{heading}: {report}");
+    }
+}

@@ -142,3 +142,36 @@ fn colours_stay_away_from_pipes_and_from_no_color() {
         }
     }
 }
+
+/// A shell takes the completions, and they know commands, options and values.
+#[test]
+fn completions_are_what_shells_read() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = walstat(&["completions", shell]).exits(0).stdout;
+        for word in ["whatif", "stats"] {
+            assert!(text.contains(word), "{shell}: {word}");
+        }
+        // Not every shell is told the values.
+        let has_values = ["bash", "zsh", "fish"].contains(&shell);
+        assert!(!has_values || text.contains("openmetrics"), "{shell}");
+    }
+    let bash = walstat(&["completions", "bash"]).exits(0).stdout;
+    let script = format!("{bash}\ncomplete -p walstat\n");
+    let ran = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("walstat"));
+    assert!(walstat(&["completions", "tcsh"]).exits(2).stderr.contains("bash"));
+}
+
+/// The man pages have what the help has.
+#[test]
+fn man_pages_name_every_command_and_option() {
+    let page = walstat(&["man"]).exits(0).stdout;
+    assert!(page.contains(".TH walstat 1"), "{page}");
+    for word in ["since", "check", "whatif", "Exit codes"] {
+        assert!(page.contains(word), "{word}");
+    }
+    let page = walstat(&["man", "check"]).exits(0).stdout;
+    assert!(page.contains(".TH walstat-check 1") && page.contains("baseline"), "{page}");
+    assert!(walstat(&["man", "chek"]).exits(2).stderr.contains("did you mean \"check\""));
+}
