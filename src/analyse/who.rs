@@ -57,18 +57,19 @@ fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
 impl Counted {
     /// The databases in the WAL whose relations may have names.
     pub fn databases(&self) -> BTreeSet<u32> {
-        let relations = self.relations.iter().flat_map(Relations::rows);
-        let relations = relations.filter_map(|row| Some(row.key?.relation));
-        let files = relations.chain(self.blocks.iter().flat_map(Blocks::files));
-        files.map(|file| file.database).filter(|oid| *oid != 0).collect()
+        self.each_file().map(|file| file.database).filter(|oid| *oid != 0).collect()
     }
 
     /// The files in the WAL that may have names.
     pub fn files(&self) -> BTreeSet<RelFileLocator> {
+        self.each_file().collect()
+    }
+
+    /// The same, some of them more than once.
+    fn each_file(&self) -> impl Iterator<Item = RelFileLocator> {
         let relations = self.relations.iter().flat_map(Relations::rows);
         let relations = relations.filter_map(|row| Some(row.key?.relation));
-        let blocks = self.blocks.iter().flat_map(Blocks::files);
-        relations.chain(blocks).collect()
+        relations.chain(self.blocks.iter().flat_map(Blocks::files))
     }
 }
 
