@@ -2,6 +2,7 @@
 
 use crate::analyse::clock::Clock;
 use crate::analyse::dimension::Dimension;
+use crate::analyse::sample::Sample;
 use crate::analyse::select::Filters;
 use crate::analyse::totals::RecordTable;
 use crate::analyse::when::{self, When};
@@ -11,6 +12,7 @@ use crate::input::plan::Plan;
 use crate::input::taken_for::TakenFor;
 use crate::report;
 use crate::report::build::{Counted, Request, build};
+use crate::report::estimate::estimates;
 use crate::report::model::{CommandName, Report};
 use crate::scan::outcome::Outcome;
 use crate::scan::pages::Progress;
@@ -99,11 +101,11 @@ impl Scan {
     ///
     /// When there is nothing to report on. What is wrong in the WAL is in the report's problems.
     pub fn report(&self) -> Result<Report, InputError> {
-        let prototype = (<(RecordTable, Clock)>::default(), When::new(when::Config::OVERVIEW));
-        let (plan, outcome) = self.read(&prototype)?;
-        let mut when = When::default();
+        let counted = (When::new(when::Config::OVERVIEW), Sample::default());
+        let (plan, outcome) = self.read(&(<(RecordTable, Clock)>::default(), counted))?;
+        let (mut when, mut sample) = (When::default(), Sample::default());
         let outcome = outcome.map(|(statistics, counted)| {
-            when = counted;
+            (when, sample) = counted;
             statistics
         });
         let found = when.finish(outcome.ending.lsn);
@@ -116,7 +118,9 @@ impl Scan {
             filters: Filters::default(),
         };
         let paths = self.paths.iter().map(|path| path.display().to_string()).collect();
-        let counted = Counted { statistics: &outcome.observer, overview };
+        let statistics = &outcome.observer;
+        let estimates = estimates(&sample.finish(), found.cycles.as_ref(), &statistics.0);
+        let counted = Counted { statistics, overview, estimates };
         Ok(build(paths, &plan, &outcome, counted, &request).conclude().report)
     }
 

@@ -283,7 +283,7 @@ fn zeros_behind_the_last_record_are_a_running_server() {
 #[test]
 fn the_ending_is_told_in_one_line() {
     for (name, words) in
-        [("pg19-mixed", "clean shutdown"), ("livedir", "recycled"), ("truncated", "file")]
+        [("pg19-mixed", "server stopped"), ("livedir", "recycled"), ("truncated", "file")]
     {
         let sample = sample(name);
         for arguments in [&["--stats"][..], &[]] {

@@ -164,7 +164,7 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
         }
         view.report.arrange(Sort::Fpi, Top { rmgrs: 3, buckets: 3, others: 3 });
         for flag in [false, true] {
-            let show = Show { human: flag, bars: flag, main_data: !flag, verbose: flag };
+            let show = Show { human: flag, bars: flag, main_data: !flag, verbose: flag, width: 60 };
             written(|out| screen::render(&view, &show, out));
             written(|out| table::render(&view, &show, out));
         }

@@ -20,6 +20,7 @@ pub mod ratios;
 pub mod reach;
 pub mod relation;
 pub mod replication;
+pub mod sample;
 pub mod select;
 pub mod sums;
 pub mod tape;

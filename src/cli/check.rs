@@ -128,7 +128,7 @@ fn read_and_judge(
     let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let overview = Some(when::overview(&when, when::Origin::of(&read.plan)));
-    let counted = Counted { statistics, overview };
+    let counted = Counted { statistics, overview, estimates: None };
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some((who, warnings)) = who {
         draft.report.notes.extend(warnings);

@@ -8,6 +8,7 @@ use super::read::{self, Read, Statistics, found};
 use super::span::Window;
 use super::{relation, who};
 use crate::analyse::dimension::Dimensions;
+use crate::analyse::sample::{self, Sample};
 use crate::analyse::select::Filters;
 use crate::analyse::when::{self, When};
 use crate::analyse::who::{Counted, Who};
@@ -17,7 +18,7 @@ use crate::scan::record::Observe;
 use crate::wal::payload::Time;
 
 /// All that can be counted.
-pub type Full = (Statistics, (Who, Option<When>));
+pub type Full = (Statistics, (Who, (Option<When>, Option<Sample>)));
 
 /// What was read and counted.
 pub struct ReadFull {
@@ -27,6 +28,8 @@ pub struct ReadFull {
     pub who: Counted,
     /// When it was written, as far as that was asked for.
     pub when: Option<when::Found>,
+    /// Some of its images, for the report.
+    pub sample: Option<sample::Found>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -39,10 +42,11 @@ impl ReadFull {
             counted = Some(others);
             statistics
         });
-        let (who, when) = counted.unwrap_or_default();
+        let (who, (when, sample)) = counted.unwrap_or_default();
         let (who, warnings) = known.finish(who, &read.plan);
         let end = read.scanned.ending.lsn;
-        ReadFull { who, when: when.map(|when| when.finish(end)), read, warnings }
+        let (when, sample) = (when.map(|when| when.finish(end)), sample.map(Sample::finish));
+        ReadFull { who, when, sample, read, warnings }
     }
 }
 
@@ -67,19 +71,23 @@ fn read_filtered(
     let known = Known::of(&args.names, &found, asked);
     let window = read::window(&args.source, &found)?;
     let times = window.as_ref().map(|window| (window.span.times.start, window.span.times.end));
-    let (statistics, (who, when)) = prototype(args, (command, asked), times, &known);
+    let (statistics, (who, (when, sample))) = prototype(args, (command, asked), times, &known);
     let reading = Reading { args, filters, found, window };
-    let read = match (who.is_nothing(), when) {
-        (true, None) => reading.read(&statistics, |statistics| (statistics, Default::default())),
-        (true, Some(when)) => reading.read(&(statistics, when), |(statistics, when)| {
-            (statistics, (Who::default(), Some(when)))
+    let read = match (who.is_nothing(), when, sample) {
+        (true, None, _) => reading.read(&statistics, |statistics| (statistics, Default::default())),
+        (true, Some(when), _) => reading.read(&(statistics, when), |(statistics, when)| {
+            (statistics, (Who::default(), (Some(when), None)))
         }),
-        (false, None) => {
-            reading.read(&(statistics, who), |(statistics, who)| (statistics, (who, None)))
+        (false, None, _) => {
+            reading.read(&(statistics, who), |(statistics, who)| (statistics, (who, (None, None))))
         }
-        (false, Some(when)) => reading
+        (false, Some(when), None) => reading
             .read(&(statistics, (who, when)), |(statistics, (who, when))| {
-                (statistics, (who, Some(when)))
+                (statistics, (who, (Some(when), None)))
+            }),
+        (false, Some(when), Some(sample)) => reading
+            .read(&(statistics, (who, (when, sample))), |(statistics, (who, (when, sample)))| {
+                (statistics, (who, (Some(when), Some(sample))))
             }),
     }?;
     Ok(ReadFull::of(read, known))
@@ -120,5 +128,6 @@ pub fn prototype(
         _ => args.when.config(asked),
     };
     let config = config.map(|config| when::Config { times, ..config });
-    (Statistics::default(), (who, config.map(When::new)))
+    let sample = (command == CommandName::Report).then(Sample::default);
+    (Statistics::default(), (who, (config.map(When::new), sample)))
 }

@@ -46,6 +46,7 @@ impl ShowArgs {
             bars: wanted(self.color, to_file),
             main_data,
             verbose: self.verbose,
+            width: width(terminal),
         }
     }
 
@@ -53,4 +54,16 @@ impl ShowArgs {
     pub fn is_silent(&self) -> bool {
         self.quiet && self.output.is_none()
     }
+}
+
+/// Columns where nothing says how many there are.
+const WIDTH: usize = 80;
+/// Fewer are too few for any table.
+const WIDTH_MIN: usize = 40;
+
+/// Columns of the terminal, or what `COLUMNS` says.
+fn width(is_terminal: bool) -> usize {
+    let stated = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let measured = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    stated.or_else(|| measured().filter(|_| is_terminal)).unwrap_or(WIDTH).max(WIDTH_MIN)
 }

@@ -10,6 +10,7 @@ use crate::render;
 use crate::render::style::Show;
 use crate::render::visible::visible;
 use crate::report::build::{Counted, Request, build};
+use crate::report::estimate::estimates;
 use crate::report::model::table::Top;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
@@ -65,13 +66,16 @@ fn report(
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let ReadFull { read, who, when: found, warnings } = read()?;
+    let ReadFull { read, who, when: found, sample, warnings } = read()?;
     args.when.check(found.as_ref())?;
     let request = request(args, read.filters);
     let origin = when::Origin::of(&read.plan);
     let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
     let overview = overview.map(|found| when::overview(found, origin));
-    let counted = Counted { statistics: &read.scanned.observer, overview };
+    let statistics = &read.scanned.observer;
+    let cycles = found.as_ref().and_then(|found| found.cycles.as_ref());
+    let estimates = sample.and_then(|sample| estimates(&sample, cycles, &statistics.0));
+    let counted = Counted { statistics, overview, estimates };
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some(found) = found {
         let questions = args.when.questions(args.source.range.tz.as_ref());

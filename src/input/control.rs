@@ -162,6 +162,10 @@ pub fn read(data_directory: &Path) -> Result<Control, ControlError> {
     let mut tries = 1;
     loop {
         let mut bytes = Vec::new();
+        // A pipe that nobody writes to is not waited for.
+        if !std::fs::metadata(&path)?.is_file() {
+            return Err(std::io::Error::other("found something else, expected a file").into());
+        }
         File::open(&path)?.take(FILE_BYTES).read_to_end(&mut bytes)?;
         match Control::parse(&bytes) {
             Err(ControlError::Checksum { .. }) if tries < TRIES => tries += 1,

@@ -97,7 +97,7 @@ pub fn books(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
     writeln!(
         out,
-        "BOOKS  {} read, {} unaccounted; {},\n       {}; {}. {:.2} s",
+        "BOOKS  {} read, {} unaccounted; {}, {}; {}. {:.2} s",
         counted(report.books.input_bytes, "byte"),
         report.books.unaccounted_bytes,
         counted(report.totals.count, "record"),

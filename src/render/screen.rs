@@ -4,13 +4,14 @@
 use super::closing;
 use super::number::{counted, fraction, human_bytes, whole_bytes};
 use super::style::{Show, plain};
-use super::table::record_table;
 use super::visible::visible;
 use super::{when, who};
-use crate::report::model::Report;
+use crate::analyse::ratios::ratio;
+use crate::report::model::estimate::Predicted;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
 use crate::report::model::view::View;
+use crate::report::model::{Report, Why};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 
@@ -20,26 +21,109 @@ const LOOK: Style = AnsiColor::Yellow.on_default();
 const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
+/// Lines that a screen has, problems and notes not counted.
+const LINES: usize = 40;
+/// Columns of what is predicted: a size and a change.
+const PREDICTED_CELLS: usize = 26;
+
+/// How much is told: a screen that is too long says less of everything.
+#[derive(Debug, Clone, Copy)]
+struct Detail {
+    /// Causes told one by one.
+    causes: usize,
+    /// Tables, and the parts of the first.
+    tables: usize,
+    parts: bool,
+    /// Findings, what to do about each, and what that costs.
+    findings: usize,
+    advice: usize,
+    prices: usize,
+}
+
+/// From much to little.
+const DETAILS: [Detail; 5] = [
+    Detail { causes: 8, tables: 4, parts: true, findings: 6, advice: 4, prices: 2 },
+    Detail { causes: 5, tables: 4, parts: true, findings: 5, advice: 2, prices: 1 },
+    Detail { causes: 4, tables: 3, parts: true, findings: 3, advice: 1, prices: 1 },
+    Detail { causes: 3, tables: 3, parts: false, findings: 3, advice: 1, prices: 1 },
+    Detail { causes: 3, tables: 2, parts: false, findings: 2, advice: 1, prices: 0 },
+];
+
+/// With -v everything.
+const ALL: Detail = Detail {
+    causes: usize::MAX,
+    tables: 4,
+    parts: true,
+    findings: usize::MAX,
+    advice: usize::MAX,
+    prices: usize::MAX,
+};
 
 /// Writes the report.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
-    header(report, style, out)?;
-    // Problems come before the numbers.
+    // Problems come before the numbers, and are never left out for room.
+    let mut beside = Vec::new();
     if !report.problems.is_empty() {
-        closing::problems(report, PROBLEMS_SHOWN, style, out)?;
-        writeln!(out)?;
+        closing::problems(report, PROBLEMS_SHOWN, style, &mut beside)?;
+        writeln!(beside)?;
     }
-    why(report, style, out)?;
-    who::render(report, style, out)?;
-    when::render(report, style, out)?;
-    if let Some(records) = &report.records {
-        writeln!(out, "WHAT")?;
-        writeln!(out, "{}\n", record_table(records, &report.totals, style).trim_fmt())?;
+    let mut notes = Vec::new();
+    closing::notes(report, style, &mut notes)?;
+    let mut screen = Vec::new();
+    let details = if style.verbose { &[ALL][..] } else { &DETAILS[..] };
+    for detail in details {
+        screen = blocks(view, *detail, style, (&beside, &notes))?;
+        let lines = screen.iter().filter(|byte| **byte == b'\n').count();
+        if lines <= LINES {
+            break;
+        }
     }
-    findings(report, out)?;
-    closing::notes(report, style, out)?;
-    closing::books(view, out)
+    out.write_all(&screen)
+}
+
+/// All blocks, with so much detail.
+fn blocks(
+    view: &View,
+    detail: Detail,
+    style: &Show,
+    (problems, notes): (&[u8], &[u8]),
+) -> io::Result<Vec<u8>> {
+    let (report, mut out) = (&view.report, Vec::new());
+    header(report, style, &mut out)?;
+    out.extend(problems);
+    why(report, detail, style, &mut out)?;
+    who::render(report, (detail.tables, detail.parts), style, &mut out)?;
+    when::render(report, style, &mut out)?;
+    findings(report, detail, style, &mut out)?;
+    out.extend(notes);
+    closing::books(view, &mut out)?;
+    Ok(wrapped(&String::from_utf8_lossy(&out), style.width).into_bytes())
+}
+
+/// Lines not longer than the screen is wide: what goes on is indented.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.lines() {
+        let indent = " ".repeat(hanging(line).min(width / 2));
+        let options = textwrap::Options::new(width)
+            .subsequent_indent(&indent)
+            .break_words(false)
+            .word_separator(textwrap::WordSeparator::AsciiSpace);
+        let parts = textwrap::wrap(line, options);
+        parts.iter().for_each(|part| wrapped.extend([part.as_ref(), "\n"]));
+    }
+    wrapped
+}
+
+/// Where a line goes on: below what follows its heading, or two columns further in.
+fn hanging(line: &str) -> usize {
+    let heading = line.split("  ").next().unwrap_or_default();
+    let is_heading = heading.len() > 1 && heading.chars().all(|c| c.is_ascii_uppercase());
+    match is_heading {
+        true => heading.len() + 2,
+        false => line.len() - line.trim_start().len() + 2,
+    }
 }
 
 fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -82,16 +166,24 @@ fn span(first: &str, last: &str) -> String {
     }
 }
 
-fn why(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let Some(causes) = &report.why else { return Ok(()) };
     let mut table = plain(&["WHY", "bytes", "share", ""]);
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
-    for cause in causes.iter().filter(|cause| cause.bytes > 0) {
-        let bar = cause.share.filter(|_| style.bars).map_or_else(String::new, bar);
-        let label = format!("  {:<38}", cause.label);
-        table.add_row([label, style.bytes(cause.bytes), fraction(cause.share), bar]);
+    let mut row = |label: &str, bytes: u64, share: Option<f64>| {
+        let bar = share.filter(|_| style.bars).map_or_else(String::new, bar);
+        let cells = style.width.saturating_sub(if style.bars { 42 } else { 26 }).min(38);
+        table.add_row([format!("  {label:<cells$}"), style.bytes(bytes), fraction(share), bar]);
+    };
+    let causes: Vec<&Why> = causes.iter().filter(|cause| cause.bytes > 0).collect();
+    let (shown, rest) = causes.split_at(causes.len().min(detail.causes));
+    shown.iter().for_each(|cause| row(&cause.label, cause.bytes, cause.share));
+    if let [first, ..] = rest {
+        let bytes = rest.iter().map(|cause| cause.bytes).sum();
+        let label = if rest.len() == 1 { first.label.as_str() } else { "everything else" };
+        row(label, bytes, ratio(bytes, report.totals.total_bytes));
     }
     writeln!(out, "{}", table.trim_fmt())?;
     let commit = report.ratios.bytes_per_commit.map(|bytes| match style.human {
@@ -114,9 +206,13 @@ fn bar(share: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let Some(findings) = &report.findings else { return Ok(()) };
-    writeln!(out, "WHAT TO DO")?;
+    let total = style.bytes(report.totals.total_bytes);
+    match findings.iter().any(|finding| predicted(report, finding, style).is_some()) {
+        true => told("WHAT TO DO", &format!("predicted instead of {total}"), style, out)?,
+        false => writeln!(out, "WHAT TO DO")?,
+    }
     if findings.is_empty() {
         let found = match report.totals.total_bytes {
             bytes if bytes < MIN_VOLUME_BYTES => format!(
@@ -127,20 +223,88 @@ fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         };
         return writeln!(out, "  {found}\n");
     }
-    for (index, finding) in findings.iter().enumerate() {
-        tell(index + 1, finding, out)?;
+    let mut said = Said::default();
+    let (shown, rest) = findings.split_at(findings.len().min(detail.findings));
+    for (index, finding) in shown.iter().enumerate() {
+        let number = index + 1;
+        let colour = if finding.severity > Severity::Info { LOOK } else { Style::new() };
+        let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
+        let predicted = predicted(report, finding, style).filter(|text| said.is_new(text));
+        told(&title, &predicted.unwrap_or_default(), style, out)?;
+        let advice = finding.advice.iter().filter(|line| said.is_new(line)).take(detail.advice);
+        for advice in advice.collect::<Vec<_>>() {
+            writeln!(out, "      {}", visible(advice))?;
+        }
+        let prices = finding.side_effects.iter().filter(|line| said.is_new(line));
+        for price in prices.take(detail.prices).collect::<Vec<_>>() {
+            writeln!(out, "      price: {}", visible(price))?;
+        }
+    }
+    if let Some(together) = &report.advice_together {
+        let text = prediction(&together.predicted, style);
+        told("  all of it together", &text, style, out)?;
+    }
+    if !rest.is_empty() {
+        let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
+        writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
 }
 
-fn tell(number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    let style = if finding.severity > Severity::Info { LOOK } else { Style::new() };
-    writeln!(out, "  {number} {style}{}{style:#}", visible(&finding.title))?;
-    for advice in &finding.advice {
-        writeln!(out, "      {}", visible(advice))?;
+/// What was said already: the same is not said twice.
+#[derive(Default)]
+struct Said(std::collections::HashSet<String>);
+
+impl Said {
+    fn is_new(&mut self, text: &str) -> bool {
+        self.0.insert(text.to_owned())
     }
-    for price in &finding.side_effects {
-        writeln!(out, "      price: {price}")?;
+}
+
+/// A line with something at its right end, if there is room; else below it.
+fn told(left: &str, right: &str, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let cells = textwrap::core::display_width(left);
+    let room = style.width.saturating_sub(PREDICTED_CELLS.max(right.len()));
+    match (right.is_empty(), cells <= room) {
+        (true, _) => writeln!(out, "{left}"),
+        (_, true) => writeln!(out, "{left}{:room$}{right}", "", room = room - cells),
+        (_, false) => writeln!(out, "{left}\n{:room$}{right}", ""),
     }
-    Ok(())
+}
+
+/// What a finding's settings come to; where they were not tried, what a rule says that they save.
+fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String> {
+    if let Some(predicted) = &finding.predicted {
+        return Some(prediction(predicted, style));
+    }
+    let total = report.totals.total_bytes;
+    let saved = finding.estimate.filter(|saved| (1..=total).contains(saved))?;
+    let change = -(saved as f64) / total as f64;
+    Some(format!("{:>11} {:>7} rule", style.bytes(total - saved), percent(change)))
+}
+
+fn prediction(predicted: &Predicted, style: &Show) -> String {
+    let is_sure = predicted.low_bytes == predicted.high_bytes;
+    let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes);
+    let error = error as f64 / predicted.predicted_bytes.max(1) as f64 * 100.0;
+    let error = if is_sure { String::new() } else { format!(" ±{error:.0}%") };
+    let bytes = style.bytes(predicted.predicted_bytes);
+    format!("{bytes:>11} {:>7}{error:<5}", percent(predicted.change_ratio))
+}
+
+/// `−68 %`.
+fn percent(change: f64) -> String {
+    let sign = if change < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.0} %", change.abs() * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_go_on_indented() {
+        let text = "short\n  1 a line that is longer than twenty\n\n";
+        assert_eq!(wrapped(text, 20), "short\n  1 a line that is\n    longer than\n    twenty\n\n");
+    }
 }

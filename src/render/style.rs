@@ -14,6 +14,8 @@ pub struct Show {
     pub main_data: bool,
     /// Say more.
     pub verbose: bool,
+    /// Columns that a line may have.
+    pub width: usize,
 }
 
 impl Show {

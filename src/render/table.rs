@@ -1,12 +1,13 @@
 //! `--format table`: statistics for people, with the headings of `pg_waldump --stats`.
 
 use super::closing;
-use super::number::grouped;
+use super::number::{counted, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
-use super::when_tables;
+use super::when_tables::{self, moment};
 use crate::report::model::table::{Line, RecordRow, Table, TableRow};
 use crate::report::model::view::View;
+use crate::report::model::who::{CommitBytes, TransactionSummary, Transactions};
 use crate::report::model::{Report, Sums};
 use std::io::{self, Write};
 
@@ -57,8 +58,72 @@ fn who(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     rows("Fork", &report.forks, all, style, out)?;
     let blocks = report.blocks.as_ref().map(|blocks| &blocks.top);
     rows("Block", &blocks.cloned(), all, style, out)?;
-    let transactions = report.transactions.as_ref().map(|transactions| &transactions.top);
-    rows("Transaction", &transactions.cloned(), all, style, out)
+    let Some(transactions) = &report.transactions else { return Ok(()) };
+    writeln!(out, "{}\n", transaction_table(transactions, style).trim_fmt())?;
+    writeln!(out, "{}\n", transaction_summary(&transactions.summary, style))
+}
+
+/// What each of the largest transactions wrote, when, and how it ended.
+fn transaction_table(transactions: &Transactions, style: &Show) -> comfy_table::Table {
+    let headings = [
+        "Transaction",
+        "outcome",
+        "committed at",
+        "N",
+        "FPI size",
+        "Combined size",
+        "relations",
+        "first record",
+        "end",
+    ];
+    let mut table = plain(&headings);
+    for row in &transactions.top.rows {
+        table.add_row([
+            row.xid.clone(),
+            row.outcome.clone(),
+            moment(row.commit_time.as_deref()),
+            grouped(row.numbers.count),
+            style.bytes(row.numbers.fpi_bytes),
+            style.bytes(row.numbers.total_bytes),
+            grouped(u64::from(row.relations)),
+            row.start_lsn.clone(),
+            row.end_lsn.clone(),
+        ]);
+    }
+    if let Some(rest) = &transactions.top.left_out {
+        let cells = [
+            format!("{} more", grouped(rest.rows as u64)),
+            String::new(),
+            String::new(),
+            grouped(rest.numbers.count),
+            style.bytes(rest.numbers.fpi_bytes),
+            style.bytes(rest.numbers.total_bytes),
+        ];
+        table.add_row(cells);
+    }
+    table
+}
+
+/// All transactions in two sentences.
+fn transaction_summary(summary: &TransactionSummary, style: &Show) -> String {
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |b| style.bytes(b));
+    let CommitBytes { median, p90, p99, max } = summary.bytes_per_commit;
+    format!(
+        "{} committed, {} aborted with {}, {} prepared, {} open; {} folded into them.\n\
+         A commit has {} (median), {} (p90), {} (p99), {} at most. Without a transaction: {}, {}.",
+        grouped(summary.committed),
+        grouped(summary.aborted),
+        style.bytes(summary.aborted_bytes),
+        grouped(summary.prepared),
+        grouped(summary.open),
+        counted(summary.subtransactions, "subtransaction"),
+        size(median),
+        size(p90),
+        size(p99),
+        size(max),
+        counted(summary.without_transaction.count, "record"),
+        style.bytes(summary.without_transaction.total_bytes),
+    )
 }
 
 fn rows<R: TableRow>(

@@ -7,17 +7,24 @@ use crate::report::model::who::{NamesSummary, WholeTableRow};
 use crate::report::model::{Numbers, Report};
 use std::io::{self, Write};
 
-/// Tables shown.
-const TABLES_SHOWN: usize = 4;
+/// Columns beside the names.
+const CELLS_BESIDE: usize = 42;
+/// Columns that a name has at least.
+const NAME_CELLS: usize = 16;
 /// Indexes of each shown.
 const INDEXES_SHOWN: usize = 2;
 
-/// Writes the block, if tables were counted and there are any.
-pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the block with so many tables, if any were counted, and the parts of the first.
+pub fn render(
+    report: &Report,
+    (most, with_parts): (usize, bool),
+    style: &Show,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Some(tables) = &report.tables else { return Ok(()) };
     let rows = tables.rows.iter().zip(tables.labels());
     let shown: Vec<(&WholeTableRow, String)> =
-        rows.filter(|(row, _)| row.database.is_some()).take(TABLES_SHOWN).collect();
+        rows.filter(|(row, _)| row.database.is_some()).take(most).collect();
     if shown.is_empty() {
         return Ok(());
     }
@@ -32,7 +39,7 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
             cells[4] = fraction(Some(hot));
         }
         table.add_row(cells);
-        if place == 0 {
+        if place == 0 && with_parts {
             parts(row, style).into_iter().for_each(|cells| _ = table.add_row(cells));
         }
     }
@@ -48,9 +55,7 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     }
     writeln!(out, "{}", table.trim_fmt())?;
     if let Some(names) = &report.names {
-        for line in sources(names, report.totals.total_bytes) {
-            writeln!(out, "  {line}")?;
-        }
+        writeln!(out, "  {}", sources(names, report.totals.total_bytes))?;
     }
     writeln!(out)
 }
@@ -71,24 +76,47 @@ fn parts(row: &WholeTableRow, style: &Show) -> Vec<[String; 5]> {
 fn line(indent: usize, label: &str, numbers: &Numbers, style: &Show) -> [String; 5] {
     let images =
         (numbers.total_bytes > 0).then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
-    let label = format!("{:indent$}{}", "", visible(label));
+    let most = style.width.saturating_sub(CELLS_BESIDE + indent).max(NAME_CELLS);
+    let label = format!("{:indent$}{}", "", cut(&visible(label), most));
     [label, style.bytes(numbers.total_bytes), fraction(images), "–".to_owned(), "–".to_owned()]
 }
 
+/// A name that is too long, without its middle.
+fn cut(name: &str, most: usize) -> String {
+    let all: Vec<char> = name.chars().collect();
+    if all.len() <= most {
+        return name.to_owned();
+    }
+    let (first, last) = (most / 2, most - most / 2 - 1);
+    let start: String = all.iter().take(first).collect();
+    let end: String = all.iter().skip(all.len() - last).collect();
+    format!("{start}…{end}")
+}
+
 /// Where the names come from, and what has none.
-fn sources(names: &NamesSummary, all_bytes: u64) -> Vec<String> {
+fn sources(names: &NamesSummary, all_bytes: u64) -> String {
     let share = |bytes: u64| fraction((all_bytes > 0).then(|| bytes as f64 / all_bytes as f64));
     let words: Vec<&str> = names.sources.iter().map(|source| source.text()).collect();
-    let mut lines = Vec::new();
-    if !words.is_empty() {
-        lines.push(format!("names from {}", words.join(", ")));
-    }
     let without = share(all_bytes.saturating_sub(names.relation_bytes));
+    let mut text = match words.is_empty() {
+        true => String::new(),
+        false => format!("names from {}; ", words.join(", ")),
+    };
+    text.push_str(&format!("{without} of bytes belong to no relation"));
     let unnamed = names.relation_bytes - names.named_bytes;
-    let mut rest = format!("{without} of bytes belong to no relation");
     if unnamed > 0 {
-        rest.push_str(&format!(", {} have no name (--data-directory)", share(unnamed)));
+        text.push_str(&format!(", {} have no name (--data-directory)", share(unnamed)));
     }
-    lines.push(rest);
-    lines
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_in_the_middle() {
+        assert_eq!(cut("public.orders", 13), "public.orders");
+        assert_eq!(cut("public.orders_with_items", 13), "public…_items");
+    }
 }

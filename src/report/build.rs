@@ -1,6 +1,7 @@
 //! Results of a scan → the model. Every number of a report is computed here or below, once.
 
 use super::advice::advise;
+use super::model::estimate::Estimates;
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
@@ -49,11 +50,13 @@ pub struct Counted<'c> {
     pub statistics: &'c (RecordTable, Clock),
     /// When it was written, in a few numbers; the rules look at them.
     pub overview: Option<Overview>,
+    /// What other settings would have written; the advice quotes it.
+    pub estimates: Option<Estimates>,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics, overview: None }
+        Counted { statistics, overview: None, estimates: None }
     }
 }
 
@@ -98,6 +101,8 @@ pub fn build<O>(
         blocks: None,
         transactions: None,
         when: counted.overview,
+        estimates: counted.estimates,
+        advice_together: None,
         timeline: None,
         checkpoints: None,
         checkpoint_summary: None,

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod budget;
 pub mod build;
 pub mod check;
+pub mod estimate;
 pub mod model;
 pub mod official;
 pub mod restore;

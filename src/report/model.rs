@@ -3,6 +3,7 @@
 //! renamed or retyped. What only people see is in [`view`].
 
 pub mod checked;
+pub mod estimate;
 pub mod filters;
 pub mod finding;
 pub mod names;
@@ -101,6 +102,12 @@ pub struct Report {
     /// When WAL was written, in a few numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<when::Overview>,
+    /// What other settings would have written, estimated from a sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<estimate::Estimates>,
+    /// What all advice with settings comes to together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice_together: Option<finding::Together>,
     /// WAL over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<when::Timeline>,

@@ -221,7 +221,7 @@ fn hot_blocks(blocks: &block::Blocks, names: &Names, shown: usize, version: &Ver
         }
     });
     Blocks {
-        top: Table { rows: rows.collect(), left_out },
+        top: Table::of(rows.collect(), left_out),
         summary: BlockSummary {
             distinct_blocks: blocks.distinct(),
             without_block: blocks.without_block().numbers(),
@@ -260,7 +260,7 @@ fn transaction_rows(
             rows.len()
         ));
     }
-    Transactions { summary, top: Table { rows, left_out } }
+    Transactions { summary, top: Table::of(rows, left_out) }
 }
 
 /// The transactions that are no rows.

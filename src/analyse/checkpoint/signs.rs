@@ -53,7 +53,10 @@ impl Watch {
         match &placed.event {
             Event::NextOid(oid) => (self.stock, self.is_taken) = (Some(*oid), true),
             Event::Overwrite(_) => self.signs.overwrite = true,
-            Event::EndOfRecovery(_) => self.signs.end_of_recovery = true,
+            // A server that was promoted has no stock yet.
+            Event::EndOfRecovery(_) => {
+                (self.signs.end_of_recovery, self.is_taken) = (true, false);
+            }
             Event::Files(FilesChange::Copied) => self.signs.copied = Some(placed.lsn),
             Event::Switch => self.switch = Some(placed.lsn),
             Event::Lost => self.signs.lost = true,

@@ -5,7 +5,7 @@
 
 mod rules;
 
-use super::model::finding::Finding;
+use super::model::finding::{Finding, Together};
 use super::model::{CommandName, Report};
 
 /// An advice rule.
@@ -25,6 +25,7 @@ pub struct Rule {
 pub const RULES: &[Rule] = &[
     rules::consistency_checking::RULE,
     rules::checkpoint_spacing::RULE,
+    rules::wal_compression::RULE,
     rules::fpi_ratio::RULE,
     rules::hint_images::RULE,
     rules::burst_after_checkpoint::RULE,
@@ -40,6 +41,22 @@ pub const RULES: &[Rule] = &[
 pub fn advise(report: &mut Report) {
     let advises = [CommandName::Report, CommandName::Check].contains(&report.command);
     report.findings = advises.then(|| findings(report));
+    report.advice_together = together(report);
+}
+
+/// What all that is advised comes to, which is not the sum of what each advice saves.
+fn together(report: &Report) -> Option<Together> {
+    let findings = report.findings.as_ref()?;
+    let quoting = findings.iter().filter(|finding| !finding.settings.is_empty());
+    let setting = |name: &str| quoting.clone().find_map(|finding| finding.settings.get(name));
+    let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
+    let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
+    let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
+    Some(Together {
+        rules: quoting.clone().map(|finding| finding.rule.clone()).collect(),
+        settings: quoting.clone().flat_map(|finding| finding.settings.clone()).collect(),
+        predicted: row.predicted,
+    })
 }
 
 /// What all rules find in `report`, worst first.

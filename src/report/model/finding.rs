@@ -1,5 +1,6 @@
 //! The model of advice: what a rule found. The rules are in `report::advice`.
 
+use super::estimate::Predicted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,8 +31,26 @@ pub struct Finding {
     pub side_effects: Vec<String>,
     /// When it does not matter.
     pub ignore_when: String,
-    /// What a change would save, in bytes, once it can be computed.
+    /// What a change would save, in bytes; null where nobody can tell.
     pub estimate: Option<u64>,
+    /// The settings for which that is predicted.
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+    /// What the report's WAL would come to under them.
+    #[serde(default)]
+    pub predicted: Option<Predicted>,
     /// Where the rule comes from.
     pub source: String,
+}
+
+/// All that is advised taken together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Together {
+    /// The rules whose advice it is.
+    pub rules: Vec<String>,
+    /// Their settings.
+    pub settings: Map<String, Value>,
+    /// What the report's WAL would come to.
+    pub predicted: Predicted,
 }

@@ -38,6 +38,8 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         blocks: None,
         transactions: None,
         when: None,
+        estimates: None,
+        advice_together: None,
         timeline: None,
         checkpoints: None,
         checkpoint_summary: None,

@@ -4,7 +4,8 @@
 use super::{Numbers, Report, Sums};
 use serde::{Deserialize, Serialize};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A table. In JSON it is the list of its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,10 @@ pub struct Table<R> {
     /// Those that are not, if there are any.
     #[serde(skip)]
     pub left_out: Option<LeftOut>,
+    /// What those are called, as hashes: a row that is called the same says more of itself, however
+    /// many rows are shown.
+    #[serde(skip)]
+    left_out_labels: BTreeSet<u64>,
 }
 
 /// Rows of a table that are not shown.
@@ -35,6 +40,10 @@ pub trait TableRow {
     /// The same, with more of what it is: where others are called the same.
     fn full_label(&self) -> String {
         self.label()
+    }
+    /// The same, with all of what it is: where others are called the same all the same.
+    fn exact_label(&self) -> String {
+        self.full_label()
     }
     /// Its sums.
     fn numbers(&self) -> Numbers;
@@ -88,12 +97,21 @@ impl<R> Default for Table<R> {
 
 impl<R> From<Vec<R>> for Table<R> {
     fn from(rows: Vec<R>) -> Table<R> {
-        Table { rows, left_out: None }
+        Table { rows, left_out: None, left_out_labels: BTreeSet::new() }
+    }
+}
+
+impl<R> Table<R> {
+    /// Rows, and what was left out beside them.
+    pub fn of(rows: Vec<R>, left_out: Option<LeftOut>) -> Table<R> {
+        Table { left_out, ..Table::from(rows) }
     }
 }
 
 /// So many rows more than are kept are gathered before the others are left out.
 const GATHERED: usize = 1000;
+/// Of so many rows that are left out it is known what they are called.
+const LABELS_MAX: usize = 100_000;
 
 /// How many rows are kept; 0 keeps all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +186,9 @@ impl<R: TableRow> Table<R> {
         }
         let mut left_out = self.left_out.take().unwrap_or_default();
         for row in self.rows.drain(top..) {
+            if self.left_out_labels.len() < LABELS_MAX {
+                self.left_out_labels.insert(hash_of(&row.label()));
+            }
             left_out.rows += 1;
             left_out.numbers.add(&row.numbers());
             let sum = left_out.main_data_only_bytes.unwrap_or_default();
@@ -186,13 +207,22 @@ impl<R: TableRow> Table<R> {
 
     /// How people call the rows, each differently where that can be.
     pub fn labels(&self) -> Vec<String> {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        self.rows.iter().for_each(|row| *counts.entry(row.label()).or_default() += 1);
-        let label = |row: &R| match row.label() {
-            label if counts.get(&label).is_some_and(|count| *count > 1) => row.full_label(),
-            label => label,
+        let labels: Vec<String> = self.rows.iter().map(R::label).collect();
+        let full: Vec<String> = self.rows.iter().map(R::full_label).collect();
+        let (counts, full_counts) = (counts(&labels), counts(&full));
+        let several = |counts: &BTreeMap<&str, usize>, label: &String| {
+            counts.get(label.as_str()).is_some_and(|count| *count > 1)
         };
-        self.rows.iter().map(label).collect()
+        let label = |((label, full), row): ((&String, &String), &R)| {
+            let is_alone =
+                !several(&counts, label) && !self.left_out_labels.contains(&hash_of(label));
+            match (is_alone, several(&full_counts, full)) {
+                (true, _) => label.clone(),
+                (false, false) => full.clone(),
+                (false, true) => row.exact_label(),
+            }
+        };
+        labels.iter().zip(&full).zip(&self.rows).map(label).collect()
     }
 
     /// The rows that were left out as one line, which `label` calls by their number.
@@ -200,6 +230,18 @@ impl<R: TableRow> Table<R> {
         let LeftOut { rows, numbers, main_data_only_bytes } = self.left_out?;
         Some(Line::new(label(rows), numbers, main_data_only_bytes, all))
     }
+}
+
+fn counts(labels: &[String]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    labels.iter().for_each(|label| *counts.entry(label.as_str()).or_default() += 1);
+    counts
+}
+
+fn hash_of(label: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    label.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn compare<R: TableRow>(a: &R, b: &R, sort: Sort) -> Ordering {

@@ -340,7 +340,10 @@ row! {
         pub checkpoints: u64,
         /// How many of them began by which cause, as far as that is likely.
         pub causes: Causes,
-        /// Seconds from one to the next.
+        /// Bytes of WAL before them, by those causes.
+        pub wal_by_cause: Causes,
+        /// Seconds from one to the next; median, mean and p90 are those of the WAL, so that most of it
+        /// counts and not what an idle server did.
         pub spacing_seconds: Option<Spacing>,
         /// Bytes of WAL from one redo point to the next.
         pub spacing_bytes: Option<Spacing>,

@@ -405,6 +405,11 @@ impl TableRow for RelationRow {
         in_database(&self.database_name, self.database, self.label())
     }
 
+    fn exact_label(&self) -> String {
+        let file = self.relfilenode.map_or(String::new(), |file| format!(", file {file}"));
+        format!("{}{file}", self.full_label())
+    }
+
     fn numbers(&self) -> Numbers {
         self.numbers
     }

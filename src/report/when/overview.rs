@@ -38,7 +38,8 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
         let cycles = &*cycles;
         overview.checkpoints = cycles.checkpoints;
         overview.causes = causes(&cycles.cycles, &verdicts);
-        overview.spacing_seconds = spacing(seconds(cycles));
+        overview.wal_by_cause = wal_by_cause(&cycles.cycles, &verdicts);
+        overview.spacing_seconds = weighted(seconds_and_bytes(cycles));
         overview.spacing_bytes = spacing(distances(cycles));
         overview.checkpoint_timeout_seconds = settings.timeout_seconds;
         overview.max_wal_size_low = settings.max_wal_size.map(|(low, _)| low);
@@ -74,15 +75,45 @@ pub fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     causes
 }
 
+/// Bytes of WAL before the checkpoints, by what began them: a few that somebody asked for on an idle
+/// server, or that initdb wrote, say little of why the others began.
+fn wal_by_cause(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
+    let mut sums = Causes::default();
+    for (pair, verdict) in cycles.windows(2).zip(verdicts.iter().skip(1)) {
+        let [before, cycle] = pair else { continue };
+        let one = causes(std::slice::from_ref(cycle), std::slice::from_ref(verdict));
+        let bytes = before.end.0 - before.start.0;
+        for (sum, count) in [
+            (&mut sums.time, one.time),
+            (&mut sums.wal, one.wal),
+            (&mut sums.requested, one.requested),
+            (&mut sums.shutdown, one.shutdown),
+            (&mut sums.end_of_recovery, one.end_of_recovery),
+            (&mut sums.unknown, one.unknown),
+        ] {
+            *sum += count * bytes;
+        }
+    }
+    sums
+}
+
 /// Seconds from one checkpoint to the next, while the server went on.
 pub fn seconds(cycles: &Cycles) -> Vec<u64> {
+    seconds_and_bytes(cycles).into_iter().map(|(seconds, _)| seconds).collect()
+}
+
+/// The same, with the WAL between.
+fn seconds_and_bytes(cycles: &Cycles) -> Vec<(u64, u64)> {
     let online = |cycle: &Cycle| {
         let ended = cycle.checkpoint.as_ref()?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
     };
     let distance = |pair: &[Cycle]| match pair {
         [a, b] if cycles.has_all(a.start, b.end) => match (online(a)?, online(b)?) {
-            ((from, false), (to, false)) => u64::try_from(to.checked_sub(from)?).ok(),
+            ((from, false), (to, false)) => {
+                let seconds = u64::try_from(to.checked_sub(from)?).ok()?;
+                Some((seconds, a.end.0 - a.start.0))
+            }
             _ => None,
         },
         _ => None,
@@ -100,6 +131,31 @@ pub fn whole(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
 pub fn distances(cycles: &Cycles) -> Vec<u64> {
     let known = whole(&cycles.cycles).filter(|cycle| cycles.has_all(cycle.start, cycle.end));
     known.map(|cycle| cycle.end.0 - cycle.start.0).collect()
+}
+
+/// What is worth telling of distances, each as often as there is WAL in it; `None` without any. Where
+/// most of the WAL was written counts, not what an idle server did.
+fn weighted(mut distances: Vec<(u64, u64)>) -> Option<Spacing> {
+    distances.sort_unstable();
+    // Nothing lies between two checkpoints of which the second one did nothing.
+    let weight = |bytes: u64| u128::from(bytes.max(1));
+    let all: u128 = distances.iter().map(|(_, bytes)| weight(*bytes)).sum();
+    let rank = |percent: u128| {
+        let mut below = 0;
+        distances.iter().find_map(|(seconds, bytes)| {
+            below += weight(*bytes);
+            (below * 100 >= all * percent).then_some(*seconds)
+        })
+    };
+    let sum: u128 = distances.iter().map(|(s, bytes)| u128::from(*s) * weight(*bytes)).sum();
+    Some(Spacing {
+        count: distances.len() as u64,
+        min: distances.first()?.0,
+        mean: sum as f64 / all as f64,
+        median: rank(50)?,
+        p90: rank(90)?,
+        max: distances.last()?.0,
+    })
 }
 
 /// What is worth telling of distances; `None` without any.
@@ -126,4 +182,20 @@ fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
         all += bytes;
     }
     (all > 0.0).then(|| first / all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_as_often_as_there_is_wal_in_them() {
+        // Many close to each other as a server is set up, two under load.
+        let mut distances = vec![(0, 1000); 20];
+        distances.extend([(60, 50_000_000), (65, 55_000_000)]);
+        let spacing = weighted(distances).expect("distances");
+        assert_eq!((spacing.count, spacing.min, spacing.median, spacing.max), (22, 0, 65, 65));
+        assert!(weighted(Vec::new()).is_none());
+        assert_eq!(weighted(vec![(7, 0)]).map(|spacing| spacing.median), Some(7));
+    }
 }

@@ -40,6 +40,16 @@ impl PageRestorer {
         self.is_page().then_some(&self.page)
     }
 
+    /// The page without its hole, which is what the server compresses; `None` where it cannot be one.
+    pub fn without_hole(
+        &mut self,
+        image: &Image,
+        stored: &[u8],
+        flags: ImageFlags,
+    ) -> Option<&[u8]> {
+        self.page(image, stored, flags).is_some().then_some(&self.unpacked)
+    }
+
     /// Whether the page has a size that there is, and none other in its header.
     fn is_page(&self) -> bool {
         let stated = stated_size(&self.page).unwrap_or_default();

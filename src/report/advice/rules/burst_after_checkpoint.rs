@@ -11,10 +11,12 @@
 //!
 //! Reference: `full_page_writes` and `wal_compression` in the PostgreSQL manual.
 
-use super::{compression_advice, evidence, says_little};
+use super::wal_compression::better_codec;
+use super::{evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From this share in the first quarter on it is a burst: 50 %.
 const BURST: f64 = 0.5;
@@ -38,7 +40,8 @@ fn check(report: &Report) -> Option<Finding> {
     if when.checkpoints < CHECKPOINTS || says_little(report) {
         return None;
     }
-    let compression = compression_advice(report);
+    let compression =
+        better_codec(report).map(|_| "compressed images (wal-compression)".to_owned());
     Some(Finding {
         rule: RULE.id.into(),
         severity: Severity::Info,
@@ -51,16 +54,14 @@ fn check(report: &Report) -> Option<Finding> {
             ("checkpoints", when.checkpoints.into()),
         ]),
         advice: compression
-            .clone()
             .into_iter()
             .chain(["fewer checkpoints: fewer bursts, each not much higher".to_owned()])
             .collect(),
-        side_effects: compression
-            .map(|_| "compression of images takes CPU time of the writing sessions".to_owned())
-            .into_iter()
-            .collect(),
+        side_effects: Vec::new(),
         ignore_when: "nobody notices slower answers right after a checkpoint".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, WAL configuration".into(),
     })
 }

@@ -12,11 +12,12 @@
 //!
 //! Reference: `checkpoint_timeout`, `max_wal_size` and `checkpoint_warning` in the PostgreSQL manual.
 
-use super::{evidence, megabytes, recovery_price, says_little};
+use super::{evidence, further_apart, megabytes, recovery_price, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::when::{Overview, Spacing};
+use serde_json::Map;
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
 const CLOSE: u64 = 300;
@@ -47,17 +48,17 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let by = [
-        ("by volume", when.causes.wal),
-        ("by time", when.causes.time),
-        ("asked for", when.causes.requested),
+        ("by volume", when.wal_by_cause.wal),
+        ("by time", when.wal_by_cause.time),
+        ("asked for", when.wal_by_cause.requested),
     ];
     let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
-    // Those of unknown cause may be anything.
+    // Those of unknown cause may be anything; what counts is how much WAL came before them.
     let known: u64 = by.iter().map(|(_, count)| count).sum();
-    let is_most = |count: u64| count * 2 > known && count >= when.causes.unknown;
+    let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
     let most = most.filter(|(_, count)| is_most(*count));
     let told = most.map_or(String::new(), |(how, _)| format!(", mostly {how}"));
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.id.into(),
         severity: match spacing.median < VERY_CLOSE {
             true => Severity::Critical,
@@ -82,8 +83,11 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: side_effects(most.map(|(how, _)| how)),
         ignore_when: "data is loaded once, or the server is a test's".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, WAL configuration".into(),
-    })
+    };
+    Some(finding.quoting(report, further_apart(report, None)))
 }
 
 fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<String> {
@@ -134,8 +138,11 @@ mod tests {
     fn found(median: u64, count: u64, total: u64, causes: Causes) -> Option<Finding> {
         let mut report = sample::report(0, total);
         let spacing = Spacing { count, min: median, median, max: median, ..Spacing::default() };
-        report.when =
-            Some(Overview { spacing_seconds: Some(spacing), causes, ..Overview::default() });
+        report.when = Some(Overview {
+            spacing_seconds: Some(spacing),
+            wal_by_cause: causes,
+            ..Overview::default()
+        });
         check(&report)
     }
 

@@ -16,6 +16,7 @@ use super::evidence;
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From so many writes in a second on it is worth a look.
 const SYNCS: u64 = 500;
@@ -56,6 +57,8 @@ fn check(report: &Report) -> Option<Finding> {
         ],
         ignore_when: "commits are asynchronous already, which the WAL does not tell".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, asynchronous commit".into(),
     })
 }

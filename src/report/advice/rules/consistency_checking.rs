@@ -14,6 +14,7 @@ use super::{MOSTLY, checking_share, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From this share of the images on it is no accident: 10 %.
 const NOTICED: f64 = 0.1;
@@ -46,6 +47,8 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: Vec::new(),
         ignore_when: "replay is being tested on purpose".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, wal_consistency_checking".into(),
     })
 }

@@ -5,7 +5,8 @@
 //! on it is critical: twenty bytes are written for each byte of change, what Chen measured on a
 //! server that was never tuned.
 //!
-//! What to do: space checkpoints out, so that a page is imaged less often; compress images.
+//! What to do: space checkpoints out, so that a page is imaged less often. `wal-compression` is about the
+//! size of the images.
 //!
 //! When to ignore it: shortly after a start, or on a server that writes little.
 //!
@@ -13,7 +14,7 @@
 //! `wal_compression` in the PostgreSQL manual.
 
 use super::{
-    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, compression_advice, evidence, is_far_apart,
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
     is_for_checking, recovery_price, says_little, worst_tables,
 };
 use crate::report::advice::Rule;
@@ -22,6 +23,7 @@ use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::FPI_RATIO;
 use crate::report::model::who::WholeTableRow;
+use serde_json::Map;
 use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
@@ -47,11 +49,7 @@ fn check(report: &Report) -> Option<Finding> {
         advice.extend(spacing_advice(report));
         side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
     }
-    if let Some(compression) = compression_advice(report) {
-        advice.push(compression);
-        side_effects.push("compression of images takes CPU time of the writing sessions".into());
-    }
-    Some(Finding {
+    let finding = Finding {
         rule: RULE.id.into(),
         severity: if ratio < CRITICAL { Severity::Warning } else { Severity::Critical },
         title: format!("{:.1} % of the bytes are full page images", ratio * 100.0),
@@ -68,8 +66,12 @@ fn check(report: &Report) -> Option<Finding> {
         ignore_when: "the server writes little, or the range begins right after a checkpoint"
             .into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: CHEN_2017.into(),
-    })
+    };
+    let further = further_apart(report, None).filter(|_| !is_far_apart(report));
+    Some(finding.quoting(report, further))
 }
 
 fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
@@ -155,21 +157,5 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
-    }
-
-    #[test]
-    fn compression_is_advised_where_there_is_none_or_hardly_any() {
-        for (stored, words) in [
-            (1.0, "wal_compression = lz4: images are not compressed"),
-            (0.97, "wal_compression = lz4: images are hardly compressed"),
-        ] {
-            let mut report = sample::report(80 << 20, 100 << 20);
-            report.ratios.compression_ratio = Some(stored);
-            let advice = check(&report).map(|finding| finding.advice.join("\n"));
-            assert!(advice.is_some_and(|advice| advice.contains(words)), "{words}");
-        }
-        let mut report = sample::report(80 << 20, 100 << 20);
-        report.ratios.compression_ratio = Some(0.5);
-        assert!(compression_advice(&report).is_none());
     }
 }

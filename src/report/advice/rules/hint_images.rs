@@ -16,6 +16,7 @@ use super::{evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From this share of the bytes on it is worth a look: 30 %.
 const HINTS: f64 = 0.3;
@@ -47,6 +48,8 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: vec!["without wal_log_hints and checksums pg_rewind does not work".into()],
         ignore_when: "it follows a load that is over".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, wal_log_hints".into(),
     })
 }

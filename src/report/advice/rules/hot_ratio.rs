@@ -24,6 +24,7 @@ use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_UPDATES;
 use crate::report::model::who::WholeTableRow;
+use serde_json::Map;
 use serde_json::json;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
@@ -76,6 +77,8 @@ fn check(report: &Report) -> Option<Finding> {
         ],
         ignore_when: "the updated columns have to be indexed".into(),
         estimate: saved(report),
+        settings: Map::new(),
+        predicted: None,
         source: CHEN_2017.into(),
     })
 }

@@ -2,11 +2,12 @@
 
 use crate::analyse::ratios::ratio;
 use crate::report::model::Report;
+use crate::report::model::estimate::EstimateRow;
+use crate::report::model::finding::Finding;
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
 use crate::report::model::who::WholeTableRow;
 use crate::report::when::REPLAY_RATES;
-use crate::wal::version::VERSIONS;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
@@ -20,6 +21,7 @@ pub mod hot_ratio;
 pub mod recovery_distance;
 pub mod standby_lag;
 pub mod switch_waste;
+pub mod wal_compression;
 pub mod write_amplification;
 
 /// Where the first rules come from.
@@ -30,9 +32,6 @@ const UNTUNED_AMPLIFICATION: f64 = 20.0;
 
 /// Replay runs at so many bytes a second on common hardware, slow and fast.
 const REPLAY_BYTES_PER_SECOND: (u64, u64) = REPLAY_RATES;
-
-/// Images stored at more than this share of their size are hardly compressed.
-const HARDLY_COMPRESSED: f64 = 0.95;
 
 /// Checkpoints that are so far apart need not be further apart, in seconds.
 const FAR_APART: u64 = 1800;
@@ -70,14 +69,34 @@ fn megabytes(bytes: u64) -> String {
     format!("{}MB", bytes.div_ceil(1 << 20))
 }
 
-/// What to say of images that are stored nearly as they are. lz4 and zstd came with 15; before
-/// there is pglz only.
-fn compression_advice(report: &Report) -> Option<String> {
-    let stored = report.ratios.compression_ratio.filter(|stored| *stored > HARDLY_COMPRESSED)?;
-    let found = if stored < 1.0 { "hardly compressed" } else { "not compressed" };
-    let lz4 = VERSIONS.iter().any(|v| v.name == report.input.postgres && v.image_flags.has_lz4());
-    let method = if lz4 { "lz4" } else { "on" };
-    Some(format!("wal_compression = {method}: images are {found}"))
+/// How many times further apart checkpoints may be until they are as far as anybody advises; four
+/// times where nobody knows how far they are.
+fn times_apart(report: &Report) -> u64 {
+    let spacing = report.when.as_ref().and_then(|when| when.spacing_seconds.as_ref());
+    spacing.map_or(4, |spacing| FAR_APART.div_ceil(spacing.median.max(1)))
+}
+
+/// What checkpoints that are as far apart as anybody advises would come to, with a codec or without.
+fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r EstimateRow> {
+    let estimates = report.estimates.as_ref()?;
+    let apart = estimates.widest(times_apart(report));
+    estimates.of(apart, codec).filter(|_| apart != Some(1))
+}
+
+impl Finding {
+    /// The same with what its settings come to, if that was estimated.
+    fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
+        let Some(row) = row else { return self };
+        let mut settings = Map::new();
+        if row.checkpoints_apart != Some(1) {
+            settings.insert("checkpoints_apart".into(), row.checkpoints_apart.into());
+        }
+        if let Some(codec) = &row.wal_compression {
+            settings.insert("wal_compression".into(), codec.as_str().into());
+        }
+        let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
+        Finding { estimate: Some(saved), settings, predicted: Some(row.predicted), ..self }
+    }
 }
 
 /// Tables that a finding names.
@@ -112,8 +131,7 @@ fn recovery_price() -> String {
     let (slow, fast) = REPLAY_BYTES_PER_SECOND;
     let seconds = |rate: u64| (1u64 << 30).div_ceil(rate);
     format!(
-        "crash recovery takes longer: {} to {} s for each GB of WAL since the last checkpoint \
-         (replay at 50 to 150 MB/s)",
+        "crash recovery {} to {} s longer for each GB since the last checkpoint",
         seconds(fast),
         seconds(slow)
     )

@@ -14,6 +14,7 @@ use super::{REPLAY_BYTES_PER_SECOND, evidence, megabytes};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From so many seconds of slow replay on it is worth knowing.
 const SECONDS: u64 = 300;
@@ -50,6 +51,8 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: vec!["checkpoints closer to each other write more page images".into()],
         ignore_when: "a standby takes over".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, WAL configuration".into(),
     })
 }

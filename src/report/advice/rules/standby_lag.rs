@@ -14,6 +14,7 @@ use super::{REPLAY_BYTES_PER_SECOND, evidence, megabytes, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// From so many seconds of delay on somebody notices.
 const SECONDS: f64 = 30.0;
@@ -51,6 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: vec![],
         ignore_when: "there is no standby, or it is known to replay faster".into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: "walstat --stats=replication".into(),
     })
 }

@@ -16,6 +16,7 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
+use serde_json::Map;
 
 /// From this share of the input on it is worth a look: 20 %.
 const WASTE: f64 = 0.2;
@@ -56,6 +57,8 @@ fn check(report: &Report) -> Option<Finding> {
         ],
         ignore_when: "archived segments are compressed".into(),
         estimate: Some(books.switch_bytes),
+        settings: Map::new(),
+        predicted: None,
         source: "PostgreSQL manual, archive_timeout".into(),
     })
 }

@@ -10,13 +10,15 @@
 //!
 //! Reference: Chen 2017.
 
+use super::wal_compression::better_codec;
 use super::{
-    CHEN_2017, UNTUNED_AMPLIFICATION, compression_advice, evidence, is_far_apart, is_for_checking,
+    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart, is_for_checking,
     recovery_price, says_little,
 };
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use serde_json::Map;
 
 /// Below this, little is left to win.
 const REACHABLE: f64 = 3.0;
@@ -34,15 +36,15 @@ fn check(report: &Report) -> Option<Finding> {
     if times < REACHABLE || says_little(report) || is_for_checking(report) {
         return None;
     }
-    let spacing = (!is_far_apart(report)).then(|| {
-        "checkpoint_timeout and max_wal_size together, with compressed images: below 3 is reachable"
-            .to_owned()
-    });
-    let advice: Vec<String> = spacing.into_iter().chain(compression_advice(report)).collect();
-    if advice.is_empty() {
-        return None;
-    }
-    Some(Finding {
+    let codec = better_codec(report).map(|(codec, _)| codec);
+    let advice: Vec<String> = match (is_far_apart(report), codec) {
+        (true, None) => return None,
+        (true, Some(_)) => vec!["compressed images".to_owned()],
+        (false, _) => {
+            vec!["checkpoint_timeout and max_wal_size together, with compressed images".to_owned()]
+        }
+    };
+    let finding = Finding {
         rule: RULE.id.into(),
         severity: match times < UNTUNED_AMPLIFICATION {
             true => Severity::Info,
@@ -59,14 +61,19 @@ fn check(report: &Report) -> Option<Finding> {
         ignore_when: "the server writes little, or the range begins right after a checkpoint"
             .into(),
         estimate: None,
+        settings: Map::new(),
+        predicted: None,
         source: CHEN_2017.into(),
-    })
+    };
+    let both = further_apart(report, codec).filter(|_| !is_far_apart(report));
+    Some(finding.quoting(report, both.or(better_codec(report).and_then(|(_, row)| row))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::model::sample;
+    use crate::report::model::when::{Overview, Spacing};
 
     #[test]
     fn it_speaks_from_three_on_and_warns_from_twenty_on() {
@@ -85,9 +92,11 @@ mod tests {
     fn it_does_not_advise_what_is_done_already() {
         let mut report = sample::report(0, 100 << 20);
         report.ratios.write_amplification = Some(20.0);
-        let advice = |report: &Report| check(report).map_or(vec![], |finding| finding.advice);
-        assert_eq!(advice(&report).len(), 2);
+        let spacing = Spacing { count: 4, median: 1800, ..Spacing::default() };
+        report.when = Some(Overview { spacing_seconds: Some(spacing), ..Overview::default() });
+        let advice = |report: &Report| check(report).map(|finding| finding.advice.join(" "));
+        assert_eq!(advice(&report).as_deref(), Some("compressed images"));
         report.ratios.compression_ratio = Some(0.3);
-        assert!(advice(&report).iter().all(|line| !line.contains("wal_compression")));
+        assert_eq!(advice(&report), None);
     }
 }

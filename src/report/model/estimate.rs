@@ -1,0 +1,65 @@
+//! What other settings would have written, estimated from a sample: `walstat whatif` is exact.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of records that a scenario comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Predicted {
+    /// The best guess, to be held against the total bytes of the report.
+    pub predicted_bytes: u64,
+    /// (predicted − total) / total.
+    pub change_ratio: f64,
+    /// Two standard errors of the sample below it; the guess itself where everything was looked at.
+    pub low_bytes: u64,
+    /// Two standard errors above it.
+    pub high_bytes: u64,
+}
+
+/// One combination of settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EstimateRow {
+    /// Checkpoints so many times as far apart; null: none at all in the range.
+    pub checkpoints_apart: Option<u32>,
+    /// `wal_compression`; null: images are stored as they are now.
+    pub wal_compression: Option<String>,
+    /// What it comes to.
+    #[serde(flatten)]
+    pub predicted: Predicted,
+}
+
+/// What was looked at, and every combination of settings that was tried.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Estimates {
+    /// Blocks whose images were followed.
+    pub sampled_blocks: u64,
+    /// Images that were compressed.
+    pub sampled_images: u64,
+    /// Redo points in the range.
+    pub redo_points: u64,
+    /// Whether blocks and images were all, so that no sampling error is left.
+    pub is_whole: bool,
+    /// The combinations; the first is the WAL as it is.
+    pub scenarios: Vec<EstimateRow>,
+}
+
+impl Estimates {
+    /// The combination of checkpoints so many times as far apart, or none, and a codec, if it was tried.
+    pub fn of(&self, apart: Option<u32>, codec: Option<&str>) -> Option<&EstimateRow> {
+        self.scenarios
+            .iter()
+            .find(|row| row.checkpoints_apart == apart && row.wal_compression.as_deref() == codec)
+    }
+
+    /// The widest distance that was tried and is not wider than `times` that of now; none at all where
+    /// there are no more redo points than that.
+    pub fn widest(&self, times: u64) -> Option<u32> {
+        if times > self.redo_points {
+            return None;
+        }
+        let tried = self.scenarios.iter().filter_map(|row| row.checkpoints_apart);
+        Some(tried.filter(|tried| u64::from(*tried) <= times).max().unwrap_or(1))
+    }
+}
