@@ -119,7 +119,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 
 /// Whether a place is inside an object whose keys are not promised.
 fn is_free(place: &str) -> bool {
-    ["/evidence/", "/filters/"].iter().any(|inside| place.contains(inside))
+    ["/evidence/", "/filters/", "/settings/"].iter().any(|inside| place.contains(inside))
 }
 
 /// Keys that are there if they were asked for.
@@ -156,10 +156,12 @@ const SUMS: [&str; 7] = [
 fn may_be_null(place: &str) -> bool {
     let (parent, key) = place.rsplit_once('/').expect("a place has a parent");
     let dimension = parent.split('/').nth(1).unwrap_or_default();
-    !parent.is_empty()
-        && (DIMENSIONS.contains(&dimension) || dimension == "when")
-        && dimension != "names"
-        && (!SUMS.contains(&key) || parent.contains("/peaks/"))
+    let is_setting = ["checkpoints_apart", "wal_compression"].contains(&key);
+    is_setting
+        || !parent.is_empty()
+            && (DIMENSIONS.contains(&dimension) || dimension == "when")
+            && dimension != "names"
+            && (!SUMS.contains(&key) || parent.contains("/peaks/"))
 }
 
 #[test]
@@ -175,7 +177,10 @@ fn no_key_may_be_missing() {
             let object = spoiled.pointer_mut(parent).and_then(Value::as_object_mut);
             let Some(object) = object else { continue };
             object.shift_remove(key);
-            let is_asked_for = is_stats && DIMENSIONS.contains(&key) && parent.is_empty();
+            // Where there is no image there is nothing to estimate.
+            let is_estimate = ["/estimates", "/advice_together"].contains(&place.as_str());
+            let is_dimension = is_stats && DIMENSIONS.contains(&key) && parent.is_empty();
+            let is_asked_for = is_dimension || is_estimate;
             assert_eq!(validator.is_valid(&spoiled), is_asked_for, "without {place}");
         }
         assert!(all.len() > 60, "{all:?}");

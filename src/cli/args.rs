@@ -1,8 +1,10 @@
 //! Arguments: what was typed, checked as far as it can be without opening a file.
 
 use super::check_args::CheckArgs;
+use super::diff::DiffArgs;
 use super::name_args::NameArgs;
 use super::names::NamesArgs;
+use super::outputs::Outputs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
@@ -46,6 +48,8 @@ pub enum Command {
     Merge(Box<StatsArgs>),
     /// The query for a names file, or the names of relations that paths yield
     Names(Box<NamesArgs>),
+    /// Two reports, or two paths, side by side
+    Diff(Box<DiffArgs>),
     /// Predicted WAL under other settings
     #[command(name = "whatif")]
     WhatIf(Box<WhatIfArgs>),
@@ -100,18 +104,18 @@ pub struct StatsArgs {
     /// Times, rates and delays
     #[command(flatten)]
     pub when: WhenArgs,
+    /// Formats, and where they go
+    #[command(flatten)]
+    pub outputs: Outputs<Format>,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,
 }
 
-/// Which format, and what tables show.
+/// What tables show.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct TableArgs {
-    /// Format
-    #[arg(short, long, value_name = "F", value_enum, default_value_t = Format::Table)]
-    pub format: Format,
     /// Rows of long tables; 0: all [default: 20; JSON, NDJSON and CSV: all]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
@@ -140,9 +144,10 @@ pub enum RowBy {
 }
 
 /// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
     /// For people
+    #[default]
     Table,
     /// One object
     Json,

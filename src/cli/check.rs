@@ -3,7 +3,7 @@
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
 use super::config::Config;
 use super::name_args::Known;
-use super::output::{spare_inputs, write_to};
+use super::output::write_to;
 use super::read::{Read, Statistics, found, read, read_found};
 use super::relation;
 use super::values::When;
@@ -43,14 +43,14 @@ const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 /// formats that machines collect where the input cannot be read.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let result = check(args);
-    match &result {
-        Err(failure) if args.format == CheckFormat::Nagios => return unknown(&failure.to_string()),
-        Err(failure) if failure.is_unreadable() && !args.show.is_silent() => {
-            answer(args, &failure.to_string())?;
-        }
-        _ => {}
+    let Err(failure) = &result else { return result };
+    if failure.is_unreadable() {
+        answer(args, &failure.to_string())?;
     }
-    result
+    match args.outputs.has(CheckFormat::Nagios) {
+        true => unknown(&failure.to_string()),
+        false => result,
+    }
 }
 
 /// Says in the format asked for why there is no report.
@@ -59,16 +59,17 @@ fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
     let path = args.source.inputs().next().unwrap_or(Path::new("."));
     let annotation = unreadable(error, &path.display().to_string());
     let now = jiff::Timestamp::now().as_microsecond();
-    if [CheckFormat::Table, CheckFormat::Nagios].contains(&args.format) {
-        return Ok(());
-    }
-    write_to(args.show.output.as_deref(), args.show.color, |out| match args.format {
-        CheckFormat::Table | CheckFormat::Nagios => Ok(()),
-        CheckFormat::Json => render::json::render(&answer, out),
-        CheckFormat::Junit => render::junit::unreadable(&answer, now, out),
-        CheckFormat::Sarif => render::sarif::unreadable(&answer, out),
-        CheckFormat::Github => render::github::unreadable(&annotation, out),
-        CheckFormat::Gitlab => render::gitlab::unreadable(&annotation, out),
+    let silent = [CheckFormat::Table, CheckFormat::Nagios];
+    let outputs = args.outputs.shown(&args.show);
+    outputs.filter(|output| !silent.contains(&output.format)).try_for_each(|output| {
+        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+            CheckFormat::Table | CheckFormat::Nagios => Ok(()),
+            CheckFormat::Json => render::json::render(&answer, out),
+            CheckFormat::Junit => render::junit::unreadable(&answer, now, out),
+            CheckFormat::Sarif => render::sarif::unreadable(&answer, out),
+            CheckFormat::Github => render::github::unreadable(&annotation, out),
+            CheckFormat::Gitlab => render::gitlab::unreadable(&annotation, out),
+        })
     })
 }
 
@@ -97,14 +98,14 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     check_usage(args, budgets)?;
     let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
     let beside = beside.into_iter().flatten().map(PathBuf::as_path);
-    spare_inputs(args.show.output.as_deref(), args.source.inputs().chain(beside))?;
+    args.outputs.spare(args.source.inputs().chain(beside))?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
     let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
     let found = limits.found.map(|path| format!("limits are from {}", path.display()));
     view.report.notes.extend(found);
     show(&view, args)?;
-    Ok(exit(&view.report, args.format))
+    Ok(exit(&view.report, args.outputs.has(CheckFormat::Nagios)))
 }
 
 fn read_and_judge(
@@ -267,33 +268,37 @@ fn places(paths: &[String], plan: &Plan) -> Places {
     places
 }
 
-fn exit(report: &Report, format: CheckFormat) -> Exit {
-    match format {
-        CheckFormat::Nagios => Exit::Plugin(State::of(report)),
-        _ if !report.problems.is_empty() => Exit::Damage,
-        _ if report.checks_that(Verdict::Fail).next().is_some() => Exit::Broken,
-        _ => Exit::Done,
+/// A monitoring server knows other codes.
+fn exit(report: &Report, is_plugin: bool) -> Exit {
+    match is_plugin {
+        true => Exit::Plugin(State::of(report)),
+        false if !report.problems.is_empty() => Exit::Damage,
+        false if report.checks_that(Verdict::Fail).next().is_some() => Exit::Broken,
+        false => Exit::Done,
     }
 }
 
 fn show(view: &View, args: &CheckArgs) -> Result<(), Failure> {
-    let (show, format) = (&args.show, args.format);
-    let style = show.style(false);
-    if format == CheckFormat::Github {
-        write_summary(view, &style)?;
+    for output in &args.outputs.all {
+        let style = output.style(&args.show, false);
+        if output.format == CheckFormat::Github {
+            write_summary(view, &style)?;
+        }
+        let is_silent = args.show.quiet && output.file.is_none();
+        if is_silent && output.format != CheckFormat::Nagios {
+            continue;
+        }
+        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+            CheckFormat::Table => render::check_table::render(view, &style, out),
+            CheckFormat::Json => render::json::render(&view.report, out),
+            CheckFormat::Junit => render::junit::render(view, out),
+            CheckFormat::Sarif => render::sarif::render(view, out),
+            CheckFormat::Github => render::github::render(view, out),
+            CheckFormat::Gitlab => render::gitlab::render(view, out),
+            CheckFormat::Nagios => render::nagios::render(view, out),
+        })?;
     }
-    if show.is_silent() && format != CheckFormat::Nagios {
-        return Ok(());
-    }
-    write_to(show.output.as_deref(), show.color, |out| match format {
-        CheckFormat::Table => render::check_table::render(view, &style, out),
-        CheckFormat::Json => render::json::render(&view.report, out),
-        CheckFormat::Junit => render::junit::render(view, out),
-        CheckFormat::Sarif => render::sarif::render(view, out),
-        CheckFormat::Github => render::github::render(view, out),
-        CheckFormat::Gitlab => render::gitlab::render(view, out),
-        CheckFormat::Nagios => render::nagios::render(view, out),
-    })
+    Ok(())
 }
 
 /// Adds the summary to the file that GitHub Actions names: other steps may have written to it.

@@ -2,6 +2,7 @@
 
 use super::budget_args::BudgetArgs;
 use super::name_args::NameArgs;
+use super::outputs::Outputs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use crate::wal::lsn::Lsn;
@@ -31,16 +32,9 @@ pub struct CheckArgs {
     /// What to count
     #[command(flatten)]
     pub filters: FilterArgs,
-    /// Format
-    #[arg(
-        short,
-        long,
-        value_name = "F",
-        value_enum,
-        default_value_t = CheckFormat::Table,
-        help_heading = "Output"
-    )]
-    pub format: CheckFormat,
+    /// Formats, and where they go
+    #[command(flatten)]
+    pub outputs: Outputs<CheckFormat>,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,
@@ -60,9 +54,10 @@ pub struct RestoreArgs {
 }
 
 /// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum CheckFormat {
     /// For people
+    #[default]
     Table,
     /// The report with its checks, one object
     Json,

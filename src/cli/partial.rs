@@ -3,7 +3,7 @@
 use super::args::{Cli, Format, StatsArgs};
 use super::counted::{self, Full, ReadFull};
 use super::name_args::Known;
-use super::output::{spare_inputs, write_bytes};
+use super::output::write_bytes;
 use super::read::{self, Read};
 use super::relation::RelationArg;
 use super::values::When;
@@ -45,8 +45,8 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
                     the other parts";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let output = args.show.output.as_deref();
-    spare_inputs(output, args.source.inputs())?;
+    let output = args.outputs.only()?.file.as_deref();
+    args.outputs.spare(args.source.inputs())?;
     let filters = filters(args)?;
     let partial = match filters.is_empty() {
         true => read_partial(args, Everything)?,
@@ -99,7 +99,7 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
         let text = "merge makes a report of partial results, it takes no --partial";
         return Err(Failure::Usage(text.to_owned()));
     }
-    spare_inputs(given.show.output.as_deref(), given.source.inputs())?;
+    given.outputs.spare(given.source.inputs())?;
     let own = Asked::of(given);
     let mut asked: Option<(&Path, Asked)> = None;
     let mut partials = Vec::new();
@@ -112,7 +112,7 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     let (first, asked) = asked.unwrap_or((Path::new(""), Asked::default()));
     own.repeats(&asked, first)?;
     let mut args = asked.arguments(&own)?;
-    args.show.output = given.show.output.clone();
+    args.outputs = args.outputs.within(&given.outputs);
     // A connection string may have a password in it: no partial result keeps one.
     #[cfg(feature = "server")]
     args.names.dsn.clone_from(&given.names.dsn);
@@ -229,7 +229,8 @@ fn counted(args: &StatsArgs) -> Vec<String> {
 fn shown(args: &StatsArgs) -> Vec<String> {
     let StatsArgs { tables, show, .. } = args;
     let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
-    let format = name(tables.format.to_possible_value()).filter(|_| tables.format != Format::Table);
+    let format = args.outputs.formats().next().filter(|format| *format != Format::Table);
+    let format = format.and_then(|format| name(format.to_possible_value()));
     let bytes = show.bytes.and_then(|form| name(form.to_possible_value()));
     let color = name(show.color.to_possible_value()).filter(|_| show.color != When::Auto);
     let sort = (tables.sort != Sort::Bytes).then(|| tables.sort.to_string());

@@ -1,18 +1,13 @@
 //! How to show a result: what is the same for every command that shows one.
 
-use super::output::wanted;
 use super::values::When;
 use crate::render::style::Show;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
 
 /// How to show the result, whatever it is.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ShowArgs {
-    /// Write to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
     /// Sizes in digits or in units [default: human on a terminal, raw elsewhere]
     #[arg(long, value_name = "FORM", value_enum)]
     pub bytes: Option<BytesForm>,
@@ -37,22 +32,16 @@ pub enum BytesForm {
 }
 
 impl ShowArgs {
-    /// How to show it to people; `main_data`: with the column of main data and headers alone.
-    pub fn style(&self, main_data: bool) -> Show {
-        let to_file = self.output.is_some();
-        let terminal = wanted(When::Auto, to_file);
+    /// How to show it to people; `main_data`: with the column of main data and headers alone;
+    /// `terminal`: where people look at it now; `bars`: where bars and colours may be.
+    pub fn style(&self, main_data: bool, terminal: bool, bars: bool) -> Show {
         Show {
             human: self.bytes.map_or(terminal, |form| form == BytesForm::Human),
-            bars: wanted(self.color, to_file),
+            bars,
             main_data,
             verbose: self.verbose,
             width: width(terminal),
         }
-    }
-
-    /// Whether nothing is to be shown.
-    pub fn is_silent(&self) -> bool {
-        self.quiet && self.output.is_none()
     }
 }
 

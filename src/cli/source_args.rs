@@ -76,7 +76,7 @@ pub struct Zone {
 }
 
 /// Which records; together they are AND.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct FilterArgs {
     /// Only this resource manager (repeatable)

@@ -2,7 +2,8 @@
 
 use super::args::{Format, RowBy, StatsArgs};
 use super::counted::{ReadFull, read_full};
-use super::output::{spare_inputs, write_to, write_unstyled};
+use super::output::{write_to, write_unstyled};
+use super::outputs::Output;
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::select::Filters;
@@ -30,7 +31,7 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
         return partial::write(args);
     }
     run_on(args, || {
-        spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+        args.outputs.spare(args.source.inputs())?;
         read_full(args, (command(args), &dimensions(args)))
     })
 }
@@ -43,19 +44,17 @@ pub fn run_on(
     let result = report(args, read);
     if let Err(failure) = &result
         && failure.is_unreadable()
-        && !args.show.is_silent()
     {
         let answer = Unreadable::new(command(args), failure.to_string());
-        let output = args.show.output.as_deref();
-        let write = |out: &mut dyn Write| match args.tables.format {
-            Format::Json => render::json::render(&answer, out),
-            Format::Ndjson => render::ndjson::unreadable(&answer, out),
-            Format::Openmetrics => render::openmetrics::unreadable(out),
-            Format::Table | Format::Csv | Format::Markdown | Format::PgWaldump => Ok(()),
-        };
-        if args.tables.format.is_collected() {
-            write_unstyled(output, write)?;
-        }
+        let outputs = args.outputs.shown(&args.show);
+        outputs.filter(|output| output.format.is_collected()).try_for_each(|output| {
+            write_unstyled(output.file.as_deref(), |out| match output.format {
+                Format::Json => render::json::render(&answer, out),
+                Format::Ndjson => render::ndjson::unreadable(&answer, out),
+                Format::Openmetrics => render::openmetrics::unreadable(out),
+                Format::Table | Format::Csv | Format::Markdown | Format::PgWaldump => Ok(()),
+            })
+        })?;
     }
     result
 }
@@ -64,6 +63,20 @@ fn report(
     args: &StatsArgs,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
+    let view = view_of(args, read)?;
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// What the arguments ask for, not shown yet.
+pub fn view(args: &StatsArgs) -> Result<View, Failure> {
+    view_of(args, || read_full(args, (command(args), &dimensions(args))))
+}
+
+fn view_of(
+    args: &StatsArgs,
+    read: impl FnOnce() -> Result<ReadFull, Failure>,
+) -> Result<View, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
     let ReadFull { read, who, when: found, sample, warnings } = read()?;
@@ -81,28 +94,27 @@ fn report(
         let questions = args.when.questions(args.source.range.tz.as_ref());
         when::fill(&mut draft.report, found, &request.dimensions, &questions, origin);
     }
-    if [Format::Csv, Format::PgWaldump].contains(&args.tables.format) {
+    if args.outputs.formats().all(|format| [Format::Csv, Format::PgWaldump].contains(&format)) {
         // They have no place for notes.
         warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
     }
     draft.report.notes.extend(warnings);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
-    let rows = who::Rows { by, sort: args.tables.sort, shown: rows_shown(args) };
+    let rows = who::Rows { by, sort: args.tables.sort, shown: most_rows(args) };
     who::fill(&mut draft.report, who, &request.dimensions, rows, read.plan.version());
     let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
-    arrange(&mut view.report, args);
-    show(&view, args)?;
-    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+    Ok(view)
 }
 
 /// What clap cannot check: options that contradict each other.
 fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
     let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
     let dimensions = args.dimensions().len();
-    match args.tables.format {
-        Format::Csv if dimensions != 1 => usage("--format csv takes one --stats=DIM"),
-        Format::PgWaldump if dimensions != 1 => usage("--format pg_waldump takes one --stats=DIM"),
+    let has = |format| args.outputs.has(format) && dimensions != 1;
+    match (has(Format::Csv), has(Format::PgWaldump)) {
+        (true, _) => usage("--format csv takes one --stats=DIM"),
+        (_, true) => usage("--format pg_waldump takes one --stats=DIM"),
         _ => Ok(()),
     }
 }
@@ -129,16 +141,16 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
     if command(args) == CommandName::Report {
         dimensions.insert(Dimension::Record);
         dimensions.insert(Dimension::Table);
-        if [Format::Json, Format::Ndjson, Format::Openmetrics].contains(&args.tables.format) {
+        if args.outputs.formats().any(Format::is_collected) {
             dimensions.insert(Dimension::Rmgr);
         }
     }
     dimensions
 }
 
-/// How many rows of a table are shown; 0: all.
-pub fn rows_shown(args: &StatsArgs) -> usize {
-    let usual = match args.tables.format {
+/// How many rows of a table a format shows; 0: all.
+fn rows_shown(args: &StatsArgs, format: Format) -> usize {
+    let usual = match format {
         Format::Json | Format::Ndjson | Format::Csv | Format::PgWaldump => 0,
         Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
         Format::Table | Format::Markdown | Format::Openmetrics => TOP_DEFAULT,
@@ -146,35 +158,49 @@ pub fn rows_shown(args: &StatsArgs) -> usize {
     args.tables.top.unwrap_or(usual)
 }
 
+/// How many rows of a table are shown at most in any format; 0: all.
+pub fn most_rows(args: &StatsArgs) -> usize {
+    let shown = args.outputs.formats().map(|format| rows_shown(args, format));
+    shown.max_by_key(|rows| rows.wrapping_sub(1)).unwrap_or(0)
+}
+
 /// Puts the tables into the order and length asked for. The official tool has an order of its
 /// own.
-fn arrange(report: &mut Report, args: &StatsArgs) {
-    if args.tables.format == Format::PgWaldump {
+fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
+    if format == Format::PgWaldump {
         return;
     }
     // There are few resource managers: all are shown unless fewer are asked for.
     let few = args.tables.top.unwrap_or(0);
-    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, others: rows_shown(args) });
+    let others = rows_shown(args, format);
+    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, others });
 }
 
+/// Writes all outputs.
 fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
-    if args.tables.format == Format::PgWaldump
+    if args.outputs.has(Format::PgWaldump)
         && let Some((line, true)) = &view.official.skip_line
     {
         eprintln!("{line}");
     }
-    if args.show.is_silent() {
-        return Ok(());
-    }
-    let style = args.show.style(args.tables.show_main_data);
-    let output = args.show.output.as_deref();
-    let write = |out: &mut dyn Write| write_format(view, args, &style, out);
-    match args.tables.format {
-        Format::Table => write_to(output, args.show.color, write),
-        Format::Markdown => write_unstyled(output, write),
-        Format::Json | Format::Ndjson | Format::Openmetrics => write_unstyled(output, write),
+    args.outputs.shown(&args.show).try_for_each(|output| {
+        let mut view = view.clone();
+        arrange(&mut view.report, args, output.format);
+        write(&view, args, output)
+    })
+}
+
+fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), Failure> {
+    let style = output.style(&args.show, args.tables.show_main_data);
+    let file = output.file.as_deref();
+    let write = |out: &mut dyn Write| write_format(view, (args, output.format), &style, out);
+    match output.format {
+        Format::Table => write_to(file, args.show.color, write),
+        Format::Markdown | Format::Json | Format::Ndjson | Format::Openmetrics => {
+            write_unstyled(file, write)
+        }
         Format::Csv | Format::PgWaldump => {
-            write_unstyled(output, write)?;
+            write_unstyled(file, write)?;
             tell_problems(&view.report, &style);
             Ok(())
         }
@@ -191,11 +217,11 @@ fn tell_problems(report: &Report, style: &Show) {
 
 fn write_format(
     view: &View,
-    args: &StatsArgs,
+    (args, format): (&StatsArgs, Format),
     style: &Show,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    match args.tables.format {
+    match format {
         Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
         Format::Table => render::table::render(view, style, out),
         Format::Markdown => render::markdown::render(view, style, out),

@@ -1,7 +1,7 @@
 //! `walstat whatif`: reads the WAL, replays it under its own and other settings, writes what that
 //! comes to. Where images are compressed otherwise, the WAL is read again.
 
-use super::output::{spare_inputs, write_to};
+use super::output::write_to;
 use super::read::{Read, Statistics, read};
 use super::source_args::{RangeArgs, SourceArgs};
 use super::whatif_args::{WhatIfArgs, WhatIfFormat};
@@ -63,19 +63,20 @@ pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let result = answer(args);
     if let Err(failure) = &result
         && failure.is_unreadable()
-        && args.format == WhatIfFormat::Json
-        && !args.show.is_silent()
     {
         let answer = Unreadable::new(CommandName::WhatIf, failure.to_string());
-        let output = args.show.output.as_deref();
-        write_to(output, args.show.color, |out| render::json::render(&answer, out))?;
+        let outputs = args.outputs.shown(&args.show);
+        for output in outputs.filter(|output| output.format == WhatIfFormat::Json) {
+            let file = output.file.as_deref();
+            write_to(file, args.show.color, |out| render::json::render(&answer, out))?;
+        }
     }
     result
 }
 
 fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     args.check_usage()?;
-    spare_inputs(args.show.output.as_deref(), args.source.inputs())?;
+    args.outputs.spare(args.source.inputs())?;
     let begun = Instant::now();
     let spooled = spool(&args.source.paths)?;
     let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
@@ -231,12 +232,11 @@ fn recoded(
 }
 
 fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
-    if args.show.is_silent() {
-        return Ok(());
-    }
-    let style = args.show.style(false);
-    write_to(args.show.output.as_deref(), args.show.color, |out| match args.format {
-        WhatIfFormat::Table => render::whatif::render(view, &style, out),
-        WhatIfFormat::Json => render::json::render(&view.report, out),
+    args.outputs.shown(&args.show).try_for_each(|output| {
+        let style = output.style(&args.show, false);
+        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+            WhatIfFormat::Table => render::whatif::render(view, &style, out),
+            WhatIfFormat::Json => render::json::render(&view.report, out),
+        })
     })
 }

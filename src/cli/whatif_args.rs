@@ -1,6 +1,7 @@
 //! Arguments of `walstat whatif`: an option for each setting that can be another than the base's.
 
 use super::Failure;
+use super::outputs::Outputs;
 use super::show_args::ShowArgs;
 use super::source_args::SourceArgs;
 use crate::analyse::whatif::scenario::{Asked, Scenario};
@@ -30,25 +31,19 @@ pub struct WhatIfArgs {
     /// Memory for pages that are rolled forward [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
-    /// Format
-    #[arg(
-        short,
-        long,
-        value_name = "F",
-        value_enum,
-        default_value_t = WhatIfFormat::Table,
-        help_heading = "Output"
-    )]
-    pub format: WhatIfFormat,
+    /// Formats, and where they go
+    #[command(flatten)]
+    pub outputs: Outputs<WhatIfFormat>,
     /// How to show it
     #[command(flatten)]
     pub show: ShowArgs,
 }
 
 /// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum WhatIfFormat {
     /// For people
+    #[default]
     Table,
     /// One object
     Json,

@@ -148,7 +148,7 @@ fn statistics<R: TableRow>(
 }
 
 /// A table: the first column to the left, all others to the right.
-fn table(
+pub fn table(
     title: &str,
     headings: &[&str],
     rows: impl Iterator<Item = Vec<String>>,
@@ -182,7 +182,7 @@ fn advice(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A text in one line, as it is, whatever is in it.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let shown = visible(text);
     let mut line = String::with_capacity(shown.len() + 8);
     let is_inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);

@@ -4,6 +4,7 @@ pub mod check_table;
 pub mod checkpoints;
 pub mod closing;
 pub mod csv;
+pub mod diff;
 pub mod github;
 pub mod gitlab;
 pub mod json;

@@ -6,7 +6,6 @@ use super::number::{counted, fraction, human_bytes, whole_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use super::{when, who};
-use crate::analyse::ratios::ratio;
 use crate::report::model::estimate::Predicted;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
@@ -41,10 +40,11 @@ struct Detail {
 }
 
 /// From much to little.
-const DETAILS: [Detail; 5] = [
+const DETAILS: [Detail; 6] = [
     Detail { causes: 8, tables: 4, parts: true, findings: 6, advice: 4, prices: 2 },
     Detail { causes: 5, tables: 4, parts: true, findings: 5, advice: 2, prices: 1 },
     Detail { causes: 4, tables: 3, parts: true, findings: 3, advice: 1, prices: 1 },
+    Detail { causes: 4, tables: 2, parts: true, findings: 3, advice: 1, prices: 0 },
     Detail { causes: 3, tables: 3, parts: false, findings: 3, advice: 1, prices: 1 },
     Detail { causes: 3, tables: 2, parts: false, findings: 2, advice: 1, prices: 0 },
 ];
@@ -183,7 +183,7 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     if let [first, ..] = rest {
         let bytes = rest.iter().map(|cause| cause.bytes).sum();
         let label = if rest.len() == 1 { first.label.as_str() } else { "everything else" };
-        row(label, bytes, ratio(bytes, report.totals.total_bytes));
+        row(label, bytes, Some(rest.iter().filter_map(|cause| cause.share).sum()));
     }
     writeln!(out, "{}", table.trim_fmt())?;
     let commit = report.ratios.bytes_per_commit.map(|bytes| match style.human {

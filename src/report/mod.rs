@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod budget;
 pub mod build;
 pub mod check;
+pub mod diff;
 pub mod estimate;
 pub mod model;
 pub mod official;

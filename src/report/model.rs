@@ -3,6 +3,7 @@
 //! renamed or retyped. What only people see is in [`view`].
 
 pub mod checked;
+pub mod diff;
 pub mod estimate;
 pub mod filters;
 pub mod finding;
@@ -43,6 +44,7 @@ named! {
         Check "check" "Integrity and budgets";
         Names "names" "Names of relations";
         WhatIf "whatif" "Predicted WAL under other settings";
+        Diff "diff" "Two reports side by side";
     }
 }
 

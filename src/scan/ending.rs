@@ -12,7 +12,7 @@ named! {
     /// How the WAL ends: the names of the contract, in the words of README.md.
     pub enum EndingKind {
         Complete "complete" "Ends with the last record of the range";
-        Shutdown "shutdown" "Ends with a checkpoint written as a server stopped, or had recovered from a crash";
+        Shutdown "shutdown" "Ends with a shutdown checkpoint: the server stopped, or recovered from a crash";
         Zeroed "zeroed" "Ends with zeros after the last record, as a running server leaves it";
         Recycled "recycled" "Ends with the old content of a recycled segment after the last record";
         PartialPage "partial_page" "Ends with the file, before its segment is full";

@@ -176,7 +176,7 @@ fn one_thing_is_no_plural() {
     let sample = sample("pg15-mixed");
     let lsn = "0/00700028";
     let told = walstat(&["-s", lsn, "-n", "1", wal(&sample)]).exits(0).stdout;
-    assert!(told.contains(" unaccounted; 1 record,\n"), "{told}");
+    assert!(told.contains(" unaccounted; 1 record, every"), "{told}");
     let types = json_of(&["--stats=record"], &sample.wal)["records"].as_array().map_or(0, Vec::len);
     let all_but_one = (types - 1).to_string();
     let told = walstat(&["--stats=record", "--top", &all_but_one, wal(&sample)]).exits(0).stdout;
@@ -254,7 +254,7 @@ fn the_report_tells_causes_that_add_up_to_all_bytes() {
         let sum: i128 = causes.iter().map(|cause| number(cause, "bytes")).sum();
         assert_eq!(sum, number(&json, "totals.total_bytes"), "{}", sample.name);
         let told = walstat(&[wal(&sample)]).exits(0).stdout;
-        for block in ["PostgreSQL ", "WHY", "WHAT", "WHAT TO DO", "BOOKS"] {
+        for block in ["PostgreSQL ", "WHY", "WHAT TO DO", "BOOKS"] {
             assert!(
                 told.lines().any(|line| line.starts_with(block)),
                 "{}: no {block}\n{told}",

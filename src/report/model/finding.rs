@@ -34,10 +34,8 @@ pub struct Finding {
     /// What a change would save, in bytes; null where nobody can tell.
     pub estimate: Option<u64>,
     /// The settings for which that is predicted.
-    #[serde(default)]
     pub settings: Map<String, Value>,
     /// What the report's WAL would come to under them.
-    #[serde(default)]
     pub predicted: Option<Predicted>,
     /// Where the rule comes from.
     pub source: String,
