@@ -23,7 +23,7 @@ fn number(row: &Value, side: &str, key: &str) -> i64 {
 
 #[test]
 fn changes_are_after_less_before_and_rows_add_up() {
-    let (before, after) = (sample("pg15-mixed").wal, sample("pg18-mixed").wal);
+    let (before, after) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);
     let diff = json(&["diff", text(&before), text(&after), "-f", "json"]);
     let report = |path| json(&[text(path), "-f", "json"]);
     let (left, right) = (report(&before), report(&after));
@@ -48,7 +48,7 @@ fn changes_are_after_less_before_and_rows_add_up() {
 #[test]
 fn a_report_that_was_written_is_as_good_as_the_path() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (before, after) = (sample("pg15-mixed").wal, sample("pg18-mixed").wal);
+    let (before, after) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);
     let file = directory.path().join("before.json");
     walstat(&[text(&before), "-f", "json", "-o", text(&file)]).exits(0);
     let direct = json(&["diff", text(&before), text(&after), "-f", "json"]);
@@ -62,7 +62,7 @@ fn a_report_that_was_written_is_as_good_as_the_path() {
 
 #[test]
 fn growth_fails_and_nothing_else_does() {
-    let (small, large) = (sample("pg15-mixed").wal, sample("pg18-mixed").wal);
+    let (small, large) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);
     let total =
         |path| json(&[text(path), "-f", "json"])["totals"]["total_bytes"].as_u64().expect("bytes");
     let (small, large) = match total(&small) < total(&large) {

@@ -157,6 +157,8 @@ pub enum Format {
     Csv,
     /// For pull requests and summaries
     Markdown,
+    /// One page for a browser, with charts
+    Html,
     /// Gauges for Prometheus: for node_exporter's textfile collector
     Openmetrics,
     /// The text of the official tool, byte for byte

@@ -124,10 +124,16 @@ pub fn prototype(
     let who = Who::new(asked, who::rows(args), who::order(args.tables.sort), known.store());
     let who = who.with_subtransactions(&known.subtransactions);
     let config = match command {
-        CommandName::Report => Some(when::Config::OVERVIEW),
+        CommandName::Report => Some(overview(args, asked)),
         _ => args.when.config(asked),
     };
     let config = config.map(|config| when::Config { times, ..config });
     let sample = (command == CommandName::Report).then(Sample::default);
     (Statistics::default(), (who, (config.map(When::new), sample)))
+}
+
+/// What the report tells of when, and what its charts are made of.
+fn overview(args: &StatsArgs, asked: &Dimensions) -> when::Config {
+    let charts = args.when.config(asked).unwrap_or_default();
+    when::Config { timeline: charts.timeline, sums: charts.sums, ..when::Config::OVERVIEW }
 }

@@ -117,7 +117,8 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     #[cfg(feature = "server")]
     args.names.dsn.clone_from(&given.names.dsn);
     args.source.threads = given.source.threads;
-    stats::run_on(&args, || put_together(partials, &args, filters(&args)?))
+    let asked = stats::dimensions(&args);
+    stats::run_on(&args, &asked, || put_together(partials, &args, filters(&args)?))
 }
 
 fn put_together(

@@ -30,18 +30,20 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     if args.partial {
         return partial::write(args);
     }
-    run_on(args, || {
+    let asked = with_charts(args);
+    run_on(args, &asked, || {
         args.outputs.spare(args.source.inputs())?;
-        read_full(args, (command(args), &dimensions(args)))
+        read_full(args, (command(args), &asked))
     })
 }
 
-/// The same of what `read` reads.
+/// The same of what `read` reads, with what was `asked` for.
 pub fn run_on(
     args: &StatsArgs,
+    asked: &Dimensions,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
-    let result = report(args, read);
+    let result = report(args, asked, read);
     if let Err(failure) = &result
         && failure.is_unreadable()
     {
@@ -52,7 +54,8 @@ pub fn run_on(
                 Format::Json => render::json::render(&answer, out),
                 Format::Ndjson => render::ndjson::unreadable(&answer, out),
                 Format::Openmetrics => render::openmetrics::unreadable(out),
-                Format::Table | Format::Csv | Format::Markdown | Format::PgWaldump => Ok(()),
+                Format::Table | Format::Csv | Format::Markdown => Ok(()),
+                Format::Html | Format::PgWaldump => Ok(()),
             })
         })?;
     }
@@ -61,27 +64,30 @@ pub fn run_on(
 
 fn report(
     args: &StatsArgs,
+    asked: &Dimensions,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
-    let view = view_of(args, read)?;
+    let view = view_of(args, asked, read)?;
     show(&view, args)?;
     Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
 
 /// What the arguments ask for, not shown yet.
 pub fn view(args: &StatsArgs) -> Result<View, Failure> {
-    view_of(args, || read_full(args, (command(args), &dimensions(args))))
+    let asked = dimensions(args);
+    view_of(args, &asked, || read_full(args, (command(args), &asked)))
 }
 
 fn view_of(
     args: &StatsArgs,
+    asked: &Dimensions,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<View, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
     let ReadFull { read, who, when: found, sample, warnings } = read()?;
     args.when.check(found.as_ref())?;
-    let request = request(args, read.filters);
+    let request = request(args, asked, read.filters);
     let origin = when::Origin::of(&read.plan);
     let overview = found.as_ref().filter(|_| request.command == CommandName::Report);
     let overview = overview.map(|found| when::overview(found, origin));
@@ -125,10 +131,10 @@ pub fn command(args: &StatsArgs) -> CommandName {
 }
 
 /// What is asked for.
-fn request(args: &StatsArgs, filters: Filters) -> Request {
+fn request(args: &StatsArgs, asked: &Dimensions, filters: Filters) -> Request {
     Request {
         command: command(args),
-        dimensions: dimensions(args),
+        dimensions: asked.clone(),
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
         filters,
@@ -148,12 +154,22 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
     dimensions
 }
 
+/// The same, and what charts are made of. (Partial results do not have it: how they will be shown is
+/// said later.)
+fn with_charts(args: &StatsArgs) -> Dimensions {
+    let mut dimensions = dimensions(args);
+    if command(args) == CommandName::Report && args.outputs.has(Format::Html) {
+        dimensions.extend([Dimension::Timeline, Dimension::Checkpoint]);
+    }
+    dimensions
+}
+
 /// How many rows of a table a format shows; 0: all.
 fn rows_shown(args: &StatsArgs, format: Format) -> usize {
     let usual = match format {
         Format::Json | Format::Ndjson | Format::Csv | Format::PgWaldump => 0,
         Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
-        Format::Table | Format::Markdown | Format::Openmetrics => TOP_DEFAULT,
+        Format::Table | Format::Markdown | Format::Html | Format::Openmetrics => TOP_DEFAULT,
     };
     args.tables.top.unwrap_or(usual)
 }
@@ -173,7 +189,12 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     // There are few resource managers: all are shown unless fewer are asked for.
     let few = args.tables.top.unwrap_or(0);
     let others = rows_shown(args, format);
-    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, others });
+    // A chart has all cycles; what else has them was not asked for.
+    let cycles = if format == Format::Html { few } else { others };
+    if args.stats.is_empty() && format != Format::Html {
+        (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
+    }
+    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
 }
 
 /// Writes all outputs.
@@ -196,9 +217,8 @@ fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), F
     let write = |out: &mut dyn Write| write_format(view, (args, output.format), &style, out);
     match output.format {
         Format::Table => write_to(file, args.show.color, write),
-        Format::Markdown | Format::Json | Format::Ndjson | Format::Openmetrics => {
-            write_unstyled(file, write)
-        }
+        Format::Markdown | Format::Html => write_unstyled(file, write),
+        Format::Json | Format::Ndjson | Format::Openmetrics => write_unstyled(file, write),
         Format::Csv | Format::PgWaldump => {
             write_unstyled(file, write)?;
             tell_problems(&view.report, &style);
@@ -225,6 +245,7 @@ fn write_format(
         Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
         Format::Table => render::table::render(view, style, out),
         Format::Markdown => render::markdown::render(view, style, out),
+        Format::Html => render::html::render(view, style, out),
         Format::Json => render::json::render(&view.report, out),
         Format::Ndjson => render::ndjson::render(&view.report, out),
         Format::Csv => render::csv::render(&view.report, out),

@@ -7,6 +7,7 @@ pub mod csv;
 pub mod diff;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;

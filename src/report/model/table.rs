@@ -120,6 +120,8 @@ pub struct Top {
     pub rmgrs: usize,
     /// Of the timeline's buckets, which are as few as fit.
     pub buckets: usize,
+    /// Of checkpoint cycles.
+    pub cycles: usize,
     /// Of every other table.
     pub others: usize,
 }
@@ -146,7 +148,7 @@ impl Report {
             timeline.buckets.cut(top.buckets);
         }
         if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.cut(top.others);
+            checkpoints.cut(top.cycles);
         }
         if let Some(recovery) = &mut self.recovery {
             recovery.cycles.cut(top.others);

@@ -1,0 +1,59 @@
+//! `--format html`: the report as one page that needs nothing else: no network, no script. Every chart
+//! has its numbers as a table beside it.
+
+mod chart;
+mod part;
+mod text;
+
+use super::style::Show;
+use crate::report::model::Report;
+use crate::report::model::view::View;
+use std::io::{self, Write};
+use text::escaped;
+
+/// The page's looks.
+const STYLE: &str = include_str!("style.css");
+
+/// A part of the page: its id, its heading, and what is in it; empty: it has nothing to say.
+type Part = (&'static str, &'static str, fn(&Report) -> String);
+
+/// The parts, in the order in which they are asked for: why, who, when, what to do, can it be trusted.
+const PARTS: [Part; 10] = [
+    ("problems", "Problems", part::problems),
+    ("what-to-do", "What to do", part::advice),
+    ("why", "Why", part::why),
+    ("tables", "Who: tables with their indexes", part::tables),
+    ("time", "When: WAL over time", part::timeline),
+    ("checkpoints", "Checkpoints", part::checkpoints),
+    ("what-if", "What if", part::estimates),
+    ("records", "What: record types", part::records),
+    ("statistics", "Statistics that were asked for", part::others),
+    ("books", "Books", part::books),
+];
+
+/// Writes the page.
+pub fn render(view: &View, _style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let report = &view.report;
+    let title = format!("WAL of PostgreSQL {}", report.input.postgres);
+    writeln!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
+         name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
+         name=\"generator\" content=\"walstat {}\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n\
+         </head>\n<body>",
+        escaped(&report.walstat),
+        escaped(&title),
+    )?;
+    writeln!(out, "<header>\n<h1>{}</h1>\n{}</header>", escaped(&title), part::header(report))?;
+    let parts = PARTS.map(|(id, heading, write)| (id, heading, write(report)));
+    let told = parts.iter().filter(|(_, _, text)| !text.is_empty());
+    let link = |(id, heading, _): &(&str, &str, String)| {
+        format!("<li><a href=\"#{id}\">{heading}</a></li>")
+    };
+    let links: Vec<String> = told.clone().map(link).collect();
+    writeln!(out, "<nav aria-label=\"Contents\"><ul>{}</ul></nav>\n<main>", links.concat())?;
+    for (id, heading, text) in told {
+        writeln!(out, "<section id=\"{id}\">\n<h2>{heading}</h2>\n{text}</section>")?;
+    }
+    writeln!(out, "</main>\n</body>\n</html>")
+}

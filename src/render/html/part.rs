@@ -1,0 +1,528 @@
+//! The parts of the page, one function each: HTML, or nothing where there is nothing to say.
+
+use super::super::closing;
+use super::super::number::{counted, fraction, grouped, human_bytes};
+use super::super::when;
+use super::super::when_tables::moment;
+use super::chart::{self, Row, Stacked};
+use super::text::{details, escaped, exact, share, size, table};
+use crate::report::model::estimate::EstimateRow;
+use crate::report::model::finding::Finding;
+use crate::report::model::table::{Table, TableRow};
+use crate::report::model::when::{BucketRow, CheckpointRow};
+use crate::report::model::who::WholeTableRow;
+use crate::report::model::{Numbers, Report};
+use std::fmt::Write as _;
+
+/// Rows of tables that may be very long.
+const ROWS_MAX: usize = 500;
+/// Marks across a chart.
+const MARKS_MAX: usize = 300;
+/// Bars of a chart: the table below has all.
+const BARS_MAX: usize = 20;
+
+/// What is this, in a few numbers.
+pub fn header(report: &Report) -> String {
+    let (range, totals, ratios) = (&report.range, &report.totals, &report.ratios);
+    let mut html = format!(
+        "<p>{}, {}</p>\n<p class=\"soft\">{} to {}",
+        escaped(&closing::origin(&report.input)),
+        counted(report.input.segments as u64, "segment"),
+        range.start,
+        range.end
+    );
+    if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
+        let _ = write!(html, ", {} to {} UTC", moment(Some(first)), moment(Some(last)));
+    }
+    let _ = writeln!(html, ". {}</p>", escaped(&report.ending.text));
+    if let Some(filters) = closing::filters(report) {
+        let _ = writeln!(html, "<p>{}</p>", escaped(&filters));
+    }
+    let per_commit = ratios.bytes_per_commit.map(|bytes| human_bytes(bytes.round() as u64));
+    let amplification = ratios.write_amplification.map(|times| format!("{times:.2}"));
+    let problems = report.problems.len();
+    let class = if problems > 0 { " bad" } else { "" };
+    let cards = [
+        (
+            human_bytes(totals.total_bytes),
+            format!("of WAL records: {} bytes", exact(totals.total_bytes)),
+        ),
+        (fraction(ratios.fpi_ratio), "of that is full page images".to_owned()),
+        (grouped(ratios.commits), "commits".to_owned()),
+        (per_commit.unwrap_or_else(|| "–".to_owned()), "a commit".to_owned()),
+        (amplification.unwrap_or_else(|| "–".to_owned()), "write amplification".to_owned()),
+        (fraction(ratios.hot_ratio), "of the updates are HOT".to_owned()),
+    ];
+    html.push_str("<div class=\"cards\">\n");
+    for (number, about) in cards {
+        let _ = writeln!(html, "<div class=\"card\"><b>{number}</b>{about}</div>");
+    }
+    let _ = writeln!(
+        html,
+        "<div class=\"card{class}\"><b>{}</b>{}</div>\n</div>",
+        counted(problems as u64, "problem"),
+        closing::checksums(report),
+    );
+    html
+}
+
+/// Problems, each with its segment and place.
+pub fn problems(report: &Report) -> String {
+    if report.problems.is_empty() {
+        return String::new();
+    }
+    let row = |problem: &crate::report::model::Problem| {
+        vec![
+            escaped(&problem.segment),
+            escaped(problem.lsn.as_deref().unwrap_or("–")),
+            escaped(&problem.kind.to_string()),
+            escaped(&problem.found),
+            escaped(&problem.expected),
+            exact(problem.skipped_bytes),
+        ]
+    };
+    let rows: Vec<Vec<String>> = report.problems.iter().map(row).collect();
+    table(&["Segment", "LSN", "Kind", "Found", "Expected", "Bytes skipped"], &rows)
+}
+
+/// Findings with their evidence, and what a change is predicted to come to.
+pub fn advice(report: &Report) -> String {
+    let Some(findings) = &report.findings else { return String::new() };
+    if findings.is_empty() {
+        return "<p>No rule found anything worth a change.</p>\n".to_owned();
+    }
+    let mut html: String = findings.iter().map(|finding| one(report, finding)).collect();
+    if let Some(together) = &report.advice_together {
+        let predicted = &together.predicted;
+        let _ = writeln!(
+            html,
+            "<div class=\"finding\"><h3>All of it together: {} instead of {} ({:+.0} %)</h3></div>",
+            size(predicted.predicted_bytes),
+            size(report.totals.total_bytes),
+            predicted.change_ratio * 100.0
+        );
+    }
+    html
+}
+
+fn one(report: &Report, finding: &Finding) -> String {
+    let mut html = format!(
+        "<article class=\"finding {}\">\n<h3>{}</h3>\n",
+        finding.severity,
+        escaped(&finding.title)
+    );
+    if let Some(predicted) = &finding.predicted {
+        let _ = writeln!(
+            html,
+            "<p>Predicted: <b>{}</b> instead of {} ({:+.0} %), between {} and {}</p>",
+            size(predicted.predicted_bytes),
+            size(report.totals.total_bytes),
+            predicted.change_ratio * 100.0,
+            size(predicted.low_bytes),
+            size(predicted.high_bytes),
+        );
+    }
+    html.push_str("<ul>\n");
+    for line in &finding.advice {
+        let _ = writeln!(html, "<li>{}</li>", escaped(line));
+    }
+    for price in &finding.side_effects {
+        let _ = writeln!(html, "<li class=\"soft\">Price: {}</li>", escaped(price));
+    }
+    let _ = writeln!(
+        html,
+        "<li class=\"soft\">Ignore it where {}</li></ul>",
+        escaped(&finding.ignore_when)
+    );
+    let evidence = finding.evidence.iter();
+    let rows: Vec<Vec<String>> =
+        evidence.map(|(key, value)| vec![escaped(key), escaped(&value.to_string())]).collect();
+    html.push_str(&details(
+        &format!("Evidence; <code>walstat rules {}</code> explains it", escaped(&finding.rule)),
+        &["Number", "Value"],
+        &rows,
+    ));
+    html.push_str("</article>\n");
+    html
+}
+
+/// Causes: all of the bytes.
+pub fn why(report: &Report) -> String {
+    let Some(causes) = &report.why else { return String::new() };
+    let total = report.totals.total_bytes;
+    let rows: Vec<Row> = causes
+        .iter()
+        .filter(|cause| cause.bytes > 0)
+        .map(|cause| {
+            let is_image = cause.cause.name().ends_with("images");
+            let (images, records) = if is_image { (cause.bytes, 0) } else { (0, cause.bytes) };
+            let value = format!("{} {}", size(cause.bytes), share(cause.bytes, total));
+            Row { label: cause.label.clone(), images, records, value }
+        })
+        .collect();
+    let cells: Vec<Vec<String>> = causes
+        .iter()
+        .map(|cause| vec![escaped(&cause.label), exact(cause.bytes), fraction(cause.share)])
+        .collect();
+    let numbers = details("Numbers", &["Cause", "Bytes", "Share"], &cells);
+    format!(
+        "{}<figure>{}</figure>\n{numbers}",
+        chart::key(false),
+        chart::bars("Bytes by cause", &rows)
+    )
+}
+
+/// Seconds since 1970 of a time of the report.
+fn seconds(time: &str) -> Option<f64> {
+    let time: jiff::Timestamp = time.parse().ok()?;
+    Some(time.as_microsecond() as f64 / 1e6)
+}
+
+/// WAL over time, with checkpoints marked.
+pub fn timeline(report: &Report) -> String {
+    let Some(timeline) = &report.timeline else { return String::new() };
+    let buckets = &timeline.buckets.rows;
+    let times: Vec<(f64, &BucketRow)> =
+        buckets.iter().filter_map(|row| Some((seconds(row.time.as_deref()?)?, row))).collect();
+    let (Some((first, first_row)), Some((last, last_row))) = (times.first(), times.last()) else {
+        return String::new();
+    };
+    let width = timeline.bucket_seconds.max(1) as f64;
+    let span = last - first + width;
+    let columns: Vec<Stacked> = times
+        .iter()
+        .map(|(time, row)| Stacked {
+            label: format!(
+                "{}: {}, {} of images",
+                moment(row.time.as_deref()),
+                human_bytes(row.numbers.total_bytes),
+                human_bytes(row.numbers.fpi_bytes)
+            ),
+            at: (time - first) / span,
+            width: width / span,
+            images: row.numbers.fpi_bytes,
+            records: row.numbers.record_bytes,
+        })
+        .collect();
+    let checkpoints = report.checkpoints.as_ref().map_or(&[][..], |table| &table.rows);
+    let begun = checkpoints.iter().filter(|row| row.redo_lsn.is_some());
+    let places = begun.filter_map(|row| Some((seconds(row.time.as_deref()?)? - first) / span));
+    let marks: Vec<f64> =
+        places.filter(|place| (0.0..=1.0).contains(place)).take(MARKS_MAX).collect();
+    let ends = (moment(first_row.time.as_deref()), moment(last_row.time.as_deref()));
+    let label = format!("Bytes in each {} s", timeline.bucket_seconds);
+    let plot = chart::columns(&label, &columns, &marks, (&ends.0, &ends.1));
+    let rows: Vec<Vec<String>> = buckets
+        .iter()
+        .take(ROWS_MAX)
+        .map(|row| {
+            let mut cells = vec![moment(row.time.as_deref()), grouped(row.commits)];
+            cells.extend(numbers(&row.numbers));
+            cells
+        })
+        .collect();
+    let lines: String =
+        when::lines(report).iter().map(|line| format!("<li>{}</li>\n", escaped(line))).collect();
+    format!(
+        "<ul>\n{lines}</ul>\n{}<figure>{plot}</figure>\n{}",
+        chart::key(!marks.is_empty()),
+        details(
+            &format!(
+                "Numbers of each {} s, {} of {} rows",
+                timeline.bucket_seconds,
+                rows.len(),
+                buckets.len()
+            ),
+            &["Time", "Commits", "N", "Record size", "FPI size", "Combined size"],
+            &rows,
+        )
+    )
+}
+
+/// Cycles, and how images decay in them.
+pub fn checkpoints(report: &Report) -> String {
+    let Some(rows) = report.checkpoints.as_ref().map(|table| &table.rows) else {
+        return String::new();
+    };
+    let mut html = decay(rows);
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .take(ROWS_MAX)
+        .map(|row| {
+            let mut cells = vec![
+                escaped(row.redo_lsn.as_deref().unwrap_or("in mid-cycle")),
+                moment(row.time.as_deref()),
+                row.cause.map_or_else(|| "–".to_owned(), |cause| cause.to_string()),
+                grouped(row.distinct_blocks),
+            ];
+            cells.extend(numbers(&row.numbers));
+            cells.push(fraction(row.fpi_first_quarter_ratio));
+            cells
+        })
+        .collect();
+    let headings = [
+        "Redo point",
+        "Time",
+        "Cause",
+        "Blocks",
+        "N",
+        "Record size",
+        "FPI size",
+        "Combined size",
+        "Images in the first quarter",
+    ];
+    let summary = format!("{} of {}", cells.len(), counted(rows.len() as u64, "cycle"));
+    html.push_str(&details(&summary, &headings, &cells));
+    html
+}
+
+/// How the images of all cycles are spread over the tenths of their WAL.
+fn decay(rows: &[CheckpointRow]) -> String {
+    let mut tenths = [0.0; 10];
+    for row in rows {
+        for (tenth, share) in tenths.iter_mut().zip(row.fpi_decay.unwrap_or_default()) {
+            *tenth += share * row.numbers.fpi_bytes as f64;
+        }
+    }
+    let all: f64 = tenths.iter().sum();
+    if all <= 0.0 {
+        return String::new();
+    }
+    let columns: Vec<Stacked> = (0u8..)
+        .zip(tenths)
+        .map(|(index, bytes)| Stacked {
+            label: format!("tenth {}: {:.1} % of the images", index + 1, bytes / all * 100.0),
+            at: f64::from(index) / 10.0,
+            width: 0.098,
+            images: bytes as u64,
+            records: 0,
+        })
+        .collect();
+    let row = |(index, bytes): (usize, &f64)| {
+        vec![format!("{} %", (index + 1) * 10), format!("{:.2} %", bytes / all * 100.0)]
+    };
+    let cells: Vec<Vec<String>> = tenths.iter().enumerate().map(row).collect();
+    format!(
+        "<figure><figcaption>Images by the tenth of their cycle's WAL</figcaption>{}</figure>\n{}",
+        chart::columns(
+            "Images by tenth of a cycle",
+            &columns,
+            &[],
+            ("redo point", "next redo point")
+        ),
+        details("Numbers", &["Up to", "Share of the images"], &cells)
+    )
+}
+
+/// What other settings would have written.
+pub fn estimates(report: &Report) -> String {
+    let Some(estimates) = &report.estimates else { return String::new() };
+    let apart = |row: &EstimateRow| match row.checkpoints_apart {
+        Some(1) => "as now".to_owned(),
+        Some(times) => format!("{times} times"),
+        None => "none".to_owned(),
+    };
+    let plain = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
+    let points: Vec<(String, u64)> =
+        plain.map(|row| (apart(row), row.predicted.predicted_bytes)).collect();
+    let now = estimates.scenarios.iter().filter(|row| row.checkpoints_apart == Some(1));
+    let codecs: Vec<Row> = now
+        .map(|row| {
+            let name = row.wal_compression.as_deref().unwrap_or("as now");
+            let value = format!(
+                "{} {:+.0} %",
+                size(row.predicted.predicted_bytes),
+                row.predicted.change_ratio * 100.0
+            );
+            let rest = report.totals.record_bytes.min(row.predicted.predicted_bytes);
+            let images = row.predicted.predicted_bytes - rest;
+            Row { label: format!("wal_compression {name}"), images, records: rest, value }
+        })
+        .collect();
+    let cells: Vec<Vec<String>> = estimates
+        .scenarios
+        .iter()
+        .map(|row| {
+            let predicted = &row.predicted;
+            vec![
+                apart(row),
+                row.wal_compression.clone().unwrap_or_else(|| "as now".to_owned()),
+                exact(predicted.predicted_bytes),
+                format!("{:+.2} %", predicted.change_ratio * 100.0),
+                exact(predicted.low_bytes),
+                exact(predicted.high_bytes),
+            ]
+        })
+        .collect();
+    let mut html = format!(
+        "<p class=\"soft\">Estimated from {} and {}{}; <code>walstat whatif</code> is exact.</p>\n",
+        counted(estimates.sampled_blocks, "block"),
+        counted(estimates.sampled_images, "image"),
+        if estimates.is_whole { ", which are all" } else { "" },
+    );
+    if points.len() > 1 {
+        let _ = write!(
+            html,
+            "<figure><figcaption>WAL with checkpoints further apart</figcaption>{}</figure>\n",
+            chart::curve("WAL with checkpoints further apart", &points)
+        );
+    }
+    if codecs.len() > 1 {
+        let _ = write!(
+            html,
+            "<figure><figcaption>WAL with another codec for images</figcaption>{}</figure>\n",
+            chart::bars("WAL with another codec", &codecs)
+        );
+    }
+    let headings = ["Checkpoints apart", "wal_compression", "Bytes", "Change", "Low", "High"];
+    html.push_str(&details("Numbers", &headings, &cells));
+    html
+}
+
+fn numbers(numbers: &Numbers) -> Vec<String> {
+    vec![
+        grouped(numbers.count),
+        exact(numbers.record_bytes),
+        exact(numbers.fpi_bytes),
+        exact(numbers.total_bytes),
+    ]
+}
+
+/// Tables, each with its parts.
+pub fn tables(report: &Report) -> String {
+    let Some(tables) = &report.tables else { return String::new() };
+    let mut cells = Vec::new();
+    for (label, row) in tables.labels().iter().zip(&tables.rows) {
+        let mut line = vec![escaped(label)];
+        line.extend(numbers(&row.numbers));
+        line.extend([grouped(row.updates), hot(row)]);
+        cells.push(line);
+        cells.extend(parts(row));
+    }
+    let headings = ["Table", "N", "Record size", "FPI size", "Combined size", "Updates", "HOT"];
+    let names = report.names.as_ref().map_or_else(String::new, |names| {
+        let sources: Vec<&str> = names.sources.iter().map(|source| source.text()).collect();
+        match sources.is_empty() {
+            true => {
+                "<p class=\"soft\">No names are known: files as tablespace/database/file.</p>\n"
+                    .into()
+            }
+            false => {
+                format!("<p class=\"soft\">Names from {}.</p>\n", escaped(&sources.join(", ")))
+            }
+        }
+    });
+    format!("{names}{}", ranked("Tables", tables, report, &headings, cells))
+}
+
+/// A table's parts, if it has more than one.
+fn parts(row: &WholeTableRow) -> Vec<Vec<String>> {
+    let part = |name: &str, numbers_of: &Numbers| {
+        let mut cells = vec![format!("<span class=\"soft\">&emsp;{}</span>", escaped(name))];
+        cells.extend(numbers(numbers_of));
+        cells.extend([String::new(), String::new()]);
+        cells
+    };
+    let heap = row.heap.iter().map(|heap| part("heap", &heap.numbers));
+    let toast = row.toast.iter().map(|toast| part("TOAST", &toast.numbers));
+    let indexes = row.indexes.iter().map(|index| part(&index.name, &index.part.numbers));
+    let parts: Vec<Vec<String>> = heap.chain(toast).chain(indexes).collect();
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+fn hot(row: &WholeTableRow) -> String {
+    fraction((row.updates > 0).then(|| row.hot_updates as f64 / row.updates as f64))
+}
+
+/// Bars for the first rows, and a table of all.
+fn ranked<R: TableRow>(
+    name: &str,
+    rows: &Table<R>,
+    report: &Report,
+    headings: &[&str],
+    mut cells: Vec<Vec<String>>,
+) -> String {
+    let total = report.totals.total_bytes;
+    let bars: Vec<Row> = rows
+        .labels()
+        .into_iter()
+        .zip(&rows.rows)
+        .take(BARS_MAX)
+        .map(|(label, row)| {
+            let numbers = row.numbers();
+            let value =
+                format!("{} {}", size(numbers.total_bytes), share(numbers.total_bytes, total));
+            Row { label, images: numbers.fpi_bytes, records: numbers.record_bytes, value }
+        })
+        .collect();
+    if let Some(rest) = &rows.left_out {
+        let mut line = vec![format!("{} more (--top 0 has all)", grouped(rest.rows as u64))];
+        line.extend(numbers(&rest.numbers));
+        cells.push(line);
+    }
+    let mut line = vec!["Total".to_owned()];
+    line.extend(numbers(&report.totals.numbers()));
+    cells.push(line);
+    cells.iter_mut().for_each(|line| line.resize(headings.len(), String::new()));
+    format!(
+        "{}<figure>{}</figure>\n{}",
+        chart::key(false),
+        chart::bars(name, &bars),
+        details("Numbers", headings, &cells)
+    )
+}
+
+/// A table without columns of its own.
+fn statistics<R: TableRow>(name: &str, rows: &Option<Table<R>>, report: &Report) -> String {
+    let Some(rows) = rows else { return String::new() };
+    let cells = rows.labels().into_iter().zip(&rows.rows).map(|(label, row)| {
+        let mut line = vec![escaped(&label)];
+        line.extend(numbers(&row.numbers()));
+        line
+    });
+    let headings = [name, "N", "Record size", "FPI size", "Combined size"];
+    let html = ranked(name, rows, report, &headings, cells.collect());
+    format!("<h3>{name}</h3>\n{html}")
+}
+
+/// What was asked for beside.
+pub fn others(report: &Report) -> String {
+    let blocks = report.blocks.as_ref().map(|blocks| blocks.top.clone());
+    let transactions = report.transactions.as_ref().map(|found| found.top.clone());
+    [
+        statistics("Resource manager", &report.rmgrs, report),
+        statistics("Relation", &report.relations, report),
+        statistics("Database", &report.databases, report),
+        statistics("Tablespace", &report.tablespaces, report),
+        statistics("Fork", &report.forks, report),
+        statistics("Block", &blocks, report),
+        statistics("Transaction", &transactions, report),
+    ]
+    .concat()
+}
+
+/// Record types.
+pub fn records(report: &Report) -> String {
+    statistics("Record type", &report.records, report)
+}
+
+/// Every byte under one heading.
+pub fn books(report: &Report) -> String {
+    let books = serde_json::to_value(&report.books).unwrap_or_default();
+    let totals = serde_json::to_value(report.totals).unwrap_or_default();
+    let keys = |value: &serde_json::Value| -> Vec<Vec<String>> {
+        let keys = value.as_object().into_iter().flatten();
+        keys.map(|(key, number)| vec![escaped(key), escaped(&number.to_string())]).collect()
+    };
+    let notes: String =
+        report.notes.iter().map(|note| format!("<li>{}.</li>\n", escaped(note))).collect();
+    format!(
+        "<p>{} read, {} unaccounted; {}, {}.</p>\n<ul>\n{notes}</ul>\n{}<h3>Totals</h3>\n{}",
+        counted(report.books.input_bytes, "byte"),
+        report.books.unaccounted_bytes,
+        counted(report.totals.count, "record"),
+        closing::checksums(report),
+        table(&["Heading", "Bytes"], &keys(&books)),
+        table(&["Sum over all records", "Number"], &keys(&totals)),
+    )
+}

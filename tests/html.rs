@@ -1,0 +1,155 @@
+//! `--format html`: a page that needs nothing else, holds what the report says, and is drawn by a real
+//! browser without complaint.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::fixtures::{Sample, sample, samples};
+use support::{json_of, walstat};
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn page(sample: &Sample, more: &[&str]) -> String {
+    let words = [&[text(&sample.wal), "-f", "html"], more].concat();
+    walstat(&words).exits(0).stdout
+}
+
+fn count(page: &str, piece: &str) -> usize {
+    page.matches(piece).count()
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_has_its_numbers() {
+    for sample in samples() {
+        let ran = walstat(&[text(&sample.wal), "-f", "html"]);
+        let page = &ran.stdout;
+        for piece in ["<!DOCTYPE html>", "<html lang=\"en\">", "name=\"viewport\"", "<title>"] {
+            assert_eq!(count(page, piece), 1, "{}: {piece}", sample.name);
+        }
+        for piece in ["http:", "https:", "src=", "<script", "@import", "url("] {
+            assert!(!page.contains(piece), "{}: {piece}", sample.name);
+        }
+        let json = json_of(&[], &sample.wal);
+        for place in ["/totals/total_bytes", "/totals/count", "/books/input_bytes"] {
+            let number = json.pointer(place).expect(place).to_string();
+            assert!(page.contains(&format!(">{number}<")), "{}: {place} {number}", sample.name);
+        }
+        let cluster = json["input"]["system_identifier"].as_str().expect("a text");
+        assert!(page.contains(cluster), "{}", sample.name);
+        for problem in json["problems"].as_array().into_iter().flatten() {
+            for key in ["segment", "lsn"] {
+                let told = problem[key].as_str().unwrap_or_default();
+                assert!(page.contains(told), "{}: {problem}", sample.name);
+            }
+        }
+        let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+        assert!(figures.len() >= 3, "{}: {} charts", sample.name, figures.len());
+        for figure in figures {
+            let (chart, behind) = figure.split_once("</figure>").expect("an end");
+            assert!(count(chart, "<rect") + count(chart, "<path") > 0, "{}: {chart}", sample.name);
+            assert!(behind.contains("<table>"), "{}: a chart without a table", sample.name);
+        }
+        assert!(page.len() < 3 << 20, "{}: {} bytes", sample.name, page.len());
+    }
+}
+
+#[test]
+fn all_tables_are_there_if_they_are_asked_for() {
+    let sample = sample("pg15-mixed");
+    let page = page(&sample, &["--top", "0"]);
+    let json = json_of(&["--stats=table"], &sample.wal);
+    let tables = json["tables"].as_array().expect("tables");
+    assert!(tables.len() > 20, "{}", tables.len());
+    for table in tables {
+        let name = table["name"].as_str().unwrap_or("(no block)");
+        assert!(page.contains(name), "no {name}");
+    }
+}
+
+#[test]
+fn one_run_writes_several_outputs() {
+    let sample = sample("pg15-mixed");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    let (json, html) = (file("a.json"), file("a.html"));
+    let words = ["-f", "json", "-o", text(&json), "-f", "html", "-o", text(&html)];
+    let ran = walstat(&[&[text(&sample.wal)][..], &words].concat()).exits(0);
+    assert_eq!(ran.stdout, "");
+    let read = |path: &Path| std::fs::read_to_string(path).expect("written");
+    let alone = walstat(&[text(&sample.wal), "-f", "json"]).exits(0).stdout;
+    assert_eq!(read(&json), alone, "the JSON is the same, whatever else is written");
+    assert_eq!(read(&html), page(&sample, &[]));
+}
+
+/// What Chromium makes of a page: its document after loading, and what it complains of. `None` where it
+/// is not installed.
+fn browsed(page: &Path, width: u32) -> Option<(String, String)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = format!("--user-data-dir={}", directory.path().display());
+    let window = format!("--window-size={width},900");
+    let address = format!("file://{}", page.display());
+    let options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--v=0",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+    ];
+    let run = Command::new("chromium").args(options).args([profile, window, address]).output();
+    let output = match run {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED: pages are not drawn by chromium, which is missing: {error}");
+            let required =
+                std::env::var_os("WALSTAT_REQUIRE_LIVE").is_some_and(|value| value == "1");
+            assert!(!required, "chromium: {error}");
+            return None;
+        }
+    };
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Some((text(&output.stdout), text(&output.stderr)))
+}
+
+/// A page that measures another one inside of itself, as wide as a telephone.
+fn measuring(page: &str) -> String {
+    let inside = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!DOCTYPE html><html><body><iframe id=\"f\" style=\"width:390px;height:800px;border:0\" \
+         srcdoc=\"{inside}\"></iframe><p id=\"w\"></p><script>const f = document.getElementById('f');\
+         f.onload = () => {{ const d = f.contentDocument; const r = [...d.querySelectorAll('figure \
+         svg *')].filter(e => e.getBoundingClientRect().width > 0).length; \
+         document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth + ' marks ' \
+         + r; }};</script></body></html>"
+    )
+}
+
+#[test]
+fn a_browser_draws_it_without_complaint_and_a_telephone_does_not_scroll_sideways() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for sample in ["pg15-mixed", "pg9.5-mixed", "truncated"].map(sample) {
+        let page = walstat(&[text(&sample.wal), "-f", "html"]).stdout;
+        let path = directory.path().join("page.html");
+        std::fs::write(&path, &page).expect("written");
+        let Some((document, complaints)) = browsed(&path, 1000) else { return };
+        assert!(
+            document.contains("</html>") && document.contains("BOOKS") | document.contains("Books")
+        );
+        assert!(!complaints.contains("CONSOLE"), "{}: {complaints}", sample.name);
+        std::fs::write(&path, measuring(&page)).expect("written");
+        let Some((document, _)) = browsed(&path, 800) else { return };
+        let told = document.split("id=\"w\">").nth(1).and_then(|rest| rest.split('<').next());
+        let words: Vec<&str> = told.unwrap_or_default().split(' ').collect();
+        let ["width", width, "marks", marks] = words[..] else {
+            panic!("{}: {words:?}", sample.name)
+        };
+        let (width, marks): (u32, u32) =
+            (width.parse().expect("a width"), marks.parse().expect("a number"));
+        assert!(width <= 390, "{}: {width} pixels wide", sample.name);
+        assert!(marks >= 3, "{}: {marks} marks", sample.name);
+    }
+}
