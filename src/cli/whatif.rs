@@ -25,6 +25,7 @@ use crate::report::build::{Counted, Draft, Request, build};
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::whatif;
+use crate::scan::record::{Observe, Record};
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use std::fs::File;
@@ -80,6 +81,7 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let spooled = spool(&args.source.paths)?;
     let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
+    let source = within_times(source)?;
     let (mut draft, plan) = report(&source)?;
     if !args.source.paths.is_empty() {
         let given = args.source.paths.iter().map(|path| path.display().to_string());
@@ -95,6 +97,38 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     show(&view, args)?;
     Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// A span of time as the range of LSNs in which its records lie: a server writes what lies between them,
+/// too.
+fn within_times(source: SourceArgs) -> Result<SourceArgs, Failure> {
+    if source.range.since.is_none() && source.range.until.is_none() {
+        return Ok(source);
+    }
+    let Read { scanned, .. } = read(&source, &Filters::default(), &Extent::default())?;
+    let Extent(extent) = scanned.observer;
+    let (start, end) = extent
+        .map_or((source.range.start, source.range.end), |(start, end)| (Some(start), Some(end)));
+    let range = RangeArgs { start, end, since: None, until: None, ..source.range.clone() };
+    Ok(SourceArgs { range, ..source })
+}
+
+/// From the first record's start to the last one's end.
+#[derive(Debug, Clone, Default)]
+struct Extent(Option<(Lsn, Lsn)>);
+
+impl Observe for Extent {
+    fn observe(&mut self, record: &Record<'_>) {
+        let start = self.0.map_or(record.lsn, |(start, _)| start);
+        self.0 = Some((start, record.end));
+    }
+
+    fn merge(&mut self, later: Extent) {
+        self.0 = match (self.0, later.0) {
+            (Some((start, _)), Some((_, end))) => Some((start, end)),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
 }
 
 /// What every report says of the range.

@@ -175,6 +175,13 @@ impl WhatIfArgs {
         if range.limit.is_some_and(|limit| limit > 0) {
             return Err(Failure::Usage("--limit: a prediction is about a range, see --end".into()));
         }
+        let has = |name: &str| self.changes.asked().any(|asked| asked.option == name);
+        if has("checkpoint-completion-target") && !has("max-wal-size") && !has("checkpoint-timeout")
+        {
+            let text = "--checkpoint-completion-target changes when --max-wal-size and \
+                        --checkpoint-timeout begin checkpoints: expected one of these too";
+            return Err(Failure::Usage(text.into()));
+        }
         Ok(())
     }
 }

@@ -95,7 +95,7 @@ fn details(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()>
 
 fn self_check(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
     let check = &whatif.self_check;
-    if check.by_record.is_empty() {
+    if check.by_record.is_empty() && check.difference_bytes == 0 {
         return writeln!(
             out,
             "Self-check: replayed under its own settings, the WAL comes out byte for byte."

@@ -9,6 +9,7 @@ use crate::analyse::whatif::outcome::Outcome;
 use crate::analyse::whatif::predict::Prediction;
 use crate::analyse::whatif::scenario;
 use crate::analyse::whatif::settings::{Checkpoints, Settings};
+use crate::wal::lsn::Lsn;
 use crate::wal::rmgr;
 use crate::wal::version::Version;
 
@@ -95,10 +96,31 @@ fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
     rows
 }
 
+/// What recovery replays at most. Simulated checkpoints that come after a distance are complete at once;
+/// a server's take their time, and recovery begins at the one before as long. So that part of the
+/// distance is added that the base's took.
+fn recovery(base: &Base, settings: &Settings, outcome: &Outcome, own: &Outcome) -> u64 {
+    let completes_at_once = matches!(
+        settings.checkpoints,
+        Checkpoints::Factor(_) | Checkpoints::Bytes(_) | Checkpoints::Time(_)
+    );
+    if !completes_at_once || outcome.redo_points.is_empty() {
+        return outcome.recovery_bytes;
+    }
+    let before = base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo);
+    let simulated = own.redo_points.iter().map(|point| point.simulated);
+    let places: Vec<Lsn> = std::iter::once(before).chain(simulated).collect();
+    let gaps = places.windows(2).filter_map(|pair| Some(pair.get(1)?.0 - pair.first()?.0));
+    let widest = gaps.max().unwrap_or(0).max(1);
+    let spread = (own.recovery_bytes as f64 / widest as f64).clamp(1.0, 2.0);
+    (outcome.recovery_bytes as f64 * spread) as u64
+}
+
 fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Outcome) -> Scenario {
     let base_bytes = base.end.0.saturating_sub(base.start.0);
-    let outcome = &done.outcome;
     let settings = asked.settings();
+    let outcome = &done.outcome;
+    let recovery_bytes = recovery(base, &settings, outcome, own);
     let named = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
     let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
     let change = outcome.bytes as f64 - base_bytes as f64;
@@ -115,11 +137,11 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Ou
         fpi_count: outcome.images,
         by_record: by_record(outcome, base.version),
         redo_points: redo_points.collect(),
-        recovery_bytes: outcome.recovery_bytes,
-        recovery_seconds_low: outcome.recovery_bytes as f64 / REPLAY_RATES.1,
-        recovery_seconds_high: outcome.recovery_bytes as f64 / REPLAY_RATES.0,
+        recovery_bytes,
+        recovery_seconds_low: recovery_bytes as f64 / REPLAY_RATES.1,
+        recovery_seconds_high: recovery_bytes as f64 / REPLAY_RATES.0,
         cpu_seconds: done.codec_time.map(|time| time.as_secs_f64()),
-        side_effects: remark::side_effects(&settings, done, own),
+        side_effects: remark::side_effects(&settings, done, recovery_bytes, own),
         notes: remark::notes(&settings, done, base),
     }
 }

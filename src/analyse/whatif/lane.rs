@@ -53,6 +53,8 @@ pub struct Lane<'t> {
     next_dropped: Option<Ordinal>,
     running: u32,
     touched: Touched,
+    /// Whether every redo point so far is one of the base's too.
+    has_base_redo_points: bool,
     /// The last page whose rows were looked at, if it got an image.
     imaged: Option<BlockNumber>,
     outcome: Outcome,
@@ -101,6 +103,7 @@ impl<'t> Lane<'t> {
             dropped,
             running: 0,
             touched: Touched::default(),
+            has_base_redo_points: true,
             imaged: None,
             outcome: Outcome::default(),
         }
@@ -374,6 +377,7 @@ impl<'t> Lane<'t> {
         self.note_unread();
         self.redo = ordinal;
         self.begun = simulated;
+        self.has_base_redo_points &= self.base.own_checkpoints().any(|own| own.first == ordinal);
         if lsn > self.base.start {
             self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
         }
@@ -440,6 +444,10 @@ impl<'t> Lane<'t> {
     pub fn finish(mut self) -> Outcome {
         self.note_recovery(0);
         self.note_unread();
+        if self.base.log_hints && self.has_base_redo_points {
+            // What was read after one of these changed hint bits in the base too, and has its image there.
+            self.outcome.hint_images_possible = 0;
+        }
         // What is left of the range after its last record.
         let rest = self.base.geometry.usable(self.base.end).saturating_sub(self.base_usable);
         self.usable += rest;

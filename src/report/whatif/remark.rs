@@ -4,15 +4,21 @@
 use super::REPLAY_RATES;
 use crate::analyse::whatif::base::Base;
 use crate::analyse::whatif::outcome::Outcome;
+use crate::analyse::whatif::pace::timed::segments_of;
 use crate::analyse::whatif::predict::Prediction;
-use crate::analyse::whatif::settings::{ArchiveTimeout, Checkpoints, Settings};
+use crate::analyse::whatif::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 
 /// Bytes of images that are compressed, by which CPU is told.
 const GB: f64 = 1e9;
 
 /// What else the settings change.
-pub fn side_effects(settings: &Settings, done: &Prediction, own: &Outcome) -> Vec<String> {
-    let recovery = recovery(&done.outcome, own);
+pub fn side_effects(
+    settings: &Settings,
+    done: &Prediction,
+    recovery_bytes: u64,
+    own: &Outcome,
+) -> Vec<String> {
+    let recovery = recovery(recovery_bytes, own);
     let codec = done.codec_time.filter(|_| done.codec_bytes > 0).map(|time| {
         let rate = time.as_secs_f64() / (done.codec_bytes as f64 / GB);
         format!("compression takes about {rate:.1} s of CPU a GB of images")
@@ -37,8 +43,8 @@ pub fn side_effects(settings: &Settings, done: &Prediction, own: &Outcome) -> Ve
     recovery.into_iter().chain(codec).chain(fixed).collect()
 }
 
-fn recovery(outcome: &Outcome, own: &Outcome) -> Option<String> {
-    let more = outcome.recovery_bytes.checked_sub(own.recovery_bytes).filter(|more| *more > 0)?;
+fn recovery(bytes: u64, own: &Outcome) -> Option<String> {
+    let more = bytes.checked_sub(own.recovery_bytes).filter(|more| *more > 0)?;
     let seconds = more as f64 / REPLAY_RATES.0;
     Some(format!(
         "crash recovery replays up to {more} bytes more: up to {seconds:.1} s longer (at {:.0} MB a second)",
@@ -51,7 +57,7 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
     let outcome = &done.outcome;
     let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
-    let all: [(bool, String); 8] = [
+    let all: [(bool, String); 9] = [
         (
             outcome.unseen_bytes > 0,
             format!(
@@ -82,6 +88,17 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
             "a checkpoint that is asked for while another runs may be skipped or late, which a server \
              does not repeat: the range has both"
                 .to_owned(),
+        ),
+        (
+            matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: None, .. })),
+            match segments_of(base) {
+                Some(segments) => format!(
+                    "checkpoints begin after {segments} segments too, as they did (--max-wal-size changes that)"
+                ),
+                None => "max_wal_size is taken for unlimited, for the WAL does not show it: \
+                         --max-wal-size says it"
+                    .to_owned(),
+            },
         ),
         (
             is_timed && base.commits.is_empty(),

@@ -8,7 +8,7 @@ use super::super::position::Geometry;
 use super::super::settings::Timed;
 use super::Event;
 use crate::wal::lsn::Lsn;
-use crate::wal::payload::Time;
+use crate::wal::payload::{SECOND, Time};
 
 /// checkpoint_timeout where neither it nor the base says anything.
 const USUAL_TIMEOUT: i64 = 300_000_000;
@@ -173,15 +173,26 @@ fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
     ((whole as f64 / kept) as u64).max(1)
 }
 
-/// The same as the base shows it: every distance has as many segments.
-fn segments_of(base: &Base) -> Option<u64> {
+/// The same as the base shows it: every distance has as many segments; or, where there are others too,
+/// three have the most there are, and the clock began none of them.
+pub fn segments_of(base: &Base) -> Option<u64> {
     let segment = |lsn: Lsn| lsn.0 / base.geometry.segment;
-    let redo: Vec<u64> = base.checkpoints.iter().map(|c| segment(c.redo)).collect();
-    let distances: Vec<u64> =
-        redo.windows(2).map(|pair| pair.iter().rev().fold(0, |d, s| s - d.min(*s))).collect();
-    let (first, rest) = distances.split_first()?;
-    (*first > 1 && rest.len() > 1 && rest.iter().all(|distance| distance == first))
-        .then_some(*first)
+    let pairs: Vec<(u64, i64)> = base
+        .checkpoints
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some((segment(b.redo).saturating_sub(segment(a.redo)), b.time.0 - a.time.0)),
+            _ => None,
+        })
+        .collect();
+    let most = pairs.iter().map(|(segments, _)| *segments).max().filter(|most| *most > 1)?;
+    let full: Vec<&(u64, i64)> = pairs.iter().filter(|(segments, _)| *segments == most).collect();
+    if pairs.len() > 2 && full.len() == pairs.len() {
+        return Some(most);
+    }
+    let times = || full.iter().map(|(_, time)| *time);
+    let spread = times().max()?.saturating_sub(times().min()?);
+    (full.len() > 2 && spread > 2 * SECOND).then_some(most)
 }
 
 /// checkpoint_timeout as the base shows it: none of its checkpoints began later than that.
