@@ -16,7 +16,7 @@ use walstat::input::discover::{Found, Stream};
 use walstat::input::plan::Plan;
 use walstat::input::probe::first_page;
 use walstat::render::style::Show;
-use walstat::render::{csv, json, pg_waldump, screen, table};
+use walstat::render::{csv, html, json, pg_waldump, screen, table};
 use walstat::report::build::{Counted, Request, build};
 use walstat::report::model::table::{Sort, Top};
 use walstat::report::model::{CommandName, Report, Sums};
@@ -162,10 +162,11 @@ fn report(plan: &Plan, outcome: &Outcome<(RecordTable, Clock)>, shape: &Shape) {
             written(|out| csv::render(&view.report, out));
             written(|out| pg_waldump::render(&view, out));
         }
-        view.report.arrange(Sort::Fpi, Top { rmgrs: 3, buckets: 3, others: 3 });
+        view.report.arrange(Sort::Fpi, Top { rmgrs: 3, buckets: 3, cycles: 3, others: 3 });
         for flag in [false, true] {
             let show = Show { human: flag, bars: flag, main_data: !flag, verbose: flag, width: 60 };
             written(|out| screen::render(&view, &show, out));
+            written(|out| html::render(&view, &show, out));
             written(|out| table::render(&view, &show, out));
         }
     }
