@@ -9,7 +9,7 @@ use walstat::cli::{Exit, Failure, check, diff, manual, names, partial, rules, st
 use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
-    match Cli::try_parse().map_or_else(misuse, |cli| run(&cli)) {
+    match Cli::try_parse().map_or_else(misuse, |cli| run(&cli.settled())) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             eprintln!("walstat: {}", visible(&failure.to_string()));

@@ -249,3 +249,9 @@ fn the_comparison_can_fail() {
     let shown = shown_in("```console\n$ walstat \\\n    x\nout\n```\n```sh\n$ no\n```\n");
     assert_eq!(shown, [Shown { command: "walstat x".into(), output: vec!["out".into()] }]);
 }
+
+#[test]
+fn the_paper_of_advice_is_what_the_rules_say() {
+    let written = "cargo run --example advice > docs/advice.md";
+    assert!(paper("docs/advice.md") == walstat::report::advice::paper(), "{written}");
+}

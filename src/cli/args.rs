@@ -35,6 +35,21 @@ pub struct Cli {
     pub stats: StatsArgs,
 }
 
+impl Cli {
+    /// Arguments as all commands expect them.
+    pub fn settled(mut self) -> Cli {
+        match &mut self.command {
+            None => self.stats.source.settle(),
+            Some(Command::Check(args)) => args.source.settle(),
+            Some(Command::Merge(args)) => args.source.settle(),
+            Some(Command::Names(args)) => args.source.settle(),
+            Some(Command::WhatIf(args)) => args.source.settle(),
+            Some(_) => {}
+        }
+        self
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -86,6 +101,9 @@ pub struct StatsArgs {
         value_parser = dimensions()
     )]
     pub stats: Vec<Dimensions>,
+    /// Statistics by resource manager, as pg_waldump says it: --stats
+    #[arg(short = 'z', hide = true)]
+    pub statistics: bool,
     /// Write the mergeable form of the result: 'walstat merge' makes one report of many (on one thread)
     #[arg(long)]
     pub partial: bool,
@@ -190,6 +208,17 @@ fn dimensions() -> impl TypedValueParser<Value = Dimensions> {
 impl StatsArgs {
     /// The dimensions asked for; none for the report.
     pub fn dimensions(&self) -> Dimensions {
-        self.stats.iter().flatten().copied().collect()
+        let short = self.is_statistics_alone().then_some(Dimension::Rmgr);
+        self.stats.iter().flatten().copied().chain(short).collect()
+    }
+
+    /// Whether -z alone asks for statistics.
+    fn is_statistics_alone(&self) -> bool {
+        self.statistics && self.stats.is_empty()
+    }
+
+    /// Whether it is statistics that are asked for, and not the report.
+    pub fn asks_for_statistics(&self) -> bool {
+        self.statistics || !self.stats.is_empty()
     }
 }

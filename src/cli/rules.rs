@@ -19,12 +19,6 @@ pub fn run(id: Option<&str>) -> Result<Exit, Failure> {
         let near = nearest(id, RULES.iter().map(|rule| rule.id));
         Failure::Usage(format!("no rule is called \"{id}\"{near}"))
     })?;
-    write_to(None, When::Auto, |out| writeln!(out, "{}\n\n{}", rule.id, explanation(rule)))?;
+    write_to(None, When::Auto, |out| writeln!(out, "{}\n\n{}", rule.id, rule.explanation()))?;
     Ok(Exit::Done)
-}
-
-/// The doc comment of the rule's file.
-fn explanation(rule: &Rule) -> String {
-    let lines = rule.text.lines().map_while(|line| line.strip_prefix("//!"));
-    lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }

@@ -20,6 +20,10 @@ pub struct SourceArgs {
     /// the current directory
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Where segments lie that are given by their names alone, as pg_waldump takes it; without any, all
+    /// that is there
+    #[arg(short = 'p', long = "path", value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
     /// What the WAL is taken for, where it cannot be told: in an archive nothing may be open under
     /// a segment's full name
     #[arg(long = "as", value_name = "archive|pg_wal", value_parser = parse_taken_for)]
@@ -110,6 +114,21 @@ pub struct FilterArgs {
 }
 
 impl SourceArgs {
+    /// Finds names in the directories that were given for them.
+    pub fn settle(&mut self) {
+        let directories = std::mem::take(&mut self.directories);
+        if self.paths.is_empty() {
+            self.paths = directories;
+            return;
+        }
+        for path in self.paths.iter_mut().filter(|path| !path.exists()) {
+            let mut places = directories.iter().map(|directory| directory.join(&*path));
+            if let Some(place) = places.find(|place| place.exists()) {
+                *path = place;
+            }
+        }
+    }
+
     /// What is read: the paths given, or the current directory.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         let here = self.paths.is_empty().then_some(Path::new("."));

@@ -127,7 +127,7 @@ fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
 
 /// Which command these arguments are.
 pub fn command(args: &StatsArgs) -> CommandName {
-    if args.stats.is_empty() { CommandName::Report } else { CommandName::Stats }
+    if args.asks_for_statistics() { CommandName::Stats } else { CommandName::Report }
 }
 
 /// What is asked for.
@@ -168,7 +168,7 @@ fn with_charts(args: &StatsArgs) -> Dimensions {
 fn rows_shown(args: &StatsArgs, format: Format) -> usize {
     let usual = match format {
         Format::Json | Format::Ndjson | Format::Csv | Format::PgWaldump => 0,
-        Format::Table if args.stats.is_empty() => TOP_IN_REPORT,
+        Format::Table if !args.asks_for_statistics() => TOP_IN_REPORT,
         Format::Table | Format::Markdown | Format::Html | Format::Openmetrics => TOP_DEFAULT,
     };
     args.tables.top.unwrap_or(usual)
@@ -191,7 +191,7 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     let others = rows_shown(args, format);
     // A chart has all cycles; what else has them was not asked for.
     let cycles = if format == Format::Html { few } else { others };
-    if args.stats.is_empty() && format != Format::Html {
+    if !args.asks_for_statistics() && format != Format::Html {
         (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
     }
     report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
@@ -242,7 +242,7 @@ fn write_format(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     match format {
-        Format::Table if args.stats.is_empty() => render::screen::render(view, style, out),
+        Format::Table if !args.asks_for_statistics() => render::screen::render(view, style, out),
         Format::Table => render::table::render(view, style, out),
         Format::Markdown => render::markdown::render(view, style, out),
         Format::Html => render::html::render(view, style, out),

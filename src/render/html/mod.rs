@@ -1,6 +1,7 @@
 //! `--format html`: the report as one page that needs nothing else: no network, no script. Every chart
 //! has its numbers as a table beside it.
 
+mod advice;
 mod chart;
 mod part;
 mod text;
@@ -20,12 +21,12 @@ type Part = (&'static str, &'static str, fn(&Report) -> String);
 /// The parts, in the order in which they are asked for: why, who, when, what to do, can it be trusted.
 const PARTS: [Part; 10] = [
     ("problems", "Problems", part::problems),
-    ("what-to-do", "What to do", part::advice),
+    ("what-to-do", "What to do", advice::advice),
     ("why", "Why", part::why),
     ("tables", "Who: tables with their indexes", part::tables),
     ("time", "When: WAL over time", part::timeline),
     ("checkpoints", "Checkpoints", part::checkpoints),
-    ("what-if", "What if", part::estimates),
+    ("what-if", "What if", advice::estimates),
     ("records", "What: record types", part::records),
     ("statistics", "Statistics that were asked for", part::others),
     ("books", "Books", part::books),

@@ -6,8 +6,6 @@ use super::super::when;
 use super::super::when_tables::moment;
 use super::chart::{self, Row, Stacked};
 use super::text::{details, escaped, exact, share, size, table};
-use crate::report::model::estimate::EstimateRow;
-use crate::report::model::finding::Finding;
 use crate::report::model::table::{Table, TableRow};
 use crate::report::model::when::{BucketRow, CheckpointRow};
 use crate::report::model::who::WholeTableRow;
@@ -83,67 +81,6 @@ pub fn problems(report: &Report) -> String {
     };
     let rows: Vec<Vec<String>> = report.problems.iter().map(row).collect();
     table(&["Segment", "LSN", "Kind", "Found", "Expected", "Bytes skipped"], &rows)
-}
-
-/// Findings with their evidence, and what a change is predicted to come to.
-pub fn advice(report: &Report) -> String {
-    let Some(findings) = &report.findings else { return String::new() };
-    if findings.is_empty() {
-        return "<p>No rule found anything worth a change.</p>\n".to_owned();
-    }
-    let mut html: String = findings.iter().map(|finding| one(report, finding)).collect();
-    if let Some(together) = &report.advice_together {
-        let predicted = &together.predicted;
-        let _ = writeln!(
-            html,
-            "<div class=\"finding\"><h3>All of it together: {} instead of {} ({:+.0} %)</h3></div>",
-            size(predicted.predicted_bytes),
-            size(report.totals.total_bytes),
-            predicted.change_ratio * 100.0
-        );
-    }
-    html
-}
-
-fn one(report: &Report, finding: &Finding) -> String {
-    let mut html = format!(
-        "<article class=\"finding {}\">\n<h3>{}</h3>\n",
-        finding.severity,
-        escaped(&finding.title)
-    );
-    if let Some(predicted) = &finding.predicted {
-        let _ = writeln!(
-            html,
-            "<p>Predicted: <b>{}</b> instead of {} ({:+.0} %), between {} and {}</p>",
-            size(predicted.predicted_bytes),
-            size(report.totals.total_bytes),
-            predicted.change_ratio * 100.0,
-            size(predicted.low_bytes),
-            size(predicted.high_bytes),
-        );
-    }
-    html.push_str("<ul>\n");
-    for line in &finding.advice {
-        let _ = writeln!(html, "<li>{}</li>", escaped(line));
-    }
-    for price in &finding.side_effects {
-        let _ = writeln!(html, "<li class=\"soft\">Price: {}</li>", escaped(price));
-    }
-    let _ = writeln!(
-        html,
-        "<li class=\"soft\">Ignore it where {}</li></ul>",
-        escaped(&finding.ignore_when)
-    );
-    let evidence = finding.evidence.iter();
-    let rows: Vec<Vec<String>> =
-        evidence.map(|(key, value)| vec![escaped(key), escaped(&value.to_string())]).collect();
-    html.push_str(&details(
-        &format!("Evidence; <code>walstat rules {}</code> explains it", escaped(&finding.rule)),
-        &["Number", "Value"],
-        &rows,
-    ));
-    html.push_str("</article>\n");
-    html
 }
 
 /// Causes: all of the bytes.
@@ -312,71 +249,6 @@ fn decay(rows: &[CheckpointRow]) -> String {
         ),
         details("Numbers", &["Up to", "Share of the images"], &cells)
     )
-}
-
-/// What other settings would have written.
-pub fn estimates(report: &Report) -> String {
-    let Some(estimates) = &report.estimates else { return String::new() };
-    let apart = |row: &EstimateRow| match row.checkpoints_apart {
-        Some(1) => "as now".to_owned(),
-        Some(times) => format!("{times} times"),
-        None => "none".to_owned(),
-    };
-    let plain = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
-    let points: Vec<(String, u64)> =
-        plain.map(|row| (apart(row), row.predicted.predicted_bytes)).collect();
-    let now = estimates.scenarios.iter().filter(|row| row.checkpoints_apart == Some(1));
-    let codecs: Vec<Row> = now
-        .map(|row| {
-            let name = row.wal_compression.as_deref().unwrap_or("as now");
-            let value = format!(
-                "{} {:+.0} %",
-                size(row.predicted.predicted_bytes),
-                row.predicted.change_ratio * 100.0
-            );
-            let rest = report.totals.record_bytes.min(row.predicted.predicted_bytes);
-            let images = row.predicted.predicted_bytes - rest;
-            Row { label: format!("wal_compression {name}"), images, records: rest, value }
-        })
-        .collect();
-    let cells: Vec<Vec<String>> = estimates
-        .scenarios
-        .iter()
-        .map(|row| {
-            let predicted = &row.predicted;
-            vec![
-                apart(row),
-                row.wal_compression.clone().unwrap_or_else(|| "as now".to_owned()),
-                exact(predicted.predicted_bytes),
-                format!("{:+.2} %", predicted.change_ratio * 100.0),
-                exact(predicted.low_bytes),
-                exact(predicted.high_bytes),
-            ]
-        })
-        .collect();
-    let mut html = format!(
-        "<p class=\"soft\">Estimated from {} and {}{}; <code>walstat whatif</code> is exact.</p>\n",
-        counted(estimates.sampled_blocks, "block"),
-        counted(estimates.sampled_images, "image"),
-        if estimates.is_whole { ", which are all" } else { "" },
-    );
-    if points.len() > 1 {
-        let _ = write!(
-            html,
-            "<figure><figcaption>WAL with checkpoints further apart</figcaption>{}</figure>\n",
-            chart::curve("WAL with checkpoints further apart", &points)
-        );
-    }
-    if codecs.len() > 1 {
-        let _ = write!(
-            html,
-            "<figure><figcaption>WAL with another codec for images</figcaption>{}</figure>\n",
-            chart::bars("WAL with another codec", &codecs)
-        );
-    }
-    let headings = ["Checkpoints apart", "wal_compression", "Bytes", "Change", "Low", "High"];
-    html.push_str(&details("Numbers", &headings, &cells));
-    html
 }
 
 fn numbers(numbers: &Numbers) -> Vec<String> {

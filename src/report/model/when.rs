@@ -340,6 +340,10 @@ row! {
         pub checkpoints: u64,
         /// How many of them began by which cause, as far as that is likely.
         pub causes: Causes,
+        /// Checkpoints that a base backup asked for.
+        pub backups: u64,
+        /// Image bytes in their cycles.
+        pub backup_fpi_bytes: u64,
         /// Bytes of WAL before them, by those causes.
         pub wal_by_cause: Causes,
         /// Seconds from one to the next; median, mean and p90 are those of the WAL, so that most of it

@@ -57,7 +57,7 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
     let outcome = &done.outcome;
     let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
-    let all: [(bool, String); 9] = [
+    let all: [(bool, String); 8] = [
         (
             outcome.unseen_bytes > 0,
             format!(
@@ -90,17 +90,6 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
                 .to_owned(),
         ),
         (
-            matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: None, .. })),
-            match segments_of(base) {
-                Some(segments) => format!(
-                    "checkpoints begin after {segments} segments too, as they did (--max-wal-size changes that)"
-                ),
-                None => "max_wal_size is taken for unlimited, for the WAL does not show it: \
-                         --max-wal-size says it"
-                    .to_owned(),
-            },
-        ),
-        (
             is_timed && base.commits.is_empty(),
             "no commit tells the time, so nothing happens by the clock".to_owned(),
         ),
@@ -116,7 +105,25 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
                 .to_owned(),
         ),
     ];
-    all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text).collect()
+    let said = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text);
+    said.chain(volume_limit(settings, base)).collect()
+}
+
+/// What begins checkpoints by volume where nobody said it.
+fn volume_limit(settings: &Settings, base: &Base) -> Option<String> {
+    let Checkpoints::Timed(Timed { max_wal_size: None, .. }) = settings.checkpoints else {
+        return None;
+    };
+    Some(match segments_of(base) {
+        Some(segments) => format!(
+            "checkpoints begin after {segments} segments too, as they did (--max-wal-size changes that)"
+        ),
+        None => {
+            "max_wal_size is taken for unlimited, for the WAL does not show it: --max-wal-size \
+                 says it"
+                .to_owned()
+        }
+    })
 }
 
 /// What is said of the base, for all predictions.

@@ -36,6 +36,9 @@ pub fn overview(found: &Found, origin: Origin) -> Overview {
             judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
         let (cycles, verdicts) = asked_for(found, cycles, verdicts);
         let cycles = &*cycles;
+        let backups = || cycles.cycles.iter().filter(|cycle| cycle.began_backup);
+        overview.backups = backups().count() as u64;
+        overview.backup_fpi_bytes = backups().map(|cycle| cycle.tally.fpi_bytes).sum();
         overview.checkpoints = cycles.checkpoints;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.wal_by_cause = wal_by_cause(&cycles.cycles, &verdicts);

@@ -1,9 +1,10 @@
 //! The rules, one file each, named after what they find.
 
 use crate::analyse::ratios::ratio;
+use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::estimate::EstimateRow;
-use crate::report::model::finding::Finding;
+use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
 use crate::report::model::threshold::MIN_VOLUME_BYTES;
 use crate::report::model::who::WholeTableRow;
@@ -11,16 +12,25 @@ use crate::report::when::REPLAY_RATES;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
+pub mod backup_window;
 pub mod burst_after_checkpoint;
 pub mod checkpoint_spacing;
 pub mod commit_pressure;
 pub mod consistency_checking;
+pub mod ddl_churn;
 pub mod fpi_ratio;
 pub mod hint_images;
 pub mod hot_ratio;
+pub mod index_cost;
+pub mod lock_traffic;
+pub mod logical_overhead;
+pub mod random_index;
 pub mod recovery_distance;
+pub mod replica_identity_full;
 pub mod standby_lag;
 pub mod switch_waste;
+pub mod toast_rewrites;
+pub mod vacuum_freeze_share;
 pub mod wal_compression;
 pub mod write_amplification;
 
@@ -41,6 +51,23 @@ const MOSTLY: f64 = 0.5;
 
 /// A table with less than this share of something is not named for it.
 const LEAST_SHARE: f64 = 0.10;
+
+/// A finding of a rule as far as all are alike.
+fn begun(rule: &Rule, title: String) -> Finding {
+    Finding {
+        rule: rule.id.into(),
+        severity: Severity::Info,
+        title,
+        evidence: Map::new(),
+        advice: Vec::new(),
+        side_effects: Vec::new(),
+        ignore_when: String::new(),
+        estimate: None,
+        settings: Map::new(),
+        predicted: None,
+        source: String::new(),
+    }
+}
 
 /// Whether a report is of too little WAL for its shares to say anything.
 fn says_little(report: &Report) -> bool {
@@ -140,7 +167,18 @@ fn recovery_price() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::model::table::RecordRow;
     use crate::report::model::threshold::{FPI_RATIO, MIN_UPDATES};
+    use crate::report::model::{Sums, sample};
+
+    /// A report with one record type of so many bytes, none of them images.
+    pub fn with_record(rmgr: &str, record: &str, bytes: u64, total: u64) -> Report {
+        let mut report = sample::report(0, total);
+        let sums = Sums { record_bytes: bytes, total_bytes: bytes, ..Sums::default() };
+        let row = RecordRow { rmgr: rmgr.into(), record: record.into(), info: "0x00".into(), sums };
+        report.records = Some(vec![row].into());
+        report
+    }
 
     /// Thresholds that stand in texts are those of the code.
     #[test]

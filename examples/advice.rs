@@ -1,0 +1,6 @@
+//! Writes docs/advice.md to standard output, from the rules themselves:
+//! `cargo run --example advice > docs/advice.md`.
+
+fn main() {
+    print!("{}", walstat::report::advice::paper());
+}

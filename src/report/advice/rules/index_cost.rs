@@ -1,0 +1,113 @@
+//! What it looks at: tables whose indexes write more than twice as much as the rows themselves.
+//!
+//! Why it matters: each index is one more record, and after a checkpoint one more image, for every row that
+//! is inserted and for every update that is not HOT. An index that no query uses costs the same.
+//!
+//! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each was);
+//! put several into one. It speaks where indexes write twice what the heap does, and 20 % of all bytes.
+//!
+//! When to ignore it: where all of them are used, or the statistics were reset lately.
+//!
+//! Reference: Chen 2017; `pg_stat_user_indexes` in the PostgreSQL manual.
+
+use super::{CHEN_2017, begun, evidence, says_little};
+use crate::report::advice::Rule;
+use crate::report::model::Report;
+use crate::report::model::finding::Finding;
+use crate::report::model::table::TableRow;
+use crate::report::model::who::WholeTableRow;
+
+/// Indexes write so many times what the heap does.
+const TIMES: f64 = 2.0;
+/// They are at least this share of all bytes: 20 %.
+const SHARE: f64 = 0.2;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "index-cost",
+    summary: "the indexes of a table write twice what its rows do, and 20 % of the bytes",
+    text: include_str!("index_cost.rs"),
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
+    let total = report.totals.total_bytes as f64;
+    let dear = tables.rows.iter().filter(|row| {
+        let bytes = index_bytes(row) as f64;
+        row.indexes.len() > 1 && bytes >= TIMES * heap_bytes(row) as f64 && bytes >= SHARE * total
+    });
+    let worst = dear.max_by_key(|row| index_bytes(row))?;
+    let mut ranked: Vec<(&str, u64)> = worst
+        .indexes
+        .iter()
+        .map(|index| (index.name.as_str(), index.part.numbers.total_bytes))
+        .collect();
+    ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
+    let (first, most) = *ranked.first()?;
+    let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
+    Some(Finding {
+        evidence: evidence([
+            ("table", worst.label().into()),
+            ("indexes", worst.indexes.len().into()),
+            ("index_bytes", index_bytes(worst).into()),
+            ("heap_bytes", heap_bytes(worst).into()),
+            ("threshold", TIMES.into()),
+            ("largest", first.into()),
+        ]),
+        advice: vec![
+            format!("the largest is {first}: {:.0} % of all bytes", most as f64 / total * 100.0),
+            "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes ORDER BY idx_scan;".into(),
+        ],
+        side_effects: vec!["queries that use an index are slow without it".into()],
+        ignore_when: "all of them are used".into(),
+        estimate: Some(most),
+        source: CHEN_2017.into(),
+        ..begun(
+            &RULE,
+            format!(
+                "{} indexes of {} write {times:.1} times what its rows do",
+                worst.indexes.len(),
+                worst.label()
+            ),
+        )
+    })
+}
+
+fn index_bytes(row: &WholeTableRow) -> u64 {
+    row.indexes.iter().map(|index| index.part.numbers.total_bytes).sum()
+}
+
+fn heap_bytes(row: &WholeTableRow) -> u64 {
+    row.heap.as_ref().map_or(0, |heap| heap.numbers.total_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::model::Numbers;
+    use crate::report::model::sample;
+    use crate::report::model::who::{IndexPart, Part};
+
+    #[test]
+    fn it_speaks_of_several_indexes_that_write_more_than_the_rows() {
+        let part = |bytes: u64| Part {
+            numbers: Numbers { total_bytes: bytes << 20, ..Numbers::default() },
+            ..Part::default()
+        };
+        let found = |heap, indexes: &[u64], total: u64| {
+            let mut report = sample::report(0, total << 20);
+            let index = |bytes: &u64| IndexPart { part: part(*bytes), ..IndexPart::default() };
+            let indexes = indexes.iter().map(index).collect();
+            let heap = Some(part(heap));
+            report.tables =
+                Some(vec![WholeTableRow { heap, indexes, ..Default::default() }].into());
+            check(&report).map(|finding| finding.estimate)
+        };
+        assert_eq!(found(10, &[12, 8], 100), Some(Some(12 << 20)));
+        assert_eq!(found(11, &[12, 8], 100), None);
+        assert_eq!(found(9, &[11, 8], 100), None);
+        assert_eq!(found(10, &[20], 100), None);
+        assert_eq!(found(1, &[12, 2], 15), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! What it looks at: the share of records that prune, freeze and mark pages as visible, with their images.
+//!
+//! Why it matters: vacuum touches pages that nobody else does, and after a checkpoint each brings an image.
+//! A table that is only filled is frozen in the end, page for page, a second time. From 30 % on that is
+//! a large part of the WAL.
+//!
+//! What to do: COPY … FREEZE for loads; a larger `vacuum_freeze_min_age` for tables whose rows die before
+//! they are frozen; vacuum in quiet hours, after a checkpoint and not around one.
+//!
+//! When to ignore it: after a large delete or load that is over. Never turn autovacuum off for it.
+//!
+//! Reference: routine vacuuming in the PostgreSQL manual.
+
+use super::{begun, evidence, says_little};
+use crate::report::advice::Rule;
+use crate::report::model::Report;
+use crate::report::model::finding::{Finding, Severity};
+
+/// From this share of the bytes on it is worth a look: 30 %.
+const SHARE: f64 = 0.3;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "vacuum-freeze-share",
+    summary: "vacuum, pruning and freezing write 30 % of the bytes",
+    text: include_str!("vacuum_freeze_share.rs"),
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let records = report.records.as_ref().filter(|_| !says_little(report))?;
+    let of_vacuum = |record: &str| {
+        let kinds = ["PRUNE", "FREEZE", "CLEAN", "VISIBLE", "VACUUM", "CLEANUP_INFO"];
+        kinds.iter().any(|kind| record.starts_with(kind))
+    };
+    let rows = records
+        .rows
+        .iter()
+        .filter(|row| (row.rmgr == "Heap2" || row.rmgr == "Btree") && of_vacuum(&row.record));
+    let (bytes, images) = rows.fold((0, 0), |(bytes, images), row| {
+        (bytes + row.sums.total_bytes, images + row.sums.fpi_bytes)
+    });
+    let share = bytes as f64 / report.totals.total_bytes as f64;
+    (share >= SHARE).then(|| Finding {
+        severity: Severity::Info,
+        evidence: evidence([
+            ("vacuum_ratio", share.into()),
+            ("threshold", SHARE.into()),
+            ("vacuum_bytes", bytes.into()),
+            ("vacuum_fpi_bytes", images.into()),
+        ]),
+        advice: vec![
+            format!(
+                "{:.0} % of that are page images: checkpoints further apart make them fewer",
+                images as f64 / bytes.max(1) as f64 * 100.0
+            ),
+            "COPY … FREEZE for loads; vacuum_freeze_min_age for rows that die young".into(),
+        ],
+        ignore_when: "it follows a large load or delete that is over".into(),
+        source: "PostgreSQL manual, routine vacuuming".into(),
+        ..begun(&RULE, format!("{:.0} % of the bytes are pruning and vacuum", share * 100.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with_record;
+    use super::*;
+
+    #[test]
+    fn it_speaks_from_three_tenths_of_the_bytes_on() {
+        let found = |bytes, total| {
+            check(&with_record("Heap2", "PRUNE_VACUUM_SCAN", bytes, total)).is_some()
+        };
+        assert!(found(30 << 20, 100 << 20));
+        assert!(!found(29 << 20, 100 << 20));
+        assert!(!found(14 << 20, 15 << 20));
+        assert!(check(&with_record("Heap", "INSERT", 90 << 20, 100 << 20)).is_none());
+    }
+}
