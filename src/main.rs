@@ -5,7 +5,9 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command};
 use walstat::cli::values::{meant_command, nearest_option};
-use walstat::cli::{Exit, Failure, check, diff, manual, names, partial, rules, stats, whatif};
+use walstat::cli::{
+    Exit, Failure, check, diff, manual, names, partial, records, rules, stats, whatif,
+};
 use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
@@ -23,6 +25,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Check(args)) => check::run(args),
         Some(Command::Merge(args)) => partial::merge(args),
         Some(Command::Names(args)) => names::run(args),
+        Some(Command::Records(args)) => records::run(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),

@@ -5,6 +5,7 @@ use super::diff::DiffArgs;
 use super::name_args::NameArgs;
 use super::names::NamesArgs;
 use super::outputs::Outputs;
+use super::records::RecordsArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
@@ -43,6 +44,7 @@ impl Cli {
             Some(Command::Check(args)) => args.source.settle(),
             Some(Command::Merge(args)) => args.source.settle(),
             Some(Command::Names(args)) => args.source.settle(),
+            Some(Command::Records(args)) => args.source.settle(),
             Some(Command::WhatIf(args)) => args.source.settle(),
             Some(_) => {}
         }
@@ -63,6 +65,8 @@ pub enum Command {
     Merge(Box<StatsArgs>),
     /// The query for a names file, or the names of relations that paths yield
     Names(Box<NamesArgs>),
+    /// One row a record, for SQL
+    Records(Box<RecordsArgs>),
     /// Two reports, or two paths, side by side
     Diff(Box<DiffArgs>),
     /// Predicted WAL under other settings

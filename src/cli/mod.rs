@@ -18,6 +18,7 @@ pub mod outputs;
 pub mod partial;
 pub mod progress;
 pub mod read;
+pub mod records;
 pub mod relation;
 pub mod rules;
 pub mod show_args;

@@ -10,7 +10,7 @@ use crate::input::recognise::{self, Content, recognise};
 use anstream::{AutoStream, ColorChoice, StripStream};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Between two looks whether a signal has come.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -64,6 +64,60 @@ pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
         None => io::stdout().lock().write_all(bytes),
     };
     told(file, written)
+}
+
+/// An output that is written bit by bit: standard output, or a file that is there when all is.
+pub struct Stream {
+    to: Option<PathBuf>,
+    out: io::BufWriter<Box<dyn Write + Send>>,
+    file: Option<tempfile::NamedTempFile>,
+}
+
+impl Stream {
+    /// To the file, or to standard output.
+    pub fn begin(file: Option<&Path>) -> Result<Stream, Failure> {
+        let file = file.filter(|file| *file != Path::new(STANDARD_INPUT));
+        let Some(path) = file else {
+            let out: Box<dyn Write + Send> = Box::new(io::stdout());
+            return Ok(Stream { to: None, out: io::BufWriter::new(out), file: None });
+        };
+        let made = new_file(directory_of(path)).and_then(|file| Ok((file.reopen()?, file)));
+        let failed = |source| Failure::Output { path: path.display().to_string(), source };
+        let (handle, file) = made.map_err(failed)?;
+        let out: Box<dyn Write + Send> = Box::new(handle);
+        Ok(Stream { to: Some(path.to_owned()), out: io::BufWriter::new(out), file: Some(file) })
+    }
+
+    /// All is written, unless that failed.
+    pub fn end(mut self, failed: Option<io::Error>) -> Result<(), Failure> {
+        let written = failed.map_or_else(|| self.out.flush(), Err);
+        let target = self.to.as_deref();
+        told(
+            target,
+            written.and_then(|()| match (self.file, target) {
+                (Some(file), Some(target)) => {
+                    file.persist(target).map(|_| ()).map_err(|error| error.error)
+                }
+                _ => Ok(()),
+            }),
+        )
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Where a file lies.
+fn directory_of(file: &Path) -> &Path {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }
 
 /// A reader that went away is no failure.
@@ -160,8 +214,7 @@ fn replace(
     permissions: Option<std::fs::Permissions>,
     interrupt: &Interrupt,
 ) -> io::Result<()> {
-    let directory = target.parent().filter(|p| !p.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = directory_of(target);
     directory.metadata()?;
     // The library's own text would name the temporary file, which means nothing to anybody.
     let mut file = new_file(directory).map_err(|error| io::Error::from(error.kind()))?;

@@ -159,7 +159,7 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
 fn with_charts(args: &StatsArgs) -> Dimensions {
     let mut dimensions = dimensions(args);
     if command(args) == CommandName::Report && args.outputs.has(Format::Html) {
-        dimensions.extend([Dimension::Timeline, Dimension::Checkpoint]);
+        dimensions.extend([Dimension::Rmgr, Dimension::Timeline, Dimension::Checkpoint]);
     }
     dimensions
 }

@@ -17,6 +17,7 @@ pub mod ndjson;
 pub mod number;
 pub mod openmetrics;
 pub mod pg_waldump;
+pub mod records;
 pub mod rows;
 pub mod sarif;
 pub mod screen;

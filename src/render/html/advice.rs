@@ -89,7 +89,8 @@ pub fn estimates(report: &Report) -> String {
             Row { label: format!("wal_compression {name}"), images, records: rest, value }
         })
         .collect();
-    let cells = scenarios(estimates);
+    let headings = ["Checkpoints apart", "wal_compression", "Bytes", "Change", "Low", "High"];
+    let (plain, all) = (scenarios(estimates, false), scenarios(estimates, true));
     let mut html = format!(
         "<p class=\"soft\">Estimated from {} and {}{}; <code>walstat whatif</code> is exact.</p>\n",
         counted(estimates.sampled_blocks, "block"),
@@ -99,19 +100,19 @@ pub fn estimates(report: &Report) -> String {
     if points.len() > 1 {
         let _ = write!(
             html,
-            "<figure><figcaption>WAL with checkpoints further apart</figcaption>{}</figure>\n",
-            chart::curve("WAL with checkpoints further apart", &points)
+            "<figure><figcaption>WAL with checkpoints further apart</figcaption>{}</figure>\n{}",
+            chart::curve("WAL with checkpoints further apart", &points),
+            details("Numbers", &headings, &plain)
         );
     }
     if codecs.len() > 1 {
         let _ = write!(
             html,
-            "<figure><figcaption>WAL with another codec for images</figcaption>{}</figure>\n",
-            chart::bars("WAL with another codec", &codecs)
+            "<figure><figcaption>WAL with another codec for images</figcaption>{}</figure>\n{}",
+            chart::bars("WAL with another codec", &codecs),
+            details("Numbers of both together", &headings, &all)
         );
     }
-    let headings = ["Checkpoints apart", "wal_compression", "Bytes", "Change", "Low", "High"];
-    html.push_str(&details("Numbers", &headings, &cells));
     html
 }
 
@@ -124,11 +125,12 @@ fn apart(row: &EstimateRow) -> String {
     }
 }
 
-/// Every combination as a line.
-fn scenarios(estimates: &Estimates) -> Vec<Vec<String>> {
+/// Combinations as lines, with other codecs or without.
+fn scenarios(estimates: &Estimates, codecs: bool) -> Vec<Vec<String>> {
     estimates
         .scenarios
         .iter()
+        .filter(|row| codecs || row.wal_compression.is_none())
         .map(|row| {
             let predicted = &row.predicted;
             vec![

@@ -78,9 +78,10 @@ fn findings(report: &Report) -> Vec<Finding> {
 /// All rules as a paper: `docs/advice.md`.
 pub fn paper() -> String {
     let mut text = String::from(
-        "# Advice\n\nThe rules behind WHAT TO DO, from their own files (`walstat rules ID` prints one). Shares say \
-         little of little WAL:\nmost rules begin at 16 MB. What a change saves is estimated from a sample of the \
-         images where settings are\nnamed, and follows from a stated rule elsewhere.\n",
+        "# Advice\n\nThe rules behind WHAT TO DO, from their own files (`walstat rules ID` prints one). \
+         Shares say little of little WAL:\nmost rules begin at 16 MB. What a change saves is estimated \
+         from a sample of the images where settings are\nnamed, and follows from a stated rule \
+         elsewhere.\n",
     );
     for rule in RULES {
         text.push_str(&format!(

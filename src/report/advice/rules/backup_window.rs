@@ -1,8 +1,8 @@
 //! What it looks at: images in checkpoint cycles that a base backup began.
 //!
-//! Why it matters: a base backup asks for a checkpoint, after which every page that is changed brings an image
-//! once more; and while it runs images are written even where full_page_writes is off. From 20 % of all bytes
-//! on it is worth a look.
+//! Why it matters: a base backup asks for a checkpoint, after which every page that is changed brings an
+//! image once more; and while it runs images are written even where full_page_writes is off. From 20 % of
+//! all bytes on it is worth a look.
 //!
 //! What to do: back up when little is written; fewer full backups, incremental ones (17 and later) or
 //! snapshots between them.

@@ -8,7 +8,8 @@
 //!
 //! When to ignore it: where subscribers need the old rows.
 //!
-//! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its source.
+//! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
+//! source.
 
 use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
