@@ -149,6 +149,9 @@ pub struct TableArgs {
         value_parser = named(Sort::ALL, Sort::name, Sort::text)
     )]
     pub sort: Sort,
+    /// JSON of --stats or --stats=record with the keys of another tool: walinspect's pg_get_wal_stats
+    #[arg(long, value_name = "TOOL", value_enum)]
+    pub json_compat: Option<JsonCompat>,
     /// What is a row of a table: each partition [default], or a partitioned table with all its
     /// partitions
     #[arg(long, value_name = "WHAT", value_enum)]
@@ -156,6 +159,13 @@ pub struct TableArgs {
     /// Add what was called the record size before BUG #14687: main data and record header only
     #[arg(long)]
     pub show_main_data: bool,
+}
+
+/// Tools whose JSON can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JsonCompat {
+    /// The extension pg_walinspect
+    Walinspect,
 }
 
 /// What tables can be put together by.

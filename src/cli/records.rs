@@ -31,7 +31,14 @@ pub struct RecordsArgs {
     #[command(flatten)]
     pub names: NameArgs,
     /// Format
-    #[arg(short, long, value_name = "F", value_enum, default_value_t = RecordsFormat::Table, help_heading = "Output")]
+    #[arg(
+        short,
+        long,
+        value_name = "F",
+        value_enum,
+        default_value_t = RecordsFormat::Table,
+        help_heading = "Output"
+    )]
     pub format: RecordsFormat,
     /// Write to this file, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]

@@ -118,9 +118,14 @@ fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
     let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
     let dimensions = args.dimensions().len();
     let has = |format| args.outputs.has(format) && dimensions != 1;
-    match (has(Format::Csv), has(Format::PgWaldump)) {
-        (true, _) => usage("--format csv takes one --stats=DIM"),
-        (_, true) => usage("--format pg_waldump takes one --stats=DIM"),
+    let of_types = [Dimension::Rmgr, Dimension::Record];
+    let is_compatible = dimensions == 1 && args.dimensions().iter().all(|d| of_types.contains(d));
+    match (has(Format::Csv), has(Format::PgWaldump), args.tables.json_compat) {
+        (true, ..) => usage("--format csv takes one --stats=DIM"),
+        (_, true, _) => usage("--format pg_waldump takes one --stats=DIM"),
+        (.., Some(_)) if !args.outputs.has(Format::Json) || !is_compatible => {
+            usage("--json-compat takes --format json, and --stats or --stats=record")
+        }
         _ => Ok(()),
     }
 }
@@ -246,6 +251,9 @@ fn write_format(
         Format::Table => render::table::render(view, style, out),
         Format::Markdown => render::markdown::render(view, style, out),
         Format::Html => render::html::render(view, style, out),
+        Format::Json if args.tables.json_compat.is_some() => {
+            render::walinspect::render(&view.report, out)
+        }
         Format::Json => render::json::render(&view.report, out),
         Format::Ndjson => render::ndjson::render(&view.report, out),
         Format::Csv => render::csv::render(&view.report, out),

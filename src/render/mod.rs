@@ -24,6 +24,7 @@ pub mod screen;
 pub mod style;
 pub mod table;
 pub mod visible;
+pub mod walinspect;
 pub mod whatif;
 pub mod when;
 pub mod when_tables;

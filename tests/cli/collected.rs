@@ -128,3 +128,30 @@ fn what_cannot_be_read_is_said_in_the_format() {
     assert_eq!(answer["command"], "report");
     assert!(answer["error"].as_str().is_some_and(|line| line.contains("Cargo.toml")), "{answer}");
 }
+
+#[test]
+fn json_for_readers_of_walinspect_has_its_keys_and_our_numbers() {
+    for (stats, list) in [("--stats", "rmgrs"), ("--stats=record", "records")] {
+        let sample = sample("pg15-mixed");
+        let wal = sample.wal.to_str().expect("UTF-8");
+        let words = [stats, "-f", "json", "--json-compat", "walinspect", wal];
+        let rows: Value = serde_json::from_str(&walstat(&words).exits(0).stdout).expect("JSON");
+        let json = json_of(&[stats], &sample.wal);
+        let (rows, own) = (rows.as_array().expect("rows"), json[list].as_array().expect("rows"));
+        assert_eq!(rows.len(), own.len());
+        for (row, own) in rows.iter().zip(own) {
+            for (theirs, ours) in [
+                ("record_size", "record_bytes"),
+                ("fpi_size", "fpi_bytes"),
+                ("combined_size", "total_bytes"),
+            ] {
+                assert_eq!(row[theirs], own[ours], "{row}");
+            }
+            assert!(row["resource_manager/record_type"].is_string(), "{row}");
+        }
+        let share: f64 =
+            rows.iter().filter_map(|row| row["combined_size_percentage"].as_f64()).sum();
+        assert!((share - 100.0).abs() < 1e-6, "{share}");
+    }
+    walstat(&["--json-compat", "walinspect", "."]).exits(2);
+}

@@ -380,7 +380,7 @@ pub fn records(report: &Report) -> String {
 
 /// Every byte under one heading.
 pub fn books(report: &Report) -> String {
-    let books = serde_json::to_value(&report.books).unwrap_or_default();
+    let books = serde_json::to_value(report.books).unwrap_or_default();
     let totals = serde_json::to_value(report.totals).unwrap_or_default();
     let keys = |value: &serde_json::Value| -> Vec<Vec<String>> {
         let keys = value.as_object().into_iter().flatten();
