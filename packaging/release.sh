@@ -23,6 +23,11 @@ build() {
   say "$(ls -l "$out")"
 }
 
+# The newest symbols of the C library that the binary asks for.
+glibc() {
+  objdump -T "$out/walstat" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -1
+}
+
 debian() {
   say "Debian package"
   local root
@@ -37,13 +42,14 @@ debian() {
   "$out/walstat" completions fish > "$root/usr/share/fish/vendor_completions.d/walstat.fish"
   gzip -9nc CHANGELOG.md > "$root/usr/share/doc/walstat/changelog.gz"
   cp README.md "$root/usr/share/doc/walstat/"
+  cat LICENSE* > "$root/usr/share/doc/walstat/copyright"
   cat > "$root/DEBIAN/control" <<CONTROL
 Package: walstat
 Version: $version
 Architecture: $architecture
 Maintainer: the walstat developers <walstat@example.org>
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
-Depends: libc6 (>= 2.34)
+Depends: libc6 (>= $(glibc)), libgcc-s1
 Section: database
 Priority: optional
 Description: what is in PostgreSQL WAL, and why there is so much

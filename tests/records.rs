@@ -61,3 +61,22 @@ fn threads_filters_and_files_make_no_difference_to_a_row() {
     let first = walstat(&["records", text(&sample.wal), "-n", "3"]).exits(0).stdout;
     assert_eq!(first.lines().count(), 4, "{first}");
 }
+
+#[cfg(unix)]
+#[test]
+fn links_and_devices_stay_what_they_are() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let sample = sample("pg15-mixed");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+    std::fs::write(&file, "old").expect("written");
+    symlink(&file, &link).expect("a link");
+    walstat(&["records", text(&sample.wal), "-n", "5", "-o", text(&link)]).exits(0);
+    assert!(link.symlink_metadata().expect("a link").is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).expect("written").lines().count(), 6);
+    walstat(&["records", text(&sample.wal), "-n", "5", "-o", "/dev/null"]).exits(0);
+    let null = Path::new("/dev/null").metadata().expect("there");
+    assert!(null.file_type().is_char_device());
+    let left = std::fs::read_dir(directory.path()).expect("readable").count();
+    assert_eq!(left, 2, "nothing is left over");
+}

@@ -44,13 +44,21 @@ const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let result = check(args);
     let Err(failure) = &result else { return result };
-    if failure.is_unreadable() {
-        answer(args, &failure.to_string())?;
+    let reason = failure.to_string();
+    let others = match failure.is_unreadable() {
+        true => answer(args, &reason),
+        false => Ok(()),
+    };
+    let mut plugins =
+        args.outputs.all.iter().filter(|o| o.format == CheckFormat::Nagios).peekable();
+    if plugins.peek().is_none() {
+        return others.and(result);
     }
-    match args.outputs.has(CheckFormat::Nagios) {
-        true => unknown(&failure.to_string()),
-        false => result,
-    }
+    plugins.try_for_each(|output| {
+        let write = |out: &mut dyn Write| render::nagios::unknown(&reason, out);
+        write_to(output.file.as_deref(), When::Never, write)
+    })?;
+    Ok(Exit::Plugin(State::Unknown))
 }
 
 /// Says in the format asked for why there is no report.

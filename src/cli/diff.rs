@@ -137,6 +137,10 @@ fn cut(diff: &Diff, top: usize) -> Diff {
 /// A report that was written before, or that of the WAL at a path.
 fn side(args: &DiffArgs, path: &Path) -> Result<Report, Failure> {
     match begins_as_json(path) {
+        true if !args.filters.is_empty() => Err(Failure::Usage(format!(
+            "{}: is a report, which no filter changes: expected WAL, or the filters as the report is made",
+            path.display()
+        ))),
         true => read_report(path),
         false => count(args, path),
     }

@@ -66,11 +66,12 @@ pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     told(file, written)
 }
 
-/// An output that is written bit by bit: standard output, or a file that is there when all is.
+/// An output that is written bit by bit: standard output, a device or pipe, or a file that is there when
+/// all is.
 pub struct Stream {
     to: Option<PathBuf>,
     out: io::BufWriter<Box<dyn Write + Send>>,
-    file: Option<tempfile::NamedTempFile>,
+    file: Option<(tempfile::NamedTempFile, Option<std::fs::Permissions>)>,
 }
 
 impl Stream {
@@ -81,26 +82,59 @@ impl Stream {
             let out: Box<dyn Write + Send> = Box::new(io::stdout());
             return Ok(Stream { to: None, out: io::BufWriter::new(out), file: None });
         };
-        let made = new_file(directory_of(path)).and_then(|file| Ok((file.reopen()?, file)));
         let failed = |source| Failure::Output { path: path.display().to_string(), source };
-        let (handle, file) = made.map_err(failed)?;
-        let out: Box<dyn Write + Send> = Box::new(handle);
-        Ok(Stream { to: Some(path.to_owned()), out: io::BufWriter::new(out), file: Some(file) })
+        Stream::to_file(path).map_err(failed)
+    }
+
+    fn to_file(path: &Path) -> io::Result<Stream> {
+        let Target { path, permissions, is_replaced } = Target::of(path);
+        if !is_replaced {
+            let out = Box::new(OpenOptions::new().write(true).open(&path)?);
+            return Ok(Stream { to: Some(path), out: io::BufWriter::new(out), file: None });
+        }
+        let file = new_file(directory_of(&path)).map_err(|error| io::Error::from(error.kind()))?;
+        let out = Box::new(file.reopen()?);
+        let file = Some((file, permissions));
+        Ok(Stream { to: Some(path), out: io::BufWriter::new(out), file })
+    }
+
+    /// Nowhere.
+    pub fn nothing() -> Stream {
+        Stream { to: None, out: io::BufWriter::new(Box::new(io::sink())), file: None }
     }
 
     /// All is written, unless that failed.
     pub fn end(mut self, failed: Option<io::Error>) -> Result<(), Failure> {
         let written = failed.map_or_else(|| self.out.flush(), Err);
         let target = self.to.as_deref();
-        told(
-            target,
-            written.and_then(|()| match (self.file, target) {
-                (Some(file), Some(target)) => {
-                    file.persist(target).map(|_| ()).map_err(|error| error.error)
+        let persisted = written.and_then(|()| match (self.file, target) {
+            (Some((file, permissions)), Some(target)) => {
+                if let Some(permissions) = permissions {
+                    file.as_file().set_permissions(permissions)?;
                 }
-                _ => Ok(()),
-            }),
-        )
+                file.persist(target).map(|_| ()).map_err(|error| error.error)
+            }
+            _ => Ok(()),
+        });
+        told(target, persisted)
+    }
+}
+
+/// Where a file is written: what a link points to.
+struct Target {
+    path: PathBuf,
+    /// Of a file that is there.
+    permissions: Option<std::fs::Permissions>,
+    /// A regular file is replaced when the new one is complete. A device or a pipe is written to.
+    is_replaced: bool,
+}
+
+impl Target {
+    fn of(path: &Path) -> Target {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let existing = path.metadata().ok();
+        let is_replaced = existing.as_ref().is_none_or(std::fs::Metadata::is_file);
+        Target { path, permissions: existing.map(|found| found.permissions()), is_replaced }
     }
 }
 
@@ -196,15 +230,12 @@ fn may_be_wal(path: &Path) -> bool {
         || first_page(&head).is_ok()
 }
 
-/// A regular file is replaced when the new one is complete. A device or a pipe is written to.
 fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let existing = target.metadata().ok();
-    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        return OpenOptions::new().write(true).open(&target)?.write_all(text);
+    let Target { path, permissions, is_replaced } = Target::of(path);
+    if !is_replaced {
+        return OpenOptions::new().write(true).open(&path)?.write_all(text);
     }
-    let permissions = existing.map(|metadata| metadata.permissions());
-    held_back(|interrupt| replace(&target, text, permissions, interrupt))
+    held_back(|interrupt| replace(&path, text, permissions, interrupt))
 }
 
 /// Writes a file beside `target` and renames it.

@@ -136,7 +136,8 @@ impl<F: OutputFormat> FromArgMatches for Outputs<F> {
         typed.sort_by_key(|(_, place)| *place);
         let typed: Vec<Typed<F>> = typed.into_iter().map(|(typed, _)| typed).collect();
         let has_format = typed.iter().any(|typed| matches!(typed, Typed::Format(_)));
-        let all = paired(typed);
+        let all =
+            paired(typed).map_err(|text| clap::Error::raw(ErrorKind::ArgumentConflict, text))?;
         check(&all).map_err(|text| clap::Error::raw(ErrorKind::ArgumentConflict, text))?;
         Ok(Outputs { all, has_format })
     }
@@ -152,16 +153,21 @@ fn places(matches: &ArgMatches, id: &str) -> impl Iterator<Item = usize> {
 }
 
 /// Each file with the format before it. One of each belong together in any order.
-fn paired<F: OutputFormat>(mut typed: Vec<Typed<F>>) -> Vec<Output<F>> {
+fn paired<F: OutputFormat>(mut typed: Vec<Typed<F>>) -> Result<Vec<Output<F>>, String> {
     if let [Typed::Output(_), Typed::Format(_)] = typed.as_slice() {
         typed.reverse();
     }
+    let formats = typed.iter().filter(|typed| matches!(typed, Typed::Format(_))).count();
     let mut all = Vec::new();
     let mut open: Option<F> = None;
     for typed in typed {
         match typed {
             Typed::Format(format) => {
                 all.extend(open.replace(format).map(|format| Output { format, file: None }));
+            }
+            Typed::Output(file) if open.is_none() && formats > 0 => {
+                let file = file.display();
+                return Err(format!("-o {file} has no format of its own, expected -f before it\n"));
             }
             Typed::Output(file) => {
                 let file = Some(file).filter(|file| file.as_path() != Path::new(STANDARD_INPUT));
@@ -173,13 +179,23 @@ fn paired<F: OutputFormat>(mut typed: Vec<Typed<F>>) -> Vec<Output<F>> {
     if all.is_empty() {
         all.push(Output { format: F::default(), file: None });
     }
-    all
+    Ok(all)
+}
+
+/// Where a file lies, however its path is written.
+fn place_of(file: &Path) -> PathBuf {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let by_parent = || Some(parent.canonicalize().ok()?.join(file.file_name()?));
+    file.canonicalize().ok().or_else(by_parent).unwrap_or_else(|| file.to_owned())
 }
 
 /// No two outputs may go to the same place.
 fn check<F: OutputFormat>(all: &[Output<F>]) -> Result<(), String> {
     let twice = all.iter().enumerate().find_map(|(place, output)| {
-        all.iter().take(place).any(|before| before.file == output.file).then_some(output)
+        let target = output.file.as_deref().map(place_of);
+        let is_same = |before: &Output<F>| before.file.as_deref().map(place_of) == target;
+        all.iter().take(place).any(is_same).then_some(output)
     });
     twice.map_or(Ok(()), |output| {
         let place = match &output.file {
@@ -227,9 +243,14 @@ mod tests {
 
     #[test]
     fn no_two_outputs_go_to_the_same_place() {
-        for line in
-            ["-f json -f csv", "-f json -o a -f csv -o a", "-o a -o a", "-f csv -o - -f json"]
-        {
+        for line in [
+            "-f json -f csv",
+            "-f json -o a -f csv -o a",
+            "-f json -o a -f csv -o ./a",
+            "-o a -o a",
+            "-f csv -o - -f json",
+            "-o a -f json -o b -f csv",
+        ] {
             assert_eq!(outputs(line), None, "{line}");
         }
     }

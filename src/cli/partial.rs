@@ -240,6 +240,7 @@ fn shown(args: &StatsArgs) -> Vec<String> {
         ("top", tables.top.map(|rows| rows.to_string())),
         ("sort", sort),
         ("by", tables.by.and_then(|by| name(by.to_possible_value()))),
+        ("json-compat", tables.json_compat.and_then(|tool| name(tool.to_possible_value()))),
         ("bytes", bytes),
         ("color", color),
     ];

@@ -1,18 +1,23 @@
 //! `walstat records`: one row a record, written while the WAL is read.
 
+use super::interrupt::held_back;
 use super::name_args::NameArgs;
 use super::output::{Stream, spare_inputs};
-use super::read::read;
+use super::read::{Read, read};
 use super::source_args::{FilterArgs, SourceArgs};
 use super::{Exit, Failure, relation};
+use crate::input::problem::Problem;
 use crate::render::records::{Form, RecordLine, head, row};
+use crate::render::visible::visible;
 use crate::scan::record::{Observe, Record};
 use crate::wal::fork::Fork;
 use crate::wal::lsn::Lsn;
 use crate::wal::rmgr;
 use clap::{Args, ValueEnum};
-use std::io;
+use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of `walstat records`.
@@ -56,8 +61,20 @@ pub enum RecordsFormat {
     Ndjson,
 }
 
-/// Runs the command.
+/// Problems told one by one.
+const PROBLEMS_TOLD: usize = 10;
+/// So many rows are held back, where a server may have been writing among them.
+const HELD_MAX: usize = 500_000;
+
+/// Runs the command. A signal is held back while a file is half written.
 pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
+    match args.output {
+        Some(_) => held_back(|interrupt| write(args, &|| interrupt.is_due())),
+        None => write(args, &|| false),
+    }
+}
+
+fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     spare_inputs(args.output.as_deref(), args.source.inputs())?;
     let (filters, _) = relation::filters(&args.source, &args.filters, &args.names)?;
     let form = match args.format {
@@ -65,55 +82,56 @@ pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
         RecordsFormat::Csv => Form::Csv,
         RecordsFormat::Ndjson => Form::Ndjson,
     };
-    let writer = Arc::new(Mutex::new(Writer {
-        out: Stream::begin(args.output.as_deref())?,
-        form,
-        last: None,
-        failed: None,
-    }));
-    let prototype = Rows { rows: Vec::new(), writer: Arc::clone(&writer) };
-    writer.lock().unwrap_or_else(PoisonError::into_inner).begin();
-    let mut read = read(&args.source, &filters, &prototype)?;
-    read.scanned.observer.settle();
-    for problem in &read.scanned.problems {
-        eprintln!(
-            "walstat: {}: found {}, expected {}",
-            problem.segment, problem.found, problem.expected
-        );
+    let mut writer =
+        Writer { out: Stream::begin(args.output.as_deref())?, form, last: None, failed: None };
+    writer.failed = head(form, &mut writer.out).err();
+    let shared = Arc::new(Shared { writer: Mutex::new(writer), is_over: AtomicBool::new(false) });
+    let prototype = Rows::new(&shared);
+    let Read { scanned, .. } = read(&args.source, &filters, &prototype)?;
+    let problems = scanned.problems;
+    scanned.observer.finish();
+    for problem in problems.iter().take(PROBLEMS_TOLD) {
+        let Problem { segment, found, expected, .. } = problem;
+        let text = format!("walstat: {segment}: found {found}, expected {expected}");
+        // Where standard error is closed nothing can be told.
+        let _ = writeln!(io::stderr(), "{}", visible(&text));
     }
-    let damaged = !read.scanned.problems.is_empty();
-    drop((read, prototype));
-    let writer = Arc::into_inner(writer)
-        .map(|writer| writer.into_inner().unwrap_or_else(PoisonError::into_inner));
-    if let Some(writer) = writer {
-        writer.out.end(writer.failed)?;
-    }
-    Ok(if damaged { Exit::Damage } else { Exit::Done })
+    let interrupted = is_interrupted().then(|| io::Error::other("interrupted"));
+    let mut writer = shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let failed = interrupted.or(writer.failed.take());
+    let out = std::mem::replace(&mut writer.out, Stream::nothing());
+    out.end(failed)?;
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
 
 /// Writes rows in WAL order.
 struct Writer {
     out: Stream,
     form: Form,
-    /// The last record written. Where a server was writing the scan is begun anew: what was written stays.
+    /// The last record written: where the scan is begun anew, what lies before it is written already.
     last: Option<Lsn>,
     failed: Option<io::Error>,
 }
 
-impl Writer {
-    fn begin(&mut self) {
-        let written = head(self.form, &mut self.out);
-        self.failed = written.err();
-    }
+/// What all runs write to.
+struct Shared {
+    writer: Mutex<Writer>,
+    /// Nobody reads any more.
+    is_over: AtomicBool,
+}
 
-    fn write(&mut self, rows: Vec<(Lsn, RecordLine)>) {
+impl Shared {
+    fn write(&self, rows: impl Iterator<Item = (Lsn, RecordLine)>) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writer { out, form, last, failed } = &mut *writer;
         for (lsn, line) in rows {
-            if self.failed.is_some() || self.last.is_some_and(|last| lsn <= last) {
+            if failed.is_some() || last.is_some_and(|last| lsn <= last) {
                 continue;
             }
-            self.last = Some(lsn);
-            self.failed = row(&line, self.form, &mut self.out).err();
+            *last = Some(lsn);
+            *failed = row(&line, *form, out).err();
         }
+        self.is_over.store(failed.is_some(), Ordering::Relaxed);
     }
 }
 
@@ -121,23 +139,50 @@ impl Writer {
 #[derive(Clone)]
 struct Rows {
     rows: Vec<(Lsn, RecordLine)>,
-    writer: Arc<Mutex<Writer>>,
+    /// How many lie before the first place where records are missing. If a server was writing there, the
+    /// scan is begun anew and finds what comes between.
+    sure: Option<usize>,
+    shared: Arc<Shared>,
+}
+
+impl Rows {
+    fn new(shared: &Arc<Shared>) -> Rows {
+        Rows { rows: Vec::new(), sure: None, shared: Arc::clone(shared) }
+    }
+
+    /// Nothing comes any more.
+    fn finish(self) {
+        self.shared.write(self.rows.into_iter());
+    }
 }
 
 impl Observe for Rows {
     const KEEPS: bool = true;
 
     fn observe(&mut self, record: &Record<'_>) {
-        self.rows.push((record.lsn, line(record)));
+        if !self.shared.is_over.load(Ordering::Relaxed) {
+            self.rows.push((record.lsn, line(record)));
+        }
+    }
+
+    fn lost(&mut self, _range: Range<Lsn>) {
+        self.sure.get_or_insert(self.rows.len());
     }
 
     fn merge(&mut self, mut later: Rows) {
+        let sure = later.sure.map(|sure| self.rows.len() + sure);
+        self.sure = self.sure.or(sure);
         self.rows.append(&mut later.rows);
     }
 
     fn settle(&mut self) {
-        let rows = std::mem::take(&mut self.rows);
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).write(rows);
+        let sure = match self.sure {
+            Some(sure) if self.rows.len() - sure.min(self.rows.len()) < HELD_MAX => sure,
+            _ => self.rows.len(),
+        };
+        let sure = sure.min(self.rows.len());
+        self.shared.write(self.rows.drain(..sure));
+        self.sure = self.sure.map(|_| 0);
     }
 }
 

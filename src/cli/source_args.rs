@@ -121,8 +121,10 @@ impl SourceArgs {
             self.paths = directories;
             return;
         }
-        for path in self.paths.iter_mut().filter(|path| !path.exists()) {
-            let mut places = directories.iter().map(|directory| directory.join(&*path));
+        let is_name = |path: &&mut PathBuf| path.components().count() == 1;
+        for path in self.paths.iter_mut().filter(is_name) {
+            let inside = |directory: &PathBuf| [directory.clone(), directory.join("pg_wal")];
+            let mut places = directories.iter().flat_map(inside).map(|place| place.join(&*path));
             if let Some(place) = places.find(|place| place.exists()) {
                 *path = place;
             }

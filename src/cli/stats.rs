@@ -196,6 +196,9 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     let others = rows_shown(args, format);
     // A chart has all cycles; what else has them was not asked for.
     let cycles = if format == Format::Html { few } else { others };
+    if !args.asks_for_statistics() && !format.is_collected() && format != Format::Html {
+        report.rmgrs = None;
+    }
     if !args.asks_for_statistics() && format != Format::Html {
         (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
     }

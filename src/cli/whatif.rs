@@ -120,7 +120,7 @@ struct Extent(Option<(Lsn, Lsn)>);
 impl Observe for Extent {
     fn observe(&mut self, record: &Record<'_>) {
         let start = self.0.map_or(record.lsn, |(start, _)| start);
-        self.0 = Some((start, record.end));
+        self.0 = Some((start, record.end.aligned()));
     }
 
     fn merge(&mut self, later: Extent) {

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 const MAGIC: &[u8; 16] = b"walstat partial\n";
 
 /// The form of what follows. It changes whenever anything does that is written.
-const FORMAT: u32 = 8;
+const FORMAT: u32 = 9;
 
 /// Nothing that is unpacked may be larger.
 const BYTES_MAX: u64 = 4 << 30;
@@ -119,9 +119,9 @@ mod tests {
             assert!(told.contains("cut off"), "{end}: {told}");
         }
         let mut other = file.clone();
-        other[16] = 9;
+        other[16] = 99;
         let told = error(&other).expect("an error");
-        assert!(told.contains(&format!("format 9, expected format {FORMAT}")), "{told}");
+        assert!(told.contains(&format!("format 99, expected format {FORMAT}")), "{told}");
         let mut damaged = file;
         *damaged.last_mut().expect("a byte") ^= 1;
         assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));

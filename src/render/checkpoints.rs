@@ -9,6 +9,9 @@ use crate::report::model::table::Table;
 use crate::report::model::when::{CheckpointRow, CheckpointSummary};
 use std::io::{self, Write};
 
+/// From so many on, what switches to the next segment cost is told by the day.
+const HABIT: u64 = 3;
+
 /// So much around 1 is evenly written.
 const EVEN: f64 = 0.05;
 /// Writes one row a cycle.
@@ -172,7 +175,8 @@ fn switches(summary: &CheckpointSummary, style: &Show) -> Option<String> {
     let unused = style.bytes(summary.switch_bytes);
     let segments = counted(summary.switches, "segment");
     let mut text = format!("{segments} switched early left {unused} unused");
-    if let Some(bytes) = summary.switch_bytes_per_day {
+    // One or two are no habit.
+    if let Some(bytes) = summary.switch_bytes_per_day.filter(|_| summary.switches >= HABIT) {
         text.push_str(&format!(", {} a day", human_bytes(bytes as u64)));
     }
     let padding = summary.archive_timeout_seconds.zip(summary.archive_timeout_bytes_per_day);

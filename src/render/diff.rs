@@ -1,7 +1,7 @@
 //! `walstat diff` for people: what changed, most first; and for pull requests.
 
 use super::markdown::{escaped, table as markdown_table};
-use super::number::{fraction, grouped, human_bytes};
+use super::number::{counted, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use crate::report::model::diff::{Compared, Diff, Side};
@@ -105,7 +105,7 @@ fn told(side: &Side) -> String {
     let Side { input, range, problems, .. } = side;
     let problems = match problems {
         0 => String::new(),
-        count => format!(", {count} problems"),
+        count => format!(", {}", counted(*count as u64, "problem")),
     };
     format!(
         "{}: PostgreSQL {}, {} to {}, {} commits{problems}",

@@ -40,13 +40,14 @@ struct Detail {
 }
 
 /// From much to little.
-const DETAILS: [Detail; 6] = [
+const DETAILS: [Detail; 7] = [
     Detail { causes: 8, tables: 4, parts: true, findings: 6, advice: 4, prices: 2 },
     Detail { causes: 5, tables: 4, parts: true, findings: 5, advice: 2, prices: 1 },
     Detail { causes: 4, tables: 3, parts: true, findings: 3, advice: 1, prices: 1 },
     Detail { causes: 4, tables: 2, parts: true, findings: 3, advice: 1, prices: 0 },
     Detail { causes: 3, tables: 3, parts: false, findings: 3, advice: 1, prices: 1 },
     Detail { causes: 3, tables: 2, parts: false, findings: 2, advice: 1, prices: 0 },
+    Detail { causes: 2, tables: 1, parts: false, findings: 2, advice: 0, prices: 0 },
 ];
 
 /// With -v everything.
@@ -285,9 +286,11 @@ fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String>
 
 fn prediction(predicted: &Predicted, style: &Show) -> String {
     let is_sure = predicted.low_bytes == predicted.high_bytes;
-    let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes);
-    let error = error as f64 / predicted.predicted_bytes.max(1) as f64 * 100.0;
-    let error = if is_sure { String::new() } else { format!(" ±{error:.0}%") };
+    // In points of the change beside it.
+    let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes) as f64;
+    let base = predicted.predicted_bytes as f64 / (1.0 + predicted.change_ratio);
+    let error = (error / base * 100.0).ceil();
+    let error = if is_sure { String::new() } else { format!(" ±{error:.0}") };
     let bytes = style.bytes(predicted.predicted_bytes);
     format!("{bytes:>11} {:>7}{error:<5}", percent(predicted.change_ratio))
 }

@@ -103,9 +103,10 @@ fn self_check(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "Self-check: replayed under its own settings, the WAL comes out {:+} bytes of {}:",
+        "Self-check: replayed under its own settings, the WAL comes out {:+} bytes of {}{}",
         check.difference_bytes,
-        grouped(whatif.base_bytes)
+        grouped(whatif.base_bytes),
+        if check.by_record.is_empty() { ", beside its records." } else { ":" }
     )?;
     for row in check.by_record.iter().take(DIFFERENCES_SHOWN) {
         let records = counted(row.records, "record");

@@ -4,6 +4,7 @@ use super::model::diff::{Change, Compared, Diff, RecordChange, RmgrChange, Side,
 use super::model::table::{RecordRow, RmgrRow, Table, TableRow};
 use super::model::who::WholeTableRow;
 use super::model::{self, CommandName, Numbers, Report};
+use crate::analyse::ratios::ratio;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -28,7 +29,8 @@ fn side(report: &Report) -> Side {
         input: report.input.clone(),
         range: report.range.clone(),
         commits: report.ratios.commits,
-        bytes_per_commit: report.ratios.bytes_per_commit,
+        // Of what the filters left, which is what is compared.
+        bytes_per_commit: ratio(report.totals.total_bytes, report.ratios.commits),
         problems: report.problems.len(),
     }
 }

@@ -102,6 +102,11 @@ pub struct RecordType {
 }
 
 impl RecordType {
+    /// Whether it is the image of a page in which only hint bits changed.
+    pub fn is_hint_image(self) -> bool {
+        self.rmgr == XLOG && self.info() == XLOG_FPI_FOR_HINT
+    }
+
     /// The type of a record. Bit 0x80 of a transaction record says only that more follows, and
     /// most releases leave it out of the type.
     #[inline(always)]

@@ -19,10 +19,13 @@ pub fn advice(report: &Report) -> String {
         let predicted = &together.predicted;
         let _ = writeln!(
             html,
-            "<div class=\"finding\"><h3>All of it together: {} instead of {} ({:+.0} %)</h3></div>",
+            "<div class=\"finding\"><h3>All of it together: {} instead of {} ({:+.0} %)</h3><p>between \
+             {} and {}</p></div>",
             size(predicted.predicted_bytes),
             size(report.totals.total_bytes),
-            predicted.change_ratio * 100.0
+            predicted.change_ratio * 100.0,
+            size(predicted.low_bytes),
+            size(predicted.high_bytes)
         );
     }
     html
@@ -44,6 +47,9 @@ fn one(report: &Report, finding: &Finding) -> String {
             size(predicted.low_bytes),
             size(predicted.high_bytes),
         );
+    }
+    if let (None, Some(saved)) = (&finding.predicted, finding.estimate.filter(|saved| *saved > 0)) {
+        let _ = writeln!(html, "<p>Would save about <b>{}</b>, by the rule</p>", size(saved));
     }
     html.push_str("<ul>\n");
     for line in &finding.advice {
@@ -92,9 +98,10 @@ pub fn estimates(report: &Report) -> String {
     let headings = ["Checkpoints apart", "wal_compression", "Bytes", "Change", "Low", "High"];
     let (plain, all) = (scenarios(estimates, false), scenarios(estimates, true));
     let mut html = format!(
-        "<p class=\"soft\">Estimated from {} and {}{}; <code>walstat whatif</code> is exact.</p>\n",
-        counted(estimates.sampled_blocks, "block"),
+        "<p class=\"soft\">Estimated from {}, of which {} were compressed{}; \
+         <code>walstat whatif</code> is exact.</p>\n",
         counted(estimates.sampled_images, "image"),
+        estimates.compressed_images,
         if estimates.is_whole { ", which are all" } else { "" },
     );
     if points.len() > 1 {

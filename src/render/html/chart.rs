@@ -13,7 +13,7 @@ const HEIGHT: f64 = 100.0;
 pub struct Stacked {
     /// What it is called, for whoever points at it.
     pub label: String,
-    /// Where it begins and how wide it is, as shares of the whole width.
+    /// Where it begins, as a share of the whole width.
     pub at: f64,
     /// Its width.
     pub width: f64,
@@ -97,7 +97,7 @@ pub fn curve(label: &str, points: &[(String, u64)]) -> String {
         .iter()
         .map(|(name, bytes)| format!("<span>{}<br>{}</span>", escaped(name), human_bytes(*bytes)))
         .collect();
-    format!("{svg}</svg>\n<div class=\"axis\">{names}</div>\n")
+    format!("{svg}</svg>\n<div class=\"axis names\">{names}</div>\n")
 }
 
 /// Bars, longest first or as they come: images and records in each.

@@ -28,7 +28,7 @@ const PARTS: [Part; 10] = [
     ("checkpoints", "Checkpoints", part::checkpoints),
     ("what-if", "What if", advice::estimates),
     ("records", "What: record types", part::records),
-    ("statistics", "Statistics that were asked for", part::others),
+    ("statistics", "More statistics", part::others),
     ("books", "Books", part::books),
 ];
 

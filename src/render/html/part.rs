@@ -319,6 +319,7 @@ fn ranked<R: TableRow>(
         .labels()
         .into_iter()
         .zip(&rows.rows)
+        .filter(|(_, row)| row.numbers().total_bytes > 0)
         .take(BARS_MAX)
         .map(|(label, row)| {
             let numbers = row.numbers();
@@ -347,7 +348,9 @@ fn ranked<R: TableRow>(
 /// A table without columns of its own.
 fn statistics<R: TableRow>(name: &str, rows: &Option<Table<R>>, report: &Report) -> String {
     let Some(rows) = rows else { return String::new() };
-    let cells = rows.labels().into_iter().zip(&rows.rows).map(|(label, row)| {
+    let rows_with_records =
+        rows.labels().into_iter().zip(&rows.rows).filter(|(_, row)| row.numbers().count > 0);
+    let cells = rows_with_records.map(|(label, row)| {
         let mut line = vec![escaped(&label)];
         line.extend(numbers(&row.numbers()));
         line

@@ -72,7 +72,14 @@ fn together(report: &Report) -> Option<Together> {
 fn findings(report: &Report) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| (rule.check)(report)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings
+    // What another one says already comes after what is new.
+    let mut seen = Vec::new();
+    let (new, known): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|finding| {
+        let is_new = finding.settings.is_empty() || !seen.contains(&finding.settings);
+        seen.push(finding.settings.clone());
+        is_new
+    });
+    new.into_iter().chain(known).collect()
 }
 
 /// All rules as a paper: `docs/advice.md`.

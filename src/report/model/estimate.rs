@@ -33,13 +33,13 @@ pub struct EstimateRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimates {
-    /// Blocks whose images were followed.
-    pub sampled_blocks: u64,
-    /// Images that were compressed.
+    /// Images that were looked at.
     pub sampled_images: u64,
+    /// Those of them that were compressed.
+    pub compressed_images: u64,
     /// Redo points in the range.
     pub redo_points: u64,
-    /// Whether blocks and images were all, so that no sampling error is left.
+    /// Whether those were all, so that no sampling error is left.
     pub is_whole: bool,
     /// The combinations; the first is the WAL as it is.
     pub scenarios: Vec<EstimateRow>,

@@ -181,7 +181,10 @@ pub fn segments_of(base: &Base) -> Option<u64> {
         .checkpoints
         .windows(2)
         .filter_map(|pair| match pair {
-            [a, b] => Some((segment(b.redo).saturating_sub(segment(a.redo)), b.time.0 - a.time.0)),
+            [a, b] => Some((
+                segment(b.redo).saturating_sub(segment(a.redo)),
+                b.time.0.saturating_sub(a.time.0),
+            )),
             _ => None,
         })
         .collect();

@@ -116,8 +116,12 @@ fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<Strin
         Some("by time") => vec![time],
         Some(_) => vec![who.to_owned()],
         // No server begins checkpoints by time so close to each other.
-        None if spacing.median < SHORTEST_TIMEOUT => vec![volume, who.to_owned()],
-        None => vec![volume, time, who.to_owned()],
+        None if when.max_wal_size_high.is_some() => vec![volume, who.to_owned()],
+        // Nobody knows which: the log does.
+        None if spacing.median < SHORTEST_TIMEOUT => {
+            vec![format!("{who}; or raise max_wal_size, if log_checkpoints says wal")]
+        }
+        None => vec![format!("{who}; or raise max_wal_size or checkpoint_timeout"), time],
     }
 }
 

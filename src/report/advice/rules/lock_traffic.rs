@@ -1,8 +1,8 @@
 //! What it looks at: the share of row locks in the bytes that are no images.
 //!
 //! Why it matters: SELECT … FOR UPDATE, foreign keys and updates that move a row write a record for each row
-//! that is locked, and one more for several lockers together. The image that such a record brings would come
-//! with the change after it; the record itself would not. From 10 % on it is worth a look.
+//! that is locked, and one more for several lockers together. The image that such a record brings would
+//! come with the change after it; the record itself would not. From 20 % on it is worth a look.
 //!
 //! What to do: lock fewer rows, or none where an update follows at once; FOR NO KEY UPDATE for rows that
 //! others refer to; room in pages (fillfactor), for an update that moves its row locks it first.
@@ -16,13 +16,13 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 
-/// From this share of the bytes without images on it is worth a look: 10 %.
-const SHARE: f64 = 0.1;
+/// From this share of the bytes without images on it is worth a look: 20 %.
+const SHARE: f64 = 0.2;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "lock-traffic",
-    summary: "row locks are 10 % of the bytes that are no images",
+    summary: "row locks are 20 % of the bytes that are no images",
     text: include_str!("lock_traffic.rs"),
     check,
 };
@@ -68,11 +68,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_speaks_from_a_tenth_of_the_record_bytes_on() {
+    fn it_speaks_from_a_fifth_of_the_record_bytes_on() {
         let found = |bytes, total| check(&with_record("Heap", "LOCK", bytes, total)).is_some();
-        assert!(found(10 << 20, 100 << 20));
-        assert!(!found(9 << 20, 100 << 20));
+        assert!(found(20 << 20, 100 << 20));
+        assert!(!found(19 << 20, 100 << 20));
         assert!(!found(14 << 20, 15 << 20));
-        assert!(check(&with_record("MultiXact", "CREATE_ID", 10 << 20, 100 << 20)).is_some());
+        assert!(check(&with_record("MultiXact", "CREATE_ID", 20 << 20, 100 << 20)).is_some());
     }
 }
