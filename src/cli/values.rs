@@ -1,5 +1,6 @@
 //! Values of options: those that have names, and the nearest spelling of a misspelt one.
 
+use crate::analyse::dimension::Dimension;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -49,11 +50,21 @@ pub fn nearest_option(typed: &str, command: &clap::Command) -> Option<String> {
     }
 }
 
-/// What to say if the first path is none but nearly the name of a command.
+/// What to say if the first path is none but nearly the name of a command, or that of a dimension.
 pub fn meant_command(paths: &[PathBuf], command: &clap::Command) -> Option<String> {
     const TYPOS_MAX: usize = 2;
     let path = paths.first().filter(|path| !path.exists())?;
     let typed = path.to_str().filter(|text| text.len() > TYPOS_MAX + 1)?;
+    let rest: Vec<String> = paths.iter().skip(1).map(|path| path.display().to_string()).collect();
+    let is_dimension = Dimension::ALL.iter().any(|dimension| dimension.name() == typed);
+    let option = match typed {
+        "stats" => Some("--stats".to_owned()),
+        name => is_dimension.then(|| format!("--stats={name}")),
+    };
+    if let Some(option) = option {
+        let meant = format!("walstat {option} {}", rest.join(" "));
+        return Some(format!("{typed}: no such path; did you mean \"{}\"?", meant.trim_end()));
+    }
     let typos = |name: &str| strsim::osa_distance(typed, name);
     let names = command.get_subcommands().map(clap::Command::get_name);
     let name = names.min_by_key(|name| typos(name)).filter(|name| typos(name) <= TYPOS_MAX)?;

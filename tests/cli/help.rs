@@ -175,3 +175,15 @@ fn man_pages_name_every_command_and_option() {
     assert!(page.contains(".TH walstat-check 1") && page.contains("baseline"), "{page}");
     assert!(walstat(&["man", "chek"]).exits(2).stderr.contains("did you mean \"check\""));
 }
+
+#[test]
+fn what_is_no_path_but_a_word_of_ours_gets_the_right_spelling() {
+    for (typed, meant) in [
+        (["stats", "pg_wal"], "walstat --stats pg_wal"),
+        (["relation", "pg_wal"], "walstat --stats=relation pg_wal"),
+        (["chekc", "pg_wal"], "check"),
+    ] {
+        let told = walstat(&typed).exits(2).stderr;
+        assert!(told.contains(meant), "{typed:?}: {told}");
+    }
+}
