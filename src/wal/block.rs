@@ -260,14 +260,7 @@ impl BlockMark {
         RelFileLocator::parse(relation)
     }
 
-    /// Its place.
-    #[inline(always)]
-    pub fn place(&self) -> places::StoredPlace {
-        places::StoredPlace { bytes: self.relation_and_block, fork: self.fork() }
-    }
-
     /// Its fork.
-    #[inline(always)]
     pub fn fork(&self) -> u8 {
         self.id_and_flags[1] & FORK_MASK
     }

@@ -15,16 +15,6 @@ pub struct StoredPlace {
 }
 
 impl StoredPlace {
-    /// A place as it is stored.
-    pub fn of(relation: RelFileLocator, fork: u8, block: u32) -> StoredPlace {
-        let mut bytes = [0; 16];
-        let numbers = [relation.tablespace, relation.database, relation.relfilenode, block];
-        bytes.chunks_exact_mut(4).zip(numbers).for_each(|(four, number)| {
-            four.copy_from_slice(&number.to_le_bytes());
-        });
-        StoredPlace { bytes, fork }
-    }
-
     /// The relation.
     #[inline(always)]
     pub fn relation(&self) -> RelFileLocator {
