@@ -67,17 +67,16 @@ fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
     let path = args.source.inputs().next().unwrap_or(Path::new("."));
     let annotation = unreadable(error, &path.display().to_string());
     let now = jiff::Timestamp::now().as_microsecond();
-    let silent = [CheckFormat::Table, CheckFormat::Nagios];
-    let outputs = args.outputs.shown(&args.show);
-    outputs.filter(|output| !silent.contains(&output.format)).try_for_each(|output| {
-        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
-            CheckFormat::Table | CheckFormat::Nagios => Ok(()),
-            CheckFormat::Json => render::json::render(&answer, out),
-            CheckFormat::Junit => render::junit::unreadable(&answer, now, out),
-            CheckFormat::Sarif => render::sarif::unreadable(&answer, out),
-            CheckFormat::Github => render::github::unreadable(&annotation, out),
-            CheckFormat::Gitlab => render::gitlab::unreadable(&annotation, out),
-        })
+    args.outputs.answer(&args.show, |format, out| match format {
+        CheckFormat::Json => Some(render::json::render(&answer, out)),
+        CheckFormat::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+        CheckFormat::Openmetrics => Some(render::openmetrics::unreadable(out)),
+        CheckFormat::Junit => Some(render::junit::unreadable(&answer, now, out)),
+        CheckFormat::Sarif => Some(render::sarif::unreadable(&answer, out)),
+        CheckFormat::Github => Some(render::github::unreadable(&annotation, out)),
+        CheckFormat::Gitlab => Some(render::gitlab::unreadable(&annotation, out)),
+        CheckFormat::Table | CheckFormat::Csv | CheckFormat::Markdown => None,
+        CheckFormat::Html | CheckFormat::Nagios => None,
     })
 }
 
@@ -296,15 +295,21 @@ fn show(view: &View, args: &CheckArgs) -> Result<(), Failure> {
         if is_silent && output.format != CheckFormat::Nagios {
             continue;
         }
-        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+        let write = |out: &mut dyn Write| match output.format {
             CheckFormat::Table => render::check_table::render(view, &style, out),
             CheckFormat::Json => render::json::render(&view.report, out),
+            CheckFormat::Ndjson => render::ndjson::render(&view.report, out),
+            CheckFormat::Csv => render::csv::table(view.report.checks(), out),
+            CheckFormat::Markdown => render::check_markdown::render(view, &style, out),
+            CheckFormat::Html => render::html::render(view, &style, out),
+            CheckFormat::Openmetrics => render::openmetrics::render(&view.report, out),
             CheckFormat::Junit => render::junit::render(view, out),
             CheckFormat::Sarif => render::sarif::render(view, out),
             CheckFormat::Github => render::github::render(view, out),
             CheckFormat::Gitlab => render::gitlab::render(view, out),
             CheckFormat::Nagios => render::nagios::render(view, out),
-        })?;
+        };
+        output.write(output.format == CheckFormat::Table, args.show.color, write)?;
     }
     Ok(())
 }
@@ -317,7 +322,7 @@ fn write_summary(view: &View, style: &Show) -> Result<(), Failure> {
     let path = PathBuf::from(path);
     let mut text = Vec::new();
     let style = Show { human: true, bars: false, ..*style };
-    let written = render::github::summary(view, &style, &mut text)
+    let written = render::check_markdown::render(view, &style, &mut text)
         .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(&path))
         .and_then(|mut file| file.write_all(&text));
     written.map_err(|source| Failure::Output { path: path.display().to_string(), source })

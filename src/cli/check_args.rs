@@ -61,6 +61,16 @@ pub enum CheckFormat {
     Table,
     /// The report with its checks, one object
     Json,
+    /// One object a line, each a check
+    Ndjson,
+    /// One line a check
+    Csv,
+    /// For pull requests and summaries
+    Markdown,
+    /// One page for a browser
+    Html,
+    /// Gauges for Prometheus: for node_exporter's textfile collector
+    Openmetrics,
     /// Test results for CI servers
     Junit,
     /// SARIF 2.1.0

@@ -2,7 +2,6 @@
 
 use super::args::{Cli, StatsArgs};
 use super::name_args::NameArgs;
-use super::output::write_to;
 use super::outputs::Outputs;
 use super::show_args::ShowArgs;
 use super::source_args::FilterArgs;
@@ -13,7 +12,7 @@ use crate::report::model::diff::{Diff, Side};
 use crate::report::model::{CommandName, Report, SCHEMA, Unreadable};
 use clap::{Args, Parser, ValueEnum};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -83,11 +82,9 @@ pub fn run(args: &DiffArgs) -> Result<Exit, Failure> {
         && failure.is_unreadable()
     {
         let answer = Unreadable::new(CommandName::Diff, failure.to_string());
-        let outputs = args.outputs.shown(&args.show);
-        for output in outputs.filter(|output| output.format == DiffFormat::Json) {
-            let file = output.file.as_deref();
-            write_to(file, args.show.color, |out| render::json::render(&answer, out))?;
-        }
+        args.outputs.answer(&args.show, |format, out| {
+            (format == DiffFormat::Json).then(|| render::json::render(&answer, out))
+        })?;
     }
     result
 }
@@ -99,11 +96,12 @@ fn compare(args: &DiffArgs) -> Result<Exit, Failure> {
     args.outputs.shown(&args.show).try_for_each(|output| {
         let style = output.style(&args.show, false);
         let top = args.top.unwrap_or(TOP_DEFAULT);
-        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+        let write = |out: &mut dyn Write| match output.format {
             DiffFormat::Table => render::diff::render(&diff, top, &style, out),
             DiffFormat::Json => render::json::render(&cut(&diff, args.top.unwrap_or(0)), out),
             DiffFormat::Markdown => render::diff::markdown(&diff, top, &style, out),
-        })
+        };
+        output.write(output.format == DiffFormat::Table, args.show.color, write)
     })?;
     let is_damaged = |side: &Side| side.problems > 0;
     Ok(match args.fail_on_growth {

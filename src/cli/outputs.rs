@@ -2,7 +2,7 @@
 //! `-f` before it.
 
 use super::Failure;
-use super::output::{spare_inputs, wanted};
+use super::output::{spare_inputs, wanted, write_to, write_unstyled};
 use super::show_args::ShowArgs;
 use super::values::When;
 use crate::input::discover::STANDARD_INPUT;
@@ -10,6 +10,7 @@ use crate::render::style::Show;
 use clap::builder::EnumValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A format that a command has.
@@ -69,6 +70,19 @@ impl<F: OutputFormat> Outputs<F> {
         self.all.iter().filter(|output| output.file.is_some() || !show.quiet)
     }
 
+    /// Says in each of the outputs why there is no report, in formats that have a form for that.
+    pub fn answer(
+        &self,
+        show: &ShowArgs,
+        write: impl Fn(F, &mut dyn Write) -> Option<io::Result<()>>,
+    ) -> Result<(), Failure> {
+        self.shown(show).try_for_each(|output| {
+            let mut text = Vec::new();
+            let Some(written) = write(output.format, &mut text) else { return Ok(()) };
+            output.write(false, When::Never, |out| written.and_then(|()| out.write_all(&text)))
+        })
+    }
+
     /// The only output.
     ///
     /// # Errors
@@ -83,6 +97,20 @@ impl<F: OutputFormat> Outputs<F> {
 }
 
 impl<F> Output<F> {
+    /// Runs `write` on its file or on standard output; `styled`: with colours that are taken off where
+    /// `color` says so. What looks like a style elsewhere is part of a name, and stays.
+    pub fn write(
+        &self,
+        styled: bool,
+        color: When,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        match styled {
+            true => write_to(self.file.as_deref(), color, write),
+            false => write_unstyled(self.file.as_deref(), write),
+        }
+    }
+
     /// How it is shown to people; `main_data`: with the column of main data and headers alone.
     pub fn style(&self, show: &ShowArgs, main_data: bool) -> Show {
         let to_file = self.file.is_some();

@@ -2,7 +2,6 @@
 
 use super::args::{Format, RowBy, StatsArgs};
 use super::counted::{ReadFull, read_full};
-use super::output::{write_to, write_unstyled};
 use super::outputs::Output;
 use super::{Exit, Failure, partial};
 use crate::analyse::dimension::{Dimension, Dimensions};
@@ -48,15 +47,12 @@ pub fn run_on(
         && failure.is_unreadable()
     {
         let answer = Unreadable::new(command(args), failure.to_string());
-        let outputs = args.outputs.shown(&args.show);
-        outputs.filter(|output| output.format.is_collected()).try_for_each(|output| {
-            write_unstyled(output.file.as_deref(), |out| match output.format {
-                Format::Json => render::json::render(&answer, out),
-                Format::Ndjson => render::ndjson::unreadable(&answer, out),
-                Format::Openmetrics => render::openmetrics::unreadable(out),
-                Format::Table | Format::Csv | Format::Markdown => Ok(()),
-                Format::Html | Format::PgWaldump => Ok(()),
-            })
+        args.outputs.answer(&args.show, |format, out| match format {
+            Format::Json => Some(render::json::render(&answer, out)),
+            Format::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+            Format::Openmetrics => Some(render::openmetrics::unreadable(out)),
+            Format::Table | Format::Csv | Format::Markdown => None,
+            Format::Html | Format::PgWaldump => None,
         })?;
     }
     result
@@ -221,18 +217,12 @@ fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
 
 fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), Failure> {
     let style = output.style(&args.show, args.tables.show_main_data);
-    let file = output.file.as_deref();
     let write = |out: &mut dyn Write| write_format(view, (args, output.format), &style, out);
-    match output.format {
-        Format::Table => write_to(file, args.show.color, write),
-        Format::Markdown | Format::Html => write_unstyled(file, write),
-        Format::Json | Format::Ndjson | Format::Openmetrics => write_unstyled(file, write),
-        Format::Csv | Format::PgWaldump => {
-            write_unstyled(file, write)?;
-            tell_problems(&view.report, &style);
-            Ok(())
-        }
+    output.write(output.format == Format::Table, args.show.color, write)?;
+    if matches!(output.format, Format::Csv | Format::PgWaldump) {
+        tell_problems(&view.report, &style);
     }
+    Ok(())
 }
 
 /// How many problems are told beside a format that has no place for them.

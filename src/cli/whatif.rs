@@ -1,7 +1,6 @@
 //! `walstat whatif`: reads the WAL, replays it under its own and other settings, writes what that
 //! comes to. Where images are compressed otherwise, the WAL is read again.
 
-use super::output::write_to;
 use super::read::{Read, Statistics, read};
 use super::source_args::{RangeArgs, SourceArgs};
 use super::whatif_args::{WhatIfArgs, WhatIfFormat};
@@ -29,7 +28,7 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -66,11 +65,12 @@ pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
         && failure.is_unreadable()
     {
         let answer = Unreadable::new(CommandName::WhatIf, failure.to_string());
-        let outputs = args.outputs.shown(&args.show);
-        for output in outputs.filter(|output| output.format == WhatIfFormat::Json) {
-            let file = output.file.as_deref();
-            write_to(file, args.show.color, |out| render::json::render(&answer, out))?;
-        }
+        args.outputs.answer(&args.show, |format, out| match format {
+            WhatIfFormat::Json => Some(render::json::render(&answer, out)),
+            WhatIfFormat::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+            WhatIfFormat::Openmetrics => Some(render::openmetrics::unreadable(out)),
+            _ => None,
+        })?;
     }
     result
 }
@@ -268,9 +268,15 @@ fn recoded(
 fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
     args.outputs.shown(&args.show).try_for_each(|output| {
         let style = output.style(&args.show, false);
-        write_to(output.file.as_deref(), args.show.color, |out| match output.format {
+        let write = |out: &mut dyn Write| match output.format {
             WhatIfFormat::Table => render::whatif::render(view, &style, out),
             WhatIfFormat::Json => render::json::render(&view.report, out),
-        })
+            WhatIfFormat::Ndjson => render::ndjson::render(&view.report, out),
+            WhatIfFormat::Csv => render::csv::render(&view.report, out),
+            WhatIfFormat::Markdown => render::whatif_markdown::render(view, &style, out),
+            WhatIfFormat::Html => render::html::render(view, &style, out),
+            WhatIfFormat::Openmetrics => render::openmetrics::render(&view.report, out),
+        };
+        output.write(output.format == WhatIfFormat::Table, args.show.color, write)
     })
 }

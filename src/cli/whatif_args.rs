@@ -47,6 +47,16 @@ pub enum WhatIfFormat {
     Table,
     /// One object
     Json,
+    /// One object a line, each a scenario
+    Ndjson,
+    /// One line a scenario
+    Csv,
+    /// For pull requests and summaries
+    Markdown,
+    /// One page for a browser
+    Html,
+    /// Gauges for Prometheus: for node_exporter's textfile collector
+    Openmetrics,
 }
 
 /// An option.

@@ -23,8 +23,20 @@ const MARKS: &str = "\\`*[]<>|~&#$@!";
 
 /// Writes the report, or the tables that were asked for.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    shortened(out, |text| {
+        header(&view.report, style, text)?;
+        problems(&view.report, text)?;
+        write(view, style, text)
+    })
+}
+
+/// Passes on what is written, cut where it is too long.
+pub fn shortened(
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut text = Vec::new();
-    write(view, style, &mut text)?;
+    write(&mut text)?;
     let whole = text.len();
     if whole > BYTES_MAX {
         let cut = text.get(..BYTES_MAX).unwrap_or_default();
@@ -38,8 +50,6 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
 
 fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
-    header(report, style, out)?;
-    problems(report, out)?;
     if let Some(causes) = &report.why {
         why(causes, style, out)?;
     }
@@ -53,6 +63,11 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     if let Some(findings) = &report.findings {
         advice(findings, out)?;
     }
+    closing(report, out)
+}
+
+/// Notes, and whether the books are closed.
+pub fn closing(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for note in &report.notes {
         writeln!(out, "> Note: {}.\n", escaped(note))?;
     }
@@ -67,7 +82,8 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+/// What was read.
+pub fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let range = &report.range;
     writeln!(out, "# WAL of {}\n", escaped(&closing::origin(&report.input)))?;
     let segments = counted(report.input.segments as u64, "segment");
@@ -85,7 +101,8 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "{}\n", escaped(&report.ending.text))
 }
 
-fn problems(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// The problems, if there are any.
+pub fn problems(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.problems.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Floor 6, model → text; one file a format. Computes nothing: it formats what the model says.
 
+pub mod check_markdown;
 pub mod check_table;
 pub mod checkpoints;
 pub mod closing;
@@ -26,6 +27,7 @@ pub mod table;
 pub mod visible;
 pub mod walinspect;
 pub mod whatif;
+pub mod whatif_markdown;
 pub mod when;
 pub mod when_tables;
 pub mod who;

@@ -4,7 +4,9 @@
 //!
 //! A family has a sample for each row that is shown, and one for all others, so that it adds up.
 
+use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::table::{Table, TableRow};
+use crate::report::model::whatif::Scenario;
 use crate::report::model::who::{DatabaseRow, RelationRow, TablespaceRow, WholeTableRow};
 use crate::report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
 use std::collections::BTreeMap;
@@ -24,6 +26,17 @@ const MEASURES: [Measure; 5] = [
     ("total_bytes", "Bytes of WAL records with their full page images", |n| n.total_bytes),
 ];
 
+/// The same of a prediction.
+type Prediction = (&'static str, &'static str, fn(&Scenario) -> u64);
+
+const PREDICTIONS: [Prediction; 5] = [
+    ("predicted_bytes", "LSN distance under these settings", |s| s.predicted_bytes),
+    ("low_bytes", "Least that it can come to", |s| s.low_bytes),
+    ("high_bytes", "Most that it can come to", |s| s.high_bytes),
+    ("fpi", "References to blocks with a full page image", |s| s.fpi_count),
+    ("recovery_bytes", "Most that crash recovery has to replay", |s| s.recovery_bytes),
+];
+
 /// Writes the metrics of a report.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     begin(1, out)?;
@@ -41,6 +54,8 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let labels = ["tablespace"];
     rows("tablespace", "by tablespace", &report.tablespaces, labels, tablespace, out)?;
     rows("fork", "by fork", &report.forks, ["fork"], |row| [text(&row.fork)], out)?;
+    checks(report, out)?;
+    predictions(report, out)?;
     writeln!(out, "# EOF")
 }
 
@@ -104,6 +119,46 @@ fn rows<R: TableRow, const N: usize>(
         }
     }
     Ok(())
+}
+
+/// What a check found, and its limit: of those that were judged.
+fn checks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let judged = || report.checks().iter().filter(|check| check.verdict != Verdict::Skipped);
+    let passed = |check: &Check| Some(f64::from(u8::from(check.verdict == Verdict::Pass)));
+    let labels = ["check"];
+    let mut family = |name, help, value: &dyn Fn(&Check) -> Option<f64>| {
+        let samples = judged().filter_map(|check| Some(([check.check.clone()], value(check)?)));
+        family(name, help, labels, samples.collect(), out)
+    };
+    family("walstat_check_passed", "Whether the check holds", &passed)?;
+    family("walstat_check_value", "What the check found", &|check| check.value)?;
+    family("walstat_check_limit", "The limit of the check", &|check| check.limit)
+}
+
+/// What other settings would have written.
+fn predictions(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(whatif) = &report.whatif else { return Ok(()) };
+    for (name, help, value) in PREDICTIONS {
+        let sample = |scenario: &Scenario| ([scenario.id.clone()], value(scenario) as f64);
+        let samples = whatif.scenarios.iter().map(sample).collect();
+        family(&format!("walstat_whatif_{name}"), help, ["scenario"], samples, out)?;
+    }
+    Ok(())
+}
+
+/// Writes a family that has samples.
+fn family<const N: usize>(
+    name: &str,
+    help: &str,
+    labels: [&str; N],
+    samples: BTreeMap<[String; N], f64>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if samples.is_empty() {
+        return Ok(());
+    }
+    head(name, help, out)?;
+    samples.iter().try_for_each(|(values, value)| sample(name, &labels, values, *value, out))
 }
 
 fn rmgr(row: &RmgrRow) -> [String; 1] {

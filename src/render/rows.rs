@@ -40,6 +40,12 @@ pub fn each(report: &Report, to: &mut impl Take) -> io::Result<()> {
     if let Some(commits) = &report.commits {
         to.rows("commits", std::slice::from_ref(commits))?;
     }
+    if report.checks.is_some() {
+        to.rows("checks", report.checks())?;
+    }
+    if let Some(whatif) = &report.whatif {
+        to.rows("scenarios", &whatif.scenarios)?;
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::number::{counted, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
 use crate::report::model::view::View;
-use crate::report::model::whatif::{Scenario, WhatIf};
+use crate::report::model::whatif::{RecordDifference, Scenario, WhatIf};
 use std::io::{self, Write};
 
 /// Problems told one by one; the rest is counted.
@@ -24,35 +24,48 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     closing::problems(report, PROBLEMS_SHOWN, style, out)?;
     if let Some(whatif) = &report.whatif {
         scenarios(whatif, style, out)?;
-        self_check(whatif, out)?;
+        lines(&self_check(whatif), out)?;
     }
     closing::notes(report, style, out)?;
     closing::books(view, out)
 }
 
 fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let mut table =
-        plain(&["WHAT IF", "WAL", "change", "certain", "images", "redo points", "recovery"]);
+    let mut table = plain(&HEADINGS);
     for scenario in &whatif.scenarios {
-        table.add_row(cells(scenario, style));
+        let mut cells = cells(scenario, style);
+        cells[0] = visible(&cells[0]).into_owned();
+        table.add_row(cells);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    details(whatif, style, out)
+    lines(&remarks(whatif, style), out)
 }
 
-fn cells(scenario: &Scenario, style: &Show) -> Vec<String> {
-    let change =
-        scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0));
+fn lines(lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+    lines.iter().try_for_each(|line| writeln!(out, "{}", visible(line)))
+}
+
+/// What the cells of a scenario are.
+pub const HEADINGS: [&str; 7] =
+    ["WHAT IF", "WAL", "change", "certain", "images", "redo points", "recovery"];
+
+/// A scenario in a line of a table.
+pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
     let (low, high) = (scenario.recovery_seconds_low, scenario.recovery_seconds_high);
-    vec![
-        visible(&scenario.id).into_owned(),
+    [
+        scenario.id.clone(),
         style.bytes(scenario.predicted_bytes),
-        change,
+        change(scenario),
         certain(scenario),
         grouped(scenario.fpi_count),
         grouped(scenario.redo_points.len() as u64),
         format!("{low:.1} to {high:.1} s"),
     ]
+}
+
+/// By how much the prediction differs from the base.
+pub fn change(scenario: &Scenario) -> String {
+    scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0))
 }
 
 /// The share that is neither estimated nor unknown.
@@ -65,16 +78,16 @@ fn certain(scenario: &Scenario) -> String {
 }
 
 /// What the rows have no room for: ranges, and texts with the scenarios that they are about.
-fn details(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+pub fn remarks(whatif: &WhatIf, style: &Show) -> Vec<String> {
+    let mut lines = Vec::new();
     for scenario in &whatif.scenarios {
-        let Scenario { low_bytes, high_bytes, predicted_bytes, .. } = scenario;
-        let id = visible(&scenario.id);
+        let Scenario { id, low_bytes, high_bytes, predicted_bytes, .. } = scenario;
         if (high_bytes - low_bytes) as f64 > *predicted_bytes as f64 * NARROW {
             let (low, high) = (style.bytes(*low_bytes), style.bytes(*high_bytes));
-            writeln!(out, "{id}: between {low} and {high}")?;
+            lines.push(format!("{id}: between {low} and {high}"));
         }
         if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds > 0.0) {
-            writeln!(out, "{id}: {seconds:.2} s of CPU for compression")?;
+            lines.push(format!("{id}: {seconds:.2} s of CPU for compression"));
         }
     }
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -86,31 +99,29 @@ fn details(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()>
             }
         }
     }
-    for (text, ids) in told {
+    lines.extend(told.into_iter().map(|(text, ids)| {
         let about = if ids.len() == whatif.scenarios.len() { "all".into() } else { ids.join(", ") };
-        writeln!(out, "{}: {}", visible(&about), visible(text))?;
-    }
-    Ok(())
+        format!("{about}: {text}")
+    }));
+    lines
 }
 
-fn self_check(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
+/// How the base under its own settings came out.
+pub fn self_check(whatif: &WhatIf) -> Vec<String> {
     let check = &whatif.self_check;
     if check.by_record.is_empty() && check.difference_bytes == 0 {
-        return writeln!(
-            out,
-            "Self-check: replayed under its own settings, the WAL comes out byte for byte."
-        );
+        let text = "Self-check: replayed under its own settings, the WAL comes out byte for byte.";
+        return vec![text.to_owned()];
     }
-    writeln!(
-        out,
+    let first = format!(
         "Self-check: replayed under its own settings, the WAL comes out {:+} bytes of {}{}",
         check.difference_bytes,
         grouped(whatif.base_bytes),
         if check.by_record.is_empty() { ", beside its records." } else { ":" }
-    )?;
-    for row in check.by_record.iter().take(DIFFERENCES_SHOWN) {
+    );
+    let row = |row: &RecordDifference| {
         let records = counted(row.records, "record");
-        writeln!(out, "  {:+} bytes in {records} {}", row.difference_bytes, row.record)?;
-    }
-    Ok(())
+        format!("  {:+} bytes in {records} {}", row.difference_bytes, row.record)
+    };
+    [first].into_iter().chain(check.by_record.iter().take(DIFFERENCES_SHOWN).map(row)).collect()
 }

@@ -2,6 +2,7 @@
 //! has its numbers as a table beside it.
 
 mod advice;
+mod asked;
 mod chart;
 mod part;
 mod text;
@@ -19,8 +20,10 @@ const STYLE: &str = include_str!("style.css");
 type Part = (&'static str, &'static str, fn(&Report) -> String);
 
 /// The parts, in the order in which they are asked for: why, who, when, what to do, can it be trusted.
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 12] = [
+    ("checks", "Checks", asked::checks),
     ("problems", "Problems", part::problems),
+    ("predictions", "Predictions", asked::predictions),
     ("what-to-do", "What to do", advice::advice),
     ("why", "Why", part::why),
     ("tables", "Who: tables with their indexes", part::tables),

@@ -29,6 +29,23 @@ pub struct Check {
     pub text: String,
 }
 
+impl Default for Check {
+    /// One that judged nothing.
+    fn default() -> Check {
+        Check {
+            check: String::new(),
+            kind: CheckKind::Integrity,
+            verdict: Verdict::Skipped,
+            severity: Severity::Info,
+            value: None,
+            limit: None,
+            unit: Unit::None,
+            bound: None,
+            text: String::new(),
+        }
+    }
+}
+
 named! {
     /// Kinds of checks.
     pub enum CheckKind {

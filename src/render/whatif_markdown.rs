@@ -1,0 +1,32 @@
+//! `walstat whatif --format markdown`: the predictions for a pull request or a page of notes.
+
+use super::markdown::{closing, escaped, header, problems, shortened, table};
+use super::style::Show;
+use super::whatif::{HEADINGS, cells, remarks, self_check};
+use crate::report::model::Report;
+use crate::report::model::view::View;
+use crate::report::model::whatif::{Scenario, WhatIf};
+use std::io::{self, Write};
+
+/// Writes the predictions.
+pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    shortened(out, |text| write(&view.report, style, text))
+}
+
+fn write(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    header(report, style, out)?;
+    problems(report, out)?;
+    if let Some(whatif) = &report.whatif {
+        predictions(whatif, style, out)?;
+    }
+    closing(report, out)
+}
+
+fn predictions(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let row = |scenario: &Scenario| cells(scenario, style).map(|cell| escaped(&cell)).to_vec();
+    table("Predictions", &HEADINGS, whatif.scenarios.iter().map(row), out)?;
+    for line in remarks(whatif, style).iter().chain(&self_check(whatif)) {
+        writeln!(out, "- {}", escaped(line.trim_start()))?;
+    }
+    writeln!(out)
+}
