@@ -137,6 +137,22 @@ fn threads_make_no_difference() {
     assert_eq!(with("1"), with("3"));
 }
 
+/// The codec was changed while this WAL was written: what stays as it was has to come out as it was.
+#[test]
+fn images_keep_the_codec_of_their_time() {
+    let sample = sample("pg15-mixed");
+    let codecs = predict_in(&sample.wal, &["--wal-compression", "off,pglz,lz4"]);
+    let whatif = predict_in(&sample.wal, &["--full-page-writes", "on", "--checkpoint-every", "1x"]);
+    let predicted =
+        |whatif: &Value, index: usize| bytes(&whatif["scenarios"][index], "predicted_bytes");
+    let base = predicted(&whatif, 0);
+    assert!((predicted(&whatif, 1) - base).abs() <= base / 10_000, "{whatif}");
+    for index in 1..=3 {
+        let other = predicted(&codecs, index);
+        assert!((other - base).abs() > base / 20, "one codec made most of it: {other}");
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let wal = wal();

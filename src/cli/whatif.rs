@@ -13,7 +13,7 @@ use crate::analyse::whatif::observe::{Feed, Sink};
 use crate::analyse::whatif::outcome::Outcome;
 use crate::analyse::whatif::position::Geometry;
 use crate::analyse::whatif::predict::{self, Prediction, Run};
-use crate::analyse::whatif::recode::{Recoded, Recoder};
+use crate::analyse::whatif::recode::{Recoded, Recoder, Recoding};
 use crate::analyse::whatif::scenario::{Asked, Scenario};
 use crate::analyse::whatif::settings::{Change, Checkpoints, Settings};
 use crate::analyse::whatif::trace::Trace;
@@ -253,7 +253,7 @@ fn recoded(
     runs: &[Run],
 ) -> Result<Vec<Recoded>, Failure> {
     let with_codec = runs.iter().filter_map(|run| Some((run.settings.clone(), run.codec?)));
-    let runs: Vec<(Settings, Compression)> = with_codec.collect();
+    let runs: Vec<(Settings, Recoding)> = with_codec.collect();
     if runs.is_empty() {
         return Ok(Vec::new());
     }

@@ -4,12 +4,11 @@ use super::base::Base;
 use super::outcome::Outcome;
 use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
-use super::recode::Recoded;
+use super::recode::{Recoded, Recoding};
 use super::replay::replay;
 use super::scenario::Scenario;
 use super::settings::{Checkpoints, Settings, Timed};
 use super::trace::Trace;
-use crate::wal::image::Compression;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -25,7 +24,7 @@ pub struct Run {
     pub settings: Settings,
     /// How images are compressed that the base does not have so. The pages themselves are needed
     /// then.
-    pub codec: Option<Compression>,
+    pub codec: Option<Recoding>,
 }
 
 /// What a scenario comes to.
@@ -77,11 +76,11 @@ fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
     std::iter::once(lost).chain(late).chain(naps).map(with).collect()
 }
 
-fn codec(base: &Base, settings: &Settings) -> Option<Compression> {
+fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
     match settings.compression {
-        Some(asked) => asked,
+        Some(asked) => asked.map(Recoding::With),
         None if *settings == Settings::default() => None,
-        None => base.compression,
+        None => base.compression.map(|_| Recoding::AsTheBase),
     }
 }
 

@@ -20,11 +20,21 @@ use super::roller::Roller;
 use super::settings::Settings;
 use super::trace::{Entry, Mark, Ref, Trace, fact};
 use super::whole::Whole;
+use crate::wal::block::{BlockRef, Image};
 use crate::wal::image::Compression;
 use std::time::{Duration, Instant};
 
 /// Images are compressed when there are as many bytes of them, a thread.
 const BATCH_BYTES: usize = 1 << 20;
+
+/// How the images of a run are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recoding {
+    /// All with this codec.
+    With(Compression),
+    /// As the base does it where the image would be: its codec may change on the way.
+    AsTheBase,
+}
 
 /// What another codec comes to.
 #[derive(Debug, Clone, Default)]
@@ -56,13 +66,15 @@ pub struct Recoder<'t> {
     /// The first record whose images were not compressed yet.
     batch_first: Ordinal,
     batch_bytes: usize,
+    /// How the base compresses images at this record.
+    current: Option<Compression>,
     /// Records that are not those of the trace: the WAL changed between both readings.
     strangers: u64,
 }
 
 struct CodecLane<'t> {
     lane: Lane<'t>,
-    compression: Compression,
+    recoding: Recoding,
     queue: Vec<Queued>,
     jobs: Vec<Job>,
     /// Most that the queued records can come to.
@@ -87,6 +99,8 @@ struct Job {
     /// The page without its hole; empty if it is not known.
     source: Vec<u8>,
     has_hole: bool,
+    /// `None`: it stays as it is.
+    compression: Option<Compression>,
     stored: Option<u16>,
     time: Duration,
 }
@@ -96,12 +110,12 @@ impl<'t> Recoder<'t> {
     pub fn new(
         trace: &'t Trace,
         base: &'t Base,
-        runs: &[(Settings, Compression)],
+        runs: &[(Settings, Recoding)],
         (threads, page_bytes): (usize, u64),
     ) -> Recoder<'t> {
-        let lanes = runs.iter().map(|(settings, compression)| CodecLane {
+        let lanes = runs.iter().map(|(settings, recoding)| CodecLane {
             lane: Lane::new(trace, base, settings),
-            compression: *compression,
+            recoding: *recoding,
             queue: Vec::new(),
             jobs: Vec::new(),
             pending: 0,
@@ -119,6 +133,7 @@ impl<'t> Recoder<'t> {
             next_ref: 0,
             batch_first: FIRST,
             batch_bytes: 0,
+            current: None,
             strangers: 0,
         }
     }
@@ -135,7 +150,12 @@ impl<'t> Recoder<'t> {
         self.strangers
     }
 
-    fn record(&mut self, ordinal: Ordinal, entry: &Entry, first_ref: usize) {
+    fn record(
+        &mut self,
+        record: &Whole<'_>,
+        (ordinal, entry): (Ordinal, &Entry),
+        first_ref: usize,
+    ) {
         let refs = refs_of(self.trace, first_ref, entry);
         let mark = self.trace.mark(ordinal, entry);
         let batch_first = self.batch_first;
@@ -145,8 +165,9 @@ impl<'t> Recoder<'t> {
         }
         for lane in &mut self.lanes {
             let plan = lane.lane.plan(ordinal, entry, mark, refs);
-            self.batch_bytes +=
-                lane.queue(Queued { ordinal, first_ref, plan, mark }, (entry, refs), &self.roller);
+            let queued = Queued { ordinal, first_ref, plan, mark };
+            let own = (record, self.current);
+            self.batch_bytes += lane.queue(queued, (entry, refs), own, &self.roller);
         }
         if self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
             self.flush();
@@ -154,12 +175,26 @@ impl<'t> Recoder<'t> {
         }
     }
 
+    /// Follows how the base compresses: an image that is stored as it is, though it could be smaller,
+    /// shows that the codec was turned off.
+    fn watch(&mut self, record: &Whole<'_>, block: &BlockRef, reference: &Ref) {
+        let Some(image) = block.image else { return };
+        match (own_codec(record, image), self.current) {
+            (None, Some(codec)) => {
+                let source = source(reference, self.roller.page(reference.block));
+                let tried = self.codecs.first_mut().filter(|_| !source.is_empty());
+                let could = tried
+                    .and_then(|tried| tried.stored_bytes(codec, &source, reference.is(fact::HOLE)));
+                self.current = self.current.filter(|_| could.is_none());
+            }
+            (Some(codec), _) => self.current = Some(codec),
+            (None, None) => {}
+        }
+    }
+
     /// Compresses what waits, and writes it.
     fn flush(&mut self) {
-        let jobs = self.lanes.iter_mut().flat_map(|lane| {
-            let compression = lane.compression;
-            lane.jobs.iter_mut().map(move |job| (compression, job))
-        });
+        let jobs = self.lanes.iter_mut().flat_map(|lane| lane.jobs.iter_mut());
         compress(jobs.collect(), &mut self.codecs);
         for lane in &mut self.lanes {
             lane.write(self.trace);
@@ -186,13 +221,19 @@ impl Sink for Recoder<'_> {
         for (block, reference) in record.blocks.iter().zip(refs_of(self.trace, first_ref, entry)) {
             let step = self.roller.roll(record, block, reference.block);
             self.roller.keep(reference.block, step.after);
+            self.watch(record, block, reference);
         }
         if ordinal < self.base.first {
             self.lanes.iter_mut().for_each(|lane| lane.lane.warm_up(ordinal, entry));
         } else if ordinal < self.base.last {
-            self.record(ordinal, entry, first_ref);
+            self.record(record, (ordinal, entry), first_ref);
         }
     }
+}
+
+/// How an image of the base is compressed.
+fn own_codec(record: &Whole<'_>, image: Image) -> Option<Compression> {
+    record.version.image_flags.compression(image.info)
 }
 
 fn refs_of<'t>(trace: &'t Trace, first: usize, entry: &Entry) -> &'t [Ref] {
@@ -200,24 +241,24 @@ fn refs_of<'t>(trace: &'t Trace, first: usize, entry: &Entry) -> &'t [Ref] {
 }
 
 /// Compresses side by side, each thread its share.
-fn compress(jobs: Vec<(Compression, &mut Job)>, codecs: &mut [Codec]) {
+fn compress(jobs: Vec<&mut Job>, codecs: &mut [Codec]) {
     let share = jobs.len().div_ceil(codecs.len().max(1)).max(1);
     let mut jobs = jobs;
     std::thread::scope(|threads| {
         for codec in codecs {
             let rest = jobs.split_off(share.min(jobs.len()));
             let own = std::mem::replace(&mut jobs, rest);
-            let work = move || own.into_iter().for_each(|(how, job)| job.run(how, codec));
+            let work = move || own.into_iter().for_each(|job| job.run(codec));
             if jobs.is_empty() { work() } else { drop(threads.spawn(work)) }
         }
     });
 }
 
 impl Job {
-    fn run(&mut self, compression: Compression, codec: &mut Codec) {
-        if self.source.is_empty() {
+    fn run(&mut self, codec: &mut Codec) {
+        let Some(compression) = self.compression.filter(|_| !self.source.is_empty()) else {
             return;
-        }
+        };
         let begun = Instant::now();
         self.stored = codec.stored_bytes(compression, &self.source, self.has_hole);
         self.time = begun.elapsed();
@@ -233,12 +274,24 @@ impl CodecLane<'_> {
     }
 
     /// Queues a record; returns bytes that are to be compressed.
-    fn queue(&mut self, queued: Queued, (entry, refs): (&Entry, &[Ref]), roller: &Roller) -> usize {
+    fn queue(
+        &mut self,
+        queued: Queued,
+        (entry, refs): (&Entry, &[Ref]),
+        (record, current): (&Whole<'_>, Option<Compression>),
+        roller: &Roller,
+    ) -> usize {
         let (mut most, mut sources) = (u64::from(entry.fixed_bytes), 0);
         for (index, reference) in refs.iter().enumerate() {
             most += u64::from(reference.data_bytes);
             if queued.plan.has_image(index, reference) {
-                let job = self.job(reference, roller.page(reference.block));
+                let own = record.blocks.get(index).and_then(|block| block.image);
+                let compression = match self.recoding {
+                    Recoding::With(codec) => Some(codec),
+                    Recoding::AsTheBase => own.map_or(current, |image| own_codec(record, image)),
+                };
+                let source = source(reference, roller.page(reference.block));
+                let job = self.job(reference, source, compression);
                 sources += job.source.len();
                 most += u64::from(reference.image_bytes);
                 most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
@@ -251,21 +304,14 @@ impl CodecLane<'_> {
         sources
     }
 
-    fn job(&self, reference: &Ref, page: Option<&Page>) -> Job {
-        let has_hole = reference.is(fact::HOLE);
-        let mut source = Vec::new();
-        if let Some(page) = page {
-            let hole = if has_hole { page.hole() } else { 0..0 };
-            let (before, after) = (page.bytes().get(..hole.start), page.bytes().get(hole.end..));
-            source.extend_from_slice(before.unwrap_or_default());
-            source.extend_from_slice(after.unwrap_or_default());
-        }
+    fn job(&self, reference: &Ref, mut source: Vec<u8>, compression: Option<Compression>) -> Job {
         let stamped = self.stamped.get(reference.block as usize).copied().unwrap_or(0);
         if let (1.., Some(lsn)) = (stamped, source.first_chunk_mut::<8>()) {
             // Two numbers, the high one first.
             *lsn = stamped.rotate_left(32).to_le_bytes();
         }
-        Job { source, has_hole, stored: None, time: Duration::ZERO }
+        let has_hole = reference.is(fact::HOLE);
+        Job { source, has_hole, compression, stored: None, time: Duration::ZERO }
     }
 
     /// Writes what was queued.
@@ -281,7 +327,8 @@ impl CodecLane<'_> {
                 let job = jobs.next();
                 match job {
                     Some(job) if !job.source.is_empty() => note(&job, done, ratio),
-                    _ => guess(reference, *ratio),
+                    Some(Job { compression: Some(_), .. }) => guess(reference, *ratio),
+                    _ => as_it_is(reference),
                 }
             };
             let at = (queued.ordinal, entry);
@@ -307,14 +354,27 @@ impl CodecLane<'_> {
     }
 }
 
+/// A page without its hole; nothing if it is not known.
+fn source(reference: &Ref, page: Option<&Page>) -> Vec<u8> {
+    let Some(page) = page else { return Vec::new() };
+    let hole = if reference.is(fact::HOLE) { page.hole() } else { 0..0 };
+    let (before, after) = (page.bytes().get(..hole.start), page.bytes().get(hole.end..));
+    [before.unwrap_or_default(), after.unwrap_or_default()].concat()
+}
+
 fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
     let raw = job.source.len();
     let stored = job.stored.map_or(raw, usize::from);
     *done.codec_time.get_or_insert_default() += job.time;
-    done.codec_bytes += raw as u64;
+    done.codec_bytes += if job.compression.is_some() { raw as u64 } else { 0 };
     *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
     let stored = u16::try_from(stored).unwrap_or(u16::MAX);
     ImageBytes { stored, compressed: job.stored.is_some(), estimated: false }
+}
+
+/// An image of a page that is not known, and not compressed.
+fn as_it_is(reference: &Ref) -> ImageBytes {
+    ImageBytes { stored: reference.image_bytes, compressed: false, estimated: true }
 }
 
 /// An image of a page that is not known: as well compressed as the others.
