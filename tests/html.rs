@@ -4,7 +4,7 @@
 mod support;
 
 use std::path::Path;
-use std::process::Command;
+use support::browser::seen;
 use support::fixtures::{Sample, sample, samples};
 use support::{json_of, walstat};
 
@@ -92,72 +92,14 @@ fn one_run_writes_several_outputs() {
     assert_eq!(read(&html), page(&sample, &[]));
 }
 
-/// What Chromium makes of a page: its document after loading, and what it complains of. `None` where it
-/// is not installed.
-fn browsed(page: &Path, width: u32) -> Option<(String, String)> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let profile = format!("--user-data-dir={}", directory.path().display());
-    let window = format!("--window-size={width},900");
-    let address = format!("file://{}", page.display());
-    let options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--v=0",
-        "--virtual-time-budget=5000",
-        "--dump-dom",
-    ];
-    let run = Command::new("chromium").args(options).args([profile, window, address]).output();
-    let output = match run {
-        Ok(output) => output,
-        Err(error) => {
-            eprintln!("SKIPPED: pages are not drawn by chromium, which is missing: {error}");
-            let required =
-                std::env::var_os("WALSTAT_REQUIRE_LIVE").is_some_and(|value| value == "1");
-            assert!(!required, "chromium: {error}");
-            return None;
-        }
-    };
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    Some((text(&output.stdout), text(&output.stderr)))
-}
-
-/// A page that measures another one inside of itself, as wide as a telephone.
-fn measuring(page: &str) -> String {
-    let inside = page.replace('&', "&amp;").replace('"', "&quot;");
-    format!(
-        "<!DOCTYPE html><html><body><iframe id=\"f\" style=\"width:390px;height:800px;border:0\" \
-         srcdoc=\"{inside}\"></iframe><p id=\"w\"></p><script>const f = document.getElementById('f');\
-         f.onload = () => {{ const d = f.contentDocument; const r = [...d.querySelectorAll('figure \
-         svg *')].filter(e => e.getBoundingClientRect().width > 0).length; \
-         document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth + ' marks ' \
-         + r; }};</script></body></html>"
-    )
-}
-
 #[test]
 fn a_browser_draws_it_without_complaint_and_a_telephone_does_not_scroll_sideways() {
-    let directory = tempfile::tempdir().expect("a directory");
     for sample in ["pg15-mixed", "pg9.5-mixed", "truncated"].map(sample) {
         let page = walstat(&[text(&sample.wal), "-f", "html"]).stdout;
-        let path = directory.path().join("page.html");
-        std::fs::write(&path, &page).expect("written");
-        let Some((document, complaints)) = browsed(&path, 1000) else { return };
-        assert!(
-            document.contains("</html>") && document.contains("BOOKS") | document.contains("Books")
-        );
-        assert!(!complaints.contains("CONSOLE"), "{}: {complaints}", sample.name);
-        std::fs::write(&path, measuring(&page)).expect("written");
-        let Some((document, _)) = browsed(&path, 800) else { return };
-        let told = document.split("id=\"w\">").nth(1).and_then(|rest| rest.split('<').next());
-        let words: Vec<&str> = told.unwrap_or_default().split(' ').collect();
-        let ["width", width, "marks", marks] = words[..] else {
-            panic!("{}: {words:?}", sample.name)
-        };
-        let (width, marks): (u32, u32) =
-            (width.parse().expect("a width"), marks.parse().expect("a number"));
-        assert!(width <= 390, "{}: {width} pixels wide", sample.name);
-        assert!(marks >= 3, "{}: {marks} marks", sample.name);
+        let Some(seen) = seen(&page) else { return };
+        assert!(seen.document.contains("</html>") && seen.document.contains("Books"));
+        assert!(seen.complaints.is_empty(), "{}: {:?}", sample.name, seen.complaints);
+        assert!(seen.width <= 390, "{}: {} pixels wide", sample.name, seen.width);
+        assert!(seen.marks >= 3, "{}: {} marks", sample.name, seen.marks);
     }
 }

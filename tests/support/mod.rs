@@ -2,6 +2,7 @@
 //! program. Judges nothing itself.
 #![allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
 
+pub mod browser;
 pub mod catalogs;
 pub mod fixtures;
 pub mod wal;
