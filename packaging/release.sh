@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Makes what is released, in target/packages: the binary, a Debian package with man page and completions,
-# and a wheel with the binary. `packaging/release.sh --check` installs each in a place of its own and runs
-# it. Needs a Rust toolchain and dpkg-deb; for the wheel python3 with venv and the network.
+# a wheel with the binary, and a static binary where the Rust target and the C compiler for it are installed.
+# `packaging/release.sh --check` installs each where nothing of the build is present, and runs it there: the
+# Debian package with what it depends on in a root of its own (for that it has to be root), the wheel in a
+# fresh venv. Needs a Rust toolchain, dpkg-deb and binutils; for the wheel python3 with venv and the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=target/packages
 fixture=tests/fixtures/pg15-mixed
+static_target=$(uname -m)-unknown-linux-musl
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 architecture=$(dpkg --print-architecture)
 
@@ -19,7 +22,8 @@ build() {
   strip "$out/walstat"
   debian
   wheel
-  (cd "$out" && sha256sum -- walstat *.deb *.whl > SHA256SUMS)
+  static_binary
+  (cd "$out" && sha256sum -- * > ../SHA256SUMS && mv ../SHA256SUMS .)
   say "$(ls -l "$out")"
 }
 
@@ -72,24 +76,68 @@ wheel() {
   rm -rf "$venv"
 }
 
+# For machines without the C library of the others.
+static_binary() {
+  say "static binary"
+  if ! rustc --print target-libdir --target "$static_target" | xargs -r test -d || ! command -v musl-gcc > /dev/null; then
+    say "SKIPPED: no static binary, for that rustup target add $static_target and apt install musl-tools"
+    return
+  fi
+  cargo build --release --locked --target "$static_target"
+  install -m 755 "target/$static_target/release/walstat" "$out/walstat-static"
+  strip "$out/walstat-static"
+}
+
 # Each is installed where nothing else is, and has to count the same as the build.
 check() {
-  local want root venv
-  want=$("$out/walstat" --stats -f csv "$fixture" | sha256sum)
+  local want
+  want=$(count "$out/walstat" "$fixture")
+  check_debian
+  check_wheel
+  if [ -e "$out/walstat-static" ]; then
+    say "static binary"
+    ldd "$out/walstat-static" 2>&1 | grep -qE 'not a dynamic|statically'
+    same "$(count "$out/walstat-static" "$fixture")"
+  fi
+  say "all of them count as the build does"
+}
+
+count() { "$1" --stats -f csv "$2" | sha256sum; }
+
+same() { [ "$want" = "$1" ] || { echo "$0: it counts differently" >&2; exit 1; }; }
+
+# In a root that has the packages it depends on, and nothing else.
+check_debian() {
   say "Debian package, installed"
+  local root
   root=$(mktemp -d)
-  dpkg-deb -x "$out"/walstat_*.deb "$root"
-  [ "$want" = "$("$root/usr/bin/walstat" --stats -f csv "$fixture" | sha256sum)" ]
+  mkdir -p "$root"/var/lib/dpkg/{info,updates} "$root/tmp"
+  touch "$root/var/lib/dpkg/status"
+  dpkg --root="$root" --log=/dev/null --force-depends --force-not-root --force-script-chrootless \
+    -i "$out"/walstat_*.deb
   gzip -t "$root/usr/share/man/man1/walstat.1.gz"
   grep -q walstat "$root/usr/share/bash-completion/completions/walstat"
+  if [ "$(id -u)" = 0 ]; then
+    dpkg -L libc6 libgcc-s1 | while read -r file; do
+      if [ -f "$file" ]; then cp -L --parents "$file" "$root"; fi
+    done
+    cp -r "$fixture" "$root/wal"
+    same "$(chroot "$root" /usr/bin/walstat --stats -f csv /wal | sha256sum)"
+  else
+    say "SKIPPED: not root, so the package runs outside of its root"
+    same "$(count "$root/usr/bin/walstat" "$fixture")"
+  fi
   rm -rf "$root"
+}
+
+check_wheel() {
   say "wheel, installed"
+  local venv
   venv=$(mktemp -d)
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --no-index "$out"/walstat-*.whl
-  [ "$want" = "$("$venv/bin/walstat" --stats -f csv "$fixture" | sha256sum)" ]
+  same "$(count "$venv/bin/walstat" "$fixture")"
   rm -rf "$venv"
-  say "both count as the build does"
 }
 
 case "${1:-}" in

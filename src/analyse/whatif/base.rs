@@ -169,6 +169,12 @@ impl Base {
         self.first <= ordinal && ordinal < self.last
     }
 
+    /// When the next transaction of the range commits.
+    pub fn next_commit(&self, after: Ordinal) -> Option<Time> {
+        let next = self.commits.partition_point(|(ordinal, _)| *ordinal <= after);
+        self.commits.get(next).map(|(_, time)| *time)
+    }
+
     /// How fast it was written, by the clock of its commits.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let (first, last) = (self.commits.first()?.1, self.commits.last()?.1);

@@ -36,8 +36,8 @@ pub struct Lane<'t> {
     /// Whether full_page_writes is that of the base.
     follows_base: bool,
     archive_timeout: Option<ArchiveTimeout>,
-    /// When a segment was left last, and the one after it.
-    last_switch: Option<Time>,
+    /// When the clock was looked at last for archive_timeout, and the segment open then.
+    looked_at: Option<Time>,
     segment: u64,
     pace: Pace,
     level: Option<LevelChange<'t>>,
@@ -86,7 +86,7 @@ impl<'t> Lane<'t> {
             follows_base: settings.full_page_writes.is_none(),
             archive_timeout: settings.archive_timeout,
             segment: base.start.0 / segment,
-            last_switch: base.commits.first().map(|(_, time)| *time),
+            looked_at: base.commits.first().map(|(_, time)| *time),
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
             pace,
@@ -346,29 +346,36 @@ impl<'t> Lane<'t> {
             Some(Mark::Commit { time, running }) => {
                 self.running = running;
                 self.pace.after_commit(time, self.geometry.end(self.usable));
-                self.switch_by_time(time);
+                self.switch_by_time(ordinal, time);
             }
             _ => {}
         }
     }
 
-    fn switch_by_time(&mut self, time: Time) {
+    /// The checkpointer looks at the clock when a segment has been open for that long, whoever commits or
+    /// not, and closes it if anything was written since it looked before: so between this commit and the
+    /// next one it closes a segment once.
+    fn switch_by_time(&mut self, ordinal: Ordinal, time: Time) {
         let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
         let segment = self.position().0 / self.geometry.segment;
         if segment != self.segment {
             // It was full.
-            (self.segment, self.last_switch) = (segment, Some(time));
+            (self.segment, self.looked_at) = (segment, Some(time));
         }
-        let since = self.last_switch.get_or_insert(time);
-        if time.0.saturating_sub(since.0) < wait {
+        let looked = self.looked_at.get_or_insert(time);
+        let passed =
+            self.base.next_commit(ordinal).map_or(0, |next| next.0.saturating_sub(looked.0));
+        let looks = passed.checked_div(wait).unwrap_or(0);
+        if looks < 1 {
             return;
         }
-        *since = time;
+        looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));
         if self.usable != self.geometry.next_segment(self.usable) {
             let mut switch = 0;
             self.add(SWITCH_BYTES, &mut switch);
             self.usable = self.geometry.next_segment(self.usable + switch);
         }
+        self.segment = self.position().0 / self.geometry.segment;
     }
 
     fn checkpoint(&mut self, event: Event, ordinal: Ordinal, (lsn, before): (Lsn, &mut u64)) {
