@@ -1,9 +1,10 @@
 //! The door: arguments in, exit code out.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 use walstat::cli::args::{Cli, Command};
+use walstat::cli::examples::with_examples;
 use walstat::cli::values::{meant_command, nearest_option};
 use walstat::cli::{
     Exit, Failure, check, diff, manual, names, partial, records, rules, stats, whatif,
@@ -11,13 +12,19 @@ use walstat::cli::{
 use walstat::render::visible::visible;
 
 fn main() -> ExitCode {
-    match Cli::try_parse().map_or_else(misuse, |cli| run(&cli.settled())) {
+    match parse().map_or_else(misuse, |cli| run(&cli.settled())) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             eprintln!("walstat: {}", visible(&failure.to_string()));
             failure.exit_code()
         }
     }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = with_examples(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
@@ -30,7 +37,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::WhatIf(args)) => whatif::run(args),
         Some(Command::Rules { id }) => rules::run(id.as_deref()),
         Some(Command::Completions { shell }) => manual::completions(*shell, Cli::command()),
-        Some(Command::Man { command }) => manual::page(command.as_deref(), Cli::command()),
+        Some(Command::Man { command }) => {
+            manual::page(command.as_deref(), with_examples(Cli::command()))
+        }
         None => match meant_command(&cli.stats.source.paths, &Cli::command()) {
             Some(text) => Err(Failure::Usage(text)),
             None => stats::run(&cli.stats),

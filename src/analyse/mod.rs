@@ -11,6 +11,7 @@ pub mod dimension;
 pub mod distribution;
 pub mod finished;
 pub mod fork_table;
+pub mod large;
 pub mod lately;
 pub mod leaf;
 pub mod names;

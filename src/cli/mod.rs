@@ -8,6 +8,7 @@ pub mod check_args;
 pub mod config;
 pub mod counted;
 pub mod diff;
+pub mod examples;
 pub mod interrupt;
 pub mod manual;
 pub mod moment;

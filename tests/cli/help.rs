@@ -187,3 +187,14 @@ fn what_is_no_path_but_a_word_of_ours_gets_the_right_spelling() {
         assert!(told.contains(meant), "{typed:?}: {told}");
     }
 }
+
+#[test]
+fn the_long_help_has_an_example_an_option_and_the_short_one_none() {
+    for command in [&[][..], &["check"], &["whatif"]] {
+        let long = walstat(&[command, &["--help"]].concat()).exits(0).stdout;
+        assert!(long.contains("Example: -j 4"), "{long}");
+        let short = walstat(&[command, &["-h"]].concat()).exits(0).stdout;
+        assert!(!short.contains("Example:"), "{short}");
+    }
+    assert!(walstat(&["man"]).exits(0).stdout.contains("Example: "));
+}
