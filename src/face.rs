@@ -1,19 +1,15 @@
 //! The face for programs: paths in, a report or a dimension of one's own out.
 
-use crate::analyse::clock::Clock;
-use crate::analyse::dimension::Dimension;
-use crate::analyse::sample::Sample;
 use crate::analyse::select::Filters;
-use crate::analyse::totals::RecordTable;
-use crate::analyse::when::{self, When};
-use crate::input::discover::discover_as;
+use crate::input::discover::{Found, discover_as};
 use crate::input::error::InputError;
 use crate::input::plan::Plan;
 use crate::input::taken_for::TakenFor;
-use crate::report;
-use crate::report::build::{Counted, Request, build};
-use crate::report::estimate::estimates;
+use crate::report::build::Request;
+use crate::report::known::{Known, Sources};
+use crate::report::model::table::{Sort, Top};
 use crate::report::model::{CommandName, Report};
+use crate::report::whole;
 use crate::scan::outcome::Outcome;
 use crate::scan::pages::Progress;
 use crate::scan::read::read_found;
@@ -95,33 +91,28 @@ impl Scan {
         Scan { taken_for: Some(taken_for), ..self }
     }
 
-    /// The report, with all of its tables: what `walstat --format json` prints.
+    /// The report: what `walstat --format json` prints. Names are from the data directory that the WAL
+    /// lies in, and else from the WAL itself.
     ///
     /// # Errors
     ///
     /// When there is nothing to report on. What is wrong in the WAL is in the report's problems.
     pub fn report(&self) -> Result<Report, InputError> {
-        let counted = (When::new(when::Config::OVERVIEW), Sample::default());
-        let (plan, outcome) = self.read(&(<(RecordTable, Clock)>::default(), counted))?;
-        let (mut when, mut sample) = (When::default(), Sample::default());
-        let outcome = outcome.map(|(statistics, counted)| {
-            (when, sample) = counted;
-            statistics
-        });
-        let found = when.finish(outcome.ending.lsn);
-        let overview = Some(report::when::overview(&found, report::when::Origin::of(&plan)));
         let request = Request {
             command: CommandName::Report,
-            dimensions: Dimension::ALL.iter().copied().collect(),
+            dimensions: whole::dimensions(),
             checksums_verified: self.verifies,
             start: Some(self.range.start).filter(|&start| start > Lsn(0)),
             filters: Filters::default(),
         };
+        let found = discover_as(&self.paths, self.taken_for)?;
+        let known = Known::of(&Sources::default(), &found, &request.dimensions);
+        let (plan, outcome) = self.read(found, &whole::prototype(&known))?;
         let paths = self.paths.iter().map(|path| path.display().to_string()).collect();
-        let statistics = &outcome.observer;
-        let estimates = estimates(&sample.finish(), found.cycles.as_ref(), &statistics.0);
-        let counted = Counted { statistics, overview, estimates };
-        Ok(build(paths, &plan, &outcome, counted, &request).conclude().report)
+        let draft = whole::draft(paths, &plan, outcome, known, &request);
+        let mut report = draft.conclude().report;
+        report.arrange(Sort::Bytes, Top::default());
+        Ok(report)
     }
 
     /// Counts in copies of `dimension`, which is configured and empty, and returns what they come
@@ -154,10 +145,15 @@ impl Scan {
     ///
     /// As those of [`Scan::report`].
     pub fn observe<O: Observe>(&self, dimension: O) -> Result<O, InputError> {
-        Ok(self.read(&dimension)?.1.observer)
+        let found = discover_as(&self.paths, self.taken_for)?;
+        Ok(self.read(found, &dimension)?.1.observer)
     }
 
-    fn read<O: Observe>(&self, prototype: &O) -> Result<(Plan, Outcome<O>), InputError> {
+    fn read<O: Observe>(
+        &self,
+        found: Found,
+        prototype: &O,
+    ) -> Result<(Plan, Outcome<O>), InputError> {
         let wanted = Wanted {
             crc: self.verifies.then(Crc32c::detect),
             range: (self.range.start, self.range.end),
@@ -165,7 +161,6 @@ impl Scan {
             timeline: self.timeline,
             select: Everything,
         };
-        let found = discover_as(&self.paths, self.taken_for)?;
         read_found(found, wanted, self.threads, &Progress::default(), prototype)
     }
 }

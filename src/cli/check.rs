@@ -2,7 +2,6 @@
 
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
 use super::config::Config;
-use super::name_args::Known;
 use super::output::write_to;
 use super::read::{Read, Statistics, found, read, read_found};
 use super::relation;
@@ -24,6 +23,7 @@ use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
 use crate::report::build::{Counted, Request, build};
 use crate::report::check::{Asked, judge};
+use crate::report::known::Known;
 use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::table::Sort;
 use crate::report::model::view::View;
@@ -136,7 +136,7 @@ fn read_and_judge(
     let request = Request { filters: read.filters.clone(), ..request };
     let (statistics, (backups, reach)) = &read.scanned.observer;
     let overview = Some(when::overview(&when, when::Origin::of(&read.plan)));
-    let counted = Counted { statistics, overview, estimates: None };
+    let counted = Counted { statistics, overview, estimates: None, large: None };
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some((who, warnings)) = who {
         draft.report.notes.extend(warnings);
@@ -200,7 +200,7 @@ fn read_all_asked(args: &CheckArgs, request: &Request) -> Result<ReadChecked, Fa
         return Ok(ReadChecked::of(read, None));
     }
     let found = found(&args.source)?;
-    let known = Known::of(&args.names, &found, &request.dimensions);
+    let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let who = Who::new(&request.dimensions, 0, Order::Bytes, known.store());
     let read = read_found(&args.source, found, &request.filters, &(prototype, who))?;
     let mut who = Who::default();

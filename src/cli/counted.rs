@@ -3,22 +3,26 @@
 
 use super::Failure;
 use super::args::StatsArgs;
-use super::name_args::Known;
 use super::read::{self, Read, Statistics, found};
 use super::span::Window;
 use super::{relation, who};
 use crate::analyse::dimension::Dimensions;
+use crate::analyse::large::{Large, LargeTransaction};
 use crate::analyse::sample::{self, Sample};
 use crate::analyse::select::Filters;
 use crate::analyse::when::{self, When};
 use crate::analyse::who::{Counted, Who};
 use crate::input::discover::Found;
+use crate::report::known::Known;
 use crate::report::model::CommandName;
 use crate::scan::record::Observe;
 use crate::wal::payload::Time;
 
+/// What advice of a report is made of: some of the images, and large transactions.
+pub type Clues = (Sample, Large);
+
 /// All that can be counted.
-pub type Full = (Statistics, (Who, (Option<When>, Option<Sample>)));
+pub type Full = (Statistics, (Who, (Option<When>, Option<Clues>)));
 
 /// What was read and counted.
 pub struct ReadFull {
@@ -28,8 +32,8 @@ pub struct ReadFull {
     pub who: Counted,
     /// When it was written, as far as that was asked for.
     pub when: Option<when::Found>,
-    /// Some of its images, for the report.
-    pub sample: Option<sample::Found>,
+    /// Some of its images, and who wrote much at once, for the report.
+    pub clues: Option<(sample::Found, Vec<LargeTransaction>)>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -42,11 +46,12 @@ impl ReadFull {
             counted = Some(others);
             statistics
         });
-        let (who, (when, sample)) = counted.unwrap_or_default();
+        let (who, (when, clues)) = counted.unwrap_or_default();
         let (who, warnings) = known.finish(who, &read.plan);
         let end = read.scanned.ending.lsn;
-        let (when, sample) = (when.map(|when| when.finish(end)), sample.map(Sample::finish));
-        ReadFull { who, when, sample, read, warnings }
+        let when = when.map(|when| when.finish(end));
+        let clues = clues.map(|(sample, large)| (sample.finish(), large.finish()));
+        ReadFull { who, when, clues, read, warnings }
     }
 }
 
@@ -68,12 +73,12 @@ fn read_filtered(
 ) -> Result<ReadFull, Failure> {
     let found = found(&args.source)?;
     // Before the WAL: then all that a running server changes meanwhile is in the WAL.
-    let known = Known::of(&args.names, &found, asked);
+    let known = Known::of(&args.names.sources(), &found, asked);
     let window = read::window(&args.source, &found)?;
     let times = window.as_ref().map(|window| (window.span.times.start, window.span.times.end));
-    let (statistics, (who, (when, sample))) = prototype(args, (command, asked), times, &known);
+    let (statistics, (who, (when, clues))) = prototype(args, (command, asked), times, &known);
     let reading = Reading { args, filters, found, window };
-    let read = match (who.is_nothing(), when, sample) {
+    let read = match (who.is_nothing(), when, clues) {
         (true, None, _) => reading.read(&statistics, |statistics| (statistics, Default::default())),
         (true, Some(when), _) => reading.read(&(statistics, when), |(statistics, when)| {
             (statistics, (Who::default(), (Some(when), None)))
@@ -85,9 +90,9 @@ fn read_filtered(
             .read(&(statistics, (who, when)), |(statistics, (who, when))| {
                 (statistics, (who, (Some(when), None)))
             }),
-        (false, Some(when), Some(sample)) => reading
-            .read(&(statistics, (who, (when, sample))), |(statistics, (who, (when, sample)))| {
-                (statistics, (who, (Some(when), Some(sample))))
+        (false, Some(when), Some(clues)) => reading
+            .read(&(statistics, (who, (when, clues))), |(statistics, (who, (when, clues)))| {
+                (statistics, (who, (Some(when), Some(clues))))
             }),
     }?;
     Ok(ReadFull::of(read, known))
@@ -128,8 +133,8 @@ pub fn prototype(
         _ => args.when.config(asked),
     };
     let config = config.map(|config| when::Config { times, ..config });
-    let sample = (command == CommandName::Report).then(Sample::default);
-    (Statistics::default(), (who, (config.map(When::new), sample)))
+    let clues = (command == CommandName::Report).then(Clues::default);
+    (Statistics::default(), (who, (config.map(When::new), clues)))
 }
 
 /// What the report tells of when, and what its charts are made of.

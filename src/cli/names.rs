@@ -1,6 +1,6 @@
 //! `walstat names`: the query for a names file, and the names that paths yield.
 
-use super::name_args::{Known, NameArgs};
+use super::name_args::NameArgs;
 use super::output::{spare_inputs, wanted, write_unstyled};
 use super::read::{self, found};
 use super::source_args::SourceArgs;
@@ -11,6 +11,7 @@ use crate::analyse::who::Who;
 use crate::input::names_file::QUERY;
 use crate::render::visible::visible;
 use crate::render::{json, names};
+use crate::report::known::Known;
 use crate::report::model::names::NamesReport;
 use crate::report::model::{CommandName, Unreadable};
 use crate::wal::catalog::names::Names;
@@ -101,7 +102,7 @@ struct Answer {
 fn names_of(args: &NamesArgs) -> Result<Answer, Failure> {
     let found = found(&args.source)?;
     let has_catalogs = found.data_directory.is_some() || args.names.data_directory.is_some();
-    let known = Known::names(&args.names, &found, &Dimensions::new());
+    let known = Known::names(&args.names.sources(), &found, &Dimensions::new());
     match read::read_all(&args.source, found, &Who::names(known.store())) {
         Ok(read) => {
             let exit = if read.scanned.problems.is_empty() { Exit::Done } else { Exit::Damage };

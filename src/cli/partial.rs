@@ -2,7 +2,6 @@
 
 use super::args::{Cli, Format, StatsArgs};
 use super::counted::{self, Full, ReadFull};
-use super::name_args::Known;
 use super::output::write_bytes;
 use super::read::{self, Read};
 use super::relation::RelationArg;
@@ -12,6 +11,7 @@ use crate::analyse::dimension::Dimension;
 use crate::analyse::select::{Filters, RelationFilter};
 use crate::input::error::InputError;
 use crate::input::packed::{PackedError, pack, unpack};
+use crate::report::known::Known;
 use crate::report::model::table::Sort;
 use crate::scan::pages::Progress;
 use crate::scan::partial::Partial;
@@ -84,7 +84,7 @@ fn read_partial<S: Select + Clone>(args: &StatsArgs, select: S) -> Result<Partia
     let found = read::found(&args.source)?;
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
-    let known = Known::of(&args.names, &found, &asked);
+    let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = counted::prototype(args, (command, &asked), None, &known);
     Ok(Partial::read(found, &wanted, &Progress::default(), &prototype))
 }
@@ -130,7 +130,7 @@ fn put_together(
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
-    let known = Known::of(&args.names, &found, &asked);
+    let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = counted::prototype(args, (command, &asked), None, &known);
     // The runs are filtered already; the rest is read as they were.
     let (plan, scanned) = match filters.is_empty() {

@@ -4,9 +4,7 @@ use super::Failure;
 use super::progress;
 use super::source_args::SourceArgs;
 use super::span::{self, Window};
-use crate::analyse::clock::Clock;
 use crate::analyse::select::Filters;
-use crate::analyse::totals::RecordTable;
 use crate::input::discover::{Found, discover_as};
 use crate::input::plan::Plan;
 use crate::scan;
@@ -20,8 +18,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// What is counted for every command.
-pub type Statistics = (RecordTable, Clock);
+pub use crate::report::whole::Statistics;
 
 /// WAL that was read.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! that a name stands for.
 
 use super::Failure;
-use super::name_args::{Known, NameArgs};
+use super::name_args::NameArgs;
 use super::read::{found, read_all};
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::nearest;
@@ -10,6 +10,7 @@ use crate::analyse::dimension::{Dimension, Dimensions};
 use crate::analyse::finished::Order;
 use crate::analyse::select::{Filters, RelationFilter};
 use crate::analyse::who::Who;
+use crate::report::known::Known;
 use crate::wal::block::RelFileLocator;
 use crate::wal::catalog::names::{Names, Relation};
 use std::collections::BTreeSet;
@@ -143,7 +144,7 @@ fn first_pass(
     names: &NameArgs,
 ) -> Result<(Named, Option<BTreeSet<RelFileLocator>>), Failure> {
     let found = found(source)?;
-    let known = Known::names(names, &found, &Dimensions::new());
+    let known = Known::names(&names.sources(), &found, &Dimensions::new());
     if !found.streams.iter().all(|stream| stream.path.is_file()) {
         return Ok((known.without_wal(), None));
     }

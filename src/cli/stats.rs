@@ -81,7 +81,7 @@ fn view_of(
 ) -> Result<View, Failure> {
     check_usage(args)?;
     let begun = Instant::now();
-    let ReadFull { read, who, when: found, sample, warnings } = read()?;
+    let ReadFull { read, who, when: found, clues, warnings } = read()?;
     args.when.check(found.as_ref())?;
     let request = request(args, asked, read.filters);
     let origin = when::Origin::of(&read.plan);
@@ -89,8 +89,9 @@ fn view_of(
     let overview = overview.map(|found| when::overview(found, origin));
     let statistics = &read.scanned.observer;
     let cycles = found.as_ref().and_then(|found| found.cycles.as_ref());
+    let (sample, large) = clues.unzip();
     let estimates = sample.and_then(|sample| estimates(&sample, cycles, &statistics.0));
-    let counted = Counted { statistics, overview, estimates };
+    let counted = Counted { statistics, overview, estimates, large };
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
     if let Some(found) = found {
         let questions = args.when.questions(args.source.range.tz.as_ref());

@@ -10,6 +10,7 @@ use super::model::{self, CommandName, Report, Sums};
 use super::official;
 use crate::analyse::clock::Clock;
 use crate::analyse::dimension::{Dimension, Dimensions};
+use crate::analyse::large::LargeTransaction;
 use crate::analyse::ratios::{Ratios, ratio};
 use crate::analyse::select;
 use crate::analyse::totals::{RecordTable, Totals};
@@ -52,12 +53,25 @@ pub struct Counted<'c> {
     pub overview: Option<Overview>,
     /// What other settings would have written; the advice quotes it.
     pub estimates: Option<Estimates>,
+    /// Transactions that wrote much at once, largest first.
+    pub large: Option<Vec<LargeTransaction>>,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics, overview: None, estimates: None }
+        Counted { statistics, overview: None, estimates: None, large: None }
     }
+}
+
+/// Large transactions that are told.
+const LARGE_TOLD: usize = 5;
+
+fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
+    let row = |LargeTransaction { xid, bytes }| model::LargeTransactionRow {
+        xid: xid.to_string(),
+        total_bytes: bytes,
+    };
+    found.into_iter().take(LARGE_TOLD).map(row).collect()
 }
 
 /// Data pages if no image tells their size: the default of every release.
@@ -102,6 +116,7 @@ pub fn build<O>(
         transactions: None,
         when: counted.overview,
         estimates: counted.estimates,
+        large_transactions: counted.large.map(large_rows),
         advice_together: None,
         timeline: None,
         checkpoints: None,

@@ -107,6 +107,9 @@ pub struct Report {
     /// What other settings would have written, estimated from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<estimate::Estimates>,
+    /// Transactions that wrote a good part of the WAL of their time, largest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_transactions: Option<Vec<LargeTransactionRow>>,
     /// What all advice with settings comes to together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice_together: Option<finding::Together>,
@@ -282,4 +285,14 @@ pub struct Problem {
     pub found: String,
     /// Bytes that were left out for it.
     pub skipped_bytes: u64,
+}
+
+/// A transaction that wrote much at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LargeTransactionRow {
+    /// The xid of its records: subtransactions have their own.
+    pub xid: String,
+    /// Bytes that it wrote, counted only where it wrote a sixteenth of the WAL or more: at least so many.
+    pub total_bytes: u64,
 }

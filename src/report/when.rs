@@ -93,7 +93,7 @@ pub fn fill(
 }
 
 /// What a reader of the times should know.
-fn notes(found: &Found) -> Vec<String> {
+pub fn notes(found: &Found) -> Vec<String> {
     let mut notes = Vec::new();
     if found.span.is_none() {
         notes.push("no record states a time: nothing is known of when".to_owned());

@@ -39,6 +39,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         transactions: None,
         when: None,
         estimates: None,
+        large_transactions: None,
         advice_together: None,
         timeline: None,
         checkpoints: None,

@@ -114,7 +114,7 @@ const GATHERED: usize = 1000;
 const LABELS_MAX: usize = 100_000;
 
 /// How many rows are kept; 0 keeps all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Top {
     /// Of resource managers, which are few.
     pub rmgrs: usize,
