@@ -4,6 +4,7 @@ use super::advice::advise;
 use super::model::estimate::Estimates;
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
+use super::model::threshold::Thresholds;
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
@@ -102,6 +103,7 @@ pub fn build<O>(
         transactions: None,
         when: counted.overview,
         estimates: counted.estimates,
+        thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,
         checkpoints: None,

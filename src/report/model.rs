@@ -30,6 +30,7 @@ use checked::{Check, SegmentGroup};
 use filters::Filters;
 use finding::Finding;
 use serde::{Deserialize, Serialize};
+use threshold::Thresholds;
 
 /// The version of the JSON schema.
 pub const SCHEMA: &str = "1.0";
@@ -107,6 +108,9 @@ pub struct Report {
     /// What other settings would have written, estimated from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<estimate::Estimates>,
+    /// Where the advice rules speak, if that is not the default.
+    #[serde(default, skip_serializing_if = "Thresholds::are_default")]
+    pub thresholds: Thresholds,
     /// What all advice with settings comes to together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice_together: Option<finding::Together>,
