@@ -35,7 +35,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Records(args)) => records::run(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),
-        Some(Command::Rules { id }) => rules::run(id.as_deref()),
+        Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Completions { shell }) => manual::completions(*shell, Cli::command()),
         Some(Command::Man { command }) => {
             manual::page(command.as_deref(), with_examples(Cli::command()))

@@ -11,7 +11,7 @@ use support::walstat;
 use walstat::report::model::{Report, Unreadable};
 
 /// Every form of request, without the input.
-const FORMS: [&[&str]; 8] = [
+const FORMS: [&[&str]; 9] = [
     &[],
     &["--stats"],
     &["--stats=record", "--top", "3", "--sort", "fpi"],
@@ -20,6 +20,7 @@ const FORMS: [&[&str]; 8] = [
     &["check", "--max-fpi-ratio", "1%", "--min-hot-ratio", "0.1", "--fail-on", "warning"],
     &["whatif", "--max-wal-size", "64MB,1GB"],
     &["check", "--max-bytes-per-commit", "1kB", "-x", "4294967295"],
+    &["--ruleset", "strict"],
 ];
 
 /// What a program reads of the input in a form.

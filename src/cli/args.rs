@@ -1,11 +1,13 @@
 //! Arguments: what was typed, checked as far as it can be without opening a file.
 
 use super::check_args::CheckArgs;
+use super::config_args::ConfigArgs;
 use super::diff::DiffArgs;
 use super::name_args::NameArgs;
 use super::names::NamesArgs;
 use super::outputs::Outputs;
 use super::records::RecordsArgs;
+use super::rules::RulesArgs;
 use super::show_args::ShowArgs;
 use super::source_args::{FilterArgs, SourceArgs};
 use super::values::named;
@@ -73,10 +75,7 @@ pub enum Command {
     #[command(name = "whatif")]
     WhatIf(Box<WhatIfArgs>),
     /// The advice rules, with thresholds and sources
-    Rules {
-        /// Only this rule
-        id: Option<String>,
-    },
+    Rules(RulesArgs),
     /// Completions for a shell, to be put where it looks for them
     #[command(after_help = "walstat completions bash > /etc/bash_completion.d/walstat")]
     Completions {
@@ -126,6 +125,9 @@ pub struct StatsArgs {
     /// Times, rates and delays
     #[command(flatten)]
     pub when: WhenArgs,
+    /// Thresholds of rules
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// Formats, and where they go
     #[command(flatten)]
     pub outputs: Outputs<Format>,

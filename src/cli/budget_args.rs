@@ -2,28 +2,25 @@
 //! of `walstat.toml`.
 
 use super::Failure;
-use super::config::{self, Config};
+use super::config::Config;
+use super::config_args::ConfigArgs;
 use crate::report::amount::AmountError;
 use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
 use clap::builder::{PossibleValuesParser, ValueParser};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
-use std::path::PathBuf;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-/// The option that names the file with limits.
-const CONFIG: &str = "config";
 const HEADING: &str = "Budgets";
 
 /// Limits; each can stand in `walstat.toml` too.
 #[derive(Debug, Default)]
 pub struct BudgetArgs {
     given: Vec<(&'static BudgetOption, String)>,
-    config: Option<PathBuf>,
 }
 
 impl BudgetArgs {
     /// The limits of the file, and those of the command line over them.
-    pub fn limits(&self) -> Result<Config, Failure> {
-        let mut config = config::load(self.config.as_deref())?;
+    pub fn limits(&self, file: &ConfigArgs) -> Result<Config, Failure> {
+        let mut config = file.read()?;
         for (option, text) in &self.given {
             let usage = |error: AmountError| Failure::Usage(format!("--{}: {error}", option.name));
             (option.set)(&mut config.budgets, text).map_err(usage)?;
@@ -47,12 +44,7 @@ impl Args for BudgetArgs {
             let argument = Arg::new(option.name).long(option.name).value_name(option.value_name);
             argument.help(option.help).help_heading(HEADING).value_parser(parser(option))
         };
-        let config = Arg::new(CONFIG).long(CONFIG).value_name("FILE").help_heading(HEADING).help(
-            "Limits from this file [default: walstat.toml in the current directory, if there is \
-             one]; the command line wins",
-        );
-        let config = config.value_parser(value_parser!(PathBuf));
-        command.args(OPTIONS.iter().map(argument)).arg(config)
+        command.args(OPTIONS.iter().map(argument))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -72,8 +64,6 @@ impl FromArgMatches for BudgetArgs {
             let text = matches.get_one::<String>(option.name);
             self.given.extend(text.map(|text| (option, text.clone())));
         }
-        let config = matches.get_one::<PathBuf>(CONFIG).cloned();
-        self.config = config.or(self.config.take());
         Ok(())
     }
 }

@@ -100,7 +100,7 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let limits = args.budgets.limits()?;
+    let limits = args.budgets.limits(&args.config)?;
     let budgets = &limits.budgets;
     check_usage(args, budgets)?;
     let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
@@ -109,7 +109,8 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
     let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
-    let found = limits.found.map(|path| format!("limits are from {}", path.display()));
+    let what = if limits.has_rules { "limits and thresholds of rules" } else { "limits" };
+    let found = limits.found.map(|path| format!("{what} are from {}", path.display()));
     view.report.notes.extend(found);
     show(&view, args)?;
     Ok(exit(&view.report, args.outputs.has(CheckFormat::Nagios)))
@@ -138,6 +139,7 @@ fn read_and_judge(
     let overview = Some(when::overview(&when, when::Origin::of(&read.plan)));
     let counted = Counted { statistics, overview, estimates: None, large: None };
     let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    draft.report.thresholds.clone_from(&limits.thresholds);
     if let Some((who, warnings)) = who {
         draft.report.notes.extend(warnings);
         let rows = who::Rows { by: who::By::Table, sort: Sort::Bytes, shown: 0 };

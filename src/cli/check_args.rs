@@ -1,6 +1,7 @@
 //! Arguments of `walstat check`.
 
 use super::budget_args::BudgetArgs;
+use super::config_args::ConfigArgs;
 use super::name_args::NameArgs;
 use super::outputs::Outputs;
 use super::show_args::ShowArgs;
@@ -23,6 +24,9 @@ pub struct CheckArgs {
     /// The limits
     #[command(flatten)]
     pub budgets: BudgetArgs,
+    /// The file they may stand in, and thresholds of rules
+    #[command(flatten)]
+    pub config: ConfigArgs,
     /// Where limits of single tables find their names
     #[command(flatten)]
     pub names: NameArgs,

@@ -1,9 +1,11 @@
 //! `walstat.toml`: the limits of `walstat check`, in a table `[check]`, by the names of their
-//! options.
+//! options; thresholds of rules in a table `[rules]`.
 
 use super::Failure;
+use super::rules_config;
 use super::values::nearest;
 use crate::report::budget::{BudgetOption, Budgets, OPTIONS};
+use crate::report::model::threshold::Thresholds;
 use crate::report::table_budget::{TABLE_OPTIONS, TableBudget};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,10 @@ pub struct Config {
     pub budgets: Budgets,
     /// Those of single tables.
     pub tables: Vec<TableBudget>,
+    /// From where on rules speak.
+    pub thresholds: Thresholds,
+    /// Whether the file says something of that.
+    pub has_rules: bool,
     /// The file, if it was found rather than named.
     pub found: Option<PathBuf>,
 }
@@ -53,17 +59,33 @@ fn keys() -> impl Iterator<Item = &'static str> {
 /// Reads the text of a file that lies in `directory`, from where its paths count.
 fn parse(text: &str, directory: &Path) -> Result<Config, String> {
     let file: Table = text.parse().map_err(|error: toml::de::Error| one_line(text, &error))?;
-    if let Some(key) = file.keys().find(|key| *key != TABLE) {
-        let near = match keys().any(|known| known == key) {
-            true => format!(", it belongs under [{TABLE}]"),
-            false => nearest(key, keys().chain([TABLE])),
+    let tables = [TABLE, rules_config::TABLE];
+    if let Some(key) = file.keys().find(|key| !tables.contains(&key.as_str())) {
+        let known = keys().map(|name| (name, TABLE));
+        let mut known = known.chain(rules_config::ids().map(|id| (id, rules_config::TABLE)));
+        let near = match known.find(|(name, _)| name == key) {
+            Some((_, table)) => format!(", it belongs under [{table}]"),
+            None => nearest(key, keys().chain(rules_config::ids()).chain(tables)),
         };
         return Err(format!("unknown key \"{key}\"{near}"));
     }
-    match file.get(TABLE) {
-        None => Ok(Config::default()),
-        Some(Value::Table(table)) => limits(table, directory),
-        Some(other) => Err(format!("\"{TABLE}\" is {}, expected a table", name_of(other))),
+    let mut config = match table(&file, TABLE)? {
+        None => Config::default(),
+        Some(table) => limits(table, directory)?,
+    };
+    if let Some(table) = table(&file, rules_config::TABLE)? {
+        config.thresholds = rules_config::thresholds(table)?;
+        config.has_rules = true;
+    }
+    Ok(config)
+}
+
+/// A table of the file, if it has it.
+fn table<'f>(file: &'f Table, name: &str) -> Result<Option<&'f Table>, String> {
+    match file.get(name) {
+        None => Ok(None),
+        Some(Value::Table(table)) => Ok(Some(table)),
+        Some(other) => Err(format!("\"{name}\" is {}, expected a table", name_of(other))),
     }
 }
 
@@ -145,7 +167,8 @@ fn set(
         .map_err(|error| format!("{TABLE}.{key}: {error}, found \"{text}\""))
 }
 
-fn name_of(value: &Value) -> String {
+/// What kind of value it is, with its article.
+pub fn name_of(value: &Value) -> String {
     let article = if value.type_str().starts_with(['a', 'i']) { "an" } else { "a" };
     format!("{article} {}", value.type_str())
 }
@@ -218,6 +241,10 @@ mod tests {
             ),
             ("max-fpi-ratio = 1", "it belongs under [check]"),
             ("[chekc]", "did you mean \"check\"?"),
+            ("[rule]", "did you mean \"rules\"?"),
+            ("rules = 1", "\"rules\" is an integer, expected a table"),
+            ("lock-traffic = 0.3", "it belongs under [rules]"),
+            ("[rules]\nlock-traffik = 0.3", "did you mean \"lock-traffic\"?"),
             ("check = 1", "is an integer, expected a table"),
             ("[check]\nmax-wal-bytes = \"many\"", "check.max-wal-bytes: expected a size"),
             ("[check]\nmax-wal-bytes = -1", "found \"-1\""),

@@ -45,6 +45,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
                     the other parts";
         return Err(Failure::Usage(text.to_owned()));
     }
+    stats::check_rules(args)?;
     let output = args.outputs.only()?.file.as_deref();
     args.outputs.spare(args.source.inputs())?;
     let filters = filters(args)?;
@@ -235,8 +236,11 @@ fn shown(args: &StatsArgs) -> Vec<String> {
     let bytes = show.bytes.and_then(|form| name(form.to_possible_value()));
     let color = name(show.color.to_possible_value()).filter(|_| show.color != When::Auto);
     let sort = (tables.sort != Sort::Bytes).then(|| tables.sort.to_string());
+    let config = args.config.config.as_ref();
     let options = [
         ("format", format),
+        ("ruleset", args.config.ruleset.map(|ruleset| ruleset.to_string())),
+        ("config", config.map(|path| path.display().to_string())),
         ("top", tables.top.map(|rows| rows.to_string())),
         ("sort", sort),
         ("by", tables.by.and_then(|by| name(by.to_possible_value()))),
@@ -301,6 +305,8 @@ mod tests {
             "--fullpage",
             "--no-verify-checksums",
             "--format=json",
+            "--ruleset=strict",
+            "--config=rules.toml",
             "--top=3",
             "--sort=count",
             "--bytes=raw",

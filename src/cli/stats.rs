@@ -1,6 +1,7 @@
 //! The report and `--stats`: read, build the model, write it.
 
 use super::args::{Format, RowBy, StatsArgs};
+use super::config::Config;
 use super::counted::{ReadFull, read_full};
 use super::outputs::Output;
 use super::{Exit, Failure, partial};
@@ -63,7 +64,10 @@ fn report(
     asked: &Dimensions,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<Exit, Failure> {
-    let view = view_of(args, asked, read)?;
+    check_usage(args)?;
+    let config = config(args)?;
+    args.outputs.spare(config.found.as_deref())?;
+    let view = view_of(args, asked, &config, read)?;
     show(&view, args)?;
     Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
@@ -71,15 +75,16 @@ fn report(
 /// What the arguments ask for, not shown yet.
 pub fn view(args: &StatsArgs) -> Result<View, Failure> {
     let asked = dimensions(args);
-    view_of(args, &asked, || read_full(args, (command(args), &asked)))
+    check_usage(args)?;
+    view_of(args, &asked, &Config::default(), || read_full(args, (command(args), &asked)))
 }
 
 fn view_of(
     args: &StatsArgs,
     asked: &Dimensions,
+    config: &Config,
     read: impl FnOnce() -> Result<ReadFull, Failure>,
 ) -> Result<View, Failure> {
-    check_usage(args)?;
     let begun = Instant::now();
     let ReadFull { read, who, when: found, clues, warnings } = read()?;
     args.when.check(found.as_ref())?;
@@ -102,16 +107,40 @@ fn view_of(
         warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
     }
     draft.report.notes.extend(warnings);
+    draft.report.thresholds.clone_from(&config.thresholds);
     let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
     let rows = who::Rows { by, sort: args.tables.sort, shown: most_rows(args) };
     who::fill(&mut draft.report, who, &request.dimensions, rows, read.plan.version());
     let mut view = draft.conclude();
+    let found = config.found.as_ref().filter(|_| config.has_rules);
+    let found = found.map(|path| format!("thresholds of rules are from {}", path.display()));
+    view.report.notes.extend(found);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     Ok(view)
 }
 
+/// What files say of the rules: nothing where there is no advice.
+fn config(args: &StatsArgs) -> Result<Config, Failure> {
+    match command(args) {
+        CommandName::Report => args.config.read(),
+        _ => Ok(Config::default()),
+    }
+}
+
+/// Options about advice where there is none.
+pub fn check_rules(args: &StatsArgs) -> Result<(), Failure> {
+    match args.asks_for_statistics() && args.config.are_given() {
+        true => {
+            let text = "--ruleset and --config are about advice, which --stats does not give";
+            Err(Failure::Usage(text.to_owned()))
+        }
+        false => Ok(()),
+    }
+}
+
 /// What clap cannot check: options that contradict each other.
 fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
+    check_rules(args)?;
     let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
     let dimensions = args.dimensions().len();
     let has = |format| args.outputs.has(format) && dimensions != 1;

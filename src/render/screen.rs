@@ -196,7 +196,7 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
         "  {}images are {} of the bytes (above {:.0} % is worth a look)\n",
         commit.unwrap_or_default(),
         fraction(report.ratios.fpi_ratio),
-        FPI_RATIO * 100.0,
+        report.thresholds.of("fpi-ratio", &FPI_RATIO) * 100.0,
     )
 }
 

@@ -4,6 +4,7 @@ use super::advice::advise;
 use super::model::estimate::Estimates;
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
+use super::model::threshold::Thresholds;
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
@@ -117,6 +118,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         large_transactions: counted.large.map(large_rows),
+        thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,
         checkpoints: None,

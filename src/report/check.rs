@@ -115,7 +115,7 @@ fn growth(report: &Report, baseline: &Baseline, budgets: &Budgets) -> Check {
     Check { text, ..check }
 }
 
-/// One check a rule: broken by a finding as bad as `fail_on` or worse.
+/// One check a rule that is on: broken by a finding as bad as `fail_on` or worse.
 fn rules(report: &Report, fail_on: Severity) -> Vec<Check> {
     let findings = report.findings.as_deref().unwrap_or_default();
     let check = |id: &str| {
@@ -133,7 +133,8 @@ fn rules(report: &Report, fail_on: Severity) -> Vec<Check> {
             text: finding.map_or("nothing found".into(), |finding| finding.title.clone()),
         }
     };
-    RULES.iter().map(|rule| check(rule.id)).collect()
+    let on = RULES.iter().filter(|rule| !report.thresholds.is_off(rule.id));
+    on.map(|rule| check(rule.id)).collect()
 }
 
 #[cfg(test)]

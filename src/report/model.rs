@@ -30,6 +30,7 @@ use checked::{Check, SegmentGroup};
 use filters::Filters;
 use finding::Finding;
 use serde::{Deserialize, Serialize};
+use threshold::Thresholds;
 
 /// The version of the JSON schema.
 pub const SCHEMA: &str = "1.0";
@@ -110,6 +111,9 @@ pub struct Report {
     /// Transactions that wrote a good part of the WAL of their time, largest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_transactions: Option<Vec<LargeTransactionRow>>,
+    /// Where the advice rules speak, if that is not the default.
+    #[serde(default, skip_serializing_if = "Thresholds::are_default")]
+    pub thresholds: Thresholds,
     /// What all advice with settings comes to together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice_together: Option<finding::Together>,

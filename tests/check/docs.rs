@@ -94,15 +94,14 @@ fn every_option_that_is_named_exists() {
 #[test]
 fn the_config_of_the_manual_is_one() {
     let text = fs::read_to_string(root().join("docs/ci.md")).expect("docs/ci.md");
-    let config = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let config = blocks.collect::<Vec<_>>().concat();
+    assert!(["[check]", "[rules]", "[[check.table]]"].iter().all(|table| config.contains(table)));
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("walstat.toml");
     fs::write(
         &path,
-        config
-            .expect("a toml block")
-            .replace("baseline", "# baseline")
-            .replace("max-growth", "# max-growth"),
+        config.replace("baseline", "# baseline").replace("max-growth", "# max-growth"),
     )
     .expect("a file");
     let sample = root().join("tests/fixtures/pg15-mixed");

@@ -13,4 +13,5 @@ mod formats;
 mod help;
 mod inputs;
 mod output;
+mod rules;
 mod usage;

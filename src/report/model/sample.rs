@@ -1,6 +1,7 @@
 //! A report for the tests of what reads one.
 
 use super::filters::Filters;
+use super::threshold::Thresholds;
 use super::{
     Books, CommandName, Ending, EndingKind, Input, Range, Ratios, Report, SCHEMA, Sums, TakenFor,
 };
@@ -40,6 +41,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         when: None,
         estimates: None,
         large_transactions: None,
+        thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,
         checkpoints: None,

@@ -15,26 +15,30 @@ use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 
-/// From this share of the bytes on it is worth a look: 20 %.
-const SHARE: f64 = 0.2;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.2, strict: 0.1, relaxed: 0.4, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "backup-window",
     summary: "images after the checkpoints of base backups are 20 % of the bytes",
     text: include_str!("backup_window.rs"),
+    threshold: SHARE,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref().filter(|_| !says_little(report))?;
+    let threshold = RULE.limit(report);
     let share = when.backup_fpi_bytes as f64 / report.totals.total_bytes as f64;
-    (share >= SHARE && when.backups > 0).then(|| Finding {
+    (share >= threshold && when.backups > 0).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("backup_fpi_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("backup_fpi_bytes", when.backup_fpi_bytes.into()),
             ("backups", when.backups.into()),
         ]),

@@ -16,10 +16,12 @@ use super::{evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
-/// From this share in the first quarter on it is a burst: 50 %.
-const BURST: f64 = 0.5;
+/// From this share in the first quarter on it is a burst.
+const BURST: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.5, strict: 0.4, relaxed: 0.7, unit: Unit::Ratio };
 /// Below this share of all bytes, images are no load, whenever they come.
 const IMAGES: f64 = 0.3;
 /// Fewer cycles are no habit.
@@ -30,12 +32,14 @@ pub const RULE: Rule = Rule {
     id: "burst-after-checkpoint",
     summary: "50 % of the page images come in the first quarter of a checkpoint cycle",
     text: include_str!("burst_after_checkpoint.rs"),
+    threshold: BURST,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
-    let share = when.fpi_first_quarter_ratio.filter(|share| *share >= BURST)?;
+    let threshold = RULE.limit(report);
+    let share = when.fpi_first_quarter_ratio.filter(|share| *share >= threshold)?;
     let images = report.ratios.fpi_ratio.filter(|images| *images >= IMAGES)?;
     if when.checkpoints < CHECKPOINTS || says_little(report) {
         return None;
@@ -48,7 +52,7 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("{:.0} % of the images come in the first quarter of a cycle", share * 100.0),
         evidence: evidence([
             ("fpi_first_quarter_ratio", share.into()),
-            ("threshold", BURST.into()),
+            ("threshold", threshold.into()),
             ("fpi_ratio", images.into()),
             ("fpi_ratio_least", IMAGES.into()),
             ("checkpoints", when.checkpoints.into()),

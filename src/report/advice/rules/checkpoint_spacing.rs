@@ -16,11 +16,18 @@ use super::{evidence, further_apart, megabytes, recovery_price, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use crate::report::model::when::{Overview, Spacing};
 use serde_json::Map;
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
-const CLOSE: u64 = 300;
+const CLOSE: Threshold = Threshold {
+    speaks: Speaks::Below,
+    chen: 300.0,
+    strict: 600.0,
+    relaxed: 120.0,
+    unit: Unit::Seconds,
+};
 /// Below so many they are very close.
 const VERY_CLOSE: u64 = 60;
 /// Fewer distances are no habit.
@@ -38,13 +45,15 @@ pub const RULE: Rule = Rule {
     id: "checkpoint-spacing",
     summary: "checkpoints are less than 300 s apart; below 60 s it is critical",
     text: include_str!("checkpoint_spacing.rs"),
+    threshold: CLOSE,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
     let spacing = when.spacing_seconds.as_ref()?;
-    if spacing.median >= CLOSE || spacing.count < DISTANCES || says_little(report) {
+    let threshold = RULE.whole_limit(report);
+    if spacing.median >= threshold || spacing.count < DISTANCES || says_little(report) {
         return None;
     }
     let by = [
@@ -72,7 +81,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("spacing_seconds_median", spacing.median.into()),
             ("spacing_seconds_min", spacing.min.into()),
             ("spacing_seconds_max", spacing.max.into()),
-            ("threshold", CLOSE.into()),
+            ("threshold", threshold.into()),
             ("critical", VERY_CLOSE.into()),
             ("checkpoints", when.checkpoints.into()),
             ("by_time", when.causes.time.into()),

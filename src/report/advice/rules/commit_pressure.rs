@@ -16,10 +16,17 @@ use super::evidence;
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
 /// From so many writes in a second on it is worth a look.
-const SYNCS: u64 = 500;
+const SYNCS: Threshold = Threshold {
+    speaks: Speaks::From,
+    chen: 500.0,
+    strict: 200.0,
+    relaxed: 2000.0,
+    unit: Unit::PerSecond,
+};
 /// Fewer commits are no load, however fast they came.
 const COMMITS: u64 = 5000;
 
@@ -28,12 +35,14 @@ pub const RULE: Rule = Rule {
     id: "commit-pressure",
     summary: "commits need up to 500 writes to disk in a second, group commit included",
     text: include_str!("commit_pressure.rs"),
+    threshold: SYNCS,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
-    let syncs = when.peak_syncs.filter(|syncs| *syncs >= SYNCS)?;
+    let threshold = RULE.whole_limit(report);
+    let syncs = when.peak_syncs.filter(|syncs| *syncs >= threshold)?;
     if report.ratios.commits < COMMITS {
         return None;
     }
@@ -43,7 +52,7 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("commits need up to {syncs} writes to disk in the busiest second"),
         evidence: evidence([
             ("syncs_per_second", syncs.into()),
-            ("threshold", SYNCS.into()),
+            ("threshold", threshold.into()),
             ("commits_per_second", when.peak_commits.into()),
             ("commits_per_second_mean", when.mean_commits.into()),
             ("bytes_per_commit", report.ratios.bytes_per_commit.into()),

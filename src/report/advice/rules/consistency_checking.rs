@@ -14,21 +14,25 @@ use super::{MOSTLY, checking_share, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
-/// From this share of the images on it is no accident: 10 %.
-const NOTICED: f64 = 0.1;
+/// From this share of the images on it is no accident.
+const NOTICED: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.1, strict: 0.01, relaxed: 0.3, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "consistency-checking",
     summary: "10 % of the images are for checking only: wal_consistency_checking is on",
     text: include_str!("consistency_checking.rs"),
+    threshold: NOTICED,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let share = checking_share(report).filter(|share| *share >= NOTICED)?;
+    let threshold = RULE.limit(report);
+    let share = checking_share(report).filter(|share| *share >= threshold)?;
     if says_little(report) {
         return None;
     }
@@ -39,7 +43,7 @@ fn check(report: &Report) -> Option<Finding> {
         evidence: evidence([
             ("fpi_check_count", report.totals.fpi_check_count.into()),
             ("fpi_count", report.totals.fpi_count.into()),
-            ("threshold", NOTICED.into()),
+            ("threshold", threshold.into()),
         ]),
         advice: vec![
             "wal_consistency_checking = '': it is for testing replay, not for service".into(),

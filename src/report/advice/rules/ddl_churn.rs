@@ -16,16 +16,19 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use crate::report::model::who::WholeTableRow;
 
-/// From this share of the bytes on it is worth a look: 10 %.
-const SHARE: f64 = 0.1;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.1, strict: 0.05, relaxed: 0.2, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "ddl-churn",
     summary: "catalogs are 10 % of the bytes",
     text: include_str!("ddl_churn.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -34,13 +37,14 @@ fn check(report: &Report) -> Option<Finding> {
     let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some("pg_catalog");
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();
     let bytes: u64 = catalogs.iter().map(|row| row.numbers.total_bytes).sum();
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.total_bytes as f64;
     let first = catalogs.iter().max_by_key(|row| row.numbers.total_bytes)?;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("catalog_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("catalog_bytes", bytes.into()),
             ("most", first.label().into()),
         ]),

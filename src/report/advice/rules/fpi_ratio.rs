@@ -34,12 +34,14 @@ pub const RULE: Rule = Rule {
     id: "fpi-ratio",
     summary: "full page images are more than 70 % of the bytes; 95 % is critical",
     text: include_str!("fpi_ratio.rs"),
+    threshold: FPI_RATIO,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let ratio = report.ratios.fpi_ratio?;
-    if ratio <= FPI_RATIO || says_little(report) || is_for_checking(report) {
+    let threshold = RULE.limit(report);
+    if ratio <= threshold || says_little(report) || is_for_checking(report) {
         return None;
     }
     let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
@@ -55,7 +57,7 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("{:.1} % of the bytes are full page images", ratio * 100.0),
         evidence: evidence([
             ("fpi_ratio", ratio.into()),
-            ("threshold", FPI_RATIO.into()),
+            ("threshold", threshold.into()),
             ("critical", CRITICAL.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("fpi_count", report.totals.fpi_count.into()),

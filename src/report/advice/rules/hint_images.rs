@@ -16,21 +16,25 @@ use super::{evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
-/// From this share of the bytes on it is worth a look: 30 %.
-const HINTS: f64 = 0.3;
+/// From this share of the bytes on it is worth a look.
+const HINTS: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.3, strict: 0.15, relaxed: 0.5, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "hint-images",
     summary: "30 % of the bytes are page images for hint bits",
     text: include_str!("hint_images.rs"),
+    threshold: HINTS,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let share = report.ratios.hint_fpi_ratio.filter(|share| *share >= HINTS)?;
+    let threshold = RULE.limit(report);
+    let share = report.ratios.hint_fpi_ratio.filter(|share| *share >= threshold)?;
     if says_little(report) {
         return None;
     }
@@ -38,7 +42,7 @@ fn check(report: &Report) -> Option<Finding> {
         rule: RULE.id.into(),
         severity: Severity::Warning,
         title: format!("{:.1} % of the bytes are page images for hint bits", share * 100.0),
-        evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", HINTS.into())]),
+        evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", threshold.into())]),
         advice: vec![
             "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
                 .into(),

@@ -22,13 +22,14 @@ use crate::report::model::Report;
 use crate::report::model::filters::Filters;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
-use crate::report::model::threshold::MIN_UPDATES;
+use crate::report::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::report::model::who::WholeTableRow;
 use serde_json::Map;
 use serde_json::json;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
-const THRESHOLD: f64 = 0.70;
+const THRESHOLD: Threshold =
+    Threshold { speaks: Speaks::Below, chen: 0.70, strict: 0.85, relaxed: 0.50, unit: Unit::Ratio };
 
 /// So many updates of a sort tell what one costs.
 const SAMPLE: u64 = 100;
@@ -38,13 +39,15 @@ pub const RULE: Rule = Rule {
     id: "hot-ratio",
     summary: "less than 70 % of the updates are HOT",
     text: include_str!("hot_ratio.rs"),
+    threshold: THRESHOLD,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let ratio = report.ratios.hot_ratio?;
     let updates = report.ratios.updates;
-    if ratio >= THRESHOLD || says_little(report) || updates < MIN_UPDATES {
+    let threshold = RULE.limit(report);
+    if ratio >= threshold || says_little(report) || updates < MIN_UPDATES {
         return None;
     }
     let tables = worst_tables(report, |row| row.updates - row.hot_updates);
@@ -66,7 +69,7 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("only {:.1} % of the updates are HOT", ratio * 100.0),
         evidence: evidence([
             ("hot_ratio", ratio.into()),
-            ("threshold", THRESHOLD.into()),
+            ("threshold", threshold.into()),
             ("updates", updates.into()),
             ("tables", tables.iter().map(named).collect()),
         ]),

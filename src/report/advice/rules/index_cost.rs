@@ -15,10 +15,12 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::Finding;
 use crate::report::model::table::TableRow;
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use crate::report::model::who::WholeTableRow;
 
 /// Indexes write so many times what the heap does.
-const TIMES: f64 = 2.0;
+const TIMES: Threshold =
+    Threshold { speaks: Speaks::From, chen: 2.0, strict: 1.5, relaxed: 3.0, unit: Unit::Times };
 /// They are at least this share of all bytes: 20 %.
 const SHARE: f64 = 0.2;
 
@@ -27,15 +29,19 @@ pub const RULE: Rule = Rule {
     id: "index-cost",
     summary: "the indexes of a table write twice what its rows do, and 20 % of the bytes",
     text: include_str!("index_cost.rs"),
+    threshold: TIMES,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
     let total = report.totals.total_bytes as f64;
+    let threshold = RULE.limit(report);
     let dear = tables.rows.iter().filter(|row| {
         let bytes = index_bytes(row) as f64;
-        row.indexes.len() > 1 && bytes >= TIMES * heap_bytes(row) as f64 && bytes >= SHARE * total
+        row.indexes.len() > 1
+            && bytes >= threshold * heap_bytes(row) as f64
+            && bytes >= SHARE * total
     });
     let worst = dear.max_by_key(|row| index_bytes(row))?;
     let mut ranked: Vec<(&str, u64)> = worst
@@ -52,7 +58,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("indexes", worst.indexes.len().into()),
             ("index_bytes", index_bytes(worst).into()),
             ("heap_bytes", heap_bytes(worst).into()),
-            ("threshold", TIMES.into()),
+            ("threshold", threshold.into()),
             ("largest", first.into()),
         ]),
         advice: vec![

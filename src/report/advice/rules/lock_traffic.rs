@@ -15,15 +15,18 @@ use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 
-/// From this share of the bytes without images on it is worth a look: 20 %.
-const SHARE: f64 = 0.2;
+/// From this share of the bytes without images on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.2, strict: 0.1, relaxed: 0.4, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "lock-traffic",
     summary: "row locks are 20 % of the bytes that are no images",
     text: include_str!("lock_traffic.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -39,12 +42,13 @@ fn check(report: &Report) -> Option<Finding> {
     let (bytes, count) = rows.fold((0, 0), |(bytes, count), row| {
         (bytes + row.sums.record_bytes, count + row.sums.count)
     });
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.record_bytes.max(1) as f64;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("lock_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("locks", count.into()),
             ("lock_bytes", bytes.into()),
         ]),

@@ -14,15 +14,18 @@ use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 
-/// From this share of the bytes on it is worth a look: 5 %.
-const SHARE: f64 = 0.05;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.05, strict: 0.02, relaxed: 0.10, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "logical-overhead",
     summary: "what only logical decoding needs is 5 % of the bytes",
     text: include_str!("logical_overhead.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -35,12 +38,13 @@ fn check(report: &Report) -> Option<Finding> {
     let (command_ids, messages) =
         (bytes_of("Heap2", "NEW_CID"), bytes_of("LogicalMessage", "MESSAGE"));
     let bytes = command_ids + messages;
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.total_bytes as f64;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("logical_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("new_cid_bytes", command_ids.into()),
             ("message_bytes", messages.into()),
         ]),

@@ -185,7 +185,7 @@ mod tests {
     fn texts_tell_the_thresholds() {
         let percent = |ratio: f64| format!("{:.0} %", ratio * 100.0);
         let critical = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
-        for words in [percent(FPI_RATIO), percent(critical)] {
+        for words in [percent(FPI_RATIO.chen), percent(critical)] {
             assert!(fpi_ratio::RULE.summary.contains(&words), "{words}");
             assert!(fpi_ratio::RULE.text.contains(&words), "{words}");
         }

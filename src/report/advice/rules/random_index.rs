@@ -17,11 +17,13 @@ use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use crate::report::model::who::{IndexPart, WholeTableRow};
 use serde_json::json;
 
-/// Its images are at least this share of all bytes: 10 %.
-const IMAGES: f64 = 0.10;
+/// Its images are at least this share of all bytes.
+const IMAGES: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.10, strict: 0.05, relaxed: 0.20, unit: Unit::Ratio };
 /// Fewer of its entries than this went into the right-most leaf.
 const IN_ORDER: f64 = 0.5;
 /// Fewer entries are no habit.
@@ -34,6 +36,7 @@ pub const RULE: Rule = Rule {
     id: "random-index",
     summary: "the images of an index with keys in random order are 10 % of the bytes",
     text: include_str!("random_index.rs"),
+    threshold: IMAGES,
     check,
 };
 
@@ -44,7 +47,9 @@ fn check(report: &Report) -> Option<Finding> {
         |row: &&WholeTableRow| row.inserts >= row.updates.saturating_sub(row.hot_updates);
     let filled = tables.rows.iter().filter(is_filled);
     let indexes = filled.flat_map(|row| &row.indexes);
-    let random = indexes.filter(|index| is_random(index, report.totals.total_bytes));
+    let threshold = RULE.limit(report);
+    let least = threshold * report.totals.total_bytes as f64;
+    let random = indexes.filter(|index| is_random(index, least));
     let worst = random.max_by_key(|index| index.part.numbers.fpi_bytes)?;
     let numbers = &worst.part.numbers;
     let entries = worst.leaf_inserts.unwrap_or(0);
@@ -57,7 +62,7 @@ fn check(report: &Report) -> Option<Finding> {
         evidence: evidence([
             ("index", worst.name.as_str().into()),
             ("fpi_ratio", share.into()),
-            ("threshold", IMAGES.into()),
+            ("threshold", threshold.into()),
             ("leaf_inserts", entries.into()),
             ("rightmost_ratio", worst.rightmost_ratio.into()),
             ("images_an_entry", json!(per_entry)),
@@ -79,10 +84,11 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
-fn is_random(index: &IndexPart, total: u64) -> bool {
+/// Whether an index has keys in no order, and at least so many bytes of images.
+fn is_random(index: &IndexPart, least: f64) -> bool {
     index.leaf_inserts.is_some_and(|entries| entries >= ENTRIES)
         && index.rightmost_ratio.is_some_and(|ratio| ratio < IN_ORDER)
-        && index.part.numbers.fpi_bytes as f64 >= IMAGES * total as f64
+        && index.part.numbers.fpi_bytes as f64 >= least
 }
 
 #[cfg(test)]

@@ -14,16 +14,24 @@ use super::{REPLAY_BYTES_PER_SECOND, evidence, megabytes};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
 /// From so many seconds of slow replay on it is worth knowing.
-const SECONDS: u64 = 300;
+const SECONDS: Threshold = Threshold {
+    speaks: Speaks::From,
+    chen: 300.0,
+    strict: 120.0,
+    relaxed: 900.0,
+    unit: Unit::Seconds,
+};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "recovery-distance",
     summary: "crash recovery could take 300 s or more",
     text: include_str!("recovery_distance.rs"),
+    threshold: SECONDS,
     check,
 };
 
@@ -31,7 +39,8 @@ fn check(report: &Report) -> Option<Finding> {
     let bytes = report.when.as_ref()?.worst_recovery_bytes?;
     let (slow, fast) = REPLAY_BYTES_PER_SECOND;
     let (most, least) = (bytes / slow, bytes / fast);
-    if most < SECONDS {
+    let threshold = RULE.whole_limit(report);
+    if most < threshold {
         return None;
     }
     Some(Finding {
@@ -42,7 +51,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("wal_bytes", bytes.into()),
             ("seconds_low", least.into()),
             ("seconds_high", most.into()),
-            ("threshold", SECONDS.into()),
+            ("threshold", threshold.into()),
         ]),
         advice: vec![
             format!("{} to replay: lower max_wal_size or checkpoint_timeout", megabytes(bytes)),

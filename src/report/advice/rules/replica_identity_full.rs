@@ -16,15 +16,18 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::RecordRow;
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 
-/// From this share of the bytes on it is worth a look: 5 %.
-const SHARE: f64 = 0.05;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.05, strict: 0.02, relaxed: 0.10, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "replica-identity-full",
     summary: "old rows of updates and deletes are 5 % of the bytes",
     text: include_str!("replica_identity_full.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -45,12 +48,13 @@ fn check(report: &Report) -> Option<Finding> {
         _ => 0,
     };
     let bytes: u64 = records.rows.iter().map(old_rows).sum();
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.total_bytes as f64;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("old_row_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("old_row_bytes", bytes.into()),
         ]),
         advice: vec![

@@ -14,22 +14,31 @@ use super::{REPLAY_BYTES_PER_SECOND, evidence, megabytes, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
 /// From so many seconds of delay on somebody notices.
-const SECONDS: f64 = 30.0;
+const SECONDS: Threshold = Threshold {
+    speaks: Speaks::From,
+    chen: 30.0,
+    strict: 10.0,
+    relaxed: 120.0,
+    unit: Unit::Seconds,
+};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "standby-lag",
     summary: "a standby that replays 50 MB/s would be 30 s late",
     text: include_str!("standby_lag.rs"),
+    threshold: SECONDS,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
-    let lag = when.slow_replay_lag_seconds.filter(|lag| *lag >= SECONDS)?;
+    let threshold = RULE.limit(report);
+    let lag = when.slow_replay_lag_seconds.filter(|lag| *lag >= threshold)?;
     if says_little(report) {
         return None;
     }
@@ -40,7 +49,7 @@ fn check(report: &Report) -> Option<Finding> {
         title: format!("a standby that replays {}/s would be {lag:.0} s late", megabytes(rate)),
         evidence: evidence([
             ("lag_seconds", lag.into()),
-            ("threshold", SECONDS.into()),
+            ("threshold", threshold.into()),
             ("replay_rate", rate.into()),
             ("peak_rate", when.peak_rate.into()),
         ]),

@@ -15,17 +15,19 @@ use super::{evidence, megabytes};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
-use crate::report::model::threshold::MIN_VOLUME_BYTES;
+use crate::report::model::threshold::{MIN_VOLUME_BYTES, Speaks, Threshold, Unit};
 use serde_json::Map;
 
-/// From this share of the input on it is worth a look: 20 %.
-const WASTE: f64 = 0.2;
+/// From this share of the input on it is worth a look.
+const WASTE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.2, strict: 0.1, relaxed: 0.4, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "switch-waste",
     summary: "20 % of the WAL is the empty rest of segments that were switched early",
     text: include_str!("switch_waste.rs"),
+    threshold: WASTE,
     check,
 };
 
@@ -33,7 +35,8 @@ fn check(report: &Report) -> Option<Finding> {
     let books = &report.books;
     let share = crate::analyse::ratios::ratio(books.switch_bytes, books.input_bytes)?;
     // A segment or two that a backup ended early are no habit.
-    if share < WASTE || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
+    let threshold = RULE.limit(report);
+    if share < threshold || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
         return None;
     }
     Some(Finding {
@@ -43,7 +46,7 @@ fn check(report: &Report) -> Option<Finding> {
         evidence: evidence([
             ("switch_bytes", books.switch_bytes.into()),
             ("input_bytes", books.input_bytes.into()),
-            ("threshold", WASTE.into()),
+            ("threshold", threshold.into()),
         ]),
         advice: vec![
             "archive_timeout: raise it, or stream the WAL instead".into(),

@@ -16,17 +16,19 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
 use crate::report::model::table::TableRow;
-use crate::report::model::threshold::MIN_UPDATES;
+use crate::report::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::report::model::who::WholeTableRow;
 
-/// From this share of the bytes on it is worth a look: 20 %.
-const SHARE: f64 = 0.2;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.2, strict: 0.1, relaxed: 0.4, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "toast-rewrites",
     summary: "TOAST of a table that is updated is 20 % of the bytes",
     text: include_str!("toast_rewrites.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -37,13 +39,14 @@ fn check(report: &Report) -> Option<Finding> {
     let updated = tables.rows.iter().filter(|row| row.updates >= MIN_UPDATES);
     let worst = updated.max_by_key(|row| toast(row))?;
     let bytes = toast(worst);
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.total_bytes as f64;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("table", worst.label().into()),
             ("toast_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("toast_bytes", bytes.into()),
             ("updates", worst.updates.into()),
         ]),

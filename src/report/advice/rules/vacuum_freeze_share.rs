@@ -16,15 +16,18 @@ use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 
-/// From this share of the bytes on it is worth a look: 30 %.
-const SHARE: f64 = 0.3;
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.3, strict: 0.2, relaxed: 0.5, unit: Unit::Ratio };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "vacuum-freeze-share",
     summary: "vacuum and freezing write 30 % of the bytes",
     text: include_str!("vacuum_freeze_share.rs"),
+    threshold: SHARE,
     check,
 };
 
@@ -42,12 +45,13 @@ fn check(report: &Report) -> Option<Finding> {
     let (bytes, images) = rows.fold((0, 0), |(bytes, images), row| {
         (bytes + row.sums.total_bytes, images + row.sums.fpi_bytes)
     });
+    let threshold = RULE.limit(report);
     let share = bytes as f64 / report.totals.total_bytes as f64;
-    (share >= SHARE).then(|| Finding {
+    (share >= threshold).then(|| Finding {
         severity: Severity::Info,
         evidence: evidence([
             ("vacuum_ratio", share.into()),
-            ("threshold", SHARE.into()),
+            ("threshold", threshold.into()),
             ("vacuum_bytes", bytes.into()),
             ("vacuum_fpi_bytes", images.into()),
         ]),

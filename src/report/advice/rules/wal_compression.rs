@@ -17,6 +17,7 @@ use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::estimate::EstimateRow;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use crate::wal::version::VERSIONS;
 use serde_json::Map;
 
@@ -25,7 +26,8 @@ const HARDLY_COMPRESSED: f64 = 0.95;
 /// Where nothing was tried: so much of the bytes has to be images.
 const IMAGES: f64 = 0.3;
 /// A codec has to save so much of all bytes.
-const WORTH_IT: f64 = 0.1;
+const WORTH_IT: Threshold =
+    Threshold { speaks: Speaks::From, chen: 0.1, strict: 0.05, relaxed: 0.2, unit: Unit::Ratio };
 /// A codec that costs more has to save so much more of all bytes.
 const WORTH_MORE: f64 = 0.05;
 /// From this share on it is worth a change.
@@ -36,6 +38,7 @@ pub const RULE: Rule = Rule {
     id: "wal-compression",
     summary: "another codec for page images would save 10 % of the bytes",
     text: include_str!("wal_compression.rs"),
+    threshold: WORTH_IT,
     check,
 };
 
@@ -67,7 +70,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("compression_ratio", stored.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("saved_ratio", share.into()),
-            ("threshold", WORTH_IT.into()),
+            ("threshold", RULE.limit(report).into()),
         ]),
         advice,
         side_effects: vec!["compression takes CPU time of the writing sessions".into()],
@@ -96,7 +99,8 @@ pub fn better_codec(report: &Report) -> Option<(&'static str, Option<&EstimateRo
         let is_much = report.ratios.fpi_ratio.is_none_or(|ratio| ratio == 0.0 || ratio >= IMAGES);
         return (is_raw && is_much).then_some((usual, None));
     };
-    let worth = |row: &&EstimateRow| -row.predicted.change_ratio >= WORTH_IT;
+    let threshold = RULE.limit(report);
+    let worth = |row: &&EstimateRow| -row.predicted.change_ratio >= threshold;
     let tried = |codec: &'static str| {
         Some((codec, Some(estimates.of(Some(1), Some(codec)).filter(worth)?)))
     };

@@ -18,22 +18,26 @@ use super::{
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
+use crate::report::model::threshold::{Speaks, Threshold, Unit};
 use serde_json::Map;
 
 /// Below this, little is left to win.
-const REACHABLE: f64 = 3.0;
+const REACHABLE: Threshold =
+    Threshold { speaks: Speaks::From, chen: 3.0, strict: 2.0, relaxed: 6.0, unit: Unit::Times };
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "write-amplification",
     summary: "images multiply the bytes of the changes: 20 is common untuned, below 3 reachable",
     text: include_str!("write_amplification.rs"),
+    threshold: REACHABLE,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
     let times = report.ratios.write_amplification?;
-    if times < REACHABLE || says_little(report) || is_for_checking(report) {
+    let threshold = RULE.limit(report);
+    if times < threshold || says_little(report) || is_for_checking(report) {
         return None;
     }
     let codec = better_codec(report).map(|(codec, _)| codec);
@@ -54,7 +58,7 @@ fn check(report: &Report) -> Option<Finding> {
         evidence: evidence([
             ("write_amplification", times.into()),
             ("untuned", UNTUNED_AMPLIFICATION.into()),
-            ("reachable", REACHABLE.into()),
+            ("reachable", threshold.into()),
         ]),
         advice,
         side_effects: if is_far_apart(report) { vec![] } else { vec![recovery_price()] },
