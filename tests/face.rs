@@ -1,9 +1,9 @@
-//! The face for programs gives the report that the command prints.
+//! The face for programs gives the report that the command prints, and a check of rules finds what it finds.
 
 mod support;
 
 use support::fixtures::samples;
-use support::json_of;
+use support::{json_of, walstat};
 use walstat::Scan;
 
 #[test]
@@ -28,4 +28,20 @@ fn the_report_is_that_of_the_command() {
         count += 1;
     }
     assert!(count > 10, "{count}");
+}
+
+/// Rules look at tables, images, transactions: where they are a gate, all of that has to be there.
+#[test]
+fn a_check_of_rules_finds_what_the_report_finds() {
+    let mut findings = 0;
+    for sample in samples() {
+        let wal = sample.wal.to_str().expect("UTF-8");
+        let told = json_of(&[], &sample.wal);
+        let ran = walstat(&["check", "-f", "json", "--fail-on", "warning", wal]);
+        let checked = ran.json();
+        assert_eq!(checked["findings"], told["findings"], "{}", sample.name);
+        assert!(checked.get("tables").is_none() && checked.get("records").is_none());
+        findings += told["findings"].as_array().map_or(0, Vec::len);
+    }
+    assert!(findings > 10, "{findings}");
 }

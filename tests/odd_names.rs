@@ -55,7 +55,8 @@ struct Month {
 static MONTH: LazyLock<Month> = LazyLock::new(|| {
     let names = tempfile::tempdir().expect("a directory");
     let mut writer = csv::Writer::from_path(names.path().join("names.csv")).expect("a file");
-    let headings = "database,database_name,tablespace,tablespace_name,relfilenode,oid,schema,name,kind,table,parent";
+    let headings = "database,database_name,tablespace,tablespace_name,relfilenode,oid,schema,name,kind,\
+                    table,parent";
     writer.write_record(headings.split(',')).expect("written");
     for number in 0..RELATIONS {
         let file = (FIRST + number).to_string();

@@ -243,7 +243,7 @@ mod tests {
                 let bytes = 100 + (state >> 33) % 640;
                 lsn += bytes;
                 let large = (state >> 40) % 3;
-                let is_large = (state >> 50) % 4 == 0 && number / 60_000 >= large as u32;
+                let is_large = (state >> 50).is_multiple_of(4) && number / 60_000 >= large as u32;
                 (lsn, if is_large { 7 + large as u32 } else { 1000 + number / 3 }, bytes)
             })
             .collect()

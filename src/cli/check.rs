@@ -3,33 +3,32 @@
 use super::check_args::{CheckArgs, CheckFormat, RestoreArgs};
 use super::config::Config;
 use super::output::write_to;
-use super::read::{Read, Statistics, found, read, read_found};
+use super::read::{Read, found, read, read_found};
 use super::relation;
 use super::values::When;
 use super::{Exit, Failure};
 use crate::analyse::backup::Backups;
-use crate::analyse::dimension::{Dimension, Dimensions};
-use crate::analyse::finished::Order;
+use crate::analyse::dimension::Dimensions;
 use crate::analyse::reach::Reach;
-use crate::analyse::when as counted_when;
-use crate::analyse::who::{self as counted_who, Who};
 use crate::input::label;
 use crate::input::plan::Plan;
+use crate::input::problem::Problem;
 use crate::render;
 use crate::render::nagios::State;
 use crate::render::style::Show;
 use crate::report::annotation::{Places, relative, unreadable};
 use crate::report::baseline::{self, Baseline};
 use crate::report::budget::Budgets;
-use crate::report::build::{Counted, Request, build};
+use crate::report::build::{Draft, Request};
 use crate::report::check::{Asked, judge};
 use crate::report::known::Known;
 use crate::report::model::checked::{Check, Verdict};
-use crate::report::model::table::Sort;
 use crate::report::model::view::View;
 use crate::report::model::{CommandName, Report, Unreadable};
 use crate::report::restore::{Backup, Wal, restore};
-use crate::report::{when, who};
+use crate::report::whole;
+use crate::scan::outcome::Outcome;
+use crate::wal::lsn::Lsn;
 use crate::wal::segment::SegmentName;
 use std::fs;
 use std::io::Write;
@@ -125,93 +124,90 @@ fn read_and_judge(
     let begun = Instant::now();
     let request = Request {
         command: CommandName::Check,
-        dimensions: match limits.tables.is_empty() {
-            true => Dimensions::new(),
-            false => Dimensions::from([Dimension::Table]),
+        dimensions: match needs_tables(limits) {
+            true => whole::dimensions(),
+            false => Dimensions::new(),
         },
         checksums_verified: !args.source.no_verify_checksums,
         start: args.source.range.start,
         filters: relation::filters(&args.source, &args.filters, &args.names)?.0,
     };
-    let ReadChecked { read, when, who } = read_all_asked(args, &request)?;
-    let request = Request { filters: read.filters.clone(), ..request };
-    let (statistics, (backups, reach)) = &read.scanned.observer;
-    let overview = Some(when::overview(&when, when::Origin::of(&read.plan)));
-    let counted = Counted { statistics, overview, estimates: None, large: None };
-    let mut draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
+    let Checked { mut draft, plan, problems, end, backups, reach } = match needs_tables(limits) {
+        true => read_whole(args, request)?,
+        false => read_overview(args, request)?,
+    };
     draft.report.thresholds.clone_from(&limits.thresholds);
-    if let Some((who, warnings)) = who {
-        draft.report.notes.extend(warnings);
-        let rows = who::Rows { by: who::By::Table, sort: Sort::Bytes, shown: 0 };
-        who::fill(&mut draft.report, who, &request.dimensions, rows, read.plan.version());
-    }
     let mut view = draft.conclude();
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
-    let wal = Wal {
-        plan: &read.plan,
-        problems: &read.scanned.problems,
-        backups,
-        reach,
-        end: read.scanned.ending.lsn,
-    };
+    let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let asked = Asked {
         budgets: &limits.budgets,
         tables: &limits.tables,
         baseline,
         restore,
-        places: &places(&view.report.input.paths, &read.plan),
-        segments: &names(&read.plan),
+        places: &places(&view.report.input.paths, &plan),
+        segments: &names(&plan),
     };
     judge(&mut view, asked);
+    // What was counted for the rules was not asked for.
+    (view.report.rmgrs, view.report.records) = (None, None);
+    if limits.tables.is_empty() {
+        (view.report.tables, view.report.names) = (None, None);
+    }
     Ok(view)
 }
 
-/// What every check counts, and what a restore needs to know.
-type Checked = (Statistics, (Backups, Reach));
-
-/// Who wrote the WAL, and why names are missing.
-type NamedWho = (counted_who::Counted, Vec<String>);
-
-/// What was read and counted.
-struct ReadChecked {
-    read: Read<Checked>,
-    /// When it was written: rules look at that.
-    when: counted_when::Found,
-    /// Who wrote it, if that was asked for.
-    who: Option<NamedWho>,
+/// Whether tables have limits of their own, or rules are asked, some of which look at tables.
+fn needs_tables(limits: &Config) -> bool {
+    !limits.tables.is_empty() || limits.budgets.fail_on.is_some()
 }
 
-impl ReadChecked {
-    fn of(read: Read<(Checked, counted_when::When)>, who: Option<NamedWho>) -> ReadChecked {
-        let mut when = counted_when::When::default();
-        let read = read.map(|(checked, counted)| {
-            when = counted;
-            checked
+/// What was read: a report that has no advice yet, and what a restore needs to know.
+struct Checked {
+    draft: Draft,
+    plan: Plan,
+    problems: Vec<Problem>,
+    end: Lsn,
+    backups: Backups,
+    reach: Reach,
+}
+
+impl Checked {
+    /// Puts together what was read; `draft` makes the report of what was counted.
+    fn of<O>(
+        read: Read<(O, (Backups, Reach))>,
+        request: Request,
+        draft: impl FnOnce(Vec<String>, &Plan, Outcome<O>, &Request) -> Draft,
+    ) -> Checked {
+        let Read { paths, plan, scanned, filters } = read;
+        let (mut backups, mut reach) = Default::default();
+        let (problems, end) = (scanned.problems.clone(), scanned.ending.lsn);
+        let outcome = scanned.map(|(counted, checked)| {
+            (backups, reach) = checked;
+            counted
         });
-        ReadChecked { when: when.finish(read.scanned.ending.lsn), read, who }
+        let draft = draft(paths, &plan, outcome, &Request { filters, ..request });
+        Checked { draft, plan, problems, end, backups, reach }
     }
 }
 
-/// Reads the WAL; by table only where limits of tables ask for that.
-fn read_all_asked(args: &CheckArgs, request: &Request) -> Result<ReadChecked, Failure> {
-    let when = counted_when::When::new(counted_when::Config::OVERVIEW);
-    let prototype = (Checked::default(), when);
-    if request.dimensions.is_empty() {
-        let read = read(&args.source, &request.filters, &prototype)?;
-        return Ok(ReadChecked::of(read, None));
-    }
+/// Counts what limits of all of the WAL need.
+fn read_overview(args: &CheckArgs, request: Request) -> Result<Checked, Failure> {
+    let prototype = (whole::overview(), Default::default());
+    let read = read(&args.source, &request.filters, &prototype)?;
+    Ok(Checked::of(read, request, whole::overview_draft))
+}
+
+/// Counts what a report has.
+fn read_whole(args: &CheckArgs, request: Request) -> Result<Checked, Failure> {
     let found = found(&args.source)?;
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
-    let who = Who::new(&request.dimensions, 0, Order::Bytes, known.store());
-    let read = read_found(&args.source, found, &request.filters, &(prototype, who))?;
-    let mut who = Who::default();
-    let read = read.map(|(checked, counted)| {
-        who = counted;
-        checked
-    });
-    let named = known.finish(who, &read.plan);
-    Ok(ReadChecked::of(read, Some(named)))
+    let prototype = (whole::prototype(&known), Default::default());
+    let read = read_found(&args.source, found, &request.filters, &prototype)?;
+    Ok(Checked::of(read, request, |paths, plan, outcome, request| {
+        whole::draft(paths, plan, outcome, known, request)
+    }))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

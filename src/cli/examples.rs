@@ -57,6 +57,7 @@ const EXAMPLES: &[Example] = &[
     ("redo-at", "--redo-at 0/3000028,0/5000060"),
     ("relation", "-R public.orders"),
     ("replay-rate", "--stats=recovery --replay-rate 100MB/s"),
+    ("ruleset", "--ruleset strict"),
     ("rmgr", "-r Heap -r Heap2"),
     ("show-main-data", "--stats=record --show-main-data"),
     ("since", "--since '2026-11-21 09:00' --until '2026-11-21 10:00'"),

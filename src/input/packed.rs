@@ -10,7 +10,7 @@ use std::io::{self, Read};
 const MAGIC: &[u8; 16] = b"walstat partial\n";
 
 /// The form of what follows. It changes whenever anything does that is written.
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 
 /// Nothing that is unpacked may be larger.
 const BYTES_MAX: u64 = 4 << 30;

@@ -20,7 +20,10 @@ use crate::scan::outcome::Outcome;
 /// What is counted for every command.
 pub type Statistics = (RecordTable, Clock);
 
-/// What is counted.
+/// What is counted for an overview: who wrote the WAL is not in it.
+pub type Overview = (Statistics, When);
+
+/// What is counted for the whole.
 pub type Whole = (Statistics, (Who, (When, (Sample, Large))));
 
 /// What the rules need tables of.
@@ -28,14 +31,37 @@ pub fn dimensions() -> Dimensions {
     Dimensions::from([Dimension::Rmgr, Dimension::Record, Dimension::Table])
 }
 
-/// What is counted, empty; with what is `known` of names.
-pub fn prototype(known: &Known) -> Whole {
-    let who = Who::new(&dimensions(), 0, Order::Bytes, known.store());
-    let when = When::new(when::Config::OVERVIEW);
-    (Statistics::default(), (who, (when, <(Sample, Large)>::default())))
+/// What is counted for an overview, empty.
+pub fn overview() -> Overview {
+    (Statistics::default(), When::new(when::Config::OVERVIEW))
 }
 
-/// Puts the report together, but for its advice.
+/// Puts an overview together, but for its advice.
+pub fn overview_draft(
+    paths: Vec<String>,
+    plan: &Plan,
+    outcome: Outcome<Overview>,
+    request: &Request,
+) -> Draft {
+    let mut when = When::default();
+    let outcome = outcome.map(|(statistics, counted)| {
+        when = counted;
+        statistics
+    });
+    let found = when.finish(outcome.ending.lsn);
+    let overview = Some(told_when::overview(&found, told_when::Origin::of(plan)));
+    let counted = Counted { overview, ..Counted::from(&outcome.observer) };
+    build(paths, plan, &outcome, counted, request)
+}
+
+/// What is counted for the whole, empty; with what is `known` of names.
+pub fn prototype(known: &Known) -> Whole {
+    let who = Who::new(&dimensions(), 0, Order::Bytes, known.store());
+    let (statistics, when) = overview();
+    (statistics, (who, (when, Default::default())))
+}
+
+/// Puts the whole report together, but for its advice.
 pub fn draft(
     paths: Vec<String>,
     plan: &Plan,

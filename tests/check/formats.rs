@@ -332,14 +332,14 @@ fn github_gets_a_summary_of_the_step_behind_what_others_wrote() {
     };
     archive.check_with(&arguments, summary).exits(4);
     let text = fs::read_to_string(&path).expect("the summary");
-    assert!(text.starts_with("# Others\n### walstat check: FAILED"), "{text}");
+    assert!(text.starts_with("# Others\n## walstat check: FAILED"), "{text}");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
     assert!(rows.len() >= 7, "{text}");
     for row in rows {
         let bars = row.replace("\\|", "").matches('|').count();
         assert_eq!(bars, 6, "{row}");
     }
-    assert!(text.contains("* missing\\_segment: 00000001000000000000000C"), "{text}");
+    assert!(text.contains("- missing_segment: 00000001000000000000000C"), "{text}");
     // No other format writes there.
     fs::write(&path, "").expect("a summary");
     archive.check_with(&["-f", "json"], summary).exits(4);

@@ -41,6 +41,7 @@ pub const RULES: &[Rule] = &[
     rules::ddl_churn::RULE,
     rules::vacuum_freeze_share::RULE,
     rules::lock_traffic::RULE,
+    rules::large_transactions::RULE,
     rules::backup_window::RULE,
     rules::write_amplification::RULE,
     rules::recovery_distance::RULE,
@@ -148,7 +149,7 @@ mod tests {
     use crate::report::model::threshold::{Ruleset, Speaks, Unit};
     use crate::report::model::when::{Overview, Spacing};
     use crate::report::model::who::{IndexPart, Part, WholeTableRow};
-    use crate::report::model::{Numbers, Sums, sample};
+    use crate::report::model::{LargeTransactionRow, Numbers, Sums, sample};
 
     /// So much that any rule speaks of it.
     const TOTAL: u64 = 10_000 << 20;
@@ -253,6 +254,10 @@ mod tests {
             }
             "vacuum-freeze-share" => return with_record("Heap2", "VISIBLE", sums(bytes(number))),
             "lock-traffic" => return with_record("Heap", "LOCK", sums(bytes(number))),
+            "large-transactions" => {
+                let row = LargeTransactionRow { xid: "7".into(), total_bytes: bytes(number) };
+                report.large_transactions = Some(vec![row]);
+            }
             "backup-window" => {
                 return with_when(|when| {
                     (when.backup_fpi_bytes, when.backups) = (bytes(number), 1)

@@ -22,6 +22,7 @@ pub mod fpi_ratio;
 pub mod hint_images;
 pub mod hot_ratio;
 pub mod index_cost;
+pub mod large_transactions;
 pub mod lock_traffic;
 pub mod logical_overhead;
 pub mod random_index;
