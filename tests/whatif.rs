@@ -153,6 +153,22 @@ fn images_keep_the_codec_of_their_time() {
     }
 }
 
+/// Checkpoints that come and those that go are told together.
+#[test]
+fn records_that_stay_as_many_do_not_differ() {
+    let sample = sample("pg15-mixed");
+    let whatif = predict_in(&sample.wal, &["--checkpoint-every", "1x,2x"]);
+    let of = |scenario: usize, record: &str| {
+        let rows = whatif["scenarios"][scenario]["by_record"].as_array().expect("rows");
+        rows.iter().find(|row| row["record"] == record).map(|row| bytes(row, "difference_bytes"))
+    };
+    assert_eq!(of(1, "XLOG/CHECKPOINT_ONLINE"), None, "{whatif}");
+    let fewer = of(2, "XLOG/CHECKPOINT_ONLINE").expect("half of them");
+    let points =
+        |scenario: usize| whatif["scenarios"][scenario]["redo_points"].as_array().map(Vec::len);
+    assert!(points(2) < points(1) && fewer < 0, "{whatif}");
+}
+
 #[test]
 fn nonsense_is_refused() {
     let wal = wal();

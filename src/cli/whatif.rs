@@ -241,9 +241,8 @@ fn predictions(
         }
     }
     let page_bytes = trace.page_bytes as u64;
-    let is_base = |scenario: &Scenario| scenario.asked.is_empty();
     let ways = scenarios.iter().zip(&ways);
-    Ok(ways.map(|(asked, ways)| predict::predict(page_bytes, is_base(asked), ways)).collect())
+    Ok(ways.map(|(asked, ways)| predict::predict(page_bytes, base, asked, ways)).collect())
 }
 
 /// The runs with another codec.

@@ -68,12 +68,15 @@ pub fn change(scenario: &Scenario) -> String {
     scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0))
 }
 
-/// The share that is neither estimated nor unknown.
+/// The share that is neither estimated nor unknown, of all that it may come to.
 fn certain(scenario: &Scenario) -> String {
-    if scenario.predicted_bytes == scenario.exact_bytes {
+    let Scenario { predicted_bytes, exact_bytes, high_bytes, .. } = scenario;
+    let predicted = *predicted_bytes as f64;
+    let may_be_more = *high_bytes as f64 - predicted;
+    if predicted_bytes == exact_bytes && may_be_more <= predicted * NARROW {
         return "all".to_owned();
     }
-    let share = scenario.exact_bytes as f64 / scenario.predicted_bytes as f64;
+    let share = *exact_bytes as f64 / (predicted + may_be_more).max(1.0);
     format!("{:.2} %", share * 100.0)
 }
 

@@ -91,7 +91,8 @@ fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
         records: difference.records,
         difference_images: difference.images,
     });
-    let mut rows: Vec<RecordDifference> = rows.collect();
+    let differs = |row: &RecordDifference| row.difference_bytes != 0 || row.difference_images != 0;
+    let mut rows: Vec<RecordDifference> = rows.filter(differs).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.difference_bytes.unsigned_abs()));
     rows
 }

@@ -96,6 +96,10 @@ pub struct PageHabits {
     pub deleted_pages_keep_xid: bool,
     /// Vacuum freezes rows of a page that got an image when it was pruned, by a record of its own (16).
     pub freezes_after_image: bool,
+    /// The same by the record that prunes it (17+).
+    pub freezes_with_pruning: bool,
+    /// At wal_level logical commands log what caches have to forget (14+).
+    pub commands_log_invalidations: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
     pub vacuum_cuts_items: bool,
 }
@@ -130,6 +134,8 @@ const fn page_habits(index: usize) -> PageHabits {
         brin_meta_standard: index >= 3,
         deleted_pages_keep_xid: index >= 6,
         freezes_after_image: index == 8,
+        freezes_with_pruning: index >= 9,
+        commands_log_invalidations: index >= 6,
         vacuum_cuts_items: index >= 6,
     }
 }

@@ -132,14 +132,15 @@ impl Base {
                 }
                 Mark::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
                 Mark::Hint => self.log_hints = true,
-                Mark::Commit { time, running } if self.contains(*ordinal) => {
-                    self.is_concurrent |= running > 0;
+                Mark::Commit { time, .. } if self.contains(*ordinal) => {
                     self.commits.push((*ordinal, time));
                 }
                 _ => {}
             }
         }
         self.full_page_writes = images.unwrap_or(true);
+        let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
+        self.is_concurrent = trace.side_by_side.is_some_and(meets);
         self.sharpen_times(trace);
     }
 

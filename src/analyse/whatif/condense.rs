@@ -10,13 +10,13 @@ use super::position::Geometry;
 use super::redo;
 use super::registered::{Images, Registered};
 use super::roller::{Roller, Step};
+use super::running::Running;
 use super::sequence::{self, Finder};
 use super::trace::{Entry, Mark, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::lsn::Lsn;
 use crate::wal::version::Version;
-use std::collections::HashSet;
 
 /// Image header; a compressed image with a hole has 2 bytes more.
 pub const IMAGE_HEADER_BYTES: u32 = 5;
@@ -28,7 +28,7 @@ pub struct Condenser {
     trace: Trace,
     blocks: Blocks,
     roller: Roller,
-    running: HashSet<u32>,
+    running: Running,
     finder: Finder,
     /// The page that was pruned last, if it got an image.
     pruned: Option<BlockNumber>,
@@ -54,7 +54,7 @@ impl Condenser {
             trace: Trace::default(),
             blocks: Blocks::default(),
             roller: Roller::within(page_bytes),
-            running: HashSet::new(),
+            running: Running::default(),
             finder: Finder::default(),
             pruned: None,
         }
@@ -70,7 +70,9 @@ impl Condenser {
             let reference = self.reference(record, block, ordinal);
             self.trace.refs.push(reference);
         }
-        self.trace.level.note(record, ordinal);
+        let first = self.trace.refs.len() - record.blocks.len();
+        let row = self.trace.refs.get(first).map_or(0, |reference| reference.data_bytes);
+        self.trace.level.note(record, ordinal, row);
         self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
         let rows = self.rows(record);
         let mark = self.mark(record);
@@ -115,9 +117,10 @@ impl Condenser {
     }
 
     fn mark(&mut self, record: &Whole<'_>) -> Option<Mark> {
-        let xid = record.header.xid;
-        if xid != 0 {
-            self.running.insert(xid);
+        if self.running.note(record.header.xid) {
+            let ordinal = self.trace.entries.len() as Ordinal + FIRST;
+            let (first, _) = self.trace.side_by_side.unwrap_or((ordinal, ordinal));
+            self.trace.side_by_side = Some((first, ordinal));
         }
         let mut mark = marks::of(record, &mut self.running, &mut self.blocks)?;
         if let Mark::Sequence { fork, value, sequence } = &mut mark {
@@ -144,6 +147,7 @@ impl Condenser {
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
         let lengths = self.roll(record, block, registered, (fork, number));
+        let registered = registered.seen(lengths.page_lsn);
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
         self.trace.level.data.extend(elsewhere.map(|bytes| (ordinal, bytes)));
         let freezes = self.freezes_for_image(record, block, number);

@@ -15,6 +15,9 @@ use super::settings::{ArchiveTimeout, Settings};
 use super::trace::{Entry, Mark, Ref, Trace, fact};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
+use crate::wal::payload::standby::RUNNING_XACTS;
+use crate::wal::payload::xlog::{CHECKPOINT_REDO, FPI_FOR_HINT};
+use crate::wal::rmgr::{RecordType, STANDBY, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_SWITCH};
 
 /// Bytes of a record's header and of the short header of its main data.
 const HEAD_BYTES: u32 = 24 + 2;
@@ -158,7 +161,7 @@ impl<'t> Lane<'t> {
             return plan;
         }
         let log = self.sequences.before(ordinal, entry, self.redo);
-        (0..log.added).for_each(|_| self.add(log.bytes, &mut plan.before));
+        (0..log.added).for_each(|_| self.add(entry.kind, log.bytes, &mut plan.before));
         if !log.replaces {
             let mask = |taken: &dyn Fn(&Ref) -> bool| {
                 let places = refs.iter().enumerate().filter(|(_, reference)| taken(reference));
@@ -170,8 +173,7 @@ impl<'t> Lane<'t> {
             if let Some(first) = refs.first().filter(|first| first.is(fact::LOOKED_AT)) {
                 let taken = images & 1 != 0;
                 let is_new = taken && !first.is(fact::BASE_IMAGE);
-                let freezes = self.base.version.pages.freezes_after_image;
-                self.outcome.freezes_possible += u64::from(is_new && freezes);
+                self.outcome.freezes_possible += u64::from(is_new && self.freezes_for_images());
                 self.imaged = taken.then_some(first.block);
             }
         }
@@ -189,9 +191,15 @@ impl<'t> Lane<'t> {
     }
 
     /// A record that the base does not have here.
-    fn add(&mut self, bytes: u32, before: &mut u64) {
-        *before += padded(u64::from(bytes));
+    fn add(&mut self, kind: RecordType, bytes: u32, before: &mut u64) {
+        let bytes = padded(u64::from(bytes));
+        *before += bytes;
         self.outcome.records += 1;
+        self.outcome.differ(kind, bytes as i64, 0);
+    }
+
+    fn kind(&self, rmgr: u8, info: u8) -> RecordType {
+        RecordType::of(rmgr, info, self.base.version)
     }
 
     fn is_dropped(&mut self, ordinal: Ordinal, mark: Option<Mark>) -> bool {
@@ -204,6 +212,11 @@ impl<'t> Lane<'t> {
             self.base_usable = self.base.geometry.next_segment(self.base_usable);
         }
         of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
+    }
+
+    fn freezes_for_images(&self) -> bool {
+        let habits = &self.base.version.pages;
+        habits.freezes_after_image || habits.freezes_with_pruning
     }
 
     /// Rows are frozen where the page gets an image anyway, and else not.
@@ -264,6 +277,7 @@ impl<'t> Lane<'t> {
         let base_images = refs.iter().filter(|reference| has_base_image(reference)).count() as i64;
         let base_bytes = padded(u64::from(entry.bytes)) as i64;
         let Some(mask) = plan.images else {
+            self.outcome.freezes_lost += u64::from(self.skips_freezing(refs));
             self.outcome.differ(entry.kind, -base_bytes, -base_images);
             return;
         };
@@ -277,14 +291,21 @@ impl<'t> Lane<'t> {
             if taken || reference.is(fact::CHECK_IMAGE) {
                 bytes += self.image(ordinal, reference, image(index, reference));
             }
+            let lost =
+                !taken && reference.is(fact::BASE_IMAGE | fact::LOOKED_AT | fact::DATA_ESTIMATED);
+            self.outcome.freezes_lost +=
+                u64::from(lost && self.base.version.pages.freezes_with_pruning);
             if !taken || self.keeps_data(reference) {
                 let elsewhere = plan.level.data.filter(|_| index == 0);
                 bytes += u32::from(elsewhere.unwrap_or(reference.data_bytes));
                 if reference.is(fact::DATA_ESTIMATED) {
                     self.outcome.estimated_bytes += u64::from(reference.data_bytes);
+                    self.outcome.estimated_data_bytes += u64::from(reference.data_bytes);
                 }
             }
         }
+        self.outcome.estimated_bytes += u64::from(plan.level.guessed);
+        self.outcome.old_rows_possible += u64::from(plan.level.old_row);
         let length = padded(u64::from(bytes));
         self.usable += length;
         self.outcome.records += 1;
@@ -304,8 +325,10 @@ impl<'t> Lane<'t> {
     /// Writes a record for hint bits.
     fn hint(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) {
         let bytes = HINT_BYTES + self.image(ordinal, reference, image);
-        self.usable += padded(u64::from(bytes));
+        let length = padded(u64::from(bytes));
+        self.usable += length;
         self.outcome.records += 1;
+        self.outcome.differ(self.kind(XLOG, FPI_FOR_HINT), length as i64, 1);
         self.outcome.hint_images += 1;
         self.outcome.estimated_bytes += u64::from(HINT_BYTES);
     }
@@ -372,7 +395,7 @@ impl<'t> Lane<'t> {
         looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));
         if self.usable != self.geometry.next_segment(self.usable) {
             let mut switch = 0;
-            self.add(SWITCH_BYTES, &mut switch);
+            self.add(self.kind(XLOG, XLOG_SWITCH), SWITCH_BYTES, &mut switch);
             self.usable = self.geometry.next_segment(self.usable + switch);
         }
         self.segment = self.position().0 / self.geometry.segment;
@@ -390,7 +413,7 @@ impl<'t> Lane<'t> {
         }
         self.pace.began(simulated);
         if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
-            self.add(CHECKPOINT_REDO_BYTES, before);
+            self.add(self.kind(XLOG, CHECKPOINT_REDO), CHECKPOINT_REDO_BYTES, before);
         }
         if completes {
             self.complete(before);
@@ -403,9 +426,11 @@ impl<'t> Lane<'t> {
         self.completed = self.begun;
         if self.replaces_checkpoints {
             if self.base.logs_running {
-                self.add(RUNNING_XACTS_BYTES + 4 * self.running, before);
+                let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
+                self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
             }
-            self.add(HEAD_BYTES + self.base.version.checkpoint.bytes as u32, before);
+            let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
+            self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
         }
     }
 

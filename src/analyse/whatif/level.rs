@@ -3,15 +3,18 @@
 //! (`XLogLogicalInfoActive` in `src/backend/access/`).
 //!
 //! From logical to replica that is all in the WAL. The other way it is not: keys of deleted rows are
-//! taken for one integer, and what changes of catalogs log beside themselves is left out.
+//! taken for one integer, command ids and invalidations are counted as changes of catalogs need them, and
+//! old rows of tables whose replica identity is FULL are a possibility.
 
 use super::blocks::Ordinal;
+use super::redo;
 use super::whole::Whole;
 use crate::wal::block::RelFileLocator;
 use crate::wal::payload::heap::{self, Delete, OPCODE_MASK, Update, delete_flag, update_flag};
 use crate::wal::payload::heap2::{MULTI_INSERT, NEW_CID};
 use crate::wal::payload::xact::{self, End};
 use crate::wal::rmgr::{HEAP, HEAP2, TRANSACTION};
+use hashbrown::HashMap;
 use std::iter::Peekable;
 use std::slice::Iter;
 
@@ -24,6 +27,13 @@ const XINFO_BYTES: i32 = 4;
 const TOPLEVEL_XID_BYTES: i32 = 5;
 /// An old key of one integer: header, bitmap of columns, value.
 const KEY_BYTES: i32 = 5 + 1 + 4;
+/// `Heap2/NEW_CID` for a row of a catalog, with its padding.
+const NEW_CID_BYTES: i32 = 64;
+/// A record of invalidations: its head, and a message.
+const INVALIDATIONS_BYTES: i32 = 24 + 2 + 4;
+const MESSAGE_BYTES: i32 = 16;
+/// A row of a table that nothing was seen of.
+const ROW_BYTES: u16 = 100;
 /// Relations of users: catalogs are not decoded (`FirstNormalObjectId`).
 const FIRST_USER_FILE: u32 = 16384;
 
@@ -34,6 +44,8 @@ pub enum Other {
     Nothing,
     /// It has so many more bytes.
     More(i32),
+    /// The same, as a guess.
+    Guess(i32),
 }
 
 /// What differs at the other level, by ordinal; what is not listed does not differ.
@@ -43,6 +55,10 @@ pub struct Differences {
     pub records: Vec<(Ordinal, Other)>,
     /// Data of the first block, bytes.
     pub data: Vec<(Ordinal, u16)>,
+    /// Old rows, which are logged where the replica identity is FULL: bytes.
+    pub old_rows: Vec<(Ordinal, u16)>,
+    /// The length of the last row that was seen, by table.
+    rows: HashMap<RelFileLocator, u16>,
     /// Whether the level is logical: something is there that only logical decoding wants.
     pub is_logical: bool,
 }
@@ -53,8 +69,8 @@ pub fn is_decoded(relation: RelFileLocator) -> bool {
 }
 
 impl Differences {
-    /// Takes note of a record.
-    pub fn note(&mut self, record: &Whole<'_>, ordinal: Ordinal) {
+    /// Takes note of a record; `row`: data of its first block where no image is taken.
+    pub fn note(&mut self, record: &Whole<'_>, ordinal: Ordinal, row: u16) {
         let main_bytes = record.main_data().len();
         let (bare, is_logical) = match record.header.rmgr {
             HEAP => self.row(record, main_bytes),
@@ -63,11 +79,55 @@ impl Differences {
             TRANSACTION => transaction(record),
             _ => (0, false),
         };
+        let guess = if self.is_logical { 0 } else { self.guess(record, ordinal, row) };
         let toplevel = if record.has_toplevel_xid() { -TOPLEVEL_XID_BYTES } else { 0 };
         self.is_logical |= is_logical || toplevel != 0;
         let more = bare + toplevel;
-        if more != 0 {
-            self.records.push((ordinal, Other::More(more)));
+        match (more, guess) {
+            (0, 0) => {}
+            (more, 0) => self.records.push((ordinal, Other::More(more))),
+            (more, guess) => self.records.push((ordinal, Other::Guess(more + guess))),
+        }
+    }
+
+    fn is_of_catalog(&self, record: &Whole<'_>) -> bool {
+        record.blocks.first().is_some_and(|block| !is_decoded(block.relation))
+    }
+
+    /// What the logical level adds that the record does not show: the old key or row of a change, and what
+    /// decoding has to know of catalogs (`ExtractReplicaIdentity`, `log_heap_new_cid`,
+    /// `LogLogicalInvalidations`).
+    fn guess(&mut self, record: &Whole<'_>, ordinal: Ordinal, row: u16) -> i32 {
+        let opcode = record.info() & OPCODE_MASK;
+        let Some(block) = record.blocks.first() else { return invalidations(record) };
+        if block.fork != 0 || ![HEAP, HEAP2].contains(&record.header.rmgr) {
+            return 0;
+        }
+        if self.is_of_catalog(record) {
+            return NEW_CID_BYTES * changed_rows(record);
+        }
+        if record.header.rmgr != HEAP {
+            return 0;
+        }
+        let seen = self.data.last().filter(|(at, _)| *at == ordinal).map(|(_, bytes)| *bytes);
+        let length = seen.or(Some(row).filter(|bytes| *bytes > 0));
+        let known = self.rows.get(&block.relation).copied().unwrap_or(ROW_BYTES);
+        match opcode {
+            heap::INSERT => {
+                self.rows.insert(block.relation, length.unwrap_or(known));
+                0
+            }
+            heap::UPDATE | heap::HOT_UPDATE => {
+                let length = length.unwrap_or(known).max(known);
+                self.rows.insert(block.relation, length);
+                self.old_rows.push((ordinal, length));
+                0
+            }
+            heap::DELETE => {
+                self.old_rows.push((ordinal, known));
+                KEY_BYTES
+            }
+            _ => 0,
         }
     }
 
@@ -96,9 +156,33 @@ impl Differences {
         if old {
             return (main_length(bare as usize) - main_length(main_bytes), true);
         }
-        let decoded = record.blocks.first().is_some_and(|block| is_decoded(block.relation));
-        let deletes = opcode == heap::DELETE && decoded && !self.is_logical;
-        (if deletes { KEY_BYTES } else { 0 }, false)
+        (0, false)
+    }
+}
+
+/// Rows of a catalog whose command ids are logged.
+fn changed_rows(record: &Whole<'_>) -> i32 {
+    let opcode = record.info() & OPCODE_MASK;
+    match record.header.rmgr {
+        HEAP => match opcode {
+            heap::INSERT | heap::DELETE => 1,
+            heap::UPDATE | heap::HOT_UPDATE => 2,
+            _ => 0,
+        },
+        _ => redo::inserted_rows(record).into(),
+    }
+}
+
+/// The invalidations of a commit, which are logged with their commands, too (14 and later).
+fn invalidations(record: &Whole<'_>) -> i32 {
+    if record.header.rmgr != TRANSACTION || !record.version.pages.commands_log_invalidations {
+        return 0;
+    }
+    let end = End::parse(record.header.info, record.main_data(), record.version);
+    let messages = end.filter(|end| end.commits).map_or(0, |end| end.invalidations.len());
+    match i32::try_from(messages) {
+        Ok(messages @ 1..) => INVALIDATIONS_BYTES + MESSAGE_BYTES.saturating_mul(messages),
+        _ => 0,
     }
 }
 
@@ -145,33 +229,51 @@ pub struct AtLevel {
     pub more: i32,
     /// Data of its first block, where they are others.
     pub data: Option<u16>,
+    /// Bytes of it that are a guess.
+    pub guessed: u32,
+    /// Bytes of the old row, where the replica identity is FULL.
+    pub old_row: u16,
 }
 
 impl AtLevel {
     /// Nothing.
-    pub const SAME: AtLevel = AtLevel { is_gone: false, more: 0, data: None };
+    pub const SAME: AtLevel =
+        AtLevel { is_gone: false, more: 0, data: None, guessed: 0, old_row: 0 };
 }
 
 /// The differences, one record after the other.
 pub struct LevelChange<'t> {
     records: Peekable<Iter<'t, (Ordinal, Other)>>,
     data: Peekable<Iter<'t, (Ordinal, u16)>>,
+    old_rows: Peekable<Iter<'t, (Ordinal, u16)>>,
 }
 
 impl<'t> LevelChange<'t> {
     /// From the first record on.
     pub fn new(differences: &'t Differences) -> LevelChange<'t> {
-        let Differences { records, data, .. } = differences;
-        LevelChange { records: records.iter().peekable(), data: data.iter().peekable() }
+        let Differences { records, data, old_rows, .. } = differences;
+        LevelChange {
+            records: records.iter().peekable(),
+            data: data.iter().peekable(),
+            old_rows: old_rows.iter().peekable(),
+        }
     }
 
     /// Those of a record; ordinals ascend.
     pub fn at(&mut self, ordinal: Ordinal) -> AtLevel {
         let other = of(&mut self.records, ordinal);
+        let (is_gone, more, is_guess) = match other {
+            None => (false, 0, false),
+            Some(Other::Nothing) => (true, 0, false),
+            Some(Other::More(more)) => (false, more, false),
+            Some(Other::Guess(more)) => (false, more, true),
+        };
         AtLevel {
-            is_gone: other == Some(Other::Nothing),
-            more: if let Some(Other::More(more)) = other { more } else { 0 },
+            is_gone,
+            more,
             data: of(&mut self.data, ordinal),
+            guessed: if is_guess { more.unsigned_abs() } else { 0 },
+            old_row: of(&mut self.old_rows, ordinal).unwrap_or(0),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Records that mean something to the simulation beyond the blocks they refer to.
 
 use super::blocks::Blocks;
+use super::running::Running;
 use super::trace::Mark;
 use super::whole::Whole;
 use crate::wal::cursor::at;
@@ -17,7 +18,6 @@ use crate::wal::rmgr::{
     SEQUENCE, STANDBY, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE,
     XLOG_CHECKPOINT_SHUTDOWN,
 };
-use std::collections::HashSet;
 
 /// Whether a record is written for a change of hint bits.
 pub fn is_hint(record: &Whole<'_>) -> bool {
@@ -25,7 +25,7 @@ pub fn is_hint(record: &Whole<'_>) -> bool {
 }
 
 /// What a record means, if anything. `running`: transactions that have an xid and have not ended.
-pub fn of(record: &Whole<'_>, running: &mut HashSet<u32>, blocks: &mut Blocks) -> Option<Mark> {
+pub fn of(record: &Whole<'_>, running: &mut Running, blocks: &mut Blocks) -> Option<Mark> {
     match record.header.rmgr {
         XLOG => xlog(record),
         TRANSACTION => transaction(record, running, blocks),
@@ -66,11 +66,7 @@ fn xlog(record: &Whole<'_>) -> Option<Mark> {
     }
 }
 
-fn transaction(
-    record: &Whole<'_>,
-    running: &mut HashSet<u32>,
-    blocks: &mut Blocks,
-) -> Option<Mark> {
+fn transaction(record: &Whole<'_>, running: &mut Running, blocks: &mut Blocks) -> Option<Mark> {
     let main = record.main_data();
     if record.info() & xact::OPCODE_MASK == xact::PREPARE {
         // Prepared transactions stay in the snapshots.
@@ -78,11 +74,8 @@ fn transaction(
         return None;
     }
     let end = End::parse(record.header.info, main, record.version)?;
-    running.remove(&end.prepared_xid.unwrap_or(record.header.xid));
-    for xid in end.subxids.iter() {
-        running.remove(&xid);
-    }
+    let xid = end.prepared_xid.unwrap_or(record.header.xid);
+    let count = running.end(xid, end.subxids.iter(), end.commits);
     end.dropped.iter().for_each(|relation| blocks.forget(relation));
-    let count = u32::try_from(running.len()).unwrap_or(u32::MAX);
     end.commits.then_some(Mark::Commit { time: end.time, running: count })
 }

@@ -19,6 +19,7 @@ pub mod redo;
 pub mod registered;
 pub mod replay;
 pub mod roller;
+mod running;
 pub mod scenario;
 pub mod sequence;
 pub mod settings;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// A record that freezes all rows of a page of the usual size, in one way: 2 bytes each.
 const FREEZE_BYTES_MAX: u64 = 24 + 20 + 9 + 12 + 2 * 291;
+/// A record that marks a page in the visibility map, with its padding.
+const VISIBLE_BYTES: u64 = 64;
 /// By that part of their bytes compressed images differ between equal runs: a multiple of what was
 /// measured (`docs/whatif.md`).
 const COMPRESSED_PART: u64 = 5_000;
@@ -54,6 +56,14 @@ pub struct Outcome {
     pub hint_images_possible: u64,
     /// Pages that get an image when they are pruned, other than in the base: rows may be frozen for it.
     pub freezes_possible: u64,
+    /// Pages whose rows were frozen because they got an image, which they do not get here: a later vacuum
+    /// that freezes may have to do it.
+    pub freezes_lost: u64,
+    /// Block data whose length is an estimate; bytes.
+    pub estimated_data_bytes: u64,
+    /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
+    /// which nothing in the base shows.
+    pub old_rows_possible: u64,
     /// Bytes of compressed images.
     pub compressed_bytes: u64,
     /// Bytes of those that the base does not have: their pages were rolled forward.
@@ -92,7 +102,10 @@ impl Outcome {
         let low = self.estimated_bytes + self.unknown() + codec;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes
-            + self.freezes_possible * FREEZE_BYTES_MAX;
+            + self.freezes_possible * FREEZE_BYTES_MAX
+            + self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES)
+            + self.estimated_data_bytes
+            + self.old_rows_possible;
         (self.bytes.saturating_sub(low), self.bytes + images + codec)
     }
 

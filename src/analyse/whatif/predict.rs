@@ -7,7 +7,7 @@ use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
 use super::replay::replay;
 use super::scenario::Scenario;
-use super::settings::{Checkpoints, Settings, Timed};
+use super::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 use super::trace::Trace;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -115,14 +115,36 @@ pub fn replay_all(
 /// The background writer logs the running transactions by the clock: one time more or less.
 const SNAPSHOT_BYTES: u64 = 56;
 
+/// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
+/// be changed before it or after it.
+const LATE_PAGES: u64 = 16;
+/// The last look at the clock may come before the end of the range or after it, and the first one too.
+const LATE_SWITCHES: u64 = 2;
+
+/// How far a server is from doing at the very record what it does by clock and volume, bytes.
+fn lateness(base: &Base, page_bytes: u64, settings: &Settings, redo_points: usize) -> u64 {
+    let pages = match settings.checkpoints {
+        Checkpoints::Timed(_) | Checkpoints::Time(_) => LATE_PAGES * redo_points as u64,
+        _ => 0,
+    };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let switches = match settings.archive_timeout {
+        Some(ArchiveTimeout::After(_)) => LATE_SWITCHES,
+        _ => 0,
+    };
+    pages * page_bytes + switches * segment
+}
+
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
-pub fn predict(page_bytes: u64, is_base: bool, ways: &[Recoded]) -> Prediction {
+pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded]) -> Prediction {
     let Some(first) = ways.first() else { return Prediction::default() };
     let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
-    let snapshot = if is_base { 0 } else { SNAPSHOT_BYTES };
+    let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };
+    let redo_points = first.outcome.redo_points.len();
+    let slack = snapshot + lateness(base, page_bytes, &asked.settings(), redo_points);
     let low = bounds.clone().map(|(low, _)| low).min().unwrap_or_default();
-    let low = low.saturating_sub(snapshot);
-    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + snapshot;
+    let low = low.saturating_sub(slack);
+    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + slack;
     let bytes = || ways.iter().map(|way| way.outcome.bytes);
     Prediction {
         outcome: first.outcome.clone(),

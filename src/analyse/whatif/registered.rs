@@ -7,6 +7,7 @@
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::cursor::at;
+use crate::wal::lsn::Lsn;
 use crate::wal::payload::brin;
 use crate::wal::payload::gin::opcode as gin_opcode;
 use crate::wal::payload::hash::opcode as hash_opcode;
@@ -54,6 +55,15 @@ impl Registered {
     /// Registered for its lock alone.
     const LOCKED: Registered = Registered { stamps: false, ..Registered::INIT };
     const NOT_STANDARD: Registered = Registered { standard: false, ..Registered::USUAL };
+
+    /// The same with what the image shows: of a page that was never stamped before it is whole, since it
+    /// was made anew (`GENERIC_XLOG_FULL_IMAGE`).
+    pub fn seen(self, page_lsn: Option<Lsn>) -> Registered {
+        match (self.images, page_lsn) {
+            (Images::Unsaid, Some(Lsn(0))) => Registered { images: Images::Always, ..self },
+            _ => self,
+        }
+    }
 
     /// How `record` registers `block`.
     pub fn of(record: &Whole<'_>, block: &BlockRef) -> Registered {

@@ -57,7 +57,39 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
     let outcome = &done.outcome;
     let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
-    let all: [(bool, String); 8] = [
+    let all: [(bool, String); 4] = [
+        (
+            done.low_other < outcome.bytes || done.high_other > outcome.bytes,
+            "a checkpoint that is asked for while another runs may be skipped or late, which a server \
+             does not repeat: the range has both"
+                .to_owned(),
+        ),
+        (
+            is_timed && base.commits.is_empty(),
+            "no commit tells the time, so nothing happens by the clock".to_owned(),
+        ),
+        (
+            settings.logical == Some(true) && !base.logical,
+            "what is logged of old rows depends on their tables' replica identity, which this WAL does not \
+             show: taken is one integer for a deleted row, as of a small primary key; the range has FULL, \
+             but for what TOAST keeps"
+                .to_owned(),
+        ),
+        (
+            settings.compression.is_some_and(|codec| codec.is_some()),
+            "compressed lengths vary by some bytes with the times that rows hold and with the \
+             release of the codec's library"
+                .to_owned(),
+        ),
+    ];
+    let all = of_images(outcome, base, logs_hints).into_iter().chain(all);
+    let said = all.filter(|(holds, _)| *holds).map(|(_, text)| text);
+    said.chain(volume_limit(settings, base)).collect()
+}
+
+/// What is not certain of images and of the pages that they show.
+fn of_images(outcome: &Outcome, base: &Base, logs_hints: bool) -> [(bool, String); 5] {
+    [
         (
             outcome.unseen_bytes > 0,
             format!(
@@ -84,29 +116,14 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
             ),
         ),
         (
-            done.low_other < outcome.bytes || done.high_other > outcome.bytes,
-            "a checkpoint that is asked for while another runs may be skipped or late, which a server \
-             does not repeat: the range has both"
-                .to_owned(),
+            outcome.freezes_lost > 0,
+            format!(
+                "rows of {} pages were frozen because their page got an image: without it a later vacuum \
+                 may have to freeze them, which is in the range only",
+                outcome.freezes_lost
+            ),
         ),
-        (
-            is_timed && base.commits.is_empty(),
-            "no commit tells the time, so nothing happens by the clock".to_owned(),
-        ),
-        (
-            settings.logical == Some(true) && !base.logical,
-            "keys of deleted rows are taken for one integer; changes of catalogs log more than this"
-                .to_owned(),
-        ),
-        (
-            settings.compression.is_some_and(|codec| codec.is_some()),
-            "compressed lengths vary by some bytes with the times that rows hold and with the \
-             release of the codec's library"
-                .to_owned(),
-        ),
-    ];
-    let said = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text);
-    said.chain(volume_limit(settings, base)).collect()
+    ]
 }
 
 /// What begins checkpoints by volume where nobody said it.

@@ -105,6 +105,7 @@ pub fn data_bytes(
         (GIST, 0) => gist::data_bytes(change, after, before),
         (SPGIST, 0) => DataBytes::exact(0),
         (BRIN, 0) => brin::data_bytes(change, after),
+        (GENERIC, _) => generic::data_bytes(after, before),
         // Pages of the visibility map and those logged as a whole have no data.
         (_, 1..) => DataBytes::exact(0),
         _ => None,
