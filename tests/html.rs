@@ -103,3 +103,42 @@ fn a_browser_draws_it_without_complaint_and_a_telephone_does_not_scroll_sideways
         assert!(seen.marks >= 3, "{}: {} marks", sample.name, seen.marks);
     }
 }
+
+/// What the report tells in a few numbers is counted in stretches of 16 kB, and record by record where a
+/// chart needs that: it has to be the same thing.
+#[test]
+fn the_overview_is_that_of_the_charts() {
+    let mut seen = 0;
+    for sample in samples() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let json = directory.path().join("a.json");
+        let html = directory.path().join("a.html");
+        let words = ["-f", "json", "-o", text(&json), "-f", "html", "-o", text(&html)];
+        walstat(&[&[text(&sample.wal)][..], &words].concat());
+        let file = std::fs::read_to_string(&json).expect("written");
+        let beside: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+        let alone = json_of(&[], &sample.wal);
+        for (key, value) in alone["when"].as_object().expect("an overview") {
+            let other = &beside["when"][key];
+            let (Some(value), Some(other)) = (value.as_f64(), other.as_f64()) else {
+                let is_settled =
+                    !["checkpoints", "spacing_seconds", "backups"].contains(&key.as_str());
+                assert!(
+                    is_settled || value == other,
+                    "{}: {key}: {value} and {other}",
+                    sample.name
+                );
+                continue;
+            };
+            // One grain of a sample of a few megabytes is a good part of it.
+            let apart = (value - other).abs();
+            let allowed = if key.ends_with("_ratio") { 0.1 } else { value.abs() * 0.1 + 32_768.0 };
+            assert!(apart <= allowed, "{}: {key}: {value} and {other}", sample.name);
+            seen += 1;
+        }
+        let one = json_of(&["-j", "1"], &sample.wal);
+        let many = json_of(&["-j", "5"], &sample.wal);
+        assert_eq!(one["when"], many["when"], "{}", sample.name);
+    }
+    assert!(seen > 100, "{seen}");
+}

@@ -164,6 +164,8 @@ impl Tape {
     }
 
     fn note(&mut self, record: &Record<'_>, is_counted: bool) {
+        // A run may have nothing but events.
+        self.batch.marks_redo |= record.version.redo_records;
         if let Some((time, is_commit)) = event::stated_time(record) {
             if self.wants.records || self.wants.each_time {
                 self.make_room(record.lsn);

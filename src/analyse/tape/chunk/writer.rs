@@ -179,6 +179,7 @@ impl Writer {
         if !self.begun {
             self.begin(record);
         }
+        self.end = record.end;
         let (lsn, parts) = (record.lsn.0, &record.parts);
         match self.images.last_mut() {
             Some(last) if (self.start.0 + u64::from(last.offset) * 8) / grain == lsn / grain => {
@@ -187,7 +188,8 @@ impl Writer {
                 self.tally.fpi_bytes += u64::from(parts.fpi_bytes);
                 self.tally.fpi_count += u64::from(parts.fpi_count);
             }
-            _ => self.add_images(record.lsn, parts.fpi_bytes, parts.fpi_count),
+            // At the grain's end: wherever a run begins in it, there is the same place for all of them.
+            _ => self.add_images(Lsn(lsn | (grain - 1)), parts.fpi_bytes, parts.fpi_count),
         }
     }
 
@@ -197,6 +199,7 @@ impl Writer {
         if !self.begun {
             self.begin(record);
         }
+        self.end = record.end;
         let offset = self.offset(record.lsn);
         self.has_time = is_counted;
         self.marks.push(Mark { time, offset, commits: u16::from(is_commit), is_counted });
