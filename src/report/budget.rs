@@ -232,8 +232,11 @@ pub fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check
     let text = match value {
         None => format!("nothing to judge: {without}"),
         Some(value) => {
-            let side = if bound == Bound::Max { "at most" } else { "at least" };
-            format!("{what} {}, {side} {} allowed", amount(unit, value), amount(unit, wanted))
+            let (side, verb) = match bound {
+                Bound::Max => ("at most", "allowed"),
+                Bound::Min => ("at least", "required"),
+            };
+            format!("{what} {}, {side} {} {verb}", amount(unit, value), amount(unit, wanted))
         }
     };
     Check {

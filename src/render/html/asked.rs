@@ -6,7 +6,7 @@ use super::super::whatif::{change, remarks, self_check};
 use super::chart::{self, Row};
 use super::text::{escaped, exact, size, table};
 use crate::report::model::Report;
-use crate::report::model::checked::Check;
+use crate::report::model::checked::{Check, Verdict};
 use crate::report::model::whatif::Scenario;
 use std::fmt::Write as _;
 
@@ -19,13 +19,23 @@ pub fn checks(report: &Report) -> String {
         return String::new();
     }
     let row = |check: &Check| {
-        let cells = [&check.check, &value(check, &STYLE), &limit(check, &STYLE)];
-        let cells = cells.into_iter().map(|cell| escaped(cell));
-        cells.chain([word(check.verdict).to_owned(), escaped(&check.text)]).collect()
+        let failed = check.verdict == Verdict::Fail;
+        let class = if failed { "bad" } else { "soft" };
+        let why = format!("<br><span class=\"{class}\">{}</span>", escaped(&check.text));
+        let verdict = format!("<b class=\"{class}\">{}</b>", word(check.verdict));
+        vec![
+            escaped(&check.check) + &why,
+            escaped(&value(check, &STYLE)),
+            escaped(&limit(check, &STYLE)),
+            verdict,
+        ]
     };
-    let rows: Vec<Vec<String>> = report.checks().iter().map(row).collect();
-    let table = table(&["Check", "Value", "Limit", "Verdict", "Why"], &rows);
-    format!("<p><b>{}</b></p>\n{table}", escaped(&verdict_line(report)))
+    // What is broken comes first.
+    let (broken, others): (Vec<_>, Vec<_>) =
+        report.checks().iter().partition(|check| check.verdict == Verdict::Fail);
+    let rows: Vec<Vec<String>> = broken.into_iter().chain(others).map(row).collect();
+    let table = table(&["Check", "Value", "Limit", "Verdict"], &rows);
+    format!("<p><b>walstat check: {}</b></p>\n{table}", escaped(&verdict_line(report)))
 }
 
 /// What other settings would have written.

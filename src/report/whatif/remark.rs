@@ -30,8 +30,8 @@ pub fn side_effects(
         ),
         (
             settings.log_hints == Some(false),
-            "without data checksums a page that storage spoils is not noticed, and without either \
-             pg_rewind cannot be used",
+            "hint images go away only where neither data checksums nor wal_log_hints are left; without \
+             checksums a page that storage spoils is not noticed, without either pg_rewind cannot be used",
         ),
         (settings.logical == Some(false), "logical replication and decoding stop"),
         (

@@ -108,7 +108,8 @@ pub fn seconds(cycles: &Cycles) -> Vec<u64> {
 /// The same, with the WAL between.
 fn seconds_and_bytes(cycles: &Cycles) -> Vec<(u64, u64)> {
     let online = |cycle: &Cycle| {
-        let ended = cycle.checkpoint.as_ref()?;
+        // What initdb did says nothing of how the server runs.
+        let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.says.is_of_initdb())?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
     };
     let distance = |pair: &[Cycle]| match pair {

@@ -96,7 +96,16 @@ pub struct Checkpoint {
     pub oldest_active_xid: u32,
 }
 
+/// What initdb makes has lower numbers; a server that is started for others begins with this one
+/// (`FirstNormalObjectId`).
+const FIRST_NORMAL_OID: u32 = 16384;
+
 impl Checkpoint {
+    /// Whether it was made while initdb set the cluster up.
+    pub fn is_of_initdb(&self) -> bool {
+        self.next_oid < FIRST_NORMAL_OID
+    }
+
     /// Reads the main data of a checkpoint record; `None` if it is too short.
     pub fn parse(main_data: &[u8], layout: CheckpointLayout) -> Option<Checkpoint> {
         let mut cursor = Cursor::new(main_data);

@@ -305,10 +305,10 @@ impl Writer {
         if !self.begun && event.is_none() {
             return None;
         }
-        self.begun = false;
+        let begun = std::mem::take(&mut self.begun);
         Some(Chunk {
             start: match &event {
-                Some(event) if self.tally.count == 0 && self.marks.is_empty() => event.lsn,
+                Some(event) if !begun => event.lsn,
                 _ => self.start,
             },
             end: std::mem::take(&mut self.end),

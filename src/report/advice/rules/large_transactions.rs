@@ -13,7 +13,7 @@
 //!
 //! Reference: populating a database, in the PostgreSQL manual; `logical_decoding_work_mem`.
 
-use super::{begun, evidence, megabytes, says_little};
+use super::{begun, evidence, says_little};
 use crate::report::advice::Rule;
 use crate::report::model::Report;
 use crate::report::model::finding::{Finding, Severity};
@@ -53,6 +53,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "work in batches that commit; load first and index afterwards".into(),
+            "where it was rolled back (walstat --stats=transaction says), all of that was for nothing"
+                .into(),
             format!("walstat -x {} --stats=record shows what it did", largest.xid),
             format!(
                 "walstat --stats=transaction,table -x {} shows when, and to which tables",
@@ -67,7 +69,7 @@ fn check(report: &Report) -> Option<Finding> {
             format!(
                 "transaction {} wrote at least {}, {percent:.0} % of all",
                 largest.xid,
-                megabytes(largest.total_bytes)
+                format_args!("{}MB", largest.total_bytes >> 20)
             ),
         )
     })
