@@ -53,6 +53,9 @@ pub struct Sample {
     is_cut: bool,
     /// Block data of records that have images, by type: of all of them.
     imaged_data: BTreeMap<RecordType, u64>,
+    /// So many have their bytes: more than will be compressed, until they are sorted out.
+    #[serde(skip)]
+    with_bytes: usize,
     #[serde(skip)]
     restorer: Restorer,
 }
@@ -90,7 +93,8 @@ pub struct Found {
 
 impl Sample {
     /// What was kept, with images compressed.
-    pub fn finish(self) -> Found {
+    pub fn finish(mut self) -> Found {
+        self.sort_out();
         let mut codecs = Codecs::default();
         let stored = self.kept.iter().take(COMPRESSED);
         let lengths: BTreeMap<u32, Lengths> = stored
@@ -141,7 +145,11 @@ impl Sample {
             stored: Stored::new(*image, &stored.bytes, flags),
         };
         self.kept.insert(hash, sampled);
-        self.sort_out();
+        self.with_bytes += 1;
+        if self.with_bytes >= 2 * COMPRESSED {
+            self.sort_out();
+        }
+        self.keep_few();
     }
 
     fn has_room(&mut self, hash: u32) -> bool {
@@ -151,13 +159,19 @@ impl Sample {
         has_room
     }
 
-    /// Keeps as many as may be, and the bytes of those that will be compressed.
-    fn sort_out(&mut self) {
+    /// Keeps as many as may be.
+    fn keep_few(&mut self) {
         while self.kept.len() > KEPT {
             self.kept.pop_last();
             self.is_cut = true;
         }
+    }
+
+    /// Keeps as many as may be, and the bytes of those that will be compressed.
+    fn sort_out(&mut self) {
+        self.keep_few();
         self.kept.values_mut().skip(COMPRESSED).for_each(|image| image.stored = Stored::Forgotten);
+        self.with_bytes = COMPRESSED.min(self.kept.len());
     }
 }
 
@@ -171,6 +185,10 @@ impl Observe for Sample {
             let record = *record;
             self.take(&record);
         }
+    }
+
+    fn shrink(&mut self) {
+        self.sort_out();
     }
 
     fn merge(&mut self, later: Sample) {
