@@ -99,10 +99,10 @@ check() {
   check_wheel
   if [ -e "$out/walstat-static" ]; then
     say "static binary"
-    ldd "$out/walstat-static" 2>&1 | grep -qE 'not a dynamic|statically'
+    { ldd "$out/walstat-static" 2>&1 || true; } | grep -qE 'not a dynamic|statically'
     same "$(count "$out/walstat-static" "$fixture")"
   fi
-  say "all of them count as the build does"
+  say "what is there counts as the build does"
 }
 
 count() { "$1" --stats -f csv "$2" | sha256sum; }
@@ -114,7 +114,8 @@ check_debian() {
   say "Debian package, installed"
   local root
   root=$(mktemp -d)
-  mkdir -p "$root"/var/lib/dpkg/{info,updates} "$root/tmp"
+  mkdir -p "$root"/var/lib/dpkg/{info,updates} "$root"/usr/{lib,lib64} "$root/tmp"
+  ln -s usr/lib "$root/lib" && ln -s usr/lib64 "$root/lib64"
   touch "$root/var/lib/dpkg/status"
   dpkg --root="$root" --log=/dev/null --force-depends --force-not-root --force-script-chrootless \
     -i "$out"/walstat_*.deb

@@ -8,6 +8,7 @@
 use crate::scan::record::{Observe, Record};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Of a stretch that is 2 to this power long ...
 const FINE_SHIFT: u32 = 20;
@@ -118,7 +119,7 @@ pub struct Large {
     run: Option<(u64, u32, u64)>,
     fine: Sieve,
     coarse: Sieve,
-    found: HashMap<u32, u64>,
+    found: BTreeMap<u32, u64>,
 }
 
 /// A transaction and what it wrote at least, in bytes of records with their images.

@@ -255,10 +255,11 @@ fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), F
     Ok(())
 }
 
-/// How many problems are told beside a format that has no place for them.
+/// How many problems are told so.
 const PROBLEMS_TOLD: usize = 10;
 
-fn tell_problems(report: &Report, style: &Show) {
+/// Tells problems beside a format that has no place for them.
+pub fn tell_problems(report: &Report, style: &Show) {
     // Where standard error is closed nothing can be told.
     let _ = render::closing::problems(report, PROBLEMS_TOLD, style, &mut anstream::stderr());
 }

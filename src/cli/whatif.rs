@@ -3,6 +3,7 @@
 
 use super::read::{Read, Statistics, read};
 use super::source_args::{RangeArgs, SourceArgs};
+use super::stats::tell_problems;
 use super::whatif_args::{WhatIfArgs, WhatIfFormat};
 use super::{Exit, Failure};
 use crate::analyse::dimension::Dimensions;
@@ -276,6 +277,10 @@ fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
             WhatIfFormat::Html => render::html::render(view, &style, out),
             WhatIfFormat::Openmetrics => render::openmetrics::render(&view.report, out),
         };
-        output.write(output.format == WhatIfFormat::Table, args.show.color, write)
+        output.write(output.format == WhatIfFormat::Table, args.show.color, write)?;
+        if output.format == WhatIfFormat::Csv {
+            tell_problems(&view.report, &style);
+        }
+        Ok(())
     })
 }

@@ -65,7 +65,7 @@ impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
 }
 
 /// Large transactions that are told.
-const LARGE_TOLD: usize = 5;
+const LARGE_TOLD: usize = 20;
 
 fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
     let row = |LargeTransaction { xid, bytes }| model::LargeTransactionRow {

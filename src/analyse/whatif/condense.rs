@@ -147,7 +147,7 @@ impl Condenser {
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
         let lengths = self.roll(record, block, registered, (fork, number));
-        let registered = registered.seen(lengths.page_lsn);
+        let registered = registered.seen(record, lengths.page_lsn);
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
         self.trace.level.data.extend(elsewhere.map(|bytes| (ordinal, bytes)));
         let freezes = self.freezes_for_image(record, block, number);

@@ -96,7 +96,7 @@ impl<'t> Lane<'t> {
             level: settings
                 .logical
                 .filter(|logical| *logical != base.logical)
-                .map(|_| LevelChange::new(&trace.level)),
+                .map(|logical| LevelChange::new(&trace.level, logical)),
             redo: base.redo_at_start(),
             begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
@@ -153,8 +153,10 @@ impl<'t> Lane<'t> {
         }
         let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
         plan.level = level;
+        let is_not_frozen = self.skips_freezing(refs);
+        self.outcome.freezes_lost += u64::from(is_not_frozen);
         if level.is_gone
-            || self.skips_freezing(refs)
+            || is_not_frozen
             || self.is_dropped(ordinal, mark)
             || self.skips_hint(mark, refs)
         {
@@ -277,7 +279,6 @@ impl<'t> Lane<'t> {
         let base_images = refs.iter().filter(|reference| has_base_image(reference)).count() as i64;
         let base_bytes = padded(u64::from(entry.bytes)) as i64;
         let Some(mask) = plan.images else {
-            self.outcome.freezes_lost += u64::from(self.skips_freezing(refs));
             self.outcome.differ(entry.kind, -base_bytes, -base_images);
             return;
         };

@@ -10,6 +10,7 @@ use super::blocks::Ordinal;
 use super::redo;
 use super::whole::Whole;
 use crate::wal::block::RelFileLocator;
+use crate::wal::payload::checkpoint::FIRST_NORMAL_OID;
 use crate::wal::payload::heap::{self, Delete, OPCODE_MASK, Update, delete_flag, update_flag};
 use crate::wal::payload::heap2::{MULTI_INSERT, NEW_CID};
 use crate::wal::payload::xact::{self, End};
@@ -34,8 +35,6 @@ const INVALIDATIONS_BYTES: i32 = 24 + 2 + 4;
 const MESSAGE_BYTES: i32 = 16;
 /// A row of a table that nothing was seen of.
 const ROW_BYTES: u16 = 100;
-/// Relations of users: catalogs are not decoded (`FirstNormalObjectId`).
-const FIRST_USER_FILE: u32 = 16384;
 
 /// What becomes of a record at the other level, blocks apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +43,13 @@ pub enum Other {
     Nothing,
     /// It has so many more bytes.
     More(i32),
-    /// The same, as a guess.
-    Guess(i32),
+    /// The same, and more where the other level is logical, as a guess.
+    Guess {
+        /// What is certain.
+        more: i32,
+        /// What is not.
+        guess: i32,
+    },
 }
 
 /// What differs at the other level, by ordinal; what is not listed does not differ.
@@ -65,7 +69,7 @@ pub struct Differences {
 
 /// Whether rows of a relation are decoded.
 pub fn is_decoded(relation: RelFileLocator) -> bool {
-    relation.relfilenode >= FIRST_USER_FILE
+    relation.relfilenode >= FIRST_NORMAL_OID
 }
 
 impl Differences {
@@ -79,14 +83,14 @@ impl Differences {
             TRANSACTION => transaction(record),
             _ => (0, false),
         };
-        let guess = if self.is_logical { 0 } else { self.guess(record, ordinal, row) };
         let toplevel = if record.has_toplevel_xid() { -TOPLEVEL_XID_BYTES } else { 0 };
         self.is_logical |= is_logical || toplevel != 0;
+        let guess = if self.is_logical { 0 } else { self.guess(record, ordinal, row) };
         let more = bare + toplevel;
         match (more, guess) {
             (0, 0) => {}
             (more, 0) => self.records.push((ordinal, Other::More(more))),
-            (more, guess) => self.records.push((ordinal, Other::Guess(more + guess))),
+            (more, guess) => self.records.push((ordinal, Other::Guess { more, guess })),
         }
     }
 
@@ -246,34 +250,38 @@ pub struct LevelChange<'t> {
     records: Peekable<Iter<'t, (Ordinal, Other)>>,
     data: Peekable<Iter<'t, (Ordinal, u16)>>,
     old_rows: Peekable<Iter<'t, (Ordinal, u16)>>,
+    /// Whether the other level is logical.
+    to_logical: bool,
 }
 
 impl<'t> LevelChange<'t> {
-    /// From the first record on.
-    pub fn new(differences: &'t Differences) -> LevelChange<'t> {
+    /// From the first record on; `to_logical`: the other level is that one.
+    pub fn new(differences: &'t Differences, to_logical: bool) -> LevelChange<'t> {
         let Differences { records, data, old_rows, .. } = differences;
         LevelChange {
             records: records.iter().peekable(),
             data: data.iter().peekable(),
             old_rows: old_rows.iter().peekable(),
+            to_logical,
         }
     }
 
     /// Those of a record; ordinals ascend.
     pub fn at(&mut self, ordinal: Ordinal) -> AtLevel {
         let other = of(&mut self.records, ordinal);
-        let (is_gone, more, is_guess) = match other {
-            None => (false, 0, false),
-            Some(Other::Nothing) => (true, 0, false),
-            Some(Other::More(more)) => (false, more, false),
-            Some(Other::Guess(more)) => (false, more, true),
+        let (more, guess) = match other {
+            Some(Other::More(more)) => (more, 0),
+            Some(Other::Guess { more, guess }) if self.to_logical => (more, guess),
+            Some(Other::Guess { more, .. }) => (more, 0),
+            None | Some(Other::Nothing) => (0, 0),
         };
+        let old_row = of(&mut self.old_rows, ordinal).filter(|_| self.to_logical);
         AtLevel {
-            is_gone,
-            more,
+            is_gone: other == Some(Other::Nothing),
+            more: more + guess,
             data: of(&mut self.data, ordinal),
-            guessed: if is_guess { more.unsigned_abs() } else { 0 },
-            old_row: of(&mut self.old_rows, ordinal).unwrap_or(0),
+            guessed: guess.unsigned_abs(),
+            old_row: old_row.unwrap_or(0),
         }
     }
 }

@@ -124,7 +124,9 @@ const LATE_SWITCHES: u64 = 2;
 /// How far a server is from doing at the very record what it does by clock and volume, bytes.
 fn lateness(base: &Base, page_bytes: u64, settings: &Settings, redo_points: usize) -> u64 {
     let pages = match settings.checkpoints {
-        Checkpoints::Timed(_) | Checkpoints::Time(_) => LATE_PAGES * redo_points as u64,
+        Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
+            LATE_PAGES * redo_points as u64
+        }
         _ => 0,
     };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);

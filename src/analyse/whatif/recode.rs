@@ -66,6 +66,8 @@ pub struct Recoder<'t> {
     /// The first record whose images were not compressed yet.
     batch_first: Ordinal,
     batch_bytes: usize,
+    /// Whether a run compresses as the base does it.
+    follows_base: bool,
     /// How the base compresses images at this record.
     current: Option<Compression>,
     /// Records that are not those of the trace: the WAL changed between both readings.
@@ -133,7 +135,8 @@ impl<'t> Recoder<'t> {
             next_ref: 0,
             batch_first: FIRST,
             batch_bytes: 0,
-            current: None,
+            follows_base: runs.iter().any(|(_, recoding)| *recoding == Recoding::AsTheBase),
+            current: base.compression,
             strangers: 0,
         }
     }
@@ -221,7 +224,9 @@ impl Sink for Recoder<'_> {
         for (block, reference) in record.blocks.iter().zip(refs_of(self.trace, first_ref, entry)) {
             let step = self.roller.roll(record, block, reference.block);
             self.roller.keep(reference.block, step.after);
-            self.watch(record, block, reference);
+            if self.follows_base && ordinal < self.base.last {
+                self.watch(record, block, reference);
+            }
         }
         if ordinal < self.base.first {
             self.lanes.iter_mut().for_each(|lane| lane.lane.warm_up(ordinal, entry));
@@ -366,8 +371,10 @@ fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
     let raw = job.source.len();
     let stored = job.stored.map_or(raw, usize::from);
     *done.codec_time.get_or_insert_default() += job.time;
-    done.codec_bytes += if job.compression.is_some() { raw as u64 } else { 0 };
-    *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
+    if job.compression.is_some() {
+        done.codec_bytes += raw as u64;
+        *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
+    }
     let stored = u16::try_from(stored).unwrap_or(u16::MAX);
     ImageBytes { stored, compressed: job.stored.is_some(), estimated: false }
 }

@@ -56,11 +56,11 @@ impl Registered {
     const LOCKED: Registered = Registered { stamps: false, ..Registered::INIT };
     const NOT_STANDARD: Registered = Registered { standard: false, ..Registered::USUAL };
 
-    /// The same with what the image shows: of a page that was never stamped before it is whole, since it
-    /// was made anew (`GENERIC_XLOG_FULL_IMAGE`).
-    pub fn seen(self, page_lsn: Option<Lsn>) -> Registered {
-        match (self.images, page_lsn) {
-            (Images::Unsaid, Some(Lsn(0))) => Registered { images: Images::Always, ..self },
+    /// The same with what the image shows: of an extension's page that was never stamped before it is
+    /// whole, since the page was made anew (`GENERIC_XLOG_FULL_IMAGE`).
+    pub fn seen(self, record: &Whole<'_>, page_lsn: Option<Lsn>) -> Registered {
+        match (record.header.rmgr, page_lsn) {
+            (GENERIC, Some(Lsn(0))) => Registered { images: Images::Always, ..self },
             _ => self,
         }
     }

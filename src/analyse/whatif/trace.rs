@@ -164,7 +164,8 @@ pub struct Trace {
     pub page_bytes: usize,
     /// Pages that were given up for want of memory.
     pub given_up: u64,
-    /// The first and the last record of a transaction during which another one committed.
+    /// The first and the last record of a transaction during which another one committed: a range between
+    /// the two need not have one.
     pub side_by_side: Option<(Ordinal, Ordinal)>,
     /// Whether a resource manager of an extension has records.
     pub has_custom_rmgrs: bool,

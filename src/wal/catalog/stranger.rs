@@ -8,13 +8,12 @@ use super::layout::CatalogLayout;
 use super::row::{Row, RowVersion, decode};
 use super::{CatalogTable, GLOBAL_TABLESPACE};
 use crate::wal::block::RelFileLocator;
+use crate::wal::payload::checkpoint::FIRST_NORMAL_OID;
 use crate::wal::payload::{heap, heap2};
 use crate::wal::rmgr;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-/// Files with lower numbers were made with the cluster: they are the original catalogs.
-const FIRST_NORMAL_OID: u32 = 16384;
 /// Changes kept of a file that may be a catalog's as well as not: locks and deletes have no row, and
 /// any row of two oids could be one of `pg_index`.
 const UNPROVEN_MAX: u16 = 10_000;

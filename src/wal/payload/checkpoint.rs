@@ -98,7 +98,7 @@ pub struct Checkpoint {
 
 /// What initdb makes has lower numbers; a server that is started for others begins with this one
 /// (`FirstNormalObjectId`).
-const FIRST_NORMAL_OID: u32 = 16384;
+pub const FIRST_NORMAL_OID: u32 = 16384;
 
 impl Checkpoint {
     /// Whether it was made while initdb set the cluster up.
