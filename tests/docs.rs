@@ -149,8 +149,8 @@ fn options_named_in_the_readme_exist() {
     let commands = std::iter::once(&command).chain(command.get_subcommands());
     let arguments = commands.flat_map(|command| command.get_arguments());
     let known: BTreeSet<&str> = arguments.filter_map(clap::Arg::get_long).collect();
-    // Of cargo, and what clap adds by itself.
-    let others = ["release", "path", "all-features", "open", "help"];
+    // Of cargo and of the release script, and what clap adds by itself.
+    let others = ["release", "path", "all-features", "open", "check", "help"];
     let mut named = 0;
     for word in text.split("--").skip(1) {
         let end = word.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(word.len());
