@@ -169,6 +169,24 @@ fn records_that_stay_as_many_do_not_differ() {
     assert!(points(2) < points(1) && online(2) < online(1), "{whatif}");
 }
 
+/// A server that is stopped leaves a redo point, whatever the codec: which pages have images does not
+/// depend on it, nor on the number of threads.
+#[test]
+fn the_codec_does_not_choose_the_images() {
+    for name in ["pg15-mixed", "pg17-mixed", "pg12-mixed"] {
+        let sample = sample(name);
+        let count = |options: &[&str]| {
+            let options = [&["--checkpoint-every", "none"], options].concat();
+            bytes(&predict_in(&sample.wal, &options)["scenarios"][1], "fpi_count")
+        };
+        let plain = count(&["--wal-compression", "off"]);
+        for threads in ["1", "4"] {
+            let packed = count(&["--wal-compression", "pglz", "-j", threads]);
+            assert_eq!(packed, plain, "{name} on {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let wal = wal();

@@ -172,7 +172,11 @@ impl<'t> Recoder<'t> {
             let own = (record, self.current);
             self.batch_bytes += lane.queue(queued, (entry, refs), own, &self.roller);
         }
-        if self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
+        // After these other records have images, or positions are others: they are planned when these are
+        // written.
+        let decides =
+            matches!(mark, Some(Mark::Checkpoint { .. } | Mark::FullPageWrites(_) | Mark::Switch));
+        if decides || self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
             self.flush();
             self.batch_first = ordinal + 1;
         }
