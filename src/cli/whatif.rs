@@ -83,14 +83,17 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let spooled = spool(&args.source.paths)?;
     let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
     let source = within_times(source)?;
-    let (mut draft, plan) = report(&source)?;
+    let (mut draft, plan, (trace, base)) = base_run((args, &source))?;
     if !args.source.paths.is_empty() {
         let given = args.source.paths.iter().map(|path| path.display().to_string());
         draft.report.input.paths = given.collect();
     }
-    let (trace, base) = trace((args, &source), &draft.report, &plan)?;
     let scenarios = scenarios(args, &base, &plan)?;
     let predictions = predictions((args, &source), (&trace, &base), &scenarios)?;
+    if let Some(error) = trace.records.failure() {
+        let reason = format!("what was noted of the records: {error}");
+        return Err(Failure::Beside { path: std::env::temp_dir().display().to_string(), reason });
+    }
     let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
     draft.report.notes.extend(whatif::notes(&base));
     draft.report.whatif = Some(whatif::build(&base, &predicted));
@@ -132,49 +135,62 @@ impl Observe for Extent {
     }
 }
 
-/// What every report says of the range.
-fn report(source: &SourceArgs) -> Result<(Draft, Plan), Failure> {
+/// What every report says of the range, and the trace: from one reading, or from two where the trace needs
+/// what lies around the range too.
+fn base_run(
+    (args, source): (&WhatIfArgs, &SourceArgs),
+) -> Result<(Draft, Plan, (Trace, Base)), Failure> {
+    let filters = Filters::default();
+    let condenser = || Condenser::within(args.page_memory(), tempfile::tempfile);
+    let RangeArgs { start, end, limit, .. } = source.range;
+    let (read, condenser) = if start.is_none() && end.is_none() && limit.is_none() {
+        let mut fed = None;
+        let both = read(source, &filters, &(Statistics::default(), Feed::new(condenser)))?;
+        let read = both.map(|(statistics, feed)| {
+            fed = Some(feed.finish().0);
+            statistics
+        });
+        (read, fed.unwrap_or_else(condenser))
+    } else {
+        (read(source, &filters, &Statistics::default())?, read_all(source, condenser)?)
+    };
     let request = Request {
         command: CommandName::WhatIf,
         dimensions: Dimensions::new(),
         checksums_verified: !source.no_verify_checksums,
-        start: source.range.start,
-        filters: Filters::default(),
+        start,
+        filters,
     };
-    let read = read(source, &request.filters, &Statistics::default())?;
     let counted = Counted::from(&read.scanned.observer);
     let draft = build(read.paths, &read.plan, &read.scanned, counted, &request);
-    Ok((draft, read.plan))
+    let known = finish(condenser, &draft.report, &read.plan);
+    Ok((draft, read.plan, known))
 }
 
 /// Reads what lies before and after the range too: when blocks were touched before it, and the
 /// records of checkpoints that began in it.
-fn read_all<S: Sink>(source: &SourceArgs, sink: S) -> Result<S, Failure> {
+fn read_all<S: Sink>(
+    source: &SourceArgs,
+    make: impl Fn() -> S + Send + Sync,
+) -> Result<S, Failure> {
     let source = SourceArgs {
         // They were verified where they count.
         no_verify_checksums: true,
         range: RangeArgs { start: None, end: None, limit: None, ..source.range.clone() },
         ..source.clone()
     };
-    let Read { scanned, .. } = read(&source, &Filters::default(), &Feed::new(sink))?;
-    let nothing = || Failure::Usage("the WAL changed while it was read".into());
-    scanned.observer.finish().map(|(sink, _)| sink).ok_or_else(nothing)
+    let Read { scanned, .. } = read(&source, &Filters::default(), &Feed::new(make))?;
+    Ok(scanned.observer.finish().0)
 }
 
-fn trace(
-    (args, source): (&WhatIfArgs, &SourceArgs),
-    report: &Report,
-    plan: &Plan,
-) -> Result<(Trace, Base), Failure> {
-    let condenser = read_all(source, Condenser::within(args.page_memory()))?;
+fn finish(condenser: Condenser, report: &Report, plan: &Plan) -> (Trace, Base) {
     let geometry = Geometry {
         page: plan.geometry.page_bytes.into(),
         segment: plan.geometry.segment_bytes.into(),
     };
     let lsn = |text: &str| text.parse::<Lsn>().unwrap_or_default();
     let range = (lsn(&report.range.start), lsn(&report.range.end));
-    let (trace, _, base) = condenser.finish(plan.version(), geometry, range);
-    Ok((trace, base))
+    condenser.finish(plan.version(), geometry, range)
 }
 
 /// The base itself, and what was asked for.
@@ -258,7 +274,7 @@ fn recoded(
         return Ok(Vec::new());
     }
     let means = (threads(args).get(), args.page_memory());
-    let recoder = read_all(source, Recoder::new(trace, base, &runs, means))?;
+    let recoder = read_all(source, || Recoder::new(trace, base, &runs, means))?;
     match recoder.strangers() {
         0 => Ok(recoder.finish()),
         _ => Err(Failure::Usage("the WAL changed while it was read".into())),

@@ -18,7 +18,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 const RUN_BYTES: u64 = 64 << 20;
 
 /// A run of which all records are kept until those before are joined is shorter: memory that was used
-/// before is used again.
+/// before is used again. The first one keeps none; where one thread reads, it may as well be long.
 const KEPT_RUN_BYTES: u64 = 4 << 20;
 
 /// So many runs for each thread may wait for an earlier one: memory stays flat whatever a slow run
@@ -52,7 +52,14 @@ pub fn scan<S: Select + Clone, O: Observe>(
         while let Some(index) = joiner.next() {
             let Some(task) = tasks.get(index) else { break };
             let run = task.take(&ready);
-            let read = || read_run(segments, task, scope, &mut pages, prototype.clone());
+            let read = || {
+                let mut observer = prototype.clone();
+                if index == 0 {
+                    // Nothing comes before it, so what it sees is final.
+                    observer.settle();
+                }
+                read_run(segments, task, scope, &mut pages, observer)
+            };
             let run = run.unwrap_or_else(read);
             joiner.add(index, task.begins_stretch, run);
         }
@@ -126,20 +133,28 @@ fn divide<S, O>(
 ) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
-    let per_run = match threads {
-        _ if scope.limit.is_some() => u64::MAX,
-        1 => run_bytes.max(segment_bytes),
-        _ => (total / (threads as u64 * 4)).min(run_bytes).max(segment_bytes),
+    let in_segments = |bytes: u64| {
+        usize::try_from(bytes.max(segment_bytes) / segment_bytes).unwrap_or(usize::MAX)
     };
-    let per_run = usize::try_from(per_run / segment_bytes).unwrap_or(usize::MAX).max(1);
+    let (first, others) = match threads {
+        _ if scope.limit.is_some() => (u64::MAX, u64::MAX),
+        1 if run_bytes == KEPT_RUN_BYTES => (u64::MAX, run_bytes),
+        1 => (run_bytes, run_bytes),
+        _ => {
+            let share = (total / (threads as u64 * 4)).min(run_bytes);
+            (share, share)
+        }
+    };
+    let (first, others) = (in_segments(first), in_segments(others));
     let mut tasks: Vec<Task> = Vec::new();
     for (index, segment) in segments.iter().enumerate() {
         let follows = index.checked_sub(1).and_then(|before| segments.get(before));
         let begins_stretch = follows.is_none_or(|before| before.number + 1 != segment.number);
         let ready = ready.contains_key(&segment.number).then_some(segment.number);
         let joins = |task: &Task| ready.is_none() && task.ready.is_none() && !begins_stretch;
+        let most = if tasks.len() > 1 { others } else { first };
         match tasks.last_mut() {
-            Some(task) if joins(task) && task.segments.len() < per_run => {
+            Some(task) if joins(task) && task.segments.len() < most => {
                 task.segments.end += 1;
             }
             _ => tasks.push(Task { segments: index..index + 1, begins_stretch, ready }),

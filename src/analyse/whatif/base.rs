@@ -3,7 +3,7 @@
 
 use super::blocks::{BEFORE, Ordinal};
 use super::position::Geometry;
-use super::trace::{Mark, Trace, fact};
+use super::trace::{Mark, Trace};
 use super::unfinished;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
@@ -85,15 +85,15 @@ impl Base {
             first: trace.ordinal_at(start),
             last: trace.ordinal_at(end),
             full_page_writes: true,
-            log_hints: trace.refs.iter().any(|r| r.is(fact::WITH_HINTS | fact::BASE_IMAGE)),
-            logical: trace.level.is_logical,
+            log_hints: trace.logs_hints,
+            logical: trace.is_logical,
             compression: trace.compression,
             checkpoints: Vec::new(),
             of_checkpoints: Vec::new(),
             logs_running: false,
             is_concurrent: false,
             backups: Vec::new(),
-            checks_consistency: trace.refs.iter().any(|r| r.is(fact::CHECK_IMAGE)),
+            checks_consistency: trace.checks_consistency,
             given_up: trace.given_up,
             has_custom_rmgrs: trace.has_custom_rmgrs,
             commits: Vec::new(),
@@ -132,13 +132,12 @@ impl Base {
                 }
                 Mark::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
                 Mark::Hint => self.log_hints = true,
-                Mark::Commit { time, .. } if self.contains(*ordinal) => {
-                    self.commits.push((*ordinal, time));
-                }
                 _ => {}
             }
         }
         self.full_page_writes = images.unwrap_or(true);
+        let commits = trace.commits.iter().filter(|commit| self.contains(commit.ordinal));
+        self.commits = commits.map(|commit| (commit.ordinal, commit.time)).collect();
         let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
         self.is_concurrent = trace.side_by_side.is_some_and(meets);
         self.sharpen_times(trace);
@@ -148,11 +147,7 @@ impl Base {
     /// second.
     fn sharpen_times(&mut self, trace: &Trace) {
         for checkpoint in &mut self.checkpoints {
-            let from = trace.marks.partition_point(|(ordinal, _)| *ordinal < checkpoint.first);
-            let commit = trace.marks.iter().skip(from).find_map(|(_, mark)| match mark {
-                Mark::Commit { time, .. } => Some(*time),
-                _ => None,
-            });
+            let commit = trace.commit_from(checkpoint.first).map(|commit| commit.time);
             let second = checkpoint.time.0..checkpoint.time.0.saturating_add(1_000_000);
             if let Some(time) = commit.filter(|time| second.contains(&time.0)) {
                 checkpoint.time = time;

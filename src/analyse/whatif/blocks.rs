@@ -3,6 +3,7 @@
 //! A table of 32 bytes a block; relations, of which there are few, are numbered first.
 
 use crate::wal::block::{BlockRef, RelFileLocator};
+use crate::wal::lsn::Lsn;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -56,6 +57,8 @@ pub struct Stamps {
     pub with_hints: Ordinal,
     /// Where they are not.
     pub without_hints: Ordinal,
+    /// Where the record of the later one starts.
+    pub at: Lsn,
 }
 
 /// What is kept of a fork.
@@ -78,7 +81,6 @@ pub struct Blocks {
     fork_numbers: KeyMap<(u32, u32, u32, u8), ForkNumber>,
     numbers: KeyMap<u64, BlockNumber>,
     stamps: Vec<Stamps>,
-    fork_of: Vec<ForkNumber>,
     last: Option<(RelFileLocator, u8, ForkNumber)>,
 }
 
@@ -110,14 +112,8 @@ impl Blocks {
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
             self.stamps.push(Stamps::default());
-            self.fork_of.push(fork);
         }
         number
-    }
-
-    /// The fork of a block.
-    pub fn fork_number(&self, number: BlockNumber) -> Option<ForkNumber> {
-        self.fork_of.get(number as usize).copied()
     }
 
     /// When the block was stamped last.
@@ -198,7 +194,7 @@ mod tests {
     fn a_relation_that_went_away_is_another_one() {
         let mut blocks = Blocks::default();
         let before = number(&mut blocks, &block(1, 0, 7));
-        blocks.stamp(before, Stamps { with_hints: 5, without_hints: 4 });
+        blocks.stamp(before, Stamps { with_hints: 5, without_hints: 4, at: Lsn(80) });
         blocks.forget(block(1, 0, 7).relation);
         let after = number(&mut blocks, &block(1, 0, 7));
         assert_ne!(before, after);

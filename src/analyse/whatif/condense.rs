@@ -3,7 +3,7 @@
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
-use super::level;
+use super::level::{self, Differences};
 use super::marks;
 use super::page::Page;
 use super::position::Geometry;
@@ -12,7 +12,7 @@ use super::registered::{Images, Registered};
 use super::roller::{Roller, Step};
 use super::running::Running;
 use super::sequence::{self, Finder};
-use super::trace::{Entry, Mark, Ref, Trace, fact};
+use super::trace::{AtOther, Entry, Mark, NewFile, Ref, Store, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::lsn::Lsn;
@@ -32,6 +32,9 @@ pub struct Condenser {
     finder: Finder,
     /// The page that was pruned last, if it got an image.
     pruned: Option<BlockNumber>,
+    level: Differences,
+    /// The references of the record at hand.
+    refs: Vec<Ref>,
 }
 
 /// Lengths of one reference, and whether they are estimates.
@@ -48,55 +51,55 @@ struct Lengths {
 }
 
 impl Condenser {
-    /// One that keeps pages within so many bytes.
-    pub fn within(page_bytes: u64) -> Condenser {
+    /// One that keeps pages within so many bytes, and what it notes of records in half of that and a file.
+    pub fn within(page_bytes: u64, new_file: NewFile) -> Condenser {
+        let records = Store::within(page_bytes / 2, new_file);
         Condenser {
-            trace: Trace::default(),
+            trace: Trace { records, ..Trace::default() },
             blocks: Blocks::default(),
             roller: Roller::within(page_bytes),
             running: Running::default(),
             finder: Finder::default(),
             pruned: None,
+            level: Differences::default(),
+            refs: Vec::new(),
         }
     }
 
     /// Takes the next record.
     pub fn push(&mut self, record: &Whole<'_>) {
-        let ordinal = self.trace.entries.len() as Ordinal + FIRST;
+        let ordinal = self.trace.records.next_ordinal();
         let mut fixed_bytes =
             record.header.total_bytes - record.parts.fpi_bytes - record.parts.block_data_bytes;
+        let mut elsewhere = None;
+        self.refs.clear();
         for block in record.blocks {
             fixed_bytes -= image_header(record, block);
-            let reference = self.reference(record, block, ordinal);
-            self.trace.refs.push(reference);
+            let (reference, data) = self.reference(record, block, ordinal);
+            elsewhere = elsewhere.or(data);
+            self.refs.push(reference);
         }
-        let first = self.trace.refs.len() - record.blocks.len();
-        let row = self.trace.refs.get(first).map_or(0, |reference| reference.data_bytes);
-        self.trace.level.note(record, ordinal, row);
+        let row = self.refs.first().map_or(0, |reference| reference.data_bytes);
+        let other = self.level.of(record, row, elsewhere);
         self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
-        let rows = self.rows(record);
-        let mark = self.mark(record);
-        self.trace.marks.extend(mark.map(|mark| (ordinal, mark)));
-        self.trace.entries.push(Entry {
+        let (rows, table) = self.rows(record);
+        let mark = self.mark(record, ordinal);
+        let entry = Entry {
             lsn: record.lsn,
             bytes: record.header.total_bytes,
             fixed_bytes,
             kind: record.record_type(),
             refs: record.blocks.len() as u8,
-            marked: mark.is_some(),
-            feeds: 0,
             rows,
-        });
+            table,
+        };
+        let other = Some(other).filter(|other| *other != AtOther::default());
+        self.trace.push((entry, &self.refs), mark, other);
     }
 
     /// Records are missing here: what they did to pages is not known.
     pub fn gap(&mut self) {
         self.roller.forget();
-    }
-
-    /// Where the first record starts.
-    pub fn first_lsn(&self) -> Option<Lsn> {
-        self.trace.entries.first().map(|entry| entry.lsn)
     }
 
     /// The trace, and what the base looks like.
@@ -105,20 +108,19 @@ impl Condenser {
         version: &'static Version,
         geometry: Geometry,
         range: (Lsn, Lsn),
-    ) -> (Trace, Blocks, Base) {
-        let Condenser { mut trace, blocks, roller, .. } = self;
+    ) -> (Trace, Base) {
+        let Condenser { mut trace, roller, level, .. } = self;
+        trace.records.close();
+        trace.is_logical = level.is_logical;
         trace.page_bytes = roller.page_bytes();
         trace.given_up = roller.given_up();
         let base = Base::of(&trace, version, geometry, range);
-        sequence::connect(&mut trace, &base, |trace, first_ref| {
-            blocks.fork_number(trace.refs.get(first_ref)?.block)
-        });
-        (trace, blocks, base)
+        sequence::connect(&mut trace, &base);
+        (trace, base)
     }
 
-    fn mark(&mut self, record: &Whole<'_>) -> Option<Mark> {
+    fn mark(&mut self, record: &Whole<'_>, ordinal: Ordinal) -> Option<Mark> {
         if self.running.note(record.header.xid) {
-            let ordinal = self.trace.entries.len() as Ordinal + FIRST;
             let (first, _) = self.trace.side_by_side.unwrap_or((ordinal, ordinal));
             self.trace.side_by_side = Some((first, ordinal));
         }
@@ -130,26 +132,31 @@ impl Condenser {
         Some(mark)
     }
 
-    /// Rows that a record inserts into a table.
-    fn rows(&mut self, record: &Whole<'_>) -> u16 {
-        let rows = redo::inserted_rows(record);
-        if rows > 0
-            && let Some(block) = record.blocks.first()
-        {
-            let fork = self.blocks.fork_of(block);
-            self.finder.inserted(fork, rows);
+    /// Rows that a record inserts, and into which table.
+    fn rows(&mut self, record: &Whole<'_>) -> (u16, ForkNumber) {
+        match (redo::inserted_rows(record), record.blocks.first()) {
+            (rows @ 1.., Some(block)) => {
+                let fork = self.blocks.fork_of(block);
+                self.finder.inserted(fork, rows);
+                (rows, fork)
+            }
+            _ => (0, 0),
         }
-        rows
     }
 
-    fn reference(&mut self, record: &Whole<'_>, block: &BlockRef, ordinal: Ordinal) -> Ref {
+    /// A reference, and its data at the other wal_level where they differ.
+    fn reference(
+        &mut self,
+        record: &Whole<'_>,
+        block: &BlockRef,
+        ordinal: Ordinal,
+    ) -> (Ref, Option<u16>) {
         let registered = Registered::of(record, block);
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
         let lengths = self.roll(record, block, registered, (fork, number));
         let registered = registered.seen(record, lengths.page_lsn);
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
-        self.trace.level.data.extend(elsewhere.map(|bytes| (ordinal, bytes)));
         let freezes = self.freezes_for_image(record, block, number);
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
@@ -161,7 +168,7 @@ impl Condenser {
             Images::Usual if stamped == NEVER && block.image.is_none() => BEFORE,
             _ => stamped,
         };
-        Ref {
+        let reference = Ref {
             block: number,
             stamped: known(stamps.with_hints),
             stamped_without_hints: known(stamps.without_hints),
@@ -170,7 +177,8 @@ impl Condenser {
             stored_bytes: block.image.map_or(0, |image| image.bytes),
             facts: facts(record, block, registered, &lengths)
                 | if freezes { fact::FREEZES_FOR_IMAGE } else { 0 },
-        }
+        };
+        (reference, elsewhere)
     }
 
     fn freezes_for_image(
@@ -198,27 +206,24 @@ impl Condenser {
         (before, ordinal): (Stamps, Ordinal),
     ) {
         let only_with_hints = registered.images == Images::WithHints || marks::is_hint(record);
-        let with_hints = if registered.stamps { ordinal } else { before.with_hints };
-        let without_hints = match registered.stamps && !only_with_hints {
-            true => ordinal,
-            false => before.without_hints,
-        };
-        self.blocks.stamp(number, Stamps { with_hints, without_hints });
+        if !registered.stamps {
+            return self.blocks.stamp(number, before);
+        }
+        let without_hints = if only_with_hints { before.without_hints } else { ordinal };
+        self.blocks.stamp(number, Stamps { with_hints: ordinal, without_hints, at: record.lsn });
     }
 
     /// A stamp that the page itself does not have was none: some index builds write pages before
     /// they log them.
     fn as_seen(&self, stamps: Stamps, page_lsn: Option<Lsn>) -> Stamps {
-        let Some(page_lsn) = page_lsn else { return stamps };
-        let seen = |stamped: Ordinal| {
-            let index = stamped.checked_sub(FIRST);
-            let entry = index.and_then(|index| self.trace.entries.get(index as usize));
-            match entry {
-                Some(entry) if page_lsn <= entry.lsn => self.trace.last_before(page_lsn),
-                _ => stamped,
-            }
+        let Some(page_lsn) = page_lsn.filter(|lsn| stamps.with_hints >= FIRST && *lsn <= stamps.at)
+        else {
+            return stamps;
         };
-        Stamps { with_hints: seen(stamps.with_hints), without_hints: seen(stamps.without_hints) }
+        let last = self.trace.last_before(page_lsn);
+        let seen = |stamped: Ordinal| if stamped < FIRST { stamped } else { stamped.min(last) };
+        let (with_hints, without_hints) = (seen(stamps.with_hints), seen(stamps.without_hints));
+        Stamps { with_hints, without_hints, at: page_lsn }
     }
 
     /// Rolls the page forward over the record and measures it.
@@ -251,6 +256,7 @@ impl Condenser {
         lengths.data_elsewhere = page.and_then(|page| redo::data_elsewhere(record, block, page));
         self.measure(block, registered, (fork, page), &mut lengths);
         self.roller.keep(number, after);
+        self.roller.reuse(before);
         lengths
     }
 

@@ -5,14 +5,14 @@
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
-use super::level::{AtLevel, LevelChange};
+use super::level::{self, AtLevel};
 use super::outcome::{Outcome, RedoPoint};
 use super::pace::{Event, Pace};
 use super::plan::{ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
 use super::settings::{ArchiveTimeout, Settings};
-use super::trace::{Entry, Mark, Ref, Trace, fact};
+use super::trace::{AtOther, Entry, Mark, Noted, Ref, Trace, fact};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::payload::standby::RUNNING_XACTS;
@@ -43,7 +43,8 @@ pub struct Lane<'t> {
     looked_at: Option<Time>,
     segment: u64,
     pace: Pace,
-    level: Option<LevelChange<'t>>,
+    /// Whether the other wal_level is logical, where there is another one.
+    to_logical: Option<bool>,
     sequences: Sequences<'t>,
     redo: Ordinal,
     /// Where the last checkpoint began, and the last one that is complete.
@@ -93,10 +94,7 @@ impl<'t> Lane<'t> {
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
             pace,
-            level: settings
-                .logical
-                .filter(|logical| *logical != base.logical)
-                .map(|logical| LevelChange::new(&trace.level, logical)),
+            to_logical: settings.logical.filter(|logical| *logical != base.logical),
             redo: base.redo_at_start(),
             begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
@@ -134,24 +132,19 @@ impl<'t> Lane<'t> {
     }
 
     /// Sees a record before the range.
-    pub fn warm_up(&mut self, ordinal: Ordinal, entry: &Entry) {
-        self.sequences.before(ordinal, entry, self.base.redo_at(ordinal));
+    pub fn warm_up(&mut self, noted: &Noted<'_>) {
+        self.sequences.before(noted, self.base.redo_at(noted.ordinal));
     }
 
     /// Takes the next record. [`Lane::write`] has to follow, in the same order.
-    pub fn plan(
-        &mut self,
-        ordinal: Ordinal,
-        entry: &Entry,
-        mark: Option<Mark>,
-        refs: &[Ref],
-    ) -> Plan {
+    pub fn plan(&mut self, noted: &Noted<'_>) -> Plan {
+        let Noted { ordinal, entry, refs, mark, other } = *noted;
         let mut plan =
             Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
         while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
             self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
         }
-        let level = self.level.as_mut().map_or(AtLevel::SAME, |level| level.at(ordinal));
+        let level = self.at_level(other);
         plan.level = level;
         let is_not_frozen = self.skips_freezing(refs);
         self.outcome.freezes_lost += u64::from(is_not_frozen);
@@ -162,7 +155,7 @@ impl<'t> Lane<'t> {
         {
             return plan;
         }
-        let log = self.sequences.before(ordinal, entry, self.redo);
+        let log = self.sequences.before(noted, self.redo);
         (0..log.added).for_each(|_| self.add(entry.kind, log.bytes, &mut plan.before));
         if !log.replaces {
             let mask = |taken: &dyn Fn(&Ref) -> bool| {
@@ -180,6 +173,10 @@ impl<'t> Lane<'t> {
             }
         }
         plan
+    }
+
+    fn at_level(&self, other: AtOther) -> AtLevel {
+        self.to_logical.map_or(AtLevel::SAME, |to_logical| level::at(other, to_logical))
     }
 
     /// What lies between the record before and this one in the base: what is damaged, missing, or
@@ -270,11 +267,11 @@ impl<'t> Lane<'t> {
     /// Writes what was planned; `image` says how long each image is.
     pub fn write(
         &mut self,
-        (ordinal, entry): (Ordinal, &Entry),
-        mark: Option<Mark>,
-        (refs, plan): (&[Ref], Plan),
+        noted: &Noted<'_>,
+        plan: Plan,
         mut image: impl FnMut(usize, &Ref) -> ImageBytes,
     ) {
+        let Noted { ordinal, entry, refs, mark, .. } = *noted;
         self.usable += plan.before;
         let base_images = refs.iter().filter(|reference| has_base_image(reference)).count() as i64;
         let base_bytes = padded(u64::from(entry.bytes)) as i64;
@@ -317,7 +314,7 @@ impl<'t> Lane<'t> {
     }
 
     fn keeps_data(&self, reference: &Ref) -> bool {
-        match &self.level {
+        match self.to_logical {
             None => reference.is(fact::KEEPS_DATA),
             Some(_) => !self.base.logical && reference.is(fact::KEPT_AT_LOGICAL),
         }

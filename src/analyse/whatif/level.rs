@@ -6,8 +6,8 @@
 //! taken for one integer, command ids and invalidations are counted as changes of catalogs need them, and
 //! old rows of tables whose replica identity is FULL are a possibility.
 
-use super::blocks::Ordinal;
 use super::redo;
+use super::trace::{AtOther, Other};
 use super::whole::Whole;
 use crate::wal::block::RelFileLocator;
 use crate::wal::payload::checkpoint::FIRST_NORMAL_OID;
@@ -16,8 +16,6 @@ use crate::wal::payload::heap2::{MULTI_INSERT, NEW_CID};
 use crate::wal::payload::xact::{self, End};
 use crate::wal::rmgr::{HEAP, HEAP2, TRANSACTION};
 use hashbrown::HashMap;
-use std::iter::Peekable;
-use std::slice::Iter;
 
 /// Bytes of the header of a record's main data, up to 255 bytes and above.
 const MAIN_HEADER_BYTES: (i32, i32) = (2, 5);
@@ -36,33 +34,13 @@ const MESSAGE_BYTES: i32 = 16;
 /// A row of a table that nothing was seen of.
 const ROW_BYTES: u16 = 100;
 
-/// What becomes of a record at the other level, blocks apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Other {
-    /// It is not written.
-    Nothing,
-    /// It has so many more bytes.
-    More(i32),
-    /// The same, and more where the other level is logical, as a guess.
-    Guess {
-        /// What is certain.
-        more: i32,
-        /// What is not.
-        guess: i32,
-    },
-}
-
-/// What differs at the other level, by ordinal; what is not listed does not differ.
+/// Says of one record after the other what differs at the other level.
 #[derive(Debug, Clone, Default)]
 pub struct Differences {
-    /// Records, blocks apart.
-    pub records: Vec<(Ordinal, Other)>,
-    /// Data of the first block, bytes.
-    pub data: Vec<(Ordinal, u16)>,
-    /// Old rows, which are logged where the replica identity is FULL: bytes.
-    pub old_rows: Vec<(Ordinal, u16)>,
     /// The length of the last row that was seen, by table.
     rows: HashMap<RelFileLocator, u16>,
+    /// The table of the last one.
+    last: Option<(RelFileLocator, u16)>,
     /// Whether the level is logical: something is there that only logical decoding wants.
     pub is_logical: bool,
 }
@@ -73,71 +51,85 @@ pub fn is_decoded(relation: RelFileLocator) -> bool {
 }
 
 impl Differences {
-    /// Takes note of a record; `row`: data of its first block where no image is taken.
-    pub fn note(&mut self, record: &Whole<'_>, ordinal: Ordinal, row: u16) {
+    /// What differs of a record; `row`: data of its first block where no image is taken, `elsewhere` the
+    /// same at the other level where that differs.
+    pub fn of(&mut self, record: &Whole<'_>, row: u16, elsewhere: Option<u16>) -> AtOther {
         let main_bytes = record.main_data().len();
         let (bare, is_logical) = match record.header.rmgr {
             HEAP => self.row(record, main_bytes),
-            HEAP2 if record.info() & OPCODE_MASK == NEW_CID => return self.only_logical(ordinal),
-            TRANSACTION if is_invalidations(record) => return self.only_logical(ordinal),
+            HEAP2 if record.info() & OPCODE_MASK == NEW_CID => return self.only_logical(),
+            TRANSACTION if is_invalidations(record) => return self.only_logical(),
             TRANSACTION => transaction(record),
             _ => (0, false),
         };
         let toplevel = if record.has_toplevel_xid() { -TOPLEVEL_XID_BYTES } else { 0 };
         self.is_logical |= is_logical || toplevel != 0;
-        let guess = if self.is_logical { 0 } else { self.guess(record, ordinal, row) };
+        let length = elsewhere.or(Some(row).filter(|bytes| *bytes > 0));
+        let (guess, old_row) =
+            if self.is_logical { (0, 0) } else { self.guess(record, length) };
         let more = bare + toplevel;
-        match (more, guess) {
-            (0, 0) => {}
-            (more, 0) => self.records.push((ordinal, Other::More(more))),
-            (more, guess) => self.records.push((ordinal, Other::Guess { more, guess })),
-        }
+        let differs = more != 0 || guess != 0;
+        AtOther { record: differs.then_some(Other::More { more, guess }), data: elsewhere, old_row }
     }
 
     fn is_of_catalog(&self, record: &Whole<'_>) -> bool {
         record.blocks.first().is_some_and(|block| !is_decoded(block.relation))
     }
 
-    /// What the logical level adds that the record does not show: the old key or row of a change, and what
-    /// decoding has to know of catalogs (`ExtractReplicaIdentity`, `log_heap_new_cid`,
-    /// `LogLogicalInvalidations`).
-    fn guess(&mut self, record: &Whole<'_>, ordinal: Ordinal, row: u16) -> i32 {
-        let opcode = record.info() & OPCODE_MASK;
-        let Some(block) = record.blocks.first() else { return invalidations(record) };
+    /// What the logical level adds that the record does not show: the old key of a change or what decoding
+    /// has to know of catalogs, and the old row as a possibility (`ExtractReplicaIdentity`,
+    /// `log_heap_new_cid`, `LogLogicalInvalidations`). `length`: the new row's.
+    fn guess(&mut self, record: &Whole<'_>, length: Option<u16>) -> (i32, u16) {
+        let Some(block) = record.blocks.first() else { return (invalidations(record), 0) };
         if block.fork != 0 || ![HEAP, HEAP2].contains(&record.header.rmgr) {
-            return 0;
+            return (0, 0);
         }
         if self.is_of_catalog(record) {
-            return NEW_CID_BYTES * changed_rows(record);
+            return (NEW_CID_BYTES * changed_rows(record), 0);
         }
         if record.header.rmgr != HEAP {
-            return 0;
+            return (0, 0);
         }
-        let seen = self.data.last().filter(|(at, _)| *at == ordinal).map(|(_, bytes)| *bytes);
-        let length = seen.or(Some(row).filter(|bytes| *bytes > 0));
-        let known = self.rows.get(&block.relation).copied().unwrap_or(ROW_BYTES);
-        match opcode {
+        match record.info() & OPCODE_MASK {
             heap::INSERT => {
-                self.rows.insert(block.relation, length.unwrap_or(known));
-                0
+                if let Some(length) = length {
+                    self.saw(block.relation, length);
+                }
+                (0, 0)
             }
             heap::UPDATE | heap::HOT_UPDATE => {
+                let known = self.known(block.relation);
                 let length = length.unwrap_or(known).max(known);
-                self.rows.insert(block.relation, length);
-                self.old_rows.push((ordinal, length));
-                0
+                self.saw(block.relation, length);
+                (0, length)
             }
-            heap::DELETE => {
-                self.old_rows.push((ordinal, known));
-                KEY_BYTES
-            }
-            _ => 0,
+            heap::DELETE => (KEY_BYTES, self.known(block.relation)),
+            _ => (0, 0),
         }
     }
 
-    fn only_logical(&mut self, ordinal: Ordinal) {
+    /// The length of a row of a table.
+    fn known(&self, table: RelFileLocator) -> u16 {
+        match self.last {
+            Some((last, length)) if last == table => length,
+            _ => self.rows.get(&table).copied().unwrap_or(ROW_BYTES),
+        }
+    }
+
+    fn saw(&mut self, table: RelFileLocator, length: u16) {
+        match &mut self.last {
+            Some((last, known)) if *last == table => *known = length,
+            last => {
+                if let Some((table, length)) = last.replace((table, length)) {
+                    self.rows.insert(table, length);
+                }
+            }
+        }
+    }
+
+    fn only_logical(&mut self) -> AtOther {
         self.is_logical = true;
-        self.records.push((ordinal, Other::Nothing));
+        AtOther { record: Some(Other::Nothing), ..AtOther::default() }
     }
 
     /// A change of a row: the old row or its key, in the main data.
@@ -245,48 +237,17 @@ impl AtLevel {
         AtLevel { is_gone: false, more: 0, data: None, guessed: 0, old_row: 0 };
 }
 
-/// The differences, one record after the other.
-pub struct LevelChange<'t> {
-    records: Peekable<Iter<'t, (Ordinal, Other)>>,
-    data: Peekable<Iter<'t, (Ordinal, u16)>>,
-    old_rows: Peekable<Iter<'t, (Ordinal, u16)>>,
-    /// Whether the other level is logical.
-    to_logical: bool,
-}
-
-impl<'t> LevelChange<'t> {
-    /// From the first record on; `to_logical`: the other level is that one.
-    pub fn new(differences: &'t Differences, to_logical: bool) -> LevelChange<'t> {
-        let Differences { records, data, old_rows, .. } = differences;
-        LevelChange {
-            records: records.iter().peekable(),
-            data: data.iter().peekable(),
-            old_rows: old_rows.iter().peekable(),
-            to_logical,
-        }
+/// What the other level changes; `to_logical`: that is logical.
+pub fn at(other: AtOther, to_logical: bool) -> AtLevel {
+    let (more, guess) = match other.record {
+        Some(Other::More { more, guess }) => (more, if to_logical { guess } else { 0 }),
+        None | Some(Other::Nothing) => (0, 0),
+    };
+    AtLevel {
+        is_gone: other.record == Some(Other::Nothing),
+        more: more + guess,
+        data: other.data,
+        guessed: guess.unsigned_abs(),
+        old_row: if to_logical { other.old_row } else { 0 },
     }
-
-    /// Those of a record; ordinals ascend.
-    pub fn at(&mut self, ordinal: Ordinal) -> AtLevel {
-        let other = of(&mut self.records, ordinal);
-        let (more, guess) = match other {
-            Some(Other::More(more)) => (more, 0),
-            Some(Other::Guess { more, guess }) if self.to_logical => (more, guess),
-            Some(Other::Guess { more, .. }) => (more, 0),
-            None | Some(Other::Nothing) => (0, 0),
-        };
-        let old_row = of(&mut self.old_rows, ordinal).filter(|_| self.to_logical);
-        AtLevel {
-            is_gone: other == Some(Other::Nothing),
-            more: more + guess,
-            data: of(&mut self.data, ordinal),
-            guessed: guess.unsigned_abs(),
-            old_row: old_row.unwrap_or(0),
-        }
-    }
-}
-
-fn of<T: Copy>(list: &mut Peekable<Iter<'_, (Ordinal, T)>>, ordinal: Ordinal) -> Option<T> {
-    while list.next_if(|(at, _)| *at < ordinal).is_some() {}
-    list.next_if(|(at, _)| *at == ordinal).map(|(_, value)| *value)
 }

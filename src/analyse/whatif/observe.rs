@@ -1,5 +1,6 @@
 //! The simulator as a dimension of a scan: runs of segments keep their records as they are until
-//! nothing earlier can come any more; then they go into the trace in the order of the WAL.
+//! nothing earlier can come any more; then they go into the trace in the order of the WAL. The run with
+//! which the scan begins need not keep any.
 
 use super::condense::Condenser;
 use super::whole::{Blocks, Whole};
@@ -35,9 +36,24 @@ struct Kept {
     version: Option<&'static Version>,
 }
 
-/// Feeds a sink, which lies ready for the run that turns out to be the first.
-pub struct Feed<S> {
-    ready: Arc<Mutex<Option<S>>>,
+impl Kept {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.records.clear();
+    }
+}
+
+/// What all copies have in common.
+struct Common<'m, S> {
+    make: Box<dyn Fn() -> S + Send + Sync + 'm>,
+    /// Memory of runs that are in the trace, for those that follow: so the system does not have to find
+    /// and clear it each time.
+    spare: Mutex<Vec<Kept>>,
+}
+
+/// Feeds a sink, which is made when it is known which run is the first.
+pub struct Feed<'m, S> {
+    common: Arc<Common<'m, S>>,
     sink: Option<S>,
     kept: Kept,
     blocks: Blocks,
@@ -45,36 +61,41 @@ pub struct Feed<S> {
     end: Option<Lsn>,
 }
 
-impl<S> Clone for Feed<S> {
+impl<S> Clone for Feed<'_, S> {
     /// A run's own: nothing of what was seen goes with it.
-    fn clone(&self) -> Feed<S> {
-        Feed::over(Arc::clone(&self.ready))
+    fn clone(&self) -> Self {
+        Feed::over(Arc::clone(&self.common))
     }
 }
 
-impl<S> Feed<S> {
+impl<'m, S> Feed<'m, S> {
     /// A prototype.
-    pub fn new(sink: S) -> Feed<S> {
-        Feed::over(Arc::new(Mutex::new(Some(sink))))
+    pub fn new(make: impl Fn() -> S + Send + Sync + 'm) -> Feed<'m, S> {
+        let spare = Mutex::new(Vec::new());
+        Feed::over(Arc::new(Common { make: Box::new(make), spare }))
     }
 
-    fn over(ready: Arc<Mutex<Option<S>>>) -> Feed<S> {
-        Feed { ready, sink: None, kept: Kept::default(), blocks: Blocks::new(), end: None }
+    fn over(common: Arc<Common<'m, S>>) -> Feed<'m, S> {
+        Feed { common, sink: None, kept: Kept::default(), blocks: Blocks::new(), end: None }
+    }
+
+    fn spares(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
+        self.common.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S: Sink> Feed<S> {
-    /// The sink with all that was seen, and the end of the last record; `None` where another
-    /// copy has it.
-    pub fn finish(mut self) -> Option<(S, Option<Lsn>)> {
+impl<S: Sink> Feed<'_, S> {
+    /// The sink with all that was seen, and the end of the last record.
+    pub fn finish(mut self) -> (S, Option<Lsn>) {
         self.settle();
-        Some((self.sink?, self.end))
+        let common = self.common;
+        (self.sink.unwrap_or_else(|| (common.make)()), self.end)
     }
 
-    fn drain(&mut self, kept: Kept) {
+    fn drain(&mut self, mut kept: Kept) {
         let (Some(sink), Some(version)) = (self.sink.as_mut(), kept.version) else { return };
         let mut rest = kept.bytes.as_slice();
-        for (lsn, bytes) in kept.records {
+        for &(lsn, bytes) in &kept.records {
             let Some((record, after)) = rest.split_at_checked(bytes as usize) else { return };
             rest = after;
             if record.is_empty() {
@@ -86,10 +107,12 @@ impl<S: Sink> Feed<S> {
                 sink.push(&whole);
             }
         }
+        kept.clear();
+        self.spares().push(kept);
     }
 }
 
-impl<S: Sink> Observe for Feed<S> {
+impl<S: Sink> Observe for Feed<'_, S> {
     const WHOLE: bool = true;
     const KEEPS: bool = true;
 
@@ -103,7 +126,11 @@ impl<S: Sink> Observe for Feed<S> {
             }
             return;
         }
-        self.kept.version = Some(record.version);
+        if self.kept.version.is_none() {
+            let spare = self.spares().pop();
+            self.kept = spare.unwrap_or_default();
+            self.kept.version = Some(record.version);
+        }
         self.kept.bytes.extend_from_slice(&bytes);
         self.kept.records.push((record.lsn, length));
     }
@@ -132,7 +159,7 @@ impl<S: Sink> Observe for Feed<S> {
 
     fn settle(&mut self) {
         if self.sink.is_none() {
-            self.sink = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.sink = Some((self.common.make)());
             let kept = std::mem::take(&mut self.kept);
             self.drain(kept);
         }

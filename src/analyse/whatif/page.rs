@@ -49,6 +49,11 @@ impl Page {
         Some(page)
     }
 
+    /// Its bytes, of which it is made.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -10,9 +10,6 @@ use super::scenario::Scenario;
 use super::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 use super::trace::Trace;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A run that is simulated.
@@ -84,32 +81,27 @@ fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
     }
 }
 
-/// Simulates runs that need no pages, side by side.
+/// Simulates runs that need no pages, each thread its share.
 pub fn replay_all(
     trace: &Trace,
     base: &Base,
     runs: &[Settings],
     threads: NonZeroUsize,
 ) -> Vec<Outcome> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![Outcome::default(); runs.len()]));
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(settings) = runs.get(index) else { break };
-            let outcome = replay(trace, base, settings);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(slot) = done.get_mut(index) {
-                *slot = outcome;
+    let share = runs.len().div_ceil(threads.get()).max(1);
+    std::thread::scope(|scope| {
+        let start = |share| scope.spawn(move || replay(trace, base, share));
+        let (own, others) = runs.split_at(share.min(runs.len()));
+        let others: Vec<_> = others.chunks(share).map(start).collect();
+        let mut outcomes = replay(trace, base, own);
+        for other in others {
+            match other.join() {
+                Ok(done) => outcomes.extend(done),
+                Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.get().min(runs.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+        outcomes
+    })
 }
 
 /// The background writer logs the running transactions by the clock: one time more or less.

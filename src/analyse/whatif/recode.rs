@@ -18,7 +18,7 @@ use super::plan::{ImageBytes, Plan};
 use super::position::padded;
 use super::roller::Roller;
 use super::settings::Settings;
-use super::trace::{Entry, Mark, Ref, Trace, fact};
+use super::trace::{Chunk, Cursor, Mark, Noted, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::{BlockRef, Image};
 use crate::wal::image::Compression;
@@ -56,16 +56,17 @@ impl Recoded {
 
 /// Reads the WAL again.
 pub struct Recoder<'t> {
-    trace: &'t Trace,
     base: &'t Base,
     roller: Roller,
     lanes: Vec<CodecLane<'t>>,
     codecs: Vec<Codec>,
-    ordinal: Ordinal,
-    next_ref: usize,
-    /// The first record whose images were not compressed yet.
+    cursor: Cursor<'t>,
+    /// The records whose images were not compressed yet, from this one on.
+    batch: Chunk,
     batch_first: Ordinal,
     batch_bytes: usize,
+    /// The record at hand.
+    one: Chunk,
     /// Whether a run compresses as the base does it.
     follows_base: bool,
     /// How the base compresses images at this record.
@@ -77,7 +78,8 @@ pub struct Recoder<'t> {
 struct CodecLane<'t> {
     lane: Lane<'t>,
     recoding: Recoding,
-    queue: Vec<Queued>,
+    /// What becomes of the records of the batch.
+    plans: Vec<Plan>,
     jobs: Vec<Job>,
     /// Most that the queued records can come to.
     pending: u64,
@@ -86,14 +88,6 @@ struct CodecLane<'t> {
     done: Recoded,
     /// Images before and after, to guess those of pages that are not known.
     ratio: (u64, u64),
-}
-
-/// A record that is to be written.
-struct Queued {
-    ordinal: Ordinal,
-    first_ref: usize,
-    plan: Plan,
-    mark: Option<Mark>,
 }
 
 /// An image that is to be compressed.
@@ -118,7 +112,7 @@ impl<'t> Recoder<'t> {
         let lanes = runs.iter().map(|(settings, recoding)| CodecLane {
             lane: Lane::new(trace, base, settings),
             recoding: *recoding,
-            queue: Vec::new(),
+            plans: Vec::new(),
             jobs: Vec::new(),
             pending: 0,
             stamped: Vec::new(),
@@ -126,15 +120,15 @@ impl<'t> Recoder<'t> {
             ratio: (0, 0),
         });
         Recoder {
-            trace,
             base,
             roller: Roller::within(page_bytes),
             lanes: lanes.collect(),
             codecs: std::iter::repeat_with(Codec::default).take(threads.max(1)).collect(),
-            ordinal: FIRST,
-            next_ref: 0,
+            cursor: Cursor::new(trace),
+            batch: Chunk::default(),
             batch_first: FIRST,
             batch_bytes: 0,
+            one: Chunk::default(),
             follows_base: runs.iter().any(|(_, recoding)| *recoding == Recoding::AsTheBase),
             current: base.compression,
             strangers: 0,
@@ -153,32 +147,45 @@ impl<'t> Recoder<'t> {
         self.strangers
     }
 
-    fn record(
-        &mut self,
-        record: &Whole<'_>,
-        (ordinal, entry): (Ordinal, &Entry),
-        first_ref: usize,
-    ) {
-        let refs = refs_of(self.trace, first_ref, entry);
-        let mark = self.trace.mark(ordinal, entry);
+    /// Takes a record, as it is noted in the trace.
+    fn take(&mut self, record: &Whole<'_>, noted: Noted<'_>) {
+        for (block, reference) in record.blocks.iter().zip(noted.refs) {
+            let step = self.roller.roll(record, block, reference.block);
+            self.roller.keep(reference.block, step.after);
+            self.roller.reuse(step.before);
+            if self.follows_base && noted.ordinal < self.base.last {
+                self.watch(record, block, reference);
+            }
+        }
+        if noted.ordinal < self.base.first {
+            self.lanes.iter_mut().for_each(|lane| lane.lane.warm_up(&noted));
+        } else if noted.ordinal < self.base.last {
+            self.record(record, noted);
+        }
+    }
+
+    /// Plans a record of the range, and queues its images.
+    fn record(&mut self, record: &Whole<'_>, noted: Noted<'_>) {
         let batch_first = self.batch_first;
-        if self.lanes.iter().any(|lane| lane.must_wait(ordinal, batch_first, refs)) {
+        if self.lanes.iter().any(|lane| lane.must_wait(&noted, batch_first)) {
             self.flush();
-            self.batch_first = ordinal;
+            self.batch_first = noted.ordinal;
         }
         for lane in &mut self.lanes {
-            let plan = lane.lane.plan(ordinal, entry, mark, refs);
-            let queued = Queued { ordinal, first_ref, plan, mark };
+            let plan = lane.lane.plan(&noted);
             let own = (record, self.current);
-            self.batch_bytes += lane.queue(queued, (entry, refs), own, &self.roller);
+            self.batch_bytes += lane.queue(&noted, plan, own, &self.roller);
         }
+        self.batch.push(noted);
         // After these other records have images, or positions are others: they are planned when these are
         // written.
-        let decides =
-            matches!(mark, Some(Mark::Checkpoint { .. } | Mark::FullPageWrites(_) | Mark::Switch));
+        let decides = matches!(
+            noted.mark,
+            Some(Mark::Checkpoint { .. } | Mark::FullPageWrites(_) | Mark::Switch)
+        );
         if decides || self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
             self.flush();
-            self.batch_first = ordinal + 1;
+            self.batch_first = noted.ordinal + 1;
         }
     }
 
@@ -204,8 +211,9 @@ impl<'t> Recoder<'t> {
         let jobs = self.lanes.iter_mut().flat_map(|lane| lane.jobs.iter_mut());
         compress(jobs.collect(), &mut self.codecs);
         for lane in &mut self.lanes {
-            lane.write(self.trace);
+            lane.write(&self.batch);
         }
+        self.batch.clear(FIRST);
         self.batch_bytes = 0;
     }
 }
@@ -216,37 +224,27 @@ impl Sink for Recoder<'_> {
     }
 
     fn push(&mut self, record: &Whole<'_>) {
-        let ordinal = self.ordinal;
-        let Some(entry) = self.trace.entries.get((ordinal - FIRST) as usize) else { return };
-        if entry.lsn != record.lsn || usize::from(entry.refs) != record.blocks.len() {
+        let Some(noted) = self.cursor.peek() else { return };
+        let (lsn, refs) = (noted.entry.lsn, noted.refs.len());
+        if lsn != record.lsn || refs != record.blocks.len() {
             self.strangers += 1;
             return;
         }
-        let first_ref = self.next_ref;
-        self.ordinal += 1;
-        self.next_ref += usize::from(entry.refs);
-        for (block, reference) in record.blocks.iter().zip(refs_of(self.trace, first_ref, entry)) {
-            let step = self.roller.roll(record, block, reference.block);
-            self.roller.keep(reference.block, step.after);
-            if self.follows_base && ordinal < self.base.last {
-                self.watch(record, block, reference);
-            }
+        // What is noted of it is in the way of all else as long as it is borrowed.
+        let mut one = std::mem::take(&mut self.one);
+        one.clear(noted.ordinal);
+        one.push(noted);
+        self.cursor.pass();
+        if let Some(noted) = one.records().next() {
+            self.take(record, noted);
         }
-        if ordinal < self.base.first {
-            self.lanes.iter_mut().for_each(|lane| lane.lane.warm_up(ordinal, entry));
-        } else if ordinal < self.base.last {
-            self.record(record, (ordinal, entry), first_ref);
-        }
+        self.one = one;
     }
 }
 
 /// How an image of the base is compressed.
 fn own_codec(record: &Whole<'_>, image: Image) -> Option<Compression> {
     record.version.image_flags.compression(image.info)
-}
-
-fn refs_of<'t>(trace: &'t Trace, first: usize, entry: &Entry) -> &'t [Ref] {
-    trace.refs.get(first..first + usize::from(entry.refs)).unwrap_or_default()
 }
 
 /// Compresses side by side, each thread its share.
@@ -276,24 +274,24 @@ impl Job {
 
 impl CodecLane<'_> {
     /// Whether a record can be planned only when all before it are written.
-    fn must_wait(&self, ordinal: Ordinal, batch_first: Ordinal, refs: &[Ref]) -> bool {
-        self.lane.is_due(ordinal, self.pending)
-            || !self.queue.is_empty()
-                && refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
+    fn must_wait(&self, noted: &Noted<'_>, batch_first: Ordinal) -> bool {
+        self.lane.is_due(noted.ordinal, self.pending)
+            || !self.plans.is_empty()
+                && noted.refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
     }
 
     /// Queues a record; returns bytes that are to be compressed.
     fn queue(
         &mut self,
-        queued: Queued,
-        (entry, refs): (&Entry, &[Ref]),
+        noted: &Noted<'_>,
+        plan: Plan,
         (record, current): (&Whole<'_>, Option<Compression>),
         roller: &Roller,
     ) -> usize {
-        let (mut most, mut sources) = (u64::from(entry.fixed_bytes), 0);
-        for (index, reference) in refs.iter().enumerate() {
+        let (mut most, mut sources) = (u64::from(noted.entry.fixed_bytes), 0);
+        for (index, reference) in noted.refs.iter().enumerate() {
             most += u64::from(reference.data_bytes);
-            if queued.plan.has_image(index, reference) {
+            if plan.has_image(index, reference) {
                 let own = record.blocks.get(index).and_then(|block| block.image);
                 let compression = match self.recoding {
                     Recoding::With(codec) => Some(codec),
@@ -307,9 +305,9 @@ impl CodecLane<'_> {
                 self.jobs.push(job);
             }
         }
-        self.pending += queued.plan.before;
-        self.pending += if queued.plan.images.is_some() { padded(most) } else { 0 };
-        self.queue.push(queued);
+        self.pending += plan.before;
+        self.pending += if plan.images.is_some() { padded(most) } else { 0 };
+        self.plans.push(plan);
         sources
     }
 
@@ -323,14 +321,10 @@ impl CodecLane<'_> {
         Job { source, has_hole, compression, stored: None, time: Duration::ZERO }
     }
 
-    /// Writes what was queued.
-    fn write(&mut self, trace: &Trace) {
+    /// Writes the batch.
+    fn write(&mut self, batch: &Chunk) {
         let mut jobs = std::mem::take(&mut self.jobs).into_iter();
-        for queued in std::mem::take(&mut self.queue) {
-            let Some(entry) = trace.entries.get((queued.ordinal - FIRST) as usize) else {
-                continue;
-            };
-            let refs = refs_of(trace, queued.first_ref, entry);
+        for (noted, plan) in batch.records().zip(std::mem::take(&mut self.plans)) {
             let (done, ratio) = (&mut self.done, &mut self.ratio);
             let image = |_: usize, reference: &Ref| {
                 let job = jobs.next();
@@ -340,10 +334,9 @@ impl CodecLane<'_> {
                     _ => as_it_is(reference),
                 }
             };
-            let at = (queued.ordinal, entry);
-            self.lane.write(at, queued.mark, (refs, queued.plan), image);
-            if queued.plan.images.is_some() {
-                self.stamp(refs);
+            self.lane.write(&noted, plan, image);
+            if plan.images.is_some() {
+                self.stamp(noted.refs);
             }
         }
         self.pending = 0;

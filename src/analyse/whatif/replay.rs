@@ -1,33 +1,51 @@
 //! Simulated runs that need nothing but the trace: all but those with another codec.
 
 use super::base::Base;
-use super::blocks::FIRST;
 use super::lane::Lane;
 use super::outcome::Outcome;
 use super::plan::ImageBytes;
 use super::settings::Settings;
-use super::trace::Trace;
+use super::trace::{Chunk, Trace};
 
-/// Simulates one run.
-pub fn replay(trace: &Trace, base: &Base, settings: &Settings) -> Outcome {
-    let mut lane = Lane::new(trace, base, settings);
-    let raw = settings.compression == Some(None);
-    let mut refs = trace.refs.as_slice();
-    for (ordinal, entry) in (FIRST..).zip(&trace.entries) {
-        let (own, rest) = refs.split_at_checked(entry.refs.into()).unwrap_or_default();
-        refs = rest;
-        if ordinal < base.first {
-            lane.warm_up(ordinal, entry);
-            continue;
-        }
-        if ordinal >= base.last {
+/// Simulates several runs, side by side: the trace is read once.
+pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
+    let mut lanes: Vec<PlainLane<'_>> =
+        runs.iter().map(|settings| PlainLane::new(trace, base, settings)).collect();
+    let mut reader = trace.read();
+    while let Some(chunk) = reader.next_chunk() {
+        if chunk.first >= base.last {
             break;
         }
-        let mark = trace.mark(ordinal, entry);
-        let plan = lane.plan(ordinal, entry, mark, own);
-        lane.write((ordinal, entry), mark, (own, plan), |_, reference| {
-            if raw { ImageBytes::raw(reference) } else { ImageBytes::as_base(reference) }
-        });
+        lanes.iter_mut().for_each(|lane| lane.take(chunk));
     }
-    lane.finish()
+    lanes.into_iter().map(|lane| lane.lane.finish()).collect()
+}
+
+struct PlainLane<'t> {
+    base: &'t Base,
+    lane: Lane<'t>,
+    /// Whether images that are compressed in the base are not.
+    is_raw: bool,
+}
+
+impl<'t> PlainLane<'t> {
+    fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> PlainLane<'t> {
+        let is_raw = settings.compression == Some(None);
+        PlainLane { base, lane: Lane::new(trace, base, settings), is_raw }
+    }
+
+    fn take(&mut self, chunk: &Chunk) {
+        for noted in chunk.records() {
+            if noted.ordinal < self.base.first {
+                self.lane.warm_up(&noted);
+            } else if noted.ordinal < self.base.last {
+                let plan = self.lane.plan(&noted);
+                let is_raw = self.is_raw;
+                self.lane.write(&noted, plan, |_, reference| match is_raw {
+                    true => ImageBytes::raw(reference),
+                    false => ImageBytes::as_base(reference),
+                });
+            }
+        }
+    }
 }

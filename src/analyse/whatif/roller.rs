@@ -20,6 +20,8 @@ pub struct Roller {
     kept: usize,
     /// Pages that were given up to make room.
     given_up: u64,
+    /// Memory of a page that is not needed any more, for the next one.
+    spare: Vec<u8>,
 }
 
 /// A page, and whether it was needed since room was made the last time.
@@ -48,6 +50,7 @@ impl Roller {
             limit,
             kept: 0,
             given_up: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -76,6 +79,13 @@ impl Roller {
                 let after = redo::apply(record, block, before, self.page_bytes());
                 Step { before: None, after }
             }
+        }
+    }
+
+    /// Takes back a page that is not needed any more.
+    pub fn reuse(&mut self, page: Option<Page>) {
+        if let Some(page) = page {
+            self.spare = page.into_bytes();
         }
     }
 
@@ -127,8 +137,13 @@ impl Roller {
     fn restored(&mut self, record: &Whole<'_>, block: &BlockRef) -> Option<Page> {
         let image = block.image?;
         let flags = record.version.image_flags;
-        let page = self.restorer.page(&image, record.image(block), flags)?;
-        self.page_bytes.get_or_insert(page.len());
-        Page::from_bytes(page.to_vec())
+        let mut bytes = std::mem::take(&mut self.spare);
+        let stored = record.image(block);
+        if self.restorer.page_into(&image, stored, flags, &mut bytes).is_none() {
+            self.spare = bytes;
+            return None;
+        }
+        self.page_bytes.get_or_insert(bytes.len());
+        Page::from_bytes(bytes)
     }
 }

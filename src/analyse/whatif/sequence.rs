@@ -4,8 +4,9 @@
 //! between two such records as values were taken.
 
 use super::base::Base;
-use super::blocks::{FIRST, ForkNumber, Ordinal};
-use super::trace::{Entry, Mark, Sequence, Trace};
+use super::blocks::{ForkNumber, Ordinal};
+use super::trace::{Entry, Mark, Noted, Sequence, Trace};
+use hashbrown::HashMap;
 
 /// `SEQ_LOG_VALS`.
 const VALUES_AHEAD: u32 = 32;
@@ -98,68 +99,66 @@ impl Seen {
     }
 }
 
-/// Notes at each record that inserts rows which sequence feeds them, for those of which the base's
-/// own records follow from that.
-pub fn connect(
-    trace: &mut Trace,
-    base: &Base,
-    fork_of: impl Fn(&Trace, usize) -> Option<ForkNumber>,
-) {
-    let mut first_ref = 0usize;
-    let mut feeds = vec![0u16; trace.entries.len()];
-    for (entry, feeds) in trace.entries.iter().zip(&mut feeds) {
-        if entry.rows > 0
-            && let Some(fork) = fork_of(trace, first_ref)
-        {
-            let place = trace.sequences.iter().position(|s| s.table == Some(fork));
-            *feeds = place.and_then(|place| u16::try_from(place + 1).ok()).unwrap_or(0);
+/// Notes which tables sequences feed, of those sequences of which the base's own records follow from that.
+pub fn connect(trace: &mut Trace, base: &Base) {
+    let mut feeds = HashMap::new();
+    for (place, sequence) in (0u16..).zip(&trace.sequences) {
+        if let Some(table) = sequence.table {
+            feeds.entry(table).or_insert(place);
         }
-        first_ref += usize::from(entry.refs);
     }
-    for (entry, feeds) in trace.entries.iter_mut().zip(feeds) {
-        entry.feeds = feeds;
-    }
-    let unexplained = unexplained(trace, base);
-    for (sequence, wrong) in trace.sequences.iter_mut().zip(&unexplained) {
-        sequence.table = sequence.table.filter(|_| !wrong);
-    }
-    for entry in &mut trace.entries {
-        let wrong = usize::from(entry.feeds).checked_sub(1).and_then(|i| unexplained.get(i));
-        if wrong == Some(&true) {
-            entry.feeds = 0;
-        }
+    trace.feeds = feeds;
+    let wrong = unexplained(trace, base);
+    let is_right = |place: u16| wrong.get(usize::from(place)) != Some(&true);
+    trace.feeds.retain(|_, place| is_right(*place));
+    for (place, sequence) in (0u16..).zip(&mut trace.sequences) {
+        sequence.table = sequence.table.filter(|_| is_right(place));
     }
 }
 
 /// For each sequence whether the base's own records do not follow from the rows.
 fn unexplained(trace: &Trace, base: &Base) -> Vec<bool> {
-    let mut states = vec![State::default(); trace.sequences.len()];
-    let mut pending = vec![false; trace.sequences.len()];
-    let mut wrong = vec![false; trace.sequences.len()];
-    for (ordinal, entry) in (FIRST..).zip(&trace.entries) {
-        if let Some(Mark::Sequence { sequence, .. }) = trace.mark(ordinal, entry) {
-            let index = usize::from(sequence);
-            if let (Some(state), Some(pending)) = (states.get_mut(index), pending.get_mut(index)) {
-                *pending = state.is_known();
-                state.begin(ordinal);
+    let mut sequences = vec![Explained::default(); trace.sequences.len()];
+    if !sequences.is_empty() {
+        trace.read().for_each(|noted| {
+            if let Some(Mark::Sequence { sequence, .. }) = noted.mark
+                && let Some(logged) = sequences.get_mut(usize::from(sequence))
+            {
+                logged.is_pending = logged.state.is_known();
+                logged.state.begin(noted.ordinal);
             }
-        }
-        let Some(index) = usize::from(entry.feeds).checked_sub(1) else { continue };
-        let (Some(state), Some(pending)) = (states.get_mut(index), pending.get_mut(index)) else {
-            continue;
-        };
-        let redo = base.redo_at(ordinal);
-        let logged = (0..entry.rows).filter(|_| state.take(ordinal, redo)).count();
-        let expected = usize::from(std::mem::take(pending));
-        if state.is_known()
-            && base.contains(ordinal)
-            && logged != expected
-            && let Some(wrong) = wrong.get_mut(index)
-        {
-            *wrong = true;
-        }
+            if let Some(fed) = fed_by(trace, noted.entry).and_then(|at| sequences.get_mut(at)) {
+                fed.take(&noted, base);
+            }
+        });
     }
-    wrong
+    sequences.iter().map(|sequence| sequence.is_wrong).collect()
+}
+
+/// The sequence that gives a record's rows their values.
+fn fed_by(trace: &Trace, entry: &Entry) -> Option<usize> {
+    let place = (entry.rows > 0).then(|| trace.feeds.get(&entry.table)).flatten()?;
+    Some(usize::from(*place))
+}
+
+/// Whether a sequence's records follow from the rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Explained {
+    state: State,
+    /// Its record came, and the row did not yet.
+    is_pending: bool,
+    is_wrong: bool,
+}
+
+impl Explained {
+    fn take(&mut self, noted: &Noted<'_>, base: &Base) {
+        let redo = base.redo_at(noted.ordinal);
+        let logs = |_: &u16| self.state.take(noted.ordinal, redo);
+        let logged = (0..noted.entry.rows).filter(logs).count();
+        let expected = usize::from(std::mem::take(&mut self.is_pending));
+        let is_told = self.state.is_known() && base.contains(noted.ordinal);
+        self.is_wrong |= is_told && logged != expected;
+    }
 }
 
 /// How far a sequence is logged.
@@ -222,19 +221,18 @@ impl<'t> Sequences<'t> {
     }
 
     /// What is logged before a record, or in its place.
-    pub fn before(&mut self, ordinal: Ordinal, entry: &Entry, redo: Ordinal) -> Logged {
+    pub fn before(&mut self, noted: &Noted<'_>, redo: Ordinal) -> Logged {
         if !self.is_simulated || self.states.is_empty() {
             return Logged::default();
         }
-        if let Some(index) = usize::from(entry.feeds).checked_sub(1) {
+        let Noted { ordinal, entry, mark, .. } = *noted;
+        if let Some(index) = fed_by(self.trace, entry) {
             let bytes = self.trace.sequences.get(index).map_or(0, |sequence| sequence.bytes);
             let Some(state) = self.states.get_mut(index) else { return Logged::default() };
             let added = (0..entry.rows).filter(|_| state.take(ordinal, redo)).count() as u32;
             return Logged { added, bytes, replaces: false };
         }
-        let Some(Mark::Sequence { sequence, .. }) = self.trace.mark(ordinal, entry) else {
-            return Logged::default();
-        };
+        let Some(Mark::Sequence { sequence, .. }) = mark else { return Logged::default() };
         let index = usize::from(sequence);
         let is_fed = self.trace.sequences.get(index).is_some_and(|s| s.table.is_some());
         let Some(state) = self.states.get_mut(index).filter(|_| is_fed) else {

@@ -2,14 +2,24 @@
 //! for each block reference what either would cost and when the block was stamped before.
 //!
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
-//! without a look at the WAL.
+//! without a look at the WAL. It is read from front to back, so it is kept in packed chunks, about 15
+//! bytes a record, beyond a limit in a file.
+
+mod chunk;
+mod pack;
+mod reader;
+mod store;
+
+pub use chunk::{Chunk, Noted};
+pub use reader::{Cursor, Reader};
+pub use store::{NewFile, Store};
 
 use super::blocks::{BEFORE, BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
-use super::level::Differences;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
 use crate::wal::rmgr::RecordType;
+use hashbrown::HashMap;
 
 /// A record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +34,35 @@ pub struct Entry {
     pub kind: RecordType,
     /// How many references follow.
     pub refs: u8,
-    /// Whether a [`Mark`] belongs to it.
-    pub marked: bool,
-    /// The sequence that gives its rows a value each: its place in [`Trace::sequences`], from 1; 0
-    /// if none does.
-    pub feeds: u16,
     /// Rows it inserts into a table.
     pub rows: u16,
+    /// The fork of its first block, where it inserts rows.
+    pub table: ForkNumber,
+}
+
+/// What differs of a record at the other wal_level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AtOther {
+    /// The record, blocks apart.
+    pub record: Option<Other>,
+    /// Data of its first block, bytes.
+    pub data: Option<u16>,
+    /// Bytes of the old row, which is logged where the replica identity is FULL.
+    pub old_row: u16,
+}
+
+/// What becomes of a record at the other wal_level, blocks apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Other {
+    /// It is not written.
+    Nothing,
+    /// It has more bytes.
+    More {
+        /// What is certain.
+        more: i32,
+        /// More than that where the other level is logical, as a guess.
+        guess: i32,
+    },
 }
 
 /// Facts of a block reference, as bits.
@@ -145,19 +177,36 @@ pub enum Mark {
     },
 }
 
+/// A commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    /// Its record.
+    pub ordinal: Ordinal,
+    /// Transactions and subtransactions that have an xid then and have not ended.
+    pub running: u32,
+    /// When.
+    pub time: Time,
+}
+
 /// What is known of the WAL, in its order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Trace {
-    /// All records.
-    pub entries: Vec<Entry>,
-    /// Their block references, one record's after the other's.
-    pub refs: Vec<Ref>,
-    /// The marked records, by ordinal.
+    /// The records.
+    pub records: Store,
+    /// The marked records but for commits.
     pub marks: Vec<(Ordinal, Mark)>,
+    /// The commits.
+    pub commits: Vec<Commit>,
     /// The sequences.
     pub sequences: Vec<Sequence>,
-    /// What differs at the other wal_level.
-    pub level: Differences,
+    /// The sequence that gives a table's rows a value each: its place in `sequences`.
+    pub feeds: HashMap<ForkNumber, u16>,
+    /// Whether wal_level is logical: something is there that only logical decoding wants.
+    pub is_logical: bool,
+    /// Whether an image is there that only changes of hint bits bring.
+    pub logs_hints: bool,
+    /// Whether images are there for checking only.
+    pub checks_consistency: bool,
     /// How the newest compressed image is compressed.
     pub compression: Option<Compression>,
     /// `BLCKSZ`.
@@ -183,22 +232,55 @@ pub struct Sequence {
 }
 
 impl Trace {
-    /// What a record means beyond its blocks.
-    pub fn mark(&self, ordinal: Ordinal, entry: &Entry) -> Option<Mark> {
-        entry.marked.then_some(())?;
-        let index = self.marks.binary_search_by_key(&ordinal, |(at, _)| *at).ok()?;
-        self.marks.get(index).map(|(_, mark)| *mark)
+    /// Adds a record.
+    pub fn push(
+        &mut self,
+        (entry, refs): (Entry, &[Ref]),
+        mark: Option<Mark>,
+        other: Option<AtOther>,
+    ) {
+        let ordinal = self.records.next_ordinal();
+        match mark {
+            Some(Mark::Commit { time, running }) => {
+                self.commits.push(Commit { ordinal, running, time });
+            }
+            Some(mark) => self.marks.push((ordinal, mark)),
+            None => {}
+        }
+        for reference in refs {
+            self.logs_hints |= reference.is(fact::WITH_HINTS | fact::BASE_IMAGE);
+            self.checks_consistency |= reference.is(fact::CHECK_IMAGE);
+        }
+        self.records.push(entry, refs, other);
+    }
+
+    /// The records from the one with this ordinal on, or from some before it.
+    pub fn read_from(&self, ordinal: Ordinal) -> Reader<'_> {
+        Reader::new(self, ordinal)
+    }
+
+    /// All records.
+    pub fn read(&self) -> Reader<'_> {
+        self.read_from(FIRST)
+    }
+
+    /// Where a record starts.
+    pub fn lsn_of(&self, ordinal: Ordinal) -> Option<Lsn> {
+        let mut reader = self.read_from(ordinal);
+        let chunk = reader.next_chunk()?;
+        let index = ordinal.checked_sub(chunk.first)?;
+        chunk.entries.get(index as usize).map(|entry| entry.lsn)
     }
 
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
-        self.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal + FIRST
+        self.records.ordinal_at(lsn)
     }
 
     /// The ordinal of the first record after a redo point; [`BEFORE`] if that lies before them all.
     pub fn redo_at(&self, redo: Lsn) -> Ordinal {
-        match self.entries.first() {
-            Some(entry) if entry.lsn <= redo => self.ordinal_at(redo),
+        match self.records.first_lsn() {
+            Some(first) if first <= redo => self.ordinal_at(redo),
             _ => BEFORE,
         }
     }
@@ -209,5 +291,16 @@ impl Trace {
             FIRST => NEVER,
             ordinal => ordinal - 1,
         }
+    }
+
+    /// The first commit from a record on.
+    pub fn commit_from(&self, ordinal: Ordinal) -> Option<&Commit> {
+        self.commits.get(self.commits.partition_point(|commit| commit.ordinal < ordinal))
+    }
+
+    /// The last commit before a record.
+    pub fn commit_before(&self, ordinal: Ordinal) -> Option<&Commit> {
+        let after = self.commits.partition_point(|commit| commit.ordinal < ordinal);
+        self.commits.get(after.checked_sub(1)?)
     }
 }

@@ -3,7 +3,7 @@
 //! known redo point has an image again.
 
 use super::base::{Base, BaseCheckpoint};
-use super::blocks::{FIRST, Ordinal};
+use super::blocks::Ordinal;
 use super::trace::{Mark, Ref, Trace, fact};
 use crate::wal::payload::Time;
 
@@ -50,21 +50,18 @@ pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
     if !base.full_page_writes {
         return Vec::new();
     }
-    let stretches = stretches(base);
     let mut found = Vec::new();
-    let mut refs = trace.refs.as_slice();
-    let mut stretch = stretches.into_iter().peekable();
+    let mut stretch = stretches(base).into_iter().peekable();
+    let Some((begin, _)) = stretch.peek().copied() else { return found };
     let mut evidence = Evidence::default();
-    for (ordinal, entry) in (FIRST..).zip(&trace.entries) {
-        let (own, rest) = refs.split_at_checked(entry.refs.into()).unwrap_or_default();
-        refs = rest;
-        while stretch.next_if(|(_, end)| *end <= ordinal).is_some() {
+    trace.read_from(begin).for_each(|noted| {
+        while stretch.next_if(|(_, end)| *end <= noted.ordinal).is_some() {
             found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
         }
-        if let Some((redo, _)) = stretch.peek().filter(|(redo, _)| *redo <= ordinal) {
-            own.iter().for_each(|reference| evidence.note(ordinal, reference, *redo));
+        if let Some((redo, _)) = stretch.peek().filter(|(redo, _)| *redo <= noted.ordinal) {
+            noted.refs.iter().for_each(|reference| evidence.note(noted.ordinal, reference, *redo));
         }
-    }
+    });
     found.extend(checkpoint(trace, evidence.redo()));
     found
 }
@@ -90,11 +87,7 @@ fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
 
 fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
     let first = redo?;
-    let entry = trace.entries.get(first.checked_sub(FIRST)? as usize)?;
-    let before = |(ordinal, mark): &(Ordinal, Mark)| match mark {
-        Mark::Commit { time, .. } if *ordinal < first => Some(*time),
-        _ => None,
-    };
-    let time = trace.marks.iter().rev().find_map(before).unwrap_or(Time(0));
-    Some(BaseCheckpoint { redo: entry.lsn, first, record: None, time, online: true })
+    let lsn = trace.lsn_of(first)?;
+    let time = trace.commit_before(first).map_or(Time(0), |commit| commit.time);
+    Some(BaseCheckpoint { redo: lsn, first, record: None, time, online: true })
 }

@@ -4,7 +4,7 @@
 //! The page is as the record left it, but for its LSN, which is still the one from before. The
 //! size of pages is not in the WAL: it follows from the image itself.
 
-use super::{MAX_PAGE_BYTES, is_page_size, pglz, stated_size};
+use super::{MAX_PAGE_BYTES, PAGE_HEADER_BYTES, is_page_size, pglz, stated_size};
 use crate::wal::block::Image;
 use crate::wal::image::{Compression, HAS_HOLE, ImageFlags};
 use zstd::bulk::Decompressor;
@@ -21,50 +21,60 @@ impl PageRestorer {
     /// The page of an image whose stored bytes are `stored`; `None` where they cannot be one. At
     /// most a page's 32 kB are made of it, whatever it says.
     pub fn page(&mut self, image: &Image, stored: &[u8], flags: ImageFlags) -> Option<&[u8]> {
-        if stored.len() != usize::from(image.bytes) {
-            return None;
-        }
-        self.unpack(image, stored, flags)?;
-        let has_hole = image.info & HAS_HOLE != 0;
-        let hole = match (has_hole, flags.is_compressed(image.info)) {
-            (false, _) => 0,
-            (true, true) => usize::from(image.hole_bytes),
-            // The hole itself is not in the image, but the page's header is.
-            (true, false) => stated_size(&self.unpacked)?.checked_sub(self.unpacked.len())?,
-        };
-        let (before, after) = self.unpacked.split_at_checked(usize::from(image.hole_offset))?;
-        self.page.clear();
-        self.page.extend_from_slice(before);
-        self.page.resize(before.len() + hole, 0);
-        self.page.extend_from_slice(after);
-        self.is_page().then_some(&self.page)
+        let mut page = std::mem::take(&mut self.page);
+        let made = self.page_into(image, stored, flags, &mut page);
+        self.page = page;
+        made.map(|()| self.page.as_slice())
     }
 
-    /// The page without its hole, which is what the server compresses; `None` where it cannot be one.
-    pub fn without_hole(
+    /// The same, into `page`; what was in it is gone in any case.
+    pub fn page_into(
         &mut self,
         image: &Image,
         stored: &[u8],
         flags: ImageFlags,
-    ) -> Option<&[u8]> {
-        self.page(image, stored, flags).is_some().then_some(&self.unpacked)
+        page: &mut Vec<u8>,
+    ) -> Option<()> {
+        page.clear();
+        let rest = self.rest(image, stored, flags)?;
+        let hole = hole(image, rest, flags)?;
+        let (before, after) = rest.split_at_checked(usize::from(image.hole_offset))?;
+        page.reserve(rest.len() + hole);
+        page.extend_from_slice(before);
+        page.resize(before.len() + hole, 0);
+        page.extend_from_slice(after);
+        Some(())
     }
 
-    /// Whether the page has a size that there is, and none other in its header.
-    fn is_page(&self) -> bool {
-        let stated = stated_size(&self.page).unwrap_or_default();
-        is_page_size(self.page.len()) && (stated == 0 || stated == self.page.len())
+    /// The page without its hole, which is what the server compresses; `None` where it cannot be one.
+    pub fn without_hole<'a>(
+        &'a mut self,
+        image: &Image,
+        stored: &'a [u8],
+        flags: ImageFlags,
+    ) -> Option<&'a [u8]> {
+        let rest = self.rest(image, stored, flags)?;
+        hole(image, rest, flags).map(|_| rest)
     }
 
-    fn unpack(&mut self, image: &Image, stored: &[u8], flags: ImageFlags) -> Option<()> {
-        self.unpacked.clear();
+    /// What is stored, decompressed: a page without its hole.
+    fn rest<'a>(
+        &'a mut self,
+        image: &Image,
+        stored: &'a [u8],
+        flags: ImageFlags,
+    ) -> Option<&'a [u8]> {
+        if stored.len() != usize::from(image.bytes) {
+            return None;
+        }
         if !flags.is_compressed(image.info) {
-            self.unpacked.extend_from_slice(stored);
-            return Some(());
+            return Some(stored);
         }
         let compression = flags.compression(image.info)?;
+        self.unpacked.clear();
         if compression == Compression::Pglz {
-            return pglz::decompress(stored, MAX_PAGE_BYTES, &mut self.unpacked);
+            pglz::decompress(stored, MAX_PAGE_BYTES, &mut self.unpacked)?;
+            return Some(&self.unpacked);
         }
         self.unpacked.resize(MAX_PAGE_BYTES, 0);
         let room = self.unpacked.as_mut_slice();
@@ -75,8 +85,27 @@ impl PageRestorer {
             _ => lz4_flex::block::decompress_into(stored, room).ok()?,
         };
         self.unpacked.truncate(bytes);
-        Some(())
+        Some(&self.unpacked)
     }
+}
+
+/// Bytes of the hole in the page of which `rest` is left; `None` where it cannot be a page: of no size
+/// that there is, or of another one than its header says.
+fn hole(image: &Image, rest: &[u8], flags: ImageFlags) -> Option<usize> {
+    let stated = stated_size(rest).unwrap_or_default();
+    let has_hole = image.info & HAS_HOLE != 0;
+    let hole = match (has_hole, flags.is_compressed(image.info)) {
+        (false, _) => 0,
+        (true, true) => usize::from(image.hole_bytes),
+        // The hole itself is not in the image, but the page's header is.
+        (true, false) => stated.checked_sub(rest.len())?,
+    };
+    let (at, size) = (usize::from(image.hole_offset), rest.len() + hole);
+    let is_sound = at <= rest.len()
+        && (hole == 0 || at >= PAGE_HEADER_BYTES)
+        && is_page_size(size)
+        && (stated == 0 || stated == size);
+    is_sound.then_some(hole)
 }
 
 /// Made when it is first needed: most WAL has no such image.

@@ -76,6 +76,6 @@ fn steps(trace: &Trace, base: &Base) -> Vec<Ordinal> {
     if !base.commits.is_empty() {
         return base.commits.iter().map(|(ordinal, _)| *ordinal).collect();
     }
-    let records = trace.entries.len() as Ordinal;
-    (base.first..base.last.min(base.first + records)).collect()
+    let end = base.last.min(trace.records.next_ordinal());
+    (base.first..end).collect()
 }
