@@ -7,6 +7,7 @@ use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::level::{self, AtLevel};
 use super::outcome::{Outcome, RedoPoint};
+use super::outline::Outline;
 use super::pace::{Event, Pace};
 use super::plan::{ImageBytes, Plan};
 use super::position::{Geometry, padded};
@@ -51,7 +52,8 @@ pub struct Lane<'t> {
     begun: Lsn,
     completed: Lsn,
     usable: u64,
-    base_usable: u64,
+    /// Nothing happens before a record with a smaller ordinal and position.
+    quiet: (Ordinal, u64),
     replaces_checkpoints: bool,
     dropped: std::slice::Iter<'t, Ordinal>,
     next_dropped: Option<Ordinal>,
@@ -99,7 +101,7 @@ impl<'t> Lane<'t> {
             begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             usable,
-            base_usable: base.geometry.usable(base.start),
+            quiet: (NEVER, 0),
             next_dropped: dropped.next().copied(),
             dropped,
             running: 0,
@@ -136,14 +138,52 @@ impl<'t> Lane<'t> {
         self.sequences.before(noted, self.base.redo_at(noted.ordinal));
     }
 
-    /// Takes the next record. [`Lane::write`] has to follow, in the same order.
-    pub fn plan(&mut self, noted: &Noted<'_>) -> Plan {
+    /// Takes the next record, and writes it; `image` says how long each image is.
+    pub fn take(
+        &mut self,
+        noted: &Noted<'_>,
+        outline: &Outline,
+        image: impl FnMut(usize, &Ref) -> ImageBytes,
+    ) {
+        if self.is_as_outlined(noted, outline) {
+            self.follow(noted.entry, outline);
+        } else {
+            let plan = self.plan(noted, outline.gap);
+            self.write(noted, plan, image);
+        }
+    }
+
+    /// Whether the record is written as its outline says.
+    #[inline]
+    fn is_as_outlined(&self, noted: &Noted<'_>, outline: &Outline) -> bool {
+        outline.is_plain
+            && outline.oldest >= self.redo
+            && noted.ordinal < self.quiet.0
+            && self.usable + outline.gap < self.quiet.1
+            && (noted.entry.rows == 0 || !self.sequences.are_simulated())
+            && (self.to_logical.is_none() || noted.other == AtOther::default())
+    }
+
+    #[inline]
+    fn follow(&mut self, entry: &Entry, outline: &Outline) {
+        self.usable += outline.gap + outline.bytes;
+        self.outcome.unknown_bytes += outline.gap;
+        self.outcome.records += 1;
+        self.outcome.differ(entry.kind, outline.more, -outline.base_images);
+        if outline.looks_at {
+            self.imaged = None;
+        }
+    }
+
+    /// Takes the next record, which lies after a gap. [`Lane::write`] has to follow, in the same order.
+    pub fn plan(&mut self, noted: &Noted<'_>, gap: u64) -> Plan {
         let Noted { ordinal, entry, refs, mark, other } = *noted;
-        let mut plan =
-            Plan { before: self.follow(entry), images: None, hints: 0, level: AtLevel::SAME };
+        let mut plan = Plan { before: gap, images: None, hints: 0, level: AtLevel::SAME };
+        self.outcome.unknown_bytes += gap;
         while let Some(event) = self.pace.next(ordinal, self.usable + plan.before) {
             self.checkpoint(event, ordinal, (entry.lsn, &mut plan.before));
         }
+        self.quiet = self.pace.quiet();
         let level = self.at_level(other);
         plan.level = level;
         let is_not_frozen = self.skips_freezing(refs);
@@ -179,16 +219,6 @@ impl<'t> Lane<'t> {
         self.to_logical.map_or(AtLevel::SAME, |to_logical| level::at(other, to_logical))
     }
 
-    /// What lies between the record before and this one in the base: what is damaged, missing, or
-    /// was replaced.
-    fn follow(&mut self, entry: &Entry) -> u64 {
-        let here = self.base.geometry.usable(entry.lsn);
-        let gap = here.saturating_sub(self.base_usable);
-        self.outcome.unknown_bytes += gap;
-        self.base_usable = here + padded(u64::from(entry.bytes));
-        gap
-    }
-
     /// A record that the base does not have here.
     fn add(&mut self, kind: RecordType, bytes: u32, before: &mut u64) {
         let bytes = padded(u64::from(bytes));
@@ -207,9 +237,6 @@ impl<'t> Lane<'t> {
         }
         let of_checkpoint = self.next_dropped == Some(ordinal);
         let is_switch = mark == Some(Mark::Switch);
-        if is_switch {
-            self.base_usable = self.base.geometry.next_segment(self.base_usable);
-        }
         of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
     }
 
@@ -367,6 +394,7 @@ impl<'t> Lane<'t> {
             Some(Mark::Commit { time, running }) => {
                 self.running = running;
                 self.pace.after_commit(time, self.geometry.end(self.usable));
+                self.quiet = (NEVER, 0);
                 self.switch_by_time(ordinal, time);
             }
             _ => {}
@@ -470,16 +498,14 @@ impl<'t> Lane<'t> {
         self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
     }
 
-    /// The end of the range.
-    pub fn finish(mut self) -> Outcome {
+    /// The end of the range, so many bytes after its last record.
+    pub fn finish(mut self, rest: u64) -> Outcome {
         self.note_recovery(0);
         self.note_unread();
         if self.base.log_hints && self.has_base_redo_points {
             // What was read after one of these changed hint bits in the base too, and has its image there.
             self.outcome.hint_images_possible = 0;
         }
-        // What is left of the range after its last record.
-        let rest = self.base.geometry.usable(self.base.end).saturating_sub(self.base_usable);
         self.usable += rest;
         self.outcome.unknown_bytes += rest;
         let distance = |lane: &Lane<'_>| lane.geometry.start(lane.usable).0 as i64;

@@ -9,6 +9,7 @@ pub mod level;
 mod marks;
 pub mod observe;
 pub mod outcome;
+pub mod outline;
 pub mod pace;
 pub mod page;
 pub mod plan;

@@ -4,7 +4,7 @@ mod factor;
 pub mod timed;
 
 use super::base::Base;
-use super::blocks::Ordinal;
+use super::blocks::{NEVER, Ordinal};
 use super::position::Geometry;
 use super::settings::{Checkpoints, Settings};
 use super::trace::Trace;
@@ -108,6 +108,18 @@ impl Pace {
                 Some(Event::Begin { completes: true })
             }
             Pace::Timed(timed) => timed.next(usable),
+        }
+    }
+
+    /// Up to which record, and to which position, nothing happens; until the next commit.
+    pub fn quiet(&self) -> (Ordinal, u64) {
+        match self {
+            Pace::Base(places) | Pace::At(places) => {
+                (places.clone().next().unwrap_or(Ordinal::MAX), u64::MAX)
+            }
+            Pace::Bytes { due: true, .. } | Pace::Time { due: Some(_), .. } => (NEVER, 0),
+            Pace::Bytes { .. } | Pace::Time { .. } => (Ordinal::MAX, u64::MAX),
+            Pace::Timed(timed) => (Ordinal::MAX, timed.quiet()),
         }
     }
 

@@ -13,6 +13,7 @@ use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::lane::Lane;
 use super::observe::Sink;
 use super::outcome::Outcome;
+use super::outline::Outliner;
 use super::page::Page;
 use super::plan::{ImageBytes, Plan};
 use super::position::padded;
@@ -61,6 +62,7 @@ pub struct Recoder<'t> {
     lanes: Vec<CodecLane<'t>>,
     codecs: Vec<Codec>,
     cursor: Cursor<'t>,
+    outliner: Outliner,
     /// The records whose images were not compressed yet, from this one on.
     batch: Chunk,
     batch_first: Ordinal,
@@ -125,6 +127,7 @@ impl<'t> Recoder<'t> {
             lanes: lanes.collect(),
             codecs: std::iter::repeat_with(Codec::default).take(threads.max(1)).collect(),
             cursor: Cursor::new(trace),
+            outliner: Outliner::new(base),
             batch: Chunk::default(),
             batch_first: FIRST,
             batch_bytes: 0,
@@ -138,7 +141,8 @@ impl<'t> Recoder<'t> {
     /// The runs.
     pub fn finish(mut self) -> Vec<Recoded> {
         self.flush();
-        let finish = |lane: CodecLane<'_>| Recoded { outcome: lane.lane.finish(), ..lane.done };
+        let rest = self.outliner.rest();
+        let finish = |lane: CodecLane<'_>| Recoded { outcome: lane.lane.finish(rest), ..lane.done };
         self.lanes.into_iter().map(finish).collect()
     }
 
@@ -171,8 +175,9 @@ impl<'t> Recoder<'t> {
             self.flush();
             self.batch_first = noted.ordinal;
         }
+        let gap = self.outliner.next(&noted).gap;
         for lane in &mut self.lanes {
-            let plan = lane.lane.plan(&noted);
+            let plan = lane.lane.plan(&noted, gap);
             let own = (record, self.current);
             self.batch_bytes += lane.queue(&noted, plan, own, &self.roller);
         }

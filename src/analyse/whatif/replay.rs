@@ -3,6 +3,7 @@
 use super::base::Base;
 use super::lane::Lane;
 use super::outcome::Outcome;
+use super::outline::{Outline, Outliner};
 use super::plan::ImageBytes;
 use super::settings::Settings;
 use super::trace::{Chunk, Trace};
@@ -11,14 +12,20 @@ use super::trace::{Chunk, Trace};
 pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
     let mut lanes: Vec<PlainLane<'_>> =
         runs.iter().map(|settings| PlainLane::new(trace, base, settings)).collect();
+    let mut outliner = Outliner::new(base);
+    let mut outlines = Vec::new();
     let mut reader = trace.read();
     while let Some(chunk) = reader.next_chunk() {
         if chunk.first >= base.last {
             break;
         }
-        lanes.iter_mut().for_each(|lane| lane.take(chunk));
+        outlines.clear();
+        let own = chunk.records().filter(|noted| base.contains(noted.ordinal));
+        outlines.extend(own.map(|noted| outliner.next(&noted)));
+        lanes.iter_mut().for_each(|lane| lane.take(chunk, &outlines));
     }
-    lanes.into_iter().map(|lane| lane.lane.finish()).collect()
+    let rest = outliner.rest();
+    lanes.into_iter().map(|lane| lane.lane.finish(rest)).collect()
 }
 
 struct PlainLane<'t> {
@@ -34,18 +41,19 @@ impl<'t> PlainLane<'t> {
         PlainLane { base, lane: Lane::new(trace, base, settings), is_raw }
     }
 
-    fn take(&mut self, chunk: &Chunk) {
+    fn take(&mut self, chunk: &Chunk, outlines: &[Outline]) {
+        let mut outlines = outlines.iter();
+        let is_raw = self.is_raw;
         for noted in chunk.records() {
             if noted.ordinal < self.base.first {
                 self.lane.warm_up(&noted);
-            } else if noted.ordinal < self.base.last {
-                let plan = self.lane.plan(&noted);
-                let is_raw = self.is_raw;
-                self.lane.write(&noted, plan, |_, reference| match is_raw {
-                    true => ImageBytes::raw(reference),
-                    false => ImageBytes::as_base(reference),
-                });
+                continue;
             }
+            let Some(outline) = outlines.next() else { break };
+            self.lane.take(&noted, outline, |_, reference| match is_raw {
+                true => ImageBytes::raw(reference),
+                false => ImageBytes::as_base(reference),
+            });
         }
     }
 }

@@ -220,9 +220,14 @@ impl<'t> Sequences<'t> {
         Sequences { trace, states: vec![State::default(); trace.sequences.len()], is_simulated }
     }
 
+    /// Whether rows make them log elsewhere than in the base.
+    pub fn are_simulated(&self) -> bool {
+        self.is_simulated && !self.states.is_empty()
+    }
+
     /// What is logged before a record, or in its place.
     pub fn before(&mut self, noted: &Noted<'_>, redo: Ordinal) -> Logged {
-        if !self.is_simulated || self.states.is_empty() {
+        if !self.are_simulated() {
             return Logged::default();
         }
         let Noted { ordinal, entry, mark, .. } = *noted;

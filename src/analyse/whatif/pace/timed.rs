@@ -113,6 +113,18 @@ impl TimedPace {
         Some(Event::Begin { completes: false })
     }
 
+    /// Up to which position nothing happens until the next commit.
+    pub fn quiet(&self) -> u64 {
+        let ends = self.running.as_ref().map_or(u64::MAX, |running| running.until);
+        let is_late = self.running.as_ref().and_then(|running| running.until_time).zip(self.now);
+        if self.due || is_late.is_some_and(|(end, now)| now.0 >= end) {
+            return 0;
+        }
+        // A segment that the buffers hold is written when the one after it is full.
+        let segment = self.geometry.usable_per_segment();
+        ends.min(self.written.saturating_add(2).saturating_mul(segment))
+    }
+
     /// Whether something may happen before a record that begins at `usable` at most.
     pub fn is_due(&self, usable: u64) -> bool {
         let ends = self.running.as_ref().is_some_and(|running| usable >= running.until);
