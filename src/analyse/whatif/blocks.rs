@@ -1,11 +1,12 @@
 //! The blocks that the WAL refers to: a number for each, and when it was last stamped.
 //!
-//! A table of 32 bytes a block; relations, of which there are few, are numbered first.
+//! A table of about 32 bytes a block; relations, of which there are few, are numbered first.
 
 use crate::wal::block::{BlockRef, RelFileLocator};
 use crate::wal::lsn::Lsn;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use std::hash::BuildHasher;
 
 /// The number of a block in order of first reference.
 pub type BlockNumber = u32;
@@ -20,35 +21,6 @@ pub const NEVER: Ordinal = 0;
 pub const BEFORE: Ordinal = 1;
 /// The first record.
 pub const FIRST: Ordinal = 2;
-
-/// Mixes the bits of one small key: fork and block.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        // An odd constant near 2^64 / golden ratio; the swap brings the good bits down.
-        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ mixed.swap_bytes();
-    }
-}
-
-/// A map with keys of one or two integers.
-pub type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 /// When a block was stamped last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,46 +46,75 @@ pub struct Fork {
     pub image_bytes: u64,
 }
 
+/// So many of the blocks and forks that were looked up last are found at once: records of a table and of its
+/// indexes take turns.
+const RECENT: usize = 8;
+
 /// All blocks and forks seen.
 #[derive(Debug, Clone, Default)]
 pub struct Blocks {
     forks: Vec<Fork>,
-    fork_numbers: KeyMap<(u32, u32, u32, u8), ForkNumber>,
-    numbers: KeyMap<u64, BlockNumber>,
+    fork_numbers: HashMap<(RelFileLocator, u8), ForkNumber>,
+    /// By their forks and blocks, which are in `keys`.
+    numbers: HashTable<BlockNumber>,
+    keys: Vec<u64>,
     stamps: Vec<Stamps>,
-    last: Option<(RelFileLocator, u8, ForkNumber)>,
+    hasher: DefaultHashBuilder,
+    recent_forks: [Option<(RelFileLocator, u8, ForkNumber)>; RECENT],
+    recent_blocks: [Option<(u64, BlockNumber)>; RECENT],
 }
 
 impl Blocks {
     /// The number of a block's fork.
     pub fn fork_of(&mut self, block: &BlockRef) -> ForkNumber {
-        if let Some((relation, fork, number)) = self.last
-            && relation == block.relation
-            && fork == block.fork
+        let slot = (block.relation.relfilenode as usize + usize::from(block.fork)) % RECENT;
+        if let Some(Some((relation, fork, number))) = self.recent_forks.get(slot)
+            && *relation == block.relation
+            && *fork == block.fork
         {
-            return number;
+            return *number;
         }
-        let RelFileLocator { tablespace, database, relfilenode } = block.relation;
-        let key = (tablespace, database, relfilenode, block.fork);
         let next = self.forks.len() as ForkNumber;
-        let number = *self.fork_numbers.entry(key).or_insert(next);
+        let (relation, fork) = (block.relation, block.fork);
+        let number = *self.fork_numbers.entry((relation, fork)).or_insert(next);
         if number == next {
-            let (relation, fork) = (block.relation, block.fork);
             self.forks.push(Fork { relation, fork, ..Fork::default() });
         }
-        self.last = Some((block.relation, block.fork, number));
+        if let Some(recent) = self.recent_forks.get_mut(slot) {
+            *recent = Some((relation, fork, number));
+        }
         number
     }
 
     /// The number of a block in its fork.
     pub fn number(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
-        let next = self.stamps.len() as BlockNumber;
         let key = u64::from(fork) << 32 | u64::from(block);
-        let number = *self.numbers.entry(key).or_insert(next);
-        if number == next {
-            self.stamps.push(Stamps::default());
+        let slot = fork as usize % RECENT;
+        if let Some(Some((recent, number))) = self.recent_blocks.get(slot)
+            && *recent == key
+        {
+            return *number;
+        }
+        let number = self.look_up(key);
+        if let Some(recent) = self.recent_blocks.get_mut(slot) {
+            *recent = Some((key, number));
         }
         number
+    }
+
+    fn look_up(&mut self, key: u64) -> BlockNumber {
+        let Blocks { numbers, keys, hasher, .. } = self;
+        let key_of = |number: &BlockNumber| keys.get(*number as usize).copied().unwrap_or_default();
+        let hash = hasher.hash_one(key);
+        let is_it = |number: &BlockNumber| key_of(number) == key;
+        let next = keys.len() as BlockNumber;
+        match numbers.entry(hash, is_it, |number| hasher.hash_one(key_of(number))) {
+            Entry::Occupied(found) => return *found.get(),
+            Entry::Vacant(free) => _ = free.insert(next),
+        }
+        keys.push(key);
+        self.stamps.push(Stamps::default());
+        next
     }
 
     /// When the block was stamped last.
@@ -150,11 +151,10 @@ impl Blocks {
 
     /// Forgets a relation whose files are gone: should they come again, they are others.
     pub fn forget(&mut self, relation: RelFileLocator) {
-        let RelFileLocator { tablespace, database, relfilenode } = relation;
         for fork in 0..4 {
-            self.fork_numbers.remove(&(tablespace, database, relfilenode, fork));
+            self.fork_numbers.remove(&(relation, fork));
         }
-        self.last = None;
+        self.recent_forks = Default::default();
     }
 }
 

@@ -171,11 +171,16 @@ impl Page {
 
     /// Adds a tuple under a number that is free, or the next one (`PageAddItem`, overwriting).
     pub fn add(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+        self.add_parts(number, [tuple])
+    }
+
+    /// The same of a tuple in parts.
+    pub fn add_parts<const N: usize>(&mut self, number: u16, parts: [&[u8]; N]) -> Option<()> {
         if self.item(number).is_some_and(|item| item.state != ItemState::Unused) {
             return None;
         }
         (number <= self.items() + 1).then_some(())?;
-        self.place(number, tuple)
+        self.place(number, parts)
     }
 
     /// Adds a tuple under a number, however far behind the last one; numbers between are free
@@ -196,24 +201,30 @@ impl Page {
         let from = item_at(number)?;
         self.bytes.copy_within(from..item_at(last + 1)?, from + ITEM_BYTES);
         self.set_item(number, Item::UNUSED)?;
-        self.place(number, tuple)
+        self.place(number, [tuple])
     }
 
     /// Adds a tuple behind the last one.
     pub fn append(&mut self, tuple: &[u8]) -> Option<()> {
-        self.place(self.items() + 1, tuple)
+        self.place(self.items() + 1, [tuple])
     }
 
-    fn place(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+    fn place<const N: usize>(&mut self, number: u16, parts: [&[u8]; N]) -> Option<()> {
         self.grow_to(number)?;
-        let upper = self.upper().checked_sub(tuple.len().next_multiple_of(8))?;
+        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let upper = self.upper().checked_sub(bytes.next_multiple_of(8))?;
         (upper >= self.lower() && upper <= self.size()).then_some(())?;
         let offset = u16::try_from(upper).ok()?;
-        self.put(upper, tuple)?;
+        let mut rest = self.bytes.get_mut(upper..upper + bytes.next_multiple_of(8))?;
+        for part in parts {
+            let (own, after) = rest.split_at_mut_checked(part.len())?;
+            own.copy_from_slice(part);
+            rest = after;
+        }
         // What a copy of a shorter tuple leaves is part of the page.
-        self.bytes.get_mut(upper + tuple.len()..upper + tuple.len().next_multiple_of(8))?.fill(0);
+        rest.fill(0);
         self.set_upper(offset)?;
-        let bytes = u16::try_from(tuple.len()).ok()?;
+        let bytes = u16::try_from(bytes).ok()?;
         self.set_item(number, Item { offset, bytes, state: ItemState::Normal })
     }
 

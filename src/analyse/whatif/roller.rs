@@ -10,24 +10,31 @@ use crate::wal::data_page::restore::PageRestorer;
 /// What `BLCKSZ` is unless an image says otherwise.
 const USUAL_PAGE_BYTES: usize = 8192;
 
+/// No page is kept of a block.
+const NO_PAGE: u32 = 0;
+
 /// Pages.
 pub struct Roller {
-    pages: Vec<Option<Kept>>,
+    /// By block number: its page's place in `pages`, from 1; [`NO_PAGE`].
+    places: Vec<u32>,
+    pages: Vec<Kept>,
+    /// Places that are free.
+    free: Vec<u32>,
     restorer: PageRestorer,
     page_bytes: Option<usize>,
-    /// How many pages are kept at most, and are.
+    /// How many pages are kept at most.
     limit: usize,
-    kept: usize,
     /// Pages that were given up to make room.
     given_up: u64,
     /// Memory of a page that is not needed any more, for the next one.
     spare: Vec<u8>,
 }
 
-/// A page, and whether it was needed since room was made the last time.
-#[derive(Clone)]
+/// A place for a page.
 struct Kept {
-    page: Page,
+    page: Option<Page>,
+    block: BlockNumber,
+    /// Whether it was needed since room was made the last time.
     is_young: bool,
 }
 
@@ -44,11 +51,12 @@ impl Roller {
     pub fn within(bytes: u64) -> Roller {
         let limit = usize::try_from(bytes / USUAL_PAGE_BYTES as u64).unwrap_or(usize::MAX).max(1);
         Roller {
+            places: Vec::new(),
             pages: Vec::new(),
+            free: Vec::new(),
             restorer: PageRestorer::default(),
             page_bytes: None,
             limit,
-            kept: 0,
             given_up: 0,
             spare: Vec::new(),
         }
@@ -66,7 +74,8 @@ impl Roller {
 
     /// The page of a block.
     pub fn page(&self, number: BlockNumber) -> Option<&Page> {
-        self.pages.get(number as usize)?.as_ref().map(|kept| &kept.page)
+        let place = self.place_of(number)?;
+        self.pages.get(place)?.page.as_ref()
     }
 
     /// Rolls a page over a record. [`Roller::keep`] puts it back.
@@ -91,45 +100,84 @@ impl Roller {
 
     /// Forgets all pages.
     pub fn forget(&mut self) {
+        self.places.clear();
         self.pages.clear();
-        self.kept = 0;
+        self.free.clear();
     }
 
+    fn place_of(&self, number: BlockNumber) -> Option<usize> {
+        let place = self.places.get(number as usize)?;
+        Some(place.checked_sub(1)? as usize)
+    }
+
+    /// Its place stays, until [`Roller::keep`] puts a page there or not.
     fn take(&mut self, number: BlockNumber) -> Option<Page> {
-        let kept = self.pages.get_mut(number as usize)?.take()?;
-        self.kept -= 1;
-        Some(kept.page)
+        let place = self.place_of(number)?;
+        self.pages.get_mut(place)?.page.take()
     }
 
-    /// Keeps a page.
+    /// Keeps a page; without one, of this block none is kept any more.
     pub fn keep(&mut self, number: BlockNumber, page: Option<Page>) {
-        let Some(page) = page else { return };
-        if self.kept >= self.limit {
+        let place = self.place_of(number);
+        match (page, place) {
+            (None, None) => {}
+            (None, Some(place)) => self.release(number, place),
+            (Some(page), Some(place)) => self.put(place, number, page),
+            (Some(page), None) => {
+                let place = self.new_place(number);
+                self.put(place, number, page);
+            }
+        }
+    }
+
+    fn put(&mut self, place: usize, block: BlockNumber, page: Page) {
+        if let Some(kept) = self.pages.get_mut(place) {
+            *kept = Kept { page: Some(page), block, is_young: true };
+        }
+    }
+
+    fn release(&mut self, number: BlockNumber, place: usize) {
+        if let Some(slot) = self.places.get_mut(number as usize) {
+            *slot = NO_PAGE;
+        }
+        self.free.push(place as u32);
+    }
+
+    fn new_place(&mut self, number: BlockNumber) -> usize {
+        if self.pages.len() - self.free.len() >= self.limit {
             self.make_room();
         }
+        let place = self.free.pop().map_or(self.pages.len(), |place| place as usize);
+        if place == self.pages.len() {
+            self.pages.push(Kept { page: None, block: number, is_young: true });
+        }
         let index = number as usize;
-        if self.pages.len() <= index {
-            self.pages.resize(index + 1, None);
+        if self.places.len() <= index {
+            self.places.resize(index + 1, NO_PAGE);
         }
-        if let Some(slot) = self.pages.get_mut(index) {
-            self.kept += usize::from(slot.is_none());
-            *slot = Some(Kept { page, is_young: true });
+        if let Some(slot) = self.places.get_mut(index) {
+            *slot = place as u32 + 1;
         }
+        place
     }
 
     /// Gives up the pages that were not needed since the last time; all, if all were.
     fn make_room(&mut self) {
-        let all_young = self.pages.iter().flatten().all(|kept| kept.is_young);
-        for slot in &mut self.pages {
-            match slot {
-                Some(kept) if kept.is_young && !all_young => kept.is_young = false,
-                Some(_) => {
-                    *slot = None;
-                    self.kept -= 1;
-                    self.given_up += 1;
-                }
-                None => {}
+        let all_young = self.pages.iter().all(|kept| kept.is_young || kept.page.is_none());
+        for (place, kept) in (0u32..).zip(&mut self.pages) {
+            if kept.page.is_none() {
+                continue;
             }
+            if kept.is_young && !all_young {
+                kept.is_young = false;
+                continue;
+            }
+            kept.page = None;
+            if let Some(slot) = self.places.get_mut(kept.block as usize) {
+                *slot = NO_PAGE;
+            }
+            self.free.push(place);
+            self.given_up += 1;
         }
     }
 

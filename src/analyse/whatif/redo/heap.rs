@@ -24,6 +24,7 @@ mod place {
     pub const CTID: usize = 12;
     pub const INFOMASK2: usize = 18;
     pub const INFOMASK: usize = 20;
+    pub const HOFF: usize = 22;
 }
 
 /// `HEAP_XMAX_BITS | HEAP_MOVED`.
@@ -70,30 +71,32 @@ pub fn apply(change: Change<'_>, before: Option<Page>) -> Option<Page> {
 fn insert(change: Change<'_>, page: &mut Page, insert: Insert) -> Option<()> {
     let body = TupleBody::of_record(change.data())?;
     let place = (change.block.block, insert.offset);
-    page.add(insert.offset, &tuple(body, body.beyond, (change.record.header.xid, 0), place))?;
+    add_row(page, insert.offset, (body, body.beyond), (change.record.header.xid, 0), place)?;
     if insert.flags & insert_flag::ALL_VISIBLE_CLEARED != 0 {
         clear_all_visible(page)?;
     }
     Some(())
 }
 
-/// A tuple as it lies in the page. `beyond`: everything from byte 23 on.
-pub fn tuple(
-    body: TupleBody<'_>,
-    beyond: &[u8],
+/// Adds a row under a number. `beyond`: everything of it from byte 23 on.
+pub fn add_row(
+    page: &mut Page,
+    number: u16,
+    (body, beyond): (TupleBody<'_>, &[u8]),
     (xmin, xmax): (u32, u32),
     place: (u32, u16),
-) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(TUPLE_HEADER_BYTES + beyond.len());
-    bytes.extend(xmin.to_le_bytes());
-    bytes.extend(xmax.to_le_bytes());
-    bytes.extend(0u32.to_le_bytes());
-    bytes.extend(ctid(place));
-    bytes.extend(body.infomask2.to_le_bytes());
-    bytes.extend(body.infomask.to_le_bytes());
-    bytes.push(body.hoff);
-    bytes.extend(beyond);
-    bytes
+) -> Option<()> {
+    let mut header = [0; TUPLE_HEADER_BYTES];
+    let mut put = |at: usize, bytes: &[u8]| {
+        header.get_mut(at..at + bytes.len()).map(|part| part.copy_from_slice(bytes))
+    };
+    put(place::XMIN, &xmin.to_le_bytes())?;
+    put(place::XMAX, &xmax.to_le_bytes())?;
+    put(place::CTID, &ctid(place))?;
+    put(place::INFOMASK2, &body.infomask2.to_le_bytes())?;
+    put(place::INFOMASK, &body.infomask.to_le_bytes())?;
+    put(place::HOFF, &[body.hoff])?;
+    page.add_parts(number, [&header, beyond])
 }
 
 fn ctid((block, offset): (u32, u16)) -> [u8; 6] {
@@ -144,17 +147,16 @@ fn old_tuple(change: Change<'_>, page: &mut Page, update: &Update<'_>) -> Option
 
 fn new_tuple(change: Change<'_>, page: &mut Page, update: &Update<'_>) -> Option<()> {
     let new = NewTuple::parse(update, change.data())?;
-    let beyond = match (new.prefix, new.suffix) {
-        (0, 0) => new.body.beyond.to_vec(),
-        _ => {
-            let old = HeapTuple::parse(page.tuple(update.old_offset)?)?;
-            let header = usize::from(new.body.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
-            [new.body.beyond.get(..header)?, &new.data(old.body.data())?].concat()
-        }
-    };
     let xids = (change.record.header.xid, update.new_xmax);
     let place = (change.block.block, update.new_offset);
-    page.add(update.new_offset, &tuple(new.body, &beyond, xids, place))?;
+    if (new.prefix, new.suffix) == (0, 0) {
+        add_row(page, update.new_offset, (new.body, new.body.beyond), xids, place)?;
+    } else {
+        let old = HeapTuple::parse(page.tuple(update.old_offset)?)?;
+        let header = usize::from(new.body.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
+        let beyond = new.beyond(header, old.body.data())?;
+        add_row(page, update.new_offset, (new.body, &beyond), xids, place)?;
+    }
     if update.flags & update_flag::NEW_ALL_VISIBLE_CLEARED != 0 {
         clear_all_visible(page)?;
     }

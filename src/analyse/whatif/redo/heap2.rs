@@ -42,7 +42,7 @@ fn multi_insert(change: Change<'_>, page: &mut Page, insert: MultiInsert<'_>) ->
     let mut added = 0;
     for (offset, body) in insert.tuples(change.data()) {
         let place = (change.block.block, offset);
-        page.add(offset, &row::tuple(body, body.beyond, (xid, 0), place))?;
+        row::add_row(page, offset, (body, body.beyond), (xid, 0), place)?;
         added += 1;
     }
     (added == insert.count).then_some(())

@@ -215,11 +215,20 @@ fn at(ordinal: Ordinal, ago: u64) -> Ordinal {
 
 /// Seven bits a byte, the low ones first; the high bit says that more follow.
 fn put(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
+    if value < 0x80 {
+        return bytes.push(value as u8);
     }
-    bytes.push(value as u8);
+    let (mut digits, mut count) = ([0; 10], 0);
+    for digit in &mut digits {
+        *digit = value as u8 | 0x80;
+        value >>= 7;
+        count += 1;
+        if value == 0 {
+            *digit &= 0x7F;
+            break;
+        }
+    }
+    bytes.extend_from_slice(digits.get(..count).unwrap_or_default());
 }
 
 fn take(bytes: &mut &[u8]) -> u64 {

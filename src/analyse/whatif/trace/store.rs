@@ -17,6 +17,7 @@ pub type NewFile = fn() -> io::Result<File>;
 /// All records of a trace.
 #[derive(Debug, Default)]
 pub struct Store {
+    count: u32,
     packed: Vec<Packed>,
     /// The newest records, which are not packed yet.
     open: Chunk,
@@ -53,13 +54,12 @@ impl Store {
 
     /// The ordinal of the next record.
     pub fn next_ordinal(&self) -> Ordinal {
-        let packed = self.packed.last().map_or(FIRST, |last| last.first + last.count as Ordinal);
-        packed + self.open.entries.len() as Ordinal
+        FIRST + self.count
     }
 
     /// How many records there are.
     pub fn len(&self) -> u64 {
-        u64::from(self.next_ordinal() - FIRST)
+        self.count.into()
     }
 
     /// Whether there is none.
@@ -84,6 +84,7 @@ impl Store {
         if self.open.entries.is_empty() {
             self.open.first = ordinal;
         }
+        self.count += 1;
         self.open.entries.push(entry);
         self.open.refs.extend_from_slice(refs);
         self.open.others.extend(other.map(|other| (ordinal, other)));
