@@ -58,6 +58,7 @@ const EXAMPLES: &[Example] = &[
     ("relation", "-R public.orders"),
     ("replay-rate", "--stats=recovery --replay-rate 100MB/s"),
     ("ruleset", "--ruleset strict"),
+    ("sample", "--wal-compression pglz,lz4,zstd --sample 5%"),
     ("rmgr", "-r Heap -r Heap2"),
     ("show-main-data", "--stats=record --show-main-data"),
     ("since", "--since '2026-11-21 09:00' --until '2026-11-21 10:00'"),

@@ -14,7 +14,7 @@ use crate::analyse::whatif::observe::{Feed, Sink};
 use crate::analyse::whatif::outcome::Outcome;
 use crate::analyse::whatif::position::Geometry;
 use crate::analyse::whatif::predict::{self, Prediction, Run};
-use crate::analyse::whatif::recode::{Recoded, Recoder, Recoding};
+use crate::analyse::whatif::recode::{Recoded, Recoder, Recoding, Share};
 use crate::analyse::whatif::scenario::{Asked, Scenario};
 use crate::analyse::whatif::settings::{Change, Checkpoints, Settings};
 use crate::analyse::whatif::trace::Trace;
@@ -273,7 +273,8 @@ fn recoded(
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let means = (threads(args).get(), args.page_memory());
+    let share = args.sample.unwrap_or(Share::ALL);
+    let means = (threads(args).get(), args.page_memory(), share);
     let recoder = read_all(source, || Recoder::new(trace, base, &runs, means))?;
     match recoder.strangers() {
         0 => Ok(recoder.finish()),

@@ -4,6 +4,7 @@ use super::Failure;
 use super::outputs::Outputs;
 use super::show_args::ShowArgs;
 use super::source_args::SourceArgs;
+use crate::analyse::whatif::recode::Share;
 use crate::analyse::whatif::scenario::{Asked, Scenario};
 use crate::analyse::whatif::settings::{ArchiveTimeout, Change, Checkpoints};
 use crate::report::amount::{Size, Span};
@@ -31,6 +32,9 @@ pub struct WhatIfArgs {
     /// Memory for pages that are rolled forward [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
+    /// Compress only so many of the images, by chance, and tell from them how long the others become
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub sample: Option<Share>,
     /// Formats, and where they go
     #[command(flatten)]
     pub outputs: Outputs<WhatIfFormat>,
@@ -219,6 +223,12 @@ fn memory(text: &str) -> Result<u64, String> {
         Ok(Size(bytes @ 0x10_0000..)) => Ok(bytes),
         _ => Err("expected a size from 1MB on".into()),
     }
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
+    let share = percent.and_then(|percent| Share::new(percent / 100.0));
+    share.ok_or_else(|| "expected a part of all like 5%".into())
 }
 
 fn every(text: &str) -> Result<Change, String> {

@@ -131,7 +131,7 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Ou
         predicted_bytes: outcome.bytes,
         change_ratio: ratio(1, base_bytes).map(|part| change * part),
         exact_bytes: outcome.exact_bytes(),
-        estimated_bytes: outcome.estimated_bytes,
+        estimated_bytes: outcome.estimated(),
         unknown_bytes: outcome.unknown(),
         low_bytes: done.low,
         high_bytes: done.high,

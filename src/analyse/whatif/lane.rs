@@ -9,7 +9,7 @@ use super::level::{self, AtLevel};
 use super::outcome::{Outcome, RedoPoint};
 use super::outline::Outline;
 use super::pace::{Event, Pace};
-use super::plan::{ImageBytes, Plan};
+use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
 use super::settings::{ArchiveTimeout, Settings};
@@ -369,9 +369,13 @@ impl<'t> Lane<'t> {
                 self.outcome.added_compressed_bytes += u64::from(stored);
             }
         }
-        if image.estimated {
-            self.outcome.estimated_images += 1;
-            self.outcome.estimated_bytes += u64::from(stored);
+        match image.certainty {
+            Certainty::Known => {}
+            Certainty::Sampled => self.outcome.sampled_bytes += u64::from(stored),
+            Certainty::Estimated => {
+                self.outcome.estimated_images += 1;
+                self.outcome.estimated_bytes += u64::from(stored);
+            }
         }
         if self.is_unseen(ordinal, reference) {
             self.outcome.unseen_bytes += u64::from(stored);

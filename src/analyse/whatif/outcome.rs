@@ -49,6 +49,10 @@ pub struct Outcome {
     pub estimated_bytes: u64,
     /// Images among them.
     pub estimated_images: u64,
+    /// Bytes of images whose length follows from a sample of others, and how far that may be off.
+    pub sampled_bytes: u64,
+    /// The latter.
+    pub sample_error: u64,
     /// Images for hint bits that the base does not have: estimates.
     pub hint_images: u64,
     /// Pages that were changed before a redo point and not after it: each may be read, which changes
@@ -85,7 +89,12 @@ pub struct Outcome {
 impl Outcome {
     /// Bytes that are certain: neither estimated nor unknown.
     pub fn exact_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.estimated_bytes + self.unknown())
+        self.bytes.saturating_sub(self.estimated() + self.unknown())
+    }
+
+    /// Bytes whose length is an estimate, or follows from a sample.
+    pub fn estimated(&self) -> u64 {
+        self.estimated_bytes + self.sampled_bytes
     }
 
     /// Bytes that nothing in the base tells of.
@@ -99,6 +108,7 @@ impl Outcome {
     pub fn bounds(&self, page_bytes: u64) -> (u64, u64) {
         let codec =
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
+        let codec = codec + self.sample_error;
         let low = self.estimated_bytes + self.unknown() + codec;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes

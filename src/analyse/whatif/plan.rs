@@ -10,8 +10,19 @@ pub struct ImageBytes {
     pub stored: u16,
     /// Whether it is compressed.
     pub compressed: bool,
-    /// Whether its length is an estimate.
-    pub estimated: bool,
+    /// How certain its length is.
+    pub certainty: Certainty,
+}
+
+/// How certain a length is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// It is known.
+    Known,
+    /// It follows from other images that were compressed: how far it is off is known of them all.
+    Sampled,
+    /// It is a guess.
+    Estimated,
 }
 
 impl ImageBytes {
@@ -21,14 +32,23 @@ impl ImageBytes {
         ImageBytes {
             stored: if compressed { reference.stored_bytes } else { reference.image_bytes },
             compressed,
-            estimated: reference.is(fact::IMAGE_ESTIMATED),
+            certainty: Certainty::of(reference),
         }
     }
 
     /// Not compressed.
     pub fn raw(reference: &Ref) -> ImageBytes {
-        let estimated = reference.is(fact::IMAGE_ESTIMATED);
-        ImageBytes { stored: reference.image_bytes, compressed: false, estimated }
+        let certainty = Certainty::of(reference);
+        ImageBytes { stored: reference.image_bytes, compressed: false, certainty }
+    }
+}
+
+impl Certainty {
+    fn of(reference: &Ref) -> Certainty {
+        match reference.is(fact::IMAGE_ESTIMATED) {
+            true => Certainty::Estimated,
+            false => Certainty::Known,
+        }
     }
 }
 

@@ -6,6 +6,10 @@
 //! before the redo point. So the images of a stretch are compressed side by side, and then its
 //! records are written one after the other.
 
+mod sample;
+
+pub use sample::Share;
+
 use super::base::Base;
 use super::blocks::{FIRST, Ordinal};
 use super::codec::Codec;
@@ -15,7 +19,7 @@ use super::observe::Sink;
 use super::outcome::Outcome;
 use super::outline::Outliner;
 use super::page::Page;
-use super::plan::{ImageBytes, Plan};
+use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::padded;
 use super::roller::Roller;
 use super::settings::Settings;
@@ -23,6 +27,7 @@ use super::trace::{Chunk, Cursor, Mark, Noted, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::{BlockRef, Image};
 use crate::wal::image::Compression;
+use sample::{Strata, Stratum};
 use std::time::{Duration, Instant};
 
 /// Images are compressed when there are as many bytes of them, a thread.
@@ -46,6 +51,8 @@ pub struct Recoded {
     pub codec_time: Option<Duration>,
     /// Bytes that it was given.
     pub codec_bytes: u64,
+    /// Images whose length follows from that of others; 0 where all were compressed.
+    pub guessed_images: u64,
 }
 
 impl Recoded {
@@ -69,6 +76,8 @@ pub struct Recoder<'t> {
     batch_bytes: usize,
     /// The record at hand.
     one: Chunk,
+    /// Which images are compressed.
+    share: Share,
     /// Whether a run compresses as the base does it.
     follows_base: bool,
     /// How the base compresses images at this record.
@@ -90,6 +99,7 @@ struct CodecLane<'t> {
     done: Recoded,
     /// Images before and after, to guess those of pages that are not known.
     ratio: (u64, u64),
+    strata: Strata,
 }
 
 /// An image that is to be compressed.
@@ -97,6 +107,9 @@ struct Job {
     /// The page without its hole; empty if it is not known.
     source: Vec<u8>,
     has_hole: bool,
+    /// Not compressed, though it is known.
+    is_left_out: bool,
+    stratum: Stratum,
     /// `None`: it stays as it is.
     compression: Option<Compression>,
     stored: Option<u16>,
@@ -104,12 +117,13 @@ struct Job {
 }
 
 impl<'t> Recoder<'t> {
-    /// For runs with these settings and codecs, on so many threads, with pages in so many bytes.
+    /// For runs with these settings and codecs, on so many threads, with pages in so many bytes; a share
+    /// of the images is compressed.
     pub fn new(
         trace: &'t Trace,
         base: &'t Base,
         runs: &[(Settings, Recoding)],
-        (threads, page_bytes): (usize, u64),
+        (threads, page_bytes, share): (usize, u64, Share),
     ) -> Recoder<'t> {
         let lanes = runs.iter().map(|(settings, recoding)| CodecLane {
             lane: Lane::new(trace, base, settings),
@@ -120,6 +134,7 @@ impl<'t> Recoder<'t> {
             stamped: Vec::new(),
             done: Recoded::default(),
             ratio: (0, 0),
+            strata: Strata::default(),
         });
         Recoder {
             base,
@@ -132,6 +147,7 @@ impl<'t> Recoder<'t> {
             batch_first: FIRST,
             batch_bytes: 0,
             one: Chunk::default(),
+            share,
             follows_base: runs.iter().any(|(_, recoding)| *recoding == Recoding::AsTheBase),
             current: base.compression,
             strangers: 0,
@@ -142,8 +158,7 @@ impl<'t> Recoder<'t> {
     pub fn finish(mut self) -> Vec<Recoded> {
         self.flush();
         let rest = self.outliner.rest();
-        let finish = |lane: CodecLane<'_>| Recoded { outcome: lane.lane.finish(rest), ..lane.done };
-        self.lanes.into_iter().map(finish).collect()
+        self.lanes.into_iter().map(|lane| lane.finish(rest)).collect()
     }
 
     /// Records that are not those of the trace.
@@ -178,7 +193,7 @@ impl<'t> Recoder<'t> {
         let gap = self.outliner.next(&noted).gap;
         for lane in &mut self.lanes {
             let plan = lane.lane.plan(&noted, gap);
-            let own = (record, self.current);
+            let own = (record, self.current, self.share);
             self.batch_bytes += lane.queue(&noted, plan, own, &self.roller);
         }
         self.batch.push(noted);
@@ -277,6 +292,14 @@ impl Job {
     }
 }
 
+impl Job {
+    /// Before and after.
+    fn lengths(&self) -> (u64, u64) {
+        let before = self.source.len() as u64;
+        (before, self.stored.map_or(before, u64::from))
+    }
+}
+
 impl CodecLane<'_> {
     /// Whether a record can be planned only when all before it are written.
     fn must_wait(&self, noted: &Noted<'_>, batch_first: Ordinal) -> bool {
@@ -290,7 +313,7 @@ impl CodecLane<'_> {
         &mut self,
         noted: &Noted<'_>,
         plan: Plan,
-        (record, current): (&Whole<'_>, Option<Compression>),
+        (record, current, share): (&Whole<'_>, Option<Compression>, Share),
         roller: &Roller,
     ) -> usize {
         let (mut most, mut sources) = (u64::from(noted.entry.fixed_bytes), 0);
@@ -302,8 +325,17 @@ impl CodecLane<'_> {
                     Recoding::With(codec) => Some(codec),
                     Recoding::AsTheBase => own.map_or(current, |image| own_codec(record, image)),
                 };
-                let source = source(reference, roller.page(reference.block));
+                let page = roller.page(reference.block);
+                let chosen = (page.is_some() && compression.is_some() && share != Share::ALL)
+                    .then(|| record.blocks.get(index))
+                    .flatten()
+                    .map(|block| {
+                        self.strata.choose(share, block, (reference.block, noted.ordinal))
+                    });
+                let (stratum, is_taken) = chosen.unwrap_or((0, true));
+                let source = source(reference, page.filter(|_| is_taken));
                 let job = self.job(reference, source, compression);
+                let job = Job { is_left_out: !is_taken, stratum, ..job };
                 sources += job.source.len();
                 most += u64::from(reference.image_bytes);
                 most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
@@ -323,17 +355,33 @@ impl CodecLane<'_> {
             *lsn = stamped.rotate_left(32).to_le_bytes();
         }
         let has_hole = reference.is(fact::HOLE);
-        Job { source, has_hole, compression, stored: None, time: Duration::ZERO }
+        Job {
+            source,
+            has_hole,
+            is_left_out: false,
+            stratum: 0,
+            compression,
+            stored: None,
+            time: Duration::ZERO,
+        }
     }
 
     /// Writes the batch.
     fn write(&mut self, batch: &Chunk) {
-        let mut jobs = std::mem::take(&mut self.jobs).into_iter();
+        let jobs = std::mem::take(&mut self.jobs);
+        for job in jobs.iter().filter(|job| job.compression.is_some() && !job.source.is_empty()) {
+            self.strata.add(job.stratum, job.lengths());
+        }
+        let mut jobs = jobs.into_iter();
         for (noted, plan) in batch.records().zip(std::mem::take(&mut self.plans)) {
-            let (done, ratio) = (&mut self.done, &mut self.ratio);
+            let (done, ratio, strata) = (&mut self.done, &mut self.ratio, &mut self.strata);
             let image = |_: usize, reference: &Ref| {
                 let job = jobs.next();
                 match job {
+                    Some(job) if job.is_left_out => {
+                        let bytes = strata.guess(job.stratum, reference.image_bytes.into());
+                        sampled(bytes)
+                    }
                     Some(job) if !job.source.is_empty() => note(&job, done, ratio),
                     Some(Job { compression: Some(_), .. }) => guess(reference, *ratio),
                     _ => as_it_is(reference),
@@ -345,6 +393,16 @@ impl CodecLane<'_> {
             }
         }
         self.pending = 0;
+    }
+
+    fn finish(self, rest: u64) -> Recoded {
+        let CodecLane { lane, done, strata, .. } = self;
+        let mut outcome = lane.finish(rest);
+        outcome.sample_error = strata.error();
+        let expansion = strata.expansion();
+        let codec_time = done.codec_time.map(|time| time.mul_f64(expansion));
+        let codec_bytes = (done.codec_bytes as f64 * expansion) as u64;
+        Recoded { outcome, codec_time, codec_bytes, guessed_images: strata.guessed() }
     }
 
     fn stamp(&mut self, refs: &[Ref]) {
@@ -378,12 +436,22 @@ fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
         *ratio = (ratio.0 + raw as u64, ratio.1 + stored as u64);
     }
     let stored = u16::try_from(stored).unwrap_or(u16::MAX);
-    ImageBytes { stored, compressed: job.stored.is_some(), estimated: false }
+    ImageBytes { stored, compressed: job.stored.is_some(), certainty: Certainty::Known }
+}
+
+/// An image that was left out.
+fn sampled(bytes: u64) -> ImageBytes {
+    let stored = u16::try_from(bytes).unwrap_or(u16::MAX);
+    ImageBytes { stored, compressed: true, certainty: Certainty::Sampled }
 }
 
 /// An image of a page that is not known, and not compressed.
 fn as_it_is(reference: &Ref) -> ImageBytes {
-    ImageBytes { stored: reference.image_bytes, compressed: false, estimated: true }
+    ImageBytes {
+        stored: reference.image_bytes,
+        compressed: false,
+        certainty: Certainty::Estimated,
+    }
 }
 
 /// An image of a page that is not known: as well compressed as the others.
@@ -391,5 +459,5 @@ fn guess(reference: &Ref, (raw, stored): (u64, u64)) -> ImageBytes {
     let bytes = u64::from(reference.image_bytes);
     let guessed = (bytes * stored).checked_div(raw).unwrap_or(bytes).min(bytes);
     let stored = u16::try_from(guessed).unwrap_or(u16::MAX);
-    ImageBytes { stored, compressed: true, estimated: true }
+    ImageBytes { stored, compressed: true, certainty: Certainty::Estimated }
 }

@@ -57,7 +57,7 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
     let outcome = &done.outcome;
     let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
-    let all: [(bool, String); 4] = [
+    let all: [(bool, String); 5] = [
         (
             done.low_other < outcome.bytes || done.high_other > outcome.bytes,
             "a checkpoint that is asked for while another runs may be skipped or late, which a server \
@@ -74,6 +74,16 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
              show: taken is one integer for a deleted row, as of a small primary key; the range has FULL, \
              but for what TOAST keeps"
                 .to_owned(),
+        ),
+        (
+            done.guessed_images > 0,
+            format!(
+                "{} of {} images were compressed, and tell how long the others are: {} bytes more or less, \
+                 in 99 of 100 cases",
+                outcome.images.saturating_sub(done.guessed_images),
+                outcome.images,
+                outcome.sample_error
+            ),
         ),
         (
             settings.compression.is_some_and(|codec| codec.is_some()),
