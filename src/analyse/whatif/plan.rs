@@ -36,6 +36,12 @@ impl ImageBytes {
         }
     }
 
+    /// As a sample tells it.
+    pub fn sampled(bytes: u64) -> ImageBytes {
+        let stored = u16::try_from(bytes).unwrap_or(u16::MAX);
+        ImageBytes { stored, compressed: true, certainty: Certainty::Sampled }
+    }
+
     /// Not compressed.
     pub fn raw(reference: &Ref) -> ImageBytes {
         let certainty = Certainty::of(reference);

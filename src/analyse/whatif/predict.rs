@@ -41,8 +41,8 @@ pub struct Prediction {
     pub codec_time: Option<Duration>,
     /// Bytes that they were given.
     pub codec_bytes: u64,
-    /// Images whose length follows from that of others.
-    pub guessed_images: u64,
+    /// How many images were compressed, where not all were.
+    pub sampled_images: Option<u64>,
 }
 
 /// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
@@ -150,6 +150,6 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
         high_other: bytes().max().unwrap_or_default(),
         codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
         codec_bytes: first.codec_bytes,
-        guessed_images: first.guessed_images,
+        sampled_images: first.sampled_images,
     }
 }

@@ -21,13 +21,14 @@ use super::outline::Outliner;
 use super::page::Page;
 use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::padded;
+use super::replay::{Lengths, replay_one};
 use super::roller::Roller;
 use super::settings::Settings;
 use super::trace::{Chunk, Cursor, Mark, Noted, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::{BlockRef, Image};
 use crate::wal::image::Compression;
-use sample::{Strata, Stratum};
+use sample::{Chosen, Strata};
 use std::time::{Duration, Instant};
 
 /// Images are compressed when there are as many bytes of them, a thread.
@@ -51,8 +52,8 @@ pub struct Recoded {
     pub codec_time: Option<Duration>,
     /// Bytes that it was given.
     pub codec_bytes: u64,
-    /// Images whose length follows from that of others; 0 where all were compressed.
-    pub guessed_images: u64,
+    /// How many images were compressed, where not all were.
+    pub sampled_images: Option<u64>,
 }
 
 impl Recoded {
@@ -64,6 +65,7 @@ impl Recoded {
 
 /// Reads the WAL again.
 pub struct Recoder<'t> {
+    trace: &'t Trace,
     base: &'t Base,
     roller: Roller,
     lanes: Vec<CodecLane<'t>>,
@@ -88,6 +90,7 @@ pub struct Recoder<'t> {
 
 struct CodecLane<'t> {
     lane: Lane<'t>,
+    settings: Settings,
     recoding: Recoding,
     /// What becomes of the records of the batch.
     plans: Vec<Plan>,
@@ -102,6 +105,26 @@ struct CodecLane<'t> {
     strata: Strata,
 }
 
+/// Lengths of images as a sample tells them.
+#[derive(Default)]
+struct Sampled {
+    strata: Strata,
+    /// Images of the base stay as they are.
+    is_base: bool,
+}
+
+impl Lengths for Sampled {
+    fn of(&mut self, reference: &Ref) -> ImageBytes {
+        if self.is_base && reference.is(fact::BASE_IMAGE) {
+            return ImageBytes::as_base(reference);
+        }
+        match self.strata.next(reference.block, reference.image_bytes.into()) {
+            Some(bytes) => ImageBytes::sampled(bytes),
+            None => as_it_is(reference),
+        }
+    }
+}
+
 /// An image that is to be compressed.
 struct Job {
     /// The page without its hole; empty if it is not known.
@@ -109,7 +132,7 @@ struct Job {
     has_hole: bool,
     /// Not compressed, though it is known.
     is_left_out: bool,
-    stratum: Stratum,
+    chosen: Option<Chosen>,
     /// `None`: it stays as it is.
     compression: Option<Compression>,
     stored: Option<u16>,
@@ -127,6 +150,7 @@ impl<'t> Recoder<'t> {
     ) -> Recoder<'t> {
         let lanes = runs.iter().map(|(settings, recoding)| CodecLane {
             lane: Lane::new(trace, base, settings),
+            settings: settings.clone(),
             recoding: *recoding,
             plans: Vec::new(),
             jobs: Vec::new(),
@@ -137,6 +161,7 @@ impl<'t> Recoder<'t> {
             strata: Strata::default(),
         });
         Recoder {
+            trace,
             base,
             roller: Roller::within(page_bytes),
             lanes: lanes.collect(),
@@ -157,8 +182,13 @@ impl<'t> Recoder<'t> {
     /// The runs.
     pub fn finish(mut self) -> Vec<Recoded> {
         self.flush();
-        let rest = self.outliner.rest();
-        self.lanes.into_iter().map(|lane| lane.finish(rest)).collect()
+        let (trace, base, rest) = (self.trace, self.base, self.outliner.rest());
+        let whole = self.share == Share::ALL;
+        let finish = |lane: CodecLane<'_>| match whole {
+            true => Recoded { outcome: lane.lane.finish(rest), ..lane.done },
+            false => lane.simulate_again(trace, base),
+        };
+        self.lanes.into_iter().map(finish).collect()
     }
 
     /// Records that are not those of the trace.
@@ -301,6 +331,22 @@ impl Job {
 }
 
 impl CodecLane<'_> {
+    /// The run, with what its sample tells.
+    fn simulate_again(self, trace: &Trace, base: &Base) -> Recoded {
+        let CodecLane { mut strata, settings, recoding, done, .. } = self;
+        strata.begin_anew();
+        let lengths = Sampled { strata, is_base: recoding == Recoding::AsTheBase };
+        let (mut outcome, Sampled { strata, .. }) = replay_one(trace, base, &settings, lengths);
+        outcome.sample_error = strata.error();
+        let expansion = strata.expansion();
+        Recoded {
+            outcome,
+            codec_time: done.codec_time.map(|time| time.mul_f64(expansion)),
+            codec_bytes: (done.codec_bytes as f64 * expansion) as u64,
+            sampled_images: Some(strata.compressed()),
+        }
+    }
+
     /// Whether a record can be planned only when all before it are written.
     fn must_wait(&self, noted: &Noted<'_>, batch_first: Ordinal) -> bool {
         self.lane.is_due(noted.ordinal, self.pending)
@@ -332,10 +378,9 @@ impl CodecLane<'_> {
                     .map(|block| {
                         self.strata.choose(share, block, (reference.block, noted.ordinal))
                     });
-                let (stratum, is_taken) = chosen.unwrap_or((0, true));
-                let source = source(reference, page.filter(|_| is_taken));
-                let job = self.job(reference, source, compression);
-                let job = Job { is_left_out: !is_taken, stratum, ..job };
+                let is_left_out = chosen.is_some_and(|chosen| !chosen.is_taken);
+                let source = source(reference, page.filter(|_| !is_left_out));
+                let job = Job { is_left_out, chosen, ..self.job(reference, source, compression) };
                 sources += job.source.len();
                 most += u64::from(reference.image_bytes);
                 most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
@@ -359,7 +404,7 @@ impl CodecLane<'_> {
             source,
             has_hole,
             is_left_out: false,
-            stratum: 0,
+            chosen: None,
             compression,
             stored: None,
             time: Duration::ZERO,
@@ -369,18 +414,19 @@ impl CodecLane<'_> {
     /// Writes the batch.
     fn write(&mut self, batch: &Chunk) {
         let jobs = std::mem::take(&mut self.jobs);
-        for job in jobs.iter().filter(|job| job.compression.is_some() && !job.source.is_empty()) {
-            self.strata.add(job.stratum, job.lengths());
+        for job in jobs.iter().filter(|job| !job.is_left_out) {
+            if let Some(chosen) = job.chosen {
+                self.strata.add(chosen, job.lengths());
+            }
         }
         let mut jobs = jobs.into_iter();
         for (noted, plan) in batch.records().zip(std::mem::take(&mut self.plans)) {
-            let (done, ratio, strata) = (&mut self.done, &mut self.ratio, &mut self.strata);
+            let (done, ratio, strata) = (&mut self.done, &mut self.ratio, &self.strata);
             let image = |_: usize, reference: &Ref| {
                 let job = jobs.next();
                 match job {
                     Some(job) if job.is_left_out => {
-                        let bytes = strata.guess(job.stratum, reference.image_bytes.into());
-                        sampled(bytes)
+                        ImageBytes::sampled(strata.about(reference.image_bytes.into()))
                     }
                     Some(job) if !job.source.is_empty() => note(&job, done, ratio),
                     Some(Job { compression: Some(_), .. }) => guess(reference, *ratio),
@@ -393,16 +439,6 @@ impl CodecLane<'_> {
             }
         }
         self.pending = 0;
-    }
-
-    fn finish(self, rest: u64) -> Recoded {
-        let CodecLane { lane, done, strata, .. } = self;
-        let mut outcome = lane.finish(rest);
-        outcome.sample_error = strata.error();
-        let expansion = strata.expansion();
-        let codec_time = done.codec_time.map(|time| time.mul_f64(expansion));
-        let codec_bytes = (done.codec_bytes as f64 * expansion) as u64;
-        Recoded { outcome, codec_time, codec_bytes, guessed_images: strata.guessed() }
     }
 
     fn stamp(&mut self, refs: &[Ref]) {
@@ -437,12 +473,6 @@ fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
     }
     let stored = u16::try_from(stored).unwrap_or(u16::MAX);
     ImageBytes { stored, compressed: job.stored.is_some(), certainty: Certainty::Known }
-}
-
-/// An image that was left out.
-fn sampled(bytes: u64) -> ImageBytes {
-    let stored = u16::try_from(bytes).unwrap_or(u16::MAX);
-    ImageBytes { stored, compressed: true, certainty: Certainty::Sampled }
 }
 
 /// An image of a page that is not known, and not compressed.

@@ -1,4 +1,4 @@
-//! Simulated runs that need nothing but the trace: all but those with another codec.
+//! Simulated runs that need nothing but the trace, since how long images are is known.
 
 use super::base::Base;
 use super::lane::Lane;
@@ -6,12 +6,52 @@ use super::outcome::Outcome;
 use super::outline::{Outline, Outliner};
 use super::plan::ImageBytes;
 use super::settings::Settings;
-use super::trace::{Chunk, Trace};
+use super::trace::{Chunk, Ref, Trace};
+
+/// How long images are.
+pub trait Lengths {
+    /// The next image.
+    fn of(&mut self, reference: &Ref) -> ImageBytes;
+}
+
+/// As in the base, or not compressed where it has none.
+struct AsBase {
+    /// None is compressed.
+    is_raw: bool,
+}
+
+impl Lengths for AsBase {
+    fn of(&mut self, reference: &Ref) -> ImageBytes {
+        if self.is_raw { ImageBytes::raw(reference) } else { ImageBytes::as_base(reference) }
+    }
+}
 
 /// Simulates several runs, side by side: the trace is read once.
 pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
-    let mut lanes: Vec<PlainLane<'_>> =
-        runs.iter().map(|settings| PlainLane::new(trace, base, settings)).collect();
+    let plain = |settings: &Settings| PlainLane {
+        lane: Lane::new(trace, base, settings),
+        lengths: AsBase { is_raw: settings.compression == Some(None) },
+    };
+    let lanes = run(trace, base, runs.iter().map(plain).collect());
+    lanes.into_iter().map(|(outcome, _)| outcome).collect()
+}
+
+/// Simulates one run with images of other lengths.
+pub fn replay_one<L: Lengths + Default>(
+    trace: &Trace,
+    base: &Base,
+    settings: &Settings,
+    lengths: L,
+) -> (Outcome, L) {
+    let lane = PlainLane { lane: Lane::new(trace, base, settings), lengths };
+    run(trace, base, vec![lane]).pop().unwrap_or_default()
+}
+
+fn run<L: Lengths>(
+    trace: &Trace,
+    base: &Base,
+    mut lanes: Vec<PlainLane<'_, L>>,
+) -> Vec<(Outcome, L)> {
     let mut outliner = Outliner::new(base);
     let mut outlines = Vec::new();
     let mut reader = trace.read();
@@ -22,38 +62,27 @@ pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
         outlines.clear();
         let own = chunk.records().filter(|noted| base.contains(noted.ordinal));
         outlines.extend(own.map(|noted| outliner.next(&noted)));
-        lanes.iter_mut().for_each(|lane| lane.take(chunk, &outlines));
+        lanes.iter_mut().for_each(|lane| lane.take(base, chunk, &outlines));
     }
     let rest = outliner.rest();
-    lanes.into_iter().map(|lane| lane.lane.finish(rest)).collect()
+    lanes.into_iter().map(|lane| (lane.lane.finish(rest), lane.lengths)).collect()
 }
 
-struct PlainLane<'t> {
-    base: &'t Base,
+struct PlainLane<'t, L> {
     lane: Lane<'t>,
-    /// Whether images that are compressed in the base are not.
-    is_raw: bool,
+    lengths: L,
 }
 
-impl<'t> PlainLane<'t> {
-    fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> PlainLane<'t> {
-        let is_raw = settings.compression == Some(None);
-        PlainLane { base, lane: Lane::new(trace, base, settings), is_raw }
-    }
-
-    fn take(&mut self, chunk: &Chunk, outlines: &[Outline]) {
+impl<L: Lengths> PlainLane<'_, L> {
+    fn take(&mut self, base: &Base, chunk: &Chunk, outlines: &[Outline]) {
         let mut outlines = outlines.iter();
-        let is_raw = self.is_raw;
         for noted in chunk.records() {
-            if noted.ordinal < self.base.first {
+            if noted.ordinal < base.first {
                 self.lane.warm_up(&noted);
                 continue;
             }
             let Some(outline) = outlines.next() else { break };
-            self.lane.take(&noted, outline, |_, reference| match is_raw {
-                true => ImageBytes::raw(reference),
-                false => ImageBytes::as_base(reference),
-            });
+            self.lane.take(&noted, outline, |_, reference| self.lengths.of(reference));
         }
     }
 }

@@ -76,11 +76,11 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
                 .to_owned(),
         ),
         (
-            done.guessed_images > 0,
+            done.sampled_images.is_some(),
             format!(
                 "{} of {} images were compressed, and tell how long the others are: {} bytes more or less, \
                  in 99 of 100 cases",
-                outcome.images.saturating_sub(done.guessed_images),
+                done.sampled_images.unwrap_or(0),
                 outcome.images,
                 outcome.sample_error
             ),
