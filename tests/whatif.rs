@@ -187,6 +187,57 @@ fn the_codec_does_not_choose_the_images() {
     }
 }
 
+/// What is noted of the records goes to a file, and pages are given up: what does not need pages stays
+/// the same.
+#[test]
+fn little_memory_changes_only_what_needs_pages() {
+    for name in ["pg13-mixed", "pg17-mixed"] {
+        let sample = sample(name);
+        let options = ["--checkpoint-every", "none", "--full-page-writes", "off"];
+        let with =
+            |memory: &str| predict_in(&sample.wal, &[&options[..], &["--memory", memory]].concat());
+        let (little, plenty) = (with("1MB"), with("1GB"));
+        assert_eq!(little["self_check"], plenty["self_check"], "{name}");
+        let estimated = |whatif: &Value| bytes(&whatif["scenarios"][1], "estimated_bytes");
+        assert!(estimated(&little) > estimated(&plenty), "{name}: nothing was given up");
+        let (little, plenty) = (&little["scenarios"][1], &plenty["scenarios"][1]);
+        assert_eq!(little["fpi_count"], plenty["fpi_count"], "{name}");
+        let truth = bytes(plenty, "predicted_bytes");
+        let (low, high) = (bytes(little, "low_bytes"), bytes(little, "high_bytes"));
+        assert!(low <= truth && truth <= high, "{name}: {truth} of {low} to {high}");
+    }
+}
+
+/// Fewer images are compressed, and the range has what all of them come to.
+#[test]
+fn a_sample_of_images_holds_the_truth() {
+    for name in ["pg14-mixed", "pg15-mixed"] {
+        let sample = sample(name);
+        for codec in ["pglz", "lz4", "zstd"] {
+            if codec != "pglz" && name == "pg14-mixed" {
+                continue;
+            }
+            let predict = |more: &[&str]| {
+                let options = [&["--wal-compression", codec], more].concat();
+                predict_in(&sample.wal, &options)["scenarios"][1].take()
+            };
+            let truth = bytes(&predict(&[]), "predicted_bytes");
+            for share in ["2%", "10%", "40%"] {
+                let sampled = predict(&["--sample", share]);
+                let (low, high) = (bytes(&sampled, "low_bytes"), bytes(&sampled, "high_bytes"));
+                assert!(
+                    low <= truth && truth <= high,
+                    "{name} {codec} {share}: {truth} of {sampled}"
+                );
+                assert!(bytes(&sampled, "estimated_bytes") > 0, "{sampled}");
+                let notes = sampled["notes"].to_string();
+                assert!(notes.contains("images were compressed"), "{notes}");
+            }
+            assert_eq!(bytes(&predict(&["--sample", "100%"]), "predicted_bytes"), truth);
+        }
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let wal = wal();
@@ -207,6 +258,9 @@ fn nonsense_is_refused() {
         &["--archive-timeout", "soon"],
         &["--wal-segment-size", "3MB"],
         &["--limit", "5"],
+        &["--sample", "5"],
+        &["--sample", "0%"],
+        &["--sample", "101%"],
         &["--checkpiont-every", "2x"],
     ] {
         let arguments = [&["whatif"], options, &[wal]].concat();

@@ -141,7 +141,8 @@ fn base_run(
     (args, source): (&WhatIfArgs, &SourceArgs),
 ) -> Result<(Draft, Plan, (Trace, Base)), Failure> {
     let filters = Filters::default();
-    let condenser = || Condenser::within(args.page_memory(), tempfile::tempfile);
+    let condenser =
+        || Condenser::within(args.page_memory(), || Ok(Box::new(tempfile::tempfile()?)));
     let RangeArgs { start, end, limit, .. } = source.range;
     let (read, condenser) = if start.is_none() && end.is_none() && limit.is_none() {
         let mut fed = None;
@@ -174,8 +175,6 @@ fn read_all<S: Sink>(
     make: impl Fn() -> S + Send + Sync,
 ) -> Result<S, Failure> {
     let source = SourceArgs {
-        // They were verified where they count.
-        no_verify_checksums: true,
         range: RangeArgs { start: None, end: None, limit: None, ..source.range.clone() },
         ..source.clone()
     };

@@ -124,14 +124,16 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Ou
     let recovery_bytes = recovery(base, &settings, outcome, own);
     let named = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
     let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
+    // What depends on the way that a server goes is not certain.
+    let other_ways = outcome.bytes.saturating_sub(done.low_other).min(outcome.exact_bytes());
     let change = outcome.bytes as f64 - base_bytes as f64;
     Scenario {
         id: asked.id(),
         settings: named.collect(),
         predicted_bytes: outcome.bytes,
         change_ratio: ratio(1, base_bytes).map(|part| change * part),
-        exact_bytes: outcome.exact_bytes(),
-        estimated_bytes: outcome.estimated(),
+        exact_bytes: outcome.exact_bytes() - other_ways,
+        estimated_bytes: outcome.estimated() + other_ways,
         unknown_bytes: outcome.unknown(),
         low_bytes: done.low,
         high_bytes: done.high,

@@ -38,8 +38,8 @@ pub fn scan<S: Select + Clone, O: Observe>(
     progress: &Progress,
     prototype: &O,
 ) -> Vec<Run<O>> {
-    let run_bytes = if O::KEEPS { KEPT_RUN_BYTES } else { RUN_BYTES };
-    let tasks = divide(segments, &ready, scope, (threads.get(), run_bytes));
+    let run_bytes = if O::KEEPS { (u64::MAX, KEPT_RUN_BYTES) } else { (RUN_BYTES, RUN_BYTES) };
+    let tasks = divide(segments, &ready, scope, threads.get(), run_bytes);
     let ready = Mutex::new(ready);
     if let Some(limit) = scope.limit {
         return scan_limited(segments, &tasks, &ready, scope, limit, progress, prototype);
@@ -123,27 +123,25 @@ impl Task {
     }
 }
 
-/// Divides the segments into runs; with a limit each stretch is one. What is ready is a run of its
-/// own.
+/// Divides the segments into runs of so many bytes; with a limit each stretch is one. What is ready is a run
+/// of its own, and one thread may take a first one of another length.
 fn divide<S, O>(
     segments: &[Segment],
     ready: &Ready<O>,
     scope: &Scope<S>,
-    (threads, run_bytes): (usize, u64),
+    threads: usize,
+    (first_bytes, run_bytes): (u64, u64),
 ) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
     let in_segments = |bytes: u64| {
         usize::try_from(bytes.max(segment_bytes) / segment_bytes).unwrap_or(usize::MAX)
     };
+    let share = (total / (threads as u64 * 4)).min(run_bytes);
     let (first, others) = match threads {
         _ if scope.limit.is_some() => (u64::MAX, u64::MAX),
-        1 if run_bytes == KEPT_RUN_BYTES => (u64::MAX, run_bytes),
-        1 => (run_bytes, run_bytes),
-        _ => {
-            let share = (total / (threads as u64 * 4)).min(run_bytes);
-            (share, share)
-        }
+        1 => (first_bytes, run_bytes),
+        _ => (share, share),
     };
     let (first, others) = (in_segments(first), in_segments(others));
     let mut tasks: Vec<Task> = Vec::new();

@@ -171,10 +171,15 @@ impl Base {
         self.commits.get(next).map(|(_, time)| *time)
     }
 
-    /// How fast it was written, by the clock of its commits.
-    pub fn bytes_per_second(&self) -> Option<f64> {
+    /// How long it took, by the clock of its commits.
+    pub fn seconds(&self) -> Option<f64> {
         let (first, last) = (self.commits.first()?.1, self.commits.last()?.1);
-        let seconds = last.0.checked_sub(first.0).filter(|micros| *micros > 0)? as f64 / 1e6;
+        Some(last.0.checked_sub(first.0).filter(|micros| *micros > 0)? as f64 / 1e6)
+    }
+
+    /// How fast it was written.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let seconds = self.seconds()?;
         Some(self.end.0.saturating_sub(self.start.0) as f64 / seconds)
     }
 

@@ -13,6 +13,7 @@ use super::roller::{Roller, Step};
 use super::running::Running;
 use super::sequence::{self, Finder};
 use super::trace::{AtOther, Entry, Mark, NewFile, Ref, Store, Trace, fact};
+use super::usual_data::UsualData;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::lsn::Lsn;
@@ -33,6 +34,7 @@ pub struct Condenser {
     /// The page that was pruned last, if it got an image.
     pruned: Option<BlockNumber>,
     level: Differences,
+    usual: UsualData,
     /// The references of the record at hand.
     refs: Vec<Ref>,
 }
@@ -62,6 +64,7 @@ impl Condenser {
             finder: Finder::default(),
             pruned: None,
             level: Differences::default(),
+            usual: UsualData::default(),
             refs: Vec::new(),
         }
     }
@@ -249,8 +252,17 @@ impl Condenser {
             let put_back = after
                 .as_ref()
                 .and_then(|after| redo::data_bytes(record, block, after, before.as_ref()));
-            lengths.data = put_back.map_or(0, |data| data.bytes);
+            let usual = || self.usual.mean(record.record_type(), block.id);
+            lengths.data = match put_back {
+                // Of what was done to the page only a part is seen, without the page before.
+                Some(data) if data.estimated && before.is_none() => data.bytes.max(usual()),
+                Some(data) => data.bytes,
+                None => usual(),
+            };
             lengths.data_estimated = put_back.is_none_or(|data| data.estimated);
+        }
+        if !imaged {
+            self.usual.note(record.record_type(), block);
         }
         let page = after.as_ref();
         lengths.data_elsewhere = page.and_then(|page| redo::data_elsewhere(record, block, page));

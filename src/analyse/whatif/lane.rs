@@ -2,13 +2,15 @@
 //! WAL's own positions. It is told how long images are; where checkpoints begin is up to its
 //! [`Pace`].
 
+mod cycle;
+
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::level::{self, AtLevel};
-use super::outcome::{Outcome, RedoPoint};
+use super::outcome::Outcome;
 use super::outline::Outline;
-use super::pace::{Event, Pace};
+use super::pace::Pace;
 use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
@@ -16,9 +18,8 @@ use super::settings::{ArchiveTimeout, Settings};
 use super::trace::{AtOther, Entry, Mark, Noted, Ref, Trace, fact};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
-use crate::wal::payload::standby::RUNNING_XACTS;
-use crate::wal::payload::xlog::{CHECKPOINT_REDO, FPI_FOR_HINT};
-use crate::wal::rmgr::{RecordType, STANDBY, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_SWITCH};
+use crate::wal::payload::xlog::FPI_FOR_HINT;
+use crate::wal::rmgr::{RecordType, XLOG, XLOG_SWITCH};
 
 /// Bytes of a record's header and of the short header of its main data.
 const HEAD_BYTES: u32 = 24 + 2;
@@ -425,81 +426,11 @@ impl<'t> Lane<'t> {
         looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));
         if self.usable != self.geometry.next_segment(self.usable) {
             let mut switch = 0;
+            self.outcome.switches += 1;
             self.add(self.kind(XLOG, XLOG_SWITCH), SWITCH_BYTES, &mut switch);
             self.usable = self.geometry.next_segment(self.usable + switch);
         }
         self.segment = self.position().0 / self.geometry.segment;
-    }
-
-    fn checkpoint(&mut self, event: Event, ordinal: Ordinal, (lsn, before): (Lsn, &mut u64)) {
-        let Event::Begin { completes } = event else { return self.complete(before) };
-        let simulated = self.geometry.start(self.usable + *before);
-        self.note_unread();
-        self.redo = ordinal;
-        self.begun = simulated;
-        self.has_base_redo_points &= self.base.own_checkpoints().any(|own| own.first == ordinal);
-        if lsn > self.base.start {
-            self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
-        }
-        self.pace.began(simulated);
-        if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
-            self.add(self.kind(XLOG, CHECKPOINT_REDO), CHECKPOINT_REDO_BYTES, before);
-        }
-        if completes {
-            self.complete(before);
-        }
-    }
-
-    /// A checkpoint is complete, and recovery begins at its redo point from now on.
-    fn complete(&mut self, before: &mut u64) {
-        self.note_recovery(*before);
-        self.completed = self.begun;
-        if self.replaces_checkpoints {
-            if self.base.logs_running {
-                let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
-                self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
-            }
-            let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
-            self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
-        }
-    }
-
-    /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.
-    fn base_checkpoint(&mut self, ordinal: Ordinal, online: bool) {
-        self.note_recovery(0);
-        if !online {
-            self.note_unread();
-            self.redo = ordinal;
-            self.begun = self.position();
-            self.pace.began(self.begun);
-        }
-        self.completed = self.begun;
-    }
-
-    /// At a redo point: notes the pages that may have been read without being changed again.
-    fn note_unread(&mut self) {
-        let Touched { before, since, again, .. } = self.touched;
-        let may_differ = !self.base.log_hints || self.replaces_checkpoints;
-        if self.log_hints && self.full_page_writes && may_differ {
-            self.outcome.hint_images_possible += before.saturating_sub(again);
-        }
-        self.touched = Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
-    }
-
-    fn touch(&mut self, refs: &[Ref]) {
-        let mut touched = self.touched;
-        for reference in refs.iter().filter(|r| self.stamps(r) && self.is_stale(r)) {
-            touched.since += 1;
-            let again = reference.stamped > BEFORE && reference.stamped >= touched.previous_redo;
-            touched.again += u64::from(again);
-        }
-        self.touched = touched;
-    }
-
-    fn note_recovery(&mut self, before: u64) {
-        let here = self.geometry.start(self.usable + before);
-        let distance = here.0.saturating_sub(self.completed.0);
-        self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
     }
 
     /// The end of the range, so many bytes after its last record.

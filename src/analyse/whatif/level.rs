@@ -65,8 +65,7 @@ impl Differences {
         let toplevel = if record.has_toplevel_xid() { -TOPLEVEL_XID_BYTES } else { 0 };
         self.is_logical |= is_logical || toplevel != 0;
         let length = elsewhere.or(Some(row).filter(|bytes| *bytes > 0));
-        let (guess, old_row) =
-            if self.is_logical { (0, 0) } else { self.guess(record, length) };
+        let (guess, old_row) = if self.is_logical { (0, 0) } else { self.guess(record, length) };
         let more = bare + toplevel;
         let differs = more != 0 || guess != 0;
         AtOther { record: differs.then_some(Other::More { more, guess }), data: elsewhere, old_row }

@@ -26,4 +26,5 @@ pub mod sequence;
 pub mod settings;
 pub mod trace;
 mod unfinished;
+mod usual_data;
 pub mod whole;

@@ -14,6 +14,9 @@ const COMPRESSED_PART: u64 = 5_000;
 /// By that part those differ whose pages were rolled forward.
 const ADDED_PART: u64 = 500;
 
+/// Data whose length is the mean of the type's others may be so many times longer.
+const DATA_TIMES: u64 = 3;
+
 /// Records of one type whose simulated length is not that of the base.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Difference {
@@ -49,6 +52,8 @@ pub struct Outcome {
     pub estimated_bytes: u64,
     /// Images among them.
     pub estimated_images: u64,
+    /// Segments that archive_timeout closes.
+    pub switches: u64,
     /// Bytes of images whose length follows from a sample of others, and how far that may be off.
     pub sampled_bytes: u64,
     /// The latter.
@@ -114,7 +119,7 @@ impl Outcome {
             + self.hint_images_possible * page_bytes
             + self.freezes_possible * FREEZE_BYTES_MAX
             + self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES)
-            + self.estimated_data_bytes
+            + self.estimated_data_bytes * DATA_TIMES
             + self.old_rows_possible;
         (self.bytes.saturating_sub(low), self.bytes + images + codec)
     }

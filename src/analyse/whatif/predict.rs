@@ -43,6 +43,8 @@ pub struct Prediction {
     pub codec_bytes: u64,
     /// How many images were compressed, where not all were.
     pub sampled_images: Option<u64>,
+    /// Whether checkpoints are so near to each other that a server may lose many of them.
+    pub is_crowded: bool,
 }
 
 /// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
@@ -71,8 +73,26 @@ fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
     let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
+    let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
+    let rare = timed.max_wal_size.map(|_| rare);
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    std::iter::once(lost).chain(late).chain(naps).map(with).collect()
+    std::iter::once(lost).chain(late).chain(naps).chain(rare).map(with).collect()
+}
+
+/// So far away no WAL asks for a checkpoint.
+const FAR_SEGMENTS: u64 = 1 << 40;
+
+/// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
+/// are lost one after the other, and it may come to any number of them.
+const SECONDS_BETWEEN: f64 = 1.0;
+
+/// Whether a run has as many checkpoints as a server may not keep up with.
+fn is_crowded(base: &Base, settings: &Settings, outcome: &Outcome) -> bool {
+    let by_volume =
+        matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }));
+    let count = outcome.redo_points.len() as f64;
+    let seconds = base.seconds().unwrap_or(0.0);
+    by_volume && count > 1.0 && seconds < count * SECONDS_BETWEEN
 }
 
 fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
@@ -115,32 +135,42 @@ const LATE_PAGES: u64 = 16;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
 const LATE_SWITCHES: u64 = 2;
 
-/// How far a server is from doing at the very record what it does by clock and volume, bytes.
-fn lateness(base: &Base, page_bytes: u64, settings: &Settings, redo_points: usize) -> u64 {
+/// How far a server is from doing at the very record what it does by clock and volume: bytes less, and more.
+fn lateness(base: &Base, page_bytes: u64, settings: &Settings, outcome: &Outcome) -> (u64, u64) {
     let pages = match settings.checkpoints {
         Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
-            LATE_PAGES * redo_points as u64
+            LATE_PAGES * outcome.redo_points.len() as u64
         }
         _ => 0,
     };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
-    let switches = match settings.archive_timeout {
-        Some(ArchiveTimeout::After(_)) => LATE_SWITCHES,
-        _ => 0,
+    let (fewer, more) = match settings.archive_timeout {
+        Some(ArchiveTimeout::After(wait)) => {
+            let looks = base.seconds().unwrap_or(0.0) * 1e6 / wait as f64;
+            (LATE_SWITCHES.min(outcome.switches), LATE_SWITCHES.min(1 + looks as u64))
+        }
+        _ => (0, 0),
     };
-    pages * page_bytes + switches * segment
+    let pages = pages * page_bytes;
+    (pages + fewer * segment, pages + more * segment)
 }
 
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
 pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded]) -> Prediction {
     let Some(first) = ways.first() else { return Prediction::default() };
+    let settings = asked.settings();
+    let is_crowded = is_crowded(base, &settings, &first.outcome);
+    let by_volume =
+        matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }));
+    // The last way is that of a server which does not keep up.
+    let likely = if by_volume && !is_crowded { ways.len() - 1 } else { ways.len() };
+    let ways = ways.get(..likely).unwrap_or(ways);
     let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
     let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };
-    let redo_points = first.outcome.redo_points.len();
-    let slack = snapshot + lateness(base, page_bytes, &asked.settings(), redo_points);
+    let (less, more) = lateness(base, page_bytes, &settings, &first.outcome);
     let low = bounds.clone().map(|(low, _)| low).min().unwrap_or_default();
-    let low = low.saturating_sub(slack);
-    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + slack;
+    let low = low.saturating_sub(less + snapshot);
+    let high = bounds.map(|(_, high)| high).max().unwrap_or_default() + more + snapshot;
     let bytes = || ways.iter().map(|way| way.outcome.bytes);
     Prediction {
         outcome: first.outcome.clone(),
@@ -151,5 +181,6 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
         codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
         codec_bytes: first.codec_bytes,
         sampled_images: first.sampled_images,
+        is_crowded,
     }
 }

@@ -477,11 +477,7 @@ fn note(job: &Job, done: &mut Recoded, ratio: &mut (u64, u64)) -> ImageBytes {
 
 /// An image of a page that is not known, and not compressed.
 fn as_it_is(reference: &Ref) -> ImageBytes {
-    ImageBytes {
-        stored: reference.image_bytes,
-        compressed: false,
-        certainty: Certainty::Estimated,
-    }
+    ImageBytes { stored: reference.image_bytes, compressed: false, certainty: Certainty::Estimated }
 }
 
 /// An image of a page that is not known: as well compressed as the others.

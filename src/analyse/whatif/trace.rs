@@ -12,7 +12,7 @@ mod store;
 
 pub use chunk::{Chunk, Noted};
 pub use reader::{Cursor, Reader};
-pub use store::{NewFile, Store};
+pub use store::{FileLike, NewFile, Store};
 
 use super::blocks::{BEFORE, BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
 use crate::wal::image::Compression;

@@ -57,7 +57,13 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
     let outcome = &done.outcome;
     let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
-    let all: [(bool, String); 5] = [
+    let all = [
+        (
+            done.is_crowded,
+            "checkpoints lie less than a second apart: a server does not keep up and skips some, which it \
+             does not repeat; the range goes down to none by volume"
+                .to_owned(),
+        ),
         (
             done.low_other < outcome.bytes || done.high_other > outcome.bytes,
             "a checkpoint that is asked for while another runs may be skipped or late, which a server \

@@ -31,7 +31,10 @@ pub struct TimedPace {
     running: Option<Running>,
     pending: bool,
     due: bool,
-    begun: Option<Time>,
+    /// When the clock asks for the next one.
+    due_at: Option<i64>,
+    /// When the last one was complete.
+    completed: i64,
     now: Option<Time>,
 }
 
@@ -40,6 +43,9 @@ struct Running {
     until: u64,
     until_time: Option<i64>,
 }
+
+/// How long it waits where there was nothing to do.
+const IDLE_WAIT_MICROS: i64 = 15_000_000;
 
 /// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
 pub const NAP_MICROS: i64 = 100_000;
@@ -84,7 +90,8 @@ impl TimedPace {
             running: None,
             pending: false,
             due: false,
-            begun: before.map(|checkpoint| checkpoint.time),
+            due_at: before.map(|checkpoint| checkpoint.time.0.saturating_add(timeout)),
+            completed: i64::MIN,
             now: None,
         }
     }
@@ -105,7 +112,9 @@ impl TimedPace {
         if self.running.is_some() || !std::mem::take(&mut self.due) {
             return None;
         }
-        self.begun = self.now.or(self.begun);
+        if let Some(now) = self.now {
+            self.due_at = Some(now.0.saturating_add(self.timeout));
+        }
         self.running = Some(Running {
             until: usable.saturating_add(self.spread_bytes),
             until_time: self.now.map(|now| now.0.saturating_add(self.spread_time)),
@@ -169,11 +178,30 @@ impl TimedPace {
 
     /// A commit was written, up to `end`.
     pub fn after_commit(&mut self, time: Time, end: Lsn) {
-        self.now = Some(time);
-        let begun = *self.begun.get_or_insert(time);
+        let before = self.now.replace(time);
         self.written_up_to(end.0 / self.geometry.segment);
-        if time.0.saturating_sub(begun.0) >= self.timeout && self.running.is_none() {
-            self.due = true;
+        if let Some(until) = self.running.as_ref().and_then(|running| running.until_time) {
+            if until > time.0 {
+                return;
+            }
+            self.completed = until;
+        } else if self.running.is_some() {
+            return;
+        }
+        self.look_at_clock(before, time);
+    }
+
+    /// The clock asks for a checkpoint when it is time; where nothing was written since the last one was
+    /// complete, again later (`CreateCheckPoint`, `CheckpointerMain`).
+    fn look_at_clock(&mut self, before: Option<Time>, time: Time) {
+        let due_at = self.due_at.get_or_insert(time.0.saturating_add(self.timeout));
+        while *due_at <= time.0 {
+            let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
+            if !before.is_some_and(is_idle) {
+                self.due = true;
+                return;
+            }
+            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
         }
     }
 }

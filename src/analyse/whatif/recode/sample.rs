@@ -3,9 +3,9 @@
 //!
 //! A ratio estimator in strata (Cochran, Sampling Techniques, 6.2 and 6.10): the strata are relations and
 //! forks, of which the first images are all compressed, and of the rest a share by chance. Then the run is
-//! simulated once more: the first images are as long as they were, each of the rest takes the ratio of one of
-//! the sample that was about as long before, by chance. (With the mean of all, records would end at other remainders of 8, to which
-//! they are padded.)
+//! simulated once more: the first images are as long as they were, each of the rest takes the ratio of one
+//! of the sample that was about as long before, by chance. (With the mean of all, records would end at
+//! other remainders of 8, to which they are padded.)
 
 use crate::analyse::whatif::blocks::{BlockNumber, Ordinal};
 use crate::wal::block::{BlockRef, RelFileLocator};
@@ -13,6 +13,10 @@ use hashbrown::HashMap;
 
 /// So many images of a relation are compressed in any case.
 const FIRST_IMAGES: u64 = 8;
+/// Of n images none may be of a kind of which up to 3/n of all are (the rule of three).
+const RULE_OF_THREE: f64 = 3.0;
+/// So far off the ratio such a kind may be.
+const OTHER_KIND: f64 = 0.5;
 /// Of those that were shorter, and of those that were longer, so many are as good as one that was as long.
 const NEIGHBOURS: usize = 4;
 /// So many standard errors on each side: 99 of 100.
@@ -204,7 +208,8 @@ impl Strata {
 
     /// How far off the sum of what was guessed may be, bytes.
     pub fn error(&self) -> u64 {
-        let all = (self.all.variance(), self.all.mean_before());
+        let variance = (self.all.count() > 1.0).then(|| self.all.variance());
+        let all = (variance, self.all.mean_before());
         let squares: f64 = self.strata.iter().map(|stratum| stratum.error(all).powi(2)).sum();
         squares.sqrt().ceil() as u64
     }
@@ -225,21 +230,23 @@ impl Strata {
 
 impl Stratum {
     /// How far off what was guessed of it may be, bytes; `all`: variance and mean length of all strata.
-    fn error(&self, (all_variance, all_mean): (f64, f64)) -> f64 {
+    fn error(&self, (all_variance, all_mean): (Option<f64>, f64)) -> f64 {
         if self.guessed == 0 {
             return 0.0;
         }
         let (count, before) = (self.rest.count(), self.guessed_before as f64);
         if count < 2.0 {
-            // It may be as other than the others as one image is.
-            return ERRORS * before * all_variance.sqrt() / all_mean;
+            // It may be as other than the others as one image is; or anything, where there is none.
+            let off = ERRORS * all_variance.map_or(f64::INFINITY, f64::sqrt) / all_mean;
+            return before * off.min(1.0);
         }
         let variance = self.rest.variance();
         let ratio_error = (variance / count).sqrt() / self.rest.mean_before();
         let of_ratio = before * ratio_error;
         // Of few images the variance itself is not certain.
         let few = 1.0 + 3.0 / count;
-        ERRORS * few * (of_ratio * of_ratio + 2.0 * self.guessed as f64 * variance).sqrt()
+        let by_chance = (of_ratio * of_ratio + 2.0 * self.guessed as f64 * variance).sqrt();
+        ERRORS * few * by_chance + before * OTHER_KIND * (RULE_OF_THREE / count).min(1.0)
     }
 }
 

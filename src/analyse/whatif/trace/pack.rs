@@ -281,10 +281,14 @@ mod tests {
     }
 
     fn other() -> impl Strategy<Value = AtOther> {
-        let more = (any::<i32>(), any::<i32>()).prop_map(|(more, guess)| Other::More { more, guess });
+        let more =
+            (any::<i32>(), any::<i32>()).prop_map(|(more, guess)| Other::More { more, guess });
         let record = prop_oneof![Just(None), Just(Some(Other::Nothing)), more.prop_map(Some)];
-        (record, any::<Option<u16>>(), any::<u16>())
-            .prop_map(|(record, data, old_row)| AtOther { record, data, old_row })
+        (record, any::<Option<u16>>(), any::<u16>()).prop_map(|(record, data, old_row)| AtOther {
+            record,
+            data,
+            old_row,
+        })
     }
 
     fn record() -> impl Strategy<Value = (Entry, Vec<Ref>, AtOther)> {
@@ -295,7 +299,11 @@ mod tests {
             let (lsn, bytes, fixed_bytes, (rmgr, slot)) = head;
             let kind = RecordType { rmgr, slot };
             let count = refs.len() as u8;
-            (Entry { lsn: Lsn(lsn), bytes, fixed_bytes, kind, refs: count, rows, table }, refs, other)
+            (
+                Entry { lsn: Lsn(lsn), bytes, fixed_bytes, kind, refs: count, rows, table },
+                refs,
+                other,
+            )
         })
     }
 

@@ -1,18 +1,23 @@
-//! Where the packed chunks lie: in memory up to a limit, then in a file.
+//! Where the packed chunks lie: in memory up to a limit, then in a file that whoever asks makes.
 
 use super::pack::{pack, unpack};
 use super::{AtOther, Chunk, Entry, Ref};
 use crate::analyse::whatif::blocks::{FIRST, Ordinal};
 use crate::wal::lsn::Lsn;
-use std::fs::File;
+use std::fmt::Debug;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// So many records are packed together.
 const CHUNK_RECORDS: usize = 2048;
 
+/// A file, or what is like one.
+pub trait FileLike: Read + Write + Seek + Send + Debug {}
+
+impl<T: Read + Write + Seek + Send + Debug> FileLike for T {}
+
 /// Makes a file for what does not fit into memory; it goes away when it is closed.
-pub type NewFile = fn() -> io::Result<File>;
+pub type NewFile = fn() -> io::Result<Box<dyn FileLike>>;
 
 /// All records of a trace.
 #[derive(Debug, Default)]
@@ -24,7 +29,7 @@ pub struct Store {
     /// Bytes in memory, and how many may be.
     held: u64,
     limit: Option<(u64, NewFile)>,
-    file: Option<Mutex<File>>,
+    file: Option<Mutex<Box<dyn FileLike>>>,
     /// Why the file could not be read: what is made of the trace then is void.
     failure: OnceLock<io::Error>,
     /// Memory that is used again.
@@ -77,7 +82,8 @@ impl Store {
     pub fn push(&mut self, entry: Entry, refs: &[Ref], other: Option<AtOther>) {
         let ordinal = self.next_ordinal();
         if ordinal == Ordinal::MAX {
-            let most = "4,294,967,293 records can be simulated at a time: choose a range with -s and -e";
+            let most =
+                "4,294,967,293 records can be simulated at a time: choose a range with -s and -e";
             self.failure.get_or_init(|| io::Error::other(most));
             return;
         }
