@@ -33,6 +33,8 @@ pub struct TimedPace {
     due: bool,
     /// When the clock asks for the next one.
     due_at: Option<i64>,
+    /// When it asked for the one that is due.
+    clock: Option<i64>,
     /// When the last one was complete.
     completed: i64,
     now: Option<Time>,
@@ -91,6 +93,7 @@ impl TimedPace {
             pending: false,
             due: false,
             due_at: before.map(|checkpoint| checkpoint.time.0.saturating_add(timeout)),
+            clock: None,
             completed: i64::MIN,
             now: None,
         }
@@ -112,12 +115,18 @@ impl TimedPace {
         if self.running.is_some() || !std::mem::take(&mut self.due) {
             return None;
         }
-        if let Some(now) = self.now {
-            self.due_at = Some(now.0.saturating_add(self.timeout));
+        // By the clock it begins when it is due, whoever commits next.
+        let begun = self.clock.take().or(self.now.map(|now| now.0));
+        self.due_at = begun.map(|begun| begun.saturating_add(self.timeout)).or(self.due_at);
+        // What the clock asks for until now has nothing to write: nobody committed since then.
+        while let (Some(due_at), Some(now)) = (&mut self.due_at, self.now)
+            && *due_at < now.0
+        {
+            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
         }
         self.running = Some(Running {
             until: usable.saturating_add(self.spread_bytes),
-            until_time: self.now.map(|now| now.0.saturating_add(self.spread_time)),
+            until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
         });
         Some(Event::Begin { completes: false })
     }
@@ -199,6 +208,7 @@ impl TimedPace {
             let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
             if !before.is_some_and(is_idle) {
                 self.due = true;
+                self.clock = Some(*due_at);
                 return;
             }
             *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
@@ -246,4 +256,44 @@ fn timeout_of(base: &Base) -> i64 {
         _ => None,
     });
     longest.max().unwrap_or(0).max(USUAL_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
+    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
+    #[test]
+    fn an_idle_server_skips_what_the_clock_asks_for() {
+        let mut pace = TimedPace {
+            geometry: Geometry { page: 8192, segment: 16 << 20 },
+            segments: None,
+            timeout: 30 * SECOND,
+            spread_bytes: u64::MAX,
+            spread_time: 27 * SECOND,
+            requests_lost: false,
+            late_segments: 0,
+            redo_segment: 1,
+            written: 1,
+            running: None,
+            pending: false,
+            due: false,
+            due_at: Some(30 * SECOND),
+            clock: None,
+            completed: i64::MIN,
+            now: None,
+        };
+        let mut begun = Vec::new();
+        let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
+        for (usable, second) in (16u64 << 20..).zip(commits) {
+            while let Some(event) = pace.next(usable) {
+                if event == (Event::Begin { completes: false }) {
+                    begun.push(second);
+                }
+            }
+            pace.after_commit(Time(second * SECOND), Lsn(usable));
+        }
+        assert_eq!(begun, [42, 123]);
+    }
 }
