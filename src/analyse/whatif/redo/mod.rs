@@ -22,7 +22,9 @@ use super::page::Page;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::payload::prune_work::Work;
-use crate::wal::rmgr::{BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST};
+use crate::wal::rmgr::{
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
+};
 
 /// A record's work on one of its blocks.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +109,7 @@ pub fn data_bytes(
         (BRIN, 0) => brin::data_bytes(change, after),
         (GENERIC, _) => generic::data_bytes(after, before),
         // Pages of the visibility map and those logged as a whole have no data.
-        (_, 1..) => DataBytes::exact(0),
+        (XLOG, _) | (_, 1..) => DataBytes::exact(0),
         _ => None,
     }
 }
