@@ -54,9 +54,9 @@ pub struct Outcome {
     pub estimated_images: u64,
     /// Segments that archive_timeout closes.
     pub switches: u64,
-    /// Bytes of images whose length follows from a sample of others, and how far that may be off.
+    /// Bytes of images whose length follows from a sample of others.
     pub sampled_bytes: u64,
-    /// The latter.
+    /// How far off these may be, bytes.
     pub sample_error: u64,
     /// Images for hint bits that the base does not have: estimates.
     pub hint_images: u64,
