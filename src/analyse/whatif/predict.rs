@@ -86,13 +86,15 @@ const FAR_SEGMENTS: u64 = 1 << 40;
 /// are lost one after the other, and it may come to any number of them.
 const SECONDS_BETWEEN: f64 = 1.0;
 
+fn is_by_volume(settings: &Settings) -> bool {
+    matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }))
+}
+
 /// Whether a run has as many checkpoints as a server may not keep up with.
 fn is_crowded(base: &Base, settings: &Settings, outcome: &Outcome) -> bool {
-    let by_volume =
-        matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }));
     let count = outcome.redo_points.len() as f64;
     let seconds = base.seconds().unwrap_or(0.0);
-    by_volume && count > 1.0 && seconds < count * SECONDS_BETWEEN
+    is_by_volume(settings) && count > 1.0 && seconds < count * SECONDS_BETWEEN
 }
 
 fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
@@ -160,10 +162,8 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     let Some(first) = ways.first() else { return Prediction::default() };
     let settings = asked.settings();
     let is_crowded = is_crowded(base, &settings, &first.outcome);
-    let by_volume =
-        matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }));
     // The last way is that of a server which does not keep up.
-    let likely = if by_volume && !is_crowded { ways.len() - 1 } else { ways.len() };
+    let likely = if is_by_volume(&settings) && !is_crowded { ways.len() - 1 } else { ways.len() };
     let ways = ways.get(..likely).unwrap_or(ways);
     let bounds = ways.iter().map(|way| way.outcome.bounds(page_bytes));
     let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };

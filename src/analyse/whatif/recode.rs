@@ -31,8 +31,9 @@ use crate::wal::image::Compression;
 use sample::{Chosen, Strata};
 use std::time::{Duration, Instant};
 
-/// Images are compressed when there are as many bytes of them, a thread.
+/// Images are compressed when there are as many bytes of them, a thread, or as many records wait.
 const BATCH_BYTES: usize = 1 << 20;
+const BATCH_RECORDS: usize = 1 << 16;
 
 /// How the images of a run are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,7 +234,9 @@ impl<'t> Recoder<'t> {
             noted.mark,
             Some(Mark::Checkpoint { .. } | Mark::FullPageWrites(_) | Mark::Switch)
         );
-        if decides || self.batch_bytes >= BATCH_BYTES * self.codecs.len() {
+        let is_full = self.batch_bytes >= BATCH_BYTES * self.codecs.len()
+            || self.batch.entries.len() >= BATCH_RECORDS;
+        if decides || is_full {
             self.flush();
             self.batch_first = noted.ordinal + 1;
         }

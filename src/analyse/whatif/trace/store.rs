@@ -62,16 +62,6 @@ impl Store {
         FIRST + self.count
     }
 
-    /// How many records there are.
-    pub fn len(&self) -> u64 {
-        self.count.into()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Where the first record starts.
     pub fn first_lsn(&self) -> Option<Lsn> {
         let packed = self.packed.first().map(|packed| packed.lsn);
