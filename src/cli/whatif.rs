@@ -141,8 +141,11 @@ fn base_run(
     (args, source): (&WhatIfArgs, &SourceArgs),
 ) -> Result<(Draft, Plan, (Trace, Base)), Failure> {
     let filters = Filters::default();
-    let condenser =
-        || Condenser::within(args.page_memory(), || Ok(Box::new(tempfile::tempfile()?)));
+    let asks_level = args.changes.asked().any(|asked| matches!(asked.change, Change::Logical(_)));
+    let condenser = || {
+        let plain = Condenser::within(args.page_memory(), || Ok(Box::new(tempfile::tempfile()?)));
+        if asks_level { plain.with_levels() } else { plain }
+    };
     let RangeArgs { start, end, limit, .. } = source.range;
     let (read, condenser) = if start.is_none() && end.is_none() && limit.is_none() {
         let mut fed = None;

@@ -39,20 +39,45 @@ impl<'a> Body<'a> {
 
     #[inline(never)]
     fn over_its_pages(self, from: usize, length: usize) -> Option<Cow<'a, [u8]>> {
-        let mut bytes = Cow::Borrowed(self.head.get(from..).unwrap_or_default());
-        let mut at = from.saturating_sub(self.head.len());
-        while bytes.len() < length {
-            let piece = self.piece(at, length - bytes.len())?;
-            at += piece.len();
-            if bytes.is_empty() {
-                bytes = Cow::Borrowed(piece);
-            } else {
-                let joined = bytes.to_mut();
-                joined.reserve(length - joined.len());
-                joined.extend_from_slice(piece);
-            }
+        let first = self.at(from, length)?;
+        if first.len() == length {
+            return Some(Cow::Borrowed(first));
         }
-        Some(bytes)
+        let mut joined = Vec::with_capacity(length);
+        self.join(from, length, &mut joined)?;
+        Some(Cow::Owned(joined))
+    }
+
+    /// `length` bytes from the first one on: borrowed, or put together in `room`.
+    #[inline(always)]
+    pub fn first_in<'r>(&self, length: usize, room: &'r mut Vec<u8>) -> Option<&'r [u8]>
+    where
+        'a: 'r,
+    {
+        if let Some(piece) = self.head.get(..length) {
+            return Some(piece);
+        }
+        room.clear();
+        self.join(0, length, room)?;
+        Some(room)
+    }
+
+    #[inline(never)]
+    fn join(&self, from: usize, length: usize, joined: &mut Vec<u8>) -> Option<()> {
+        while joined.len() < length {
+            let piece = self.at(from + joined.len(), length - joined.len())?;
+            joined.extend_from_slice(piece);
+        }
+        Some(())
+    }
+
+    /// Up to `most` bytes in one piece from byte `from` on; `None` where there are none.
+    fn at(&self, from: usize, most: usize) -> Option<&'a [u8]> {
+        match self.head.get(from..).filter(|rest| !rest.is_empty()) {
+            _ if most == 0 => Some(&[]),
+            Some(rest) => rest.get(..most.min(rest.len())),
+            None => self.piece(from - self.head.len(), most),
+        }
     }
 
     /// Up to `most` bytes on one page, from byte `at` after the first piece on.

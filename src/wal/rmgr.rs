@@ -93,7 +93,9 @@ pub const STANDBY: u8 = 8;
 pub const SEQUENCE: u8 = 15;
 
 /// A record type: what a row of the statistics counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct RecordType {
     /// Resource manager id.
     pub rmgr: u8,

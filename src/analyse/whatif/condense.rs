@@ -3,6 +3,7 @@
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
+use super::freezing::Freezing;
 use super::level::{self, Differences};
 use super::marks;
 use super::page::Page;
@@ -17,6 +18,7 @@ use super::usual_data::UsualData;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
 use crate::wal::lsn::Lsn;
+use crate::wal::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
 use crate::wal::version::Version;
 
 /// Image header; a compressed image with a hole has 2 bytes more.
@@ -31,12 +33,15 @@ pub struct Condenser {
     roller: Roller,
     running: Running,
     finder: Finder,
-    /// The page that was pruned last, if it got an image.
-    pruned: Option<BlockNumber>,
-    level: Differences,
+    freezing: Freezing,
+    /// What differs at the other wal_level, where that is asked for.
+    level: Option<Differences>,
     usual: UsualData,
-    /// The references of the record at hand.
+    /// After the record before, if nothing is missing there.
+    end: Option<Lsn>,
+    /// The references of the record at hand, and the fork of the first one.
     refs: Vec<Ref>,
+    fork: ForkNumber,
 }
 
 /// Lengths of one reference, and whether they are estimates.
@@ -62,11 +67,18 @@ impl Condenser {
             roller: Roller::within(page_bytes),
             running: Running::default(),
             finder: Finder::default(),
-            pruned: None,
-            level: Differences::default(),
+            freezing: Freezing::default(),
+            level: None,
             usual: UsualData::default(),
+            end: None,
             refs: Vec::new(),
+            fork: 0,
         }
+    }
+
+    /// One that notes what differs at the other wal_level, too.
+    pub fn with_levels(self) -> Condenser {
+        Condenser { level: Some(Differences::default()), ..self }
     }
 
     /// Takes the next record.
@@ -82,11 +94,14 @@ impl Condenser {
             elsewhere = elsewhere.or(data);
             self.refs.push(reference);
         }
+        let freeze = self.freeze(record);
         let row = self.refs.first().map_or(0, |reference| reference.data_bytes);
-        let other = self.level.of(record, row, elsewhere);
+        let other = self.level.as_mut().map(|level| level.of(record, row, elsewhere));
+        let follows = self.end.is_some_and(|end| is_next(end, record.lsn));
+        self.end = Some(record.end);
         self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
         let (rows, table) = self.rows(record);
-        let mark = self.mark(record, ordinal);
+        let mark = self.mark(record, ordinal).or(freeze);
         let entry = Entry {
             lsn: record.lsn,
             bytes: record.header.total_bytes,
@@ -96,13 +111,14 @@ impl Condenser {
             rows,
             table,
         };
-        let other = Some(other).filter(|other| *other != AtOther::default());
-        self.trace.push((entry, &self.refs), mark, other);
+        let other = other.filter(|other| *other != AtOther::default());
+        self.trace.push((&entry, &self.refs), (mark, other, follows));
     }
 
     /// Records are missing here: what they did to pages is not known.
     pub fn gap(&mut self) {
         self.roller.forget();
+        self.end = None;
     }
 
     /// The trace, and what the base looks like.
@@ -114,12 +130,22 @@ impl Condenser {
     ) -> (Trace, Base) {
         let Condenser { mut trace, roller, level, .. } = self;
         trace.records.close();
-        trace.is_logical = level.is_logical;
+        trace.is_logical = level.is_some_and(|level| level.is_logical);
         trace.page_bytes = roller.page_bytes();
         trace.given_up = roller.given_up();
         let base = Base::of(&trace, version, geometry, range);
         sequence::connect(&mut trace, &base);
         (trace, base)
+    }
+
+    /// Whether the record freezes rows for an image's sake.
+    fn freeze(&mut self, record: &Whole<'_>) -> Option<Mark> {
+        let (block, reference) = record.blocks.first().zip(self.refs.first_mut())?;
+        let freeze = self.freezing.of(record, block, (self.fork, reference.block));
+        if freeze.is_for_image {
+            reference.facts |= fact::FREEZES_FOR_IMAGE;
+        }
+        freeze.mark
     }
 
     fn mark(&mut self, record: &Whole<'_>, ordinal: Ordinal) -> Option<Mark> {
@@ -137,11 +163,10 @@ impl Condenser {
 
     /// Rows that a record inserts, and into which table.
     fn rows(&mut self, record: &Whole<'_>) -> (u16, ForkNumber) {
-        match (redo::inserted_rows(record), record.blocks.first()) {
-            (rows @ 1.., Some(block)) => {
-                let fork = self.blocks.fork_of(block);
-                self.finder.inserted(fork, rows);
-                (rows, fork)
+        match redo::inserted_rows(record) {
+            rows @ 1.. if !self.refs.is_empty() => {
+                self.finder.inserted(self.fork, rows);
+                (rows, self.fork)
             }
             _ => (0, 0),
         }
@@ -157,10 +182,16 @@ impl Condenser {
         let registered = Registered::of(record, block);
         let fork = self.blocks.fork_of(block);
         let number = self.blocks.number(fork, block.block);
+        if self.refs.is_empty() {
+            self.fork = fork;
+        }
+        let unpruned = self.unpruned_bytes(record, number);
         let lengths = self.roll(record, block, registered, (fork, number));
+        if let Some(bytes) = unpruned.filter(|bytes| *bytes != lengths.image) {
+            self.trace.unpruned.push((ordinal, bytes));
+        }
         let registered = registered.seen(record, lengths.page_lsn);
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
-        let freezes = self.freezes_for_image(record, block, number);
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, (stamps, ordinal));
         let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
@@ -178,27 +209,16 @@ impl Condenser {
             data_bytes: lengths.data,
             image_bytes: lengths.image,
             stored_bytes: block.image.map_or(0, |image| image.bytes),
-            facts: facts(record, block, registered, &lengths)
-                | if freezes { fact::FREEZES_FOR_IMAGE } else { 0 },
+            facts: facts(record, block, registered, &lengths),
         };
         (reference, elsewhere)
     }
 
-    fn freezes_for_image(
-        &mut self,
-        record: &Whole<'_>,
-        block: &BlockRef,
-        number: BlockNumber,
-    ) -> bool {
-        if !record.version.pages.freezes_after_image {
-            return false;
-        }
-        match redo::prunes(record) {
-            Some(true) => self.pruned = block.image.map(|_| number),
-            Some(false) => return self.pruned == Some(number),
-            None => {}
-        }
-        false
+    /// How long an image is that is taken for hint bits before the page is pruned.
+    fn unpruned_bytes(&self, record: &Whole<'_>, number: BlockNumber) -> Option<u16> {
+        redo::prunes(record).filter(|prunes| *prunes)?;
+        let page = self.roller.page(number)?;
+        u16::try_from(page.size() - page.hole().len()).ok()
     }
 
     fn stamp(
@@ -217,10 +237,11 @@ impl Condenser {
     }
 
     /// A stamp that the page itself does not have was none: some index builds write pages before
-    /// they log them.
+    /// they log them. One that pages have only where hint bits are logged may be missing for that.
     fn as_seen(&self, stamps: Stamps, page_lsn: Option<Lsn>) -> Stamps {
-        let Some(page_lsn) = page_lsn.filter(|lsn| stamps.with_hints >= FIRST && *lsn <= stamps.at)
-        else {
+        let is_in_any_case = stamps.with_hints == stamps.without_hints;
+        let is_missing = |lsn: &Lsn| stamps.with_hints >= FIRST && *lsn <= stamps.at;
+        let Some(page_lsn) = page_lsn.filter(|lsn| is_in_any_case && is_missing(lsn)) else {
             return stamps;
         };
         let last = self.trace.last_before(page_lsn);
@@ -265,7 +286,10 @@ impl Condenser {
             self.usual.note(record.record_type(), block);
         }
         let page = after.as_ref();
-        lengths.data_elsewhere = page.and_then(|page| redo::data_elsewhere(record, block, page));
+        if self.level.is_some() {
+            lengths.data_elsewhere =
+                page.and_then(|page| redo::data_elsewhere(record, block, page));
+        }
         self.measure(block, registered, (fork, page), &mut lengths);
         self.roller.keep(number, after);
         self.roller.reuse(before);
@@ -308,6 +332,16 @@ impl Condenser {
             fork.image_bytes += bytes as u64;
         }
     }
+}
+
+/// The least `XLOG_BLCKSZ`.
+const SMALLEST_PAGE_BYTES: u64 = 1024;
+
+/// Whether a record at `lsn` is the next one after `end`: behind a page's header, if one is there.
+fn is_next(end: Lsn, lsn: Lsn) -> bool {
+    let between = lsn.0.wrapping_sub(end.0);
+    let headers = [SHORT_HEADER_BYTES as u64, LONG_HEADER_BYTES as u64];
+    between == 0 || end.0.is_multiple_of(SMALLEST_PAGE_BYTES) && headers.contains(&between)
 }
 
 /// Bytes of the image's header.

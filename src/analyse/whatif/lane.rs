@@ -3,6 +3,7 @@
 //! [`Pace`].
 
 mod cycle;
+mod hints;
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
@@ -15,10 +16,9 @@ use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
 use super::settings::{ArchiveTimeout, Settings};
-use super::trace::{AtOther, Entry, Mark, Noted, Ref, Trace, fact};
+use super::trace::{AtOther, Entry, Mark, Noted, Ref, Stretch, Trace, fact};
 use crate::wal::lsn::Lsn;
 use crate::wal::payload::Time;
-use crate::wal::payload::xlog::FPI_FOR_HINT;
 use crate::wal::rmgr::{RecordType, XLOG, XLOG_SWITCH};
 
 /// Bytes of a record's header and of the short header of its main data.
@@ -34,6 +34,7 @@ const SWITCH_BYTES: u32 = 24;
 
 /// A simulated run.
 pub struct Lane<'t> {
+    trace: &'t Trace,
     base: &'t Base,
     geometry: Geometry,
     log_hints: bool,
@@ -86,6 +87,7 @@ impl<'t> Lane<'t> {
         let mut dropped = base.of_checkpoints.iter();
         let usable = geometry.usable(base.start);
         Lane {
+            trace,
             base,
             geometry,
             log_hints: settings.log_hints.unwrap_or(base.log_hints),
@@ -161,7 +163,7 @@ impl<'t> Lane<'t> {
             && outline.oldest >= self.redo
             && noted.ordinal < self.quiet.0
             && self.usable + outline.gap < self.quiet.1
-            && (noted.entry.rows == 0 || !self.sequences.are_simulated())
+            && (noted.entry.rows == 0 || !self.sequences.heed_rows())
             && (self.to_logical.is_none() || noted.other == AtOther::default())
     }
 
@@ -170,10 +172,41 @@ impl<'t> Lane<'t> {
         self.usable += outline.gap + outline.bytes;
         self.outcome.unknown_bytes += outline.gap;
         self.outcome.records += 1;
+        self.touched.since += u64::from(outline.new_pages);
         self.outcome.differ(entry.kind, outline.more, -outline.base_images);
         if outline.looks_at {
             self.imaged = None;
         }
+    }
+
+    /// Whether the records of a stretch are written as in the base, so that [`Lane::skip`] does the same as
+    /// taking each.
+    pub fn skips(&self, stretch: &Stretch) -> bool {
+        stretch.is_plain()
+            && stretch.oldest >= self.redo
+            && stretch.end() <= self.quiet.0
+            && self.usable + stretch.bytes < self.quiet.1
+            && (!stretch.has_rows() || !self.sequences.heed_rows())
+            && (!stretch.has_others() || self.to_logical.is_none())
+            && (!stretch.has_commits() || !self.heeds_commits())
+    }
+
+    /// Writes the records of a stretch.
+    pub fn skip(&mut self, stretch: &Stretch) {
+        self.usable += stretch.bytes;
+        self.outcome.records += u64::from(stretch.count);
+        self.touched.since += u64::from(stretch.new_pages);
+        if stretch.looks_at() {
+            self.imaged = None;
+        }
+        if stretch.has_commits() {
+            self.running = stretch.running;
+        }
+    }
+
+    /// Whether something may happen after a commit.
+    fn heeds_commits(&self) -> bool {
+        self.pace.heeds_commits() || matches!(self.archive_timeout, Some(ArchiveTimeout::After(_)))
     }
 
     /// Takes the next record, which lies after a gap. [`Lane::write`] has to follow, in the same order.
@@ -206,11 +239,8 @@ impl<'t> Lane<'t> {
             plan.hints = mask(&|reference| self.is_hinted_first(reference));
             let images = mask(&|r| self.takes_image(ordinal, r)) & !plan.hints;
             plan.images = Some(images);
-            if let Some(first) = refs.first().filter(|first| first.is(fact::LOOKED_AT)) {
-                let taken = images & 1 != 0;
-                let is_new = taken && !first.is(fact::BASE_IMAGE);
-                self.outcome.freezes_possible += u64::from(is_new && self.freezes_for_images());
-                self.imaged = taken.then_some(first.block);
+            if let Some(first) = refs.first() {
+                self.freeze((mark, first), (images | plan.hints) & 1 != 0, &mut plan);
             }
         }
         plan
@@ -239,35 +269,6 @@ impl<'t> Lane<'t> {
         let of_checkpoint = self.next_dropped == Some(ordinal);
         let is_switch = mark == Some(Mark::Switch);
         of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
-    }
-
-    fn freezes_for_images(&self) -> bool {
-        let habits = &self.base.version.pages;
-        habits.freezes_after_image || habits.freezes_with_pruning
-    }
-
-    /// Rows are frozen where the page gets an image anyway, and else not.
-    fn skips_freezing(&self, refs: &[Ref]) -> bool {
-        let first = refs.first().filter(|first| first.is(fact::FREEZES_FOR_IMAGE));
-        first.is_some_and(|first| self.imaged != Some(first.block))
-    }
-
-    fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
-        let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
-        mark == Some(Mark::Hint) && !writes()
-    }
-
-    /// Whether hint bits of the page are changed, and that is logged, before the record: the base does
-    /// not log them, or was not past a redo point here. Rows that were changed before have none yet;
-    /// others may have looked at them since, so it is an estimate.
-    fn is_hinted_first(&self, reference: &Ref) -> bool {
-        let is_new = !self.base.log_hints || !reference.is(fact::BASE_IMAGE);
-        self.log_hints
-            && is_new
-            && self.full_page_writes
-            && reference.is(fact::USUAL | fact::LOOKED_AT)
-            && reference.stamped > BEFORE
-            && self.is_stale(reference)
     }
 
     fn is_stale(&self, reference: &Ref) -> bool {
@@ -311,7 +312,8 @@ impl<'t> Lane<'t> {
         let mut bytes = entry.fixed_bytes.saturating_add_signed(plan.level.more);
         for (index, reference) in refs.iter().enumerate() {
             if plan.hints >> index & 1 != 0 {
-                self.hint(ordinal, reference, image(index, reference));
+                let unpruned = self.unpruned(ordinal, reference);
+                self.hint(ordinal, reference, image(index, &unpruned));
             }
             let taken = mask >> index & 1 != 0;
             if taken || reference.is(fact::CHECK_IMAGE) {
@@ -346,17 +348,6 @@ impl<'t> Lane<'t> {
             None => reference.is(fact::KEEPS_DATA),
             Some(_) => !self.base.logical && reference.is(fact::KEPT_AT_LOGICAL),
         }
-    }
-
-    /// Writes a record for hint bits.
-    fn hint(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) {
-        let bytes = HINT_BYTES + self.image(ordinal, reference, image);
-        let length = padded(u64::from(bytes));
-        self.usable += length;
-        self.outcome.records += 1;
-        self.outcome.differ(self.kind(XLOG, FPI_FOR_HINT), length as i64, 1);
-        self.outcome.hint_images += 1;
-        self.outcome.estimated_bytes += u64::from(HINT_BYTES);
     }
 
     fn image(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) -> u32 {
@@ -398,9 +389,11 @@ impl<'t> Lane<'t> {
             Some(Mark::Switch) => self.usable = self.geometry.next_segment(self.usable),
             Some(Mark::Commit { time, running }) => {
                 self.running = running;
-                self.pace.after_commit(time, self.geometry.end(self.usable));
-                self.quiet = (NEVER, 0);
-                self.switch_by_time(ordinal, time);
+                if self.heeds_commits() {
+                    self.pace.after_commit(time, self.geometry.end(self.usable));
+                    self.quiet = (NEVER, 0);
+                    self.switch_by_time(ordinal, time);
+                }
             }
             _ => {}
         }

@@ -185,7 +185,7 @@ fn invalidations(record: &Whole<'_>) -> i32 {
 pub fn keeps_data(record: &Whole<'_>) -> bool {
     let opcode = record.info() & OPCODE_MASK;
     let writes_rows = match record.header.rmgr {
-        HEAP => [heap::INSERT, heap::UPDATE, heap::HOT_UPDATE].contains(&opcode),
+        HEAP => matches!(opcode, heap::INSERT | heap::UPDATE | heap::HOT_UPDATE),
         HEAP2 => opcode == MULTI_INSERT,
         _ => false,
     };

@@ -8,7 +8,7 @@ use crate::scan::record::{Observe, Record};
 use crate::wal::lsn::Lsn;
 use crate::wal::version::Version;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is made of records in the order of the WAL.
 pub trait Sink: Send {
@@ -32,7 +32,7 @@ impl Sink for Condenser {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
-    records: Vec<(Lsn, u32)>,
+    records: Vec<(Range<Lsn>, u32)>,
     version: Option<&'static Version>,
 }
 
@@ -57,6 +57,8 @@ pub struct Feed<'m, S> {
     sink: Option<S>,
     kept: Kept,
     blocks: Blocks,
+    /// Where a record that lies on several pages is put together.
+    room: Vec<u8>,
     /// After the last record.
     end: Option<Lsn>,
 }
@@ -76,12 +78,19 @@ impl<'m, S> Feed<'m, S> {
     }
 
     fn over(common: Arc<Common<'m, S>>) -> Feed<'m, S> {
-        Feed { common, sink: None, kept: Kept::default(), blocks: Blocks::new(), end: None }
+        Feed {
+            common,
+            sink: None,
+            kept: Kept::default(),
+            blocks: Blocks::new(),
+            room: Vec::new(),
+            end: None,
+        }
     }
+}
 
-    fn spares(&self) -> std::sync::MutexGuard<'_, Vec<Kept>> {
-        self.common.spare.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn spares<'c, S>(common: &'c Common<'_, S>) -> MutexGuard<'c, Vec<Kept>> {
+    common.spare.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: Sink> Feed<'_, S> {
@@ -95,20 +104,21 @@ impl<S: Sink> Feed<'_, S> {
     fn drain(&mut self, mut kept: Kept) {
         let (Some(sink), Some(version)) = (self.sink.as_mut(), kept.version) else { return };
         let mut rest = kept.bytes.as_slice();
-        for &(lsn, bytes) in &kept.records {
-            let Some((record, after)) = rest.split_at_checked(bytes as usize) else { return };
+        for (place, bytes) in &kept.records {
+            let Some((record, after)) = rest.split_at_checked(*bytes as usize) else { return };
             rest = after;
             if record.is_empty() {
                 sink.gap();
                 continue;
             }
             // The scan has walked over it before.
-            if let Ok(whole) = Whole::parse(record, lsn, version, &mut self.blocks) {
+            let place = (place.start, place.end);
+            if let Ok(whole) = Whole::parse(record, place, version, &mut self.blocks) {
                 sink.push(&whole);
             }
         }
         kept.clear();
-        self.spares().push(kept);
+        spares(&self.common).push(kept);
     }
 }
 
@@ -118,27 +128,28 @@ impl<S: Sink> Observe for Feed<'_, S> {
 
     fn observe(&mut self, record: &Record<'_>) {
         let length = record.header.total_bytes;
-        let Some(bytes) = record.body.get(0, length as usize) else { return };
-        self.end = Some(record.end.aligned());
+        let Some(bytes) = record.body.first_in(length as usize, &mut self.room) else { return };
+        let place = (record.lsn, record.end.aligned());
+        self.end = Some(place.1);
         if let Some(sink) = &mut self.sink {
-            if let Ok(whole) = Whole::parse(&bytes, record.lsn, record.version, &mut self.blocks) {
+            if let Ok(whole) = Whole::parse(bytes, place, record.version, &mut self.blocks) {
                 sink.push(&whole);
             }
             return;
         }
         if self.kept.version.is_none() {
-            let spare = self.spares().pop();
+            let spare = spares(&self.common).pop();
             self.kept = spare.unwrap_or_default();
             self.kept.version = Some(record.version);
         }
-        self.kept.bytes.extend_from_slice(&bytes);
-        self.kept.records.push((record.lsn, length));
+        self.kept.bytes.extend_from_slice(bytes);
+        self.kept.records.push((place.0..place.1, length));
     }
 
     fn lost(&mut self, range: Range<Lsn>) {
         match &mut self.sink {
             Some(sink) => sink.gap(),
-            None => self.kept.records.push((range.start, 0)),
+            None => self.kept.records.push((range, 0)),
         }
     }
 

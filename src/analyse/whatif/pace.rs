@@ -89,6 +89,11 @@ impl Pace {
         matches!(self, Pace::Base(_))
     }
 
+    /// Whether commits tell when a checkpoint begins.
+    pub fn heeds_commits(&self) -> bool {
+        !matches!(self, Pace::Base(_) | Pace::At(_))
+    }
+
     /// What happens next before a record that would begin at `usable`.
     pub fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         match self {

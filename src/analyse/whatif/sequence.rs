@@ -57,7 +57,7 @@ impl Finder {
         let place = sequences.iter().position(|sequence| sequence.fork == fork);
         let index = place.unwrap_or(sequences.len());
         if place.is_none() {
-            sequences.push(Sequence { fork, bytes, table: None });
+            sequences.push(Sequence { fork, bytes, table: None, period: None });
             let rows = self.rows.clone();
             self.seen.push(Seen { value, rows, candidates: None, next: None });
         } else if let (Some(seen), Some(sequence)) =
@@ -114,6 +114,37 @@ pub fn connect(trace: &mut Trace, base: &Base) {
     for (place, sequence) in (0u16..).zip(&mut trace.sequences) {
         sequence.table = sequence.table.filter(|_| is_right(place));
     }
+    let periods: Vec<_> =
+        (0u16..).take(trace.sequences.len()).map(|at| period(trace, base, at)).collect();
+    for (sequence, period) in trace.sequences.iter_mut().zip(periods) {
+        sequence.period = period.filter(|_| sequence.table.is_none());
+    }
+}
+
+/// How many values each record of a sequence covers: more than 33 where sessions cache values or they are
+/// not consecutive. `None` where a record is neither due nor forced by a redo point.
+fn period(trace: &Trace, base: &Base, place: u16) -> Option<u32> {
+    let own = trace.marks.iter().filter_map(|(ordinal, mark)| match mark {
+        Mark::Sequence { value, sequence, .. } if *sequence == place => Some((*ordinal, *value)),
+        _ => None,
+    });
+    let own: Vec<_> = own.collect();
+    let taken = |pair: &[(Ordinal, i64)]| match pair {
+        [(_, before), (_, value)] => {
+            value.checked_sub(*before).and_then(|taken| u32::try_from(taken).ok())
+        }
+        _ => None,
+    };
+    let longest = own.windows(2).map(taken).collect::<Option<Vec<u32>>>()?.into_iter().max()?;
+    let period = longest.max(VALUES_AHEAD + 1);
+    let is_explained = |pair: &[(Ordinal, i64)]| match pair {
+        [(before, _), (ordinal, _)] => {
+            taken(pair).is_some_and(|taken| taken > 0 && taken == period)
+                || base.redo_at(*ordinal) > *before
+        }
+        _ => false,
+    };
+    own.windows(2).all(is_explained).then_some(period)
 }
 
 /// For each sequence whether the base's own records do not follow from the rows.
@@ -166,6 +197,8 @@ impl Explained {
 struct State {
     left: Option<u32>,
     stamped: Ordinal,
+    /// The value up to which the base's last record logged it.
+    logged: i64,
 }
 
 impl State {
@@ -195,6 +228,32 @@ impl State {
     }
 }
 
+impl State {
+    /// What is logged in place of one of the base's records, of which each covers as many values.
+    fn follow(&mut self, (ordinal, value): (Ordinal, i64), redo: Ordinal, period: u32) -> Logged {
+        let taken = value.saturating_sub(std::mem::replace(&mut self.logged, value));
+        let Some(left) = self.left else {
+            (self.left, self.stamped) = (Some(period - 1), ordinal);
+            return Logged::default();
+        };
+        // After the value with the record before, and before the one with this record.
+        let between = u32::try_from(taken.saturating_sub(1)).unwrap_or(0);
+        let short = between.saturating_sub(left);
+        let added = short.div_ceil(period);
+        let left = left + added * period - between;
+        let logs = left == 0 || self.stamped < redo;
+        if logs {
+            (self.left, self.stamped) = (Some(period - 1), ordinal);
+        } else {
+            self.left = Some(left - 1);
+            if added > 0 {
+                self.stamped = ordinal;
+            }
+        }
+        Logged { added, replaces: !logs, bytes: 0 }
+    }
+}
+
 /// What sequences log before a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Logged {
@@ -220,9 +279,13 @@ impl<'t> Sequences<'t> {
         Sequences { trace, states: vec![State::default(); trace.sequences.len()], is_simulated }
     }
 
-    /// Whether rows make them log elsewhere than in the base.
-    pub fn are_simulated(&self) -> bool {
+    fn are_simulated(&self) -> bool {
         self.is_simulated && !self.states.is_empty()
+    }
+
+    /// Whether rows make them log elsewhere than in the base.
+    pub fn heed_rows(&self) -> bool {
+        self.are_simulated() && !self.trace.feeds.is_empty()
     }
 
     /// What is logged before a record, or in its place.
@@ -237,12 +300,17 @@ impl<'t> Sequences<'t> {
             let added = (0..entry.rows).filter(|_| state.take(ordinal, redo)).count() as u32;
             return Logged { added, bytes, replaces: false };
         }
-        let Some(Mark::Sequence { sequence, .. }) = mark else { return Logged::default() };
+        let Some(Mark::Sequence { sequence, value, .. }) = mark else { return Logged::default() };
         let index = usize::from(sequence);
-        let is_fed = self.trace.sequences.get(index).is_some_and(|s| s.table.is_some());
-        let Some(state) = self.states.get_mut(index).filter(|_| is_fed) else {
+        let known = self.trace.sequences.get(index).zip(self.states.get_mut(index));
+        let Some((sequence, state)) = known else { return Logged::default() };
+        if let Some(period) = sequence.period {
+            let logged = state.follow((ordinal, value), redo, period);
+            return Logged { bytes: sequence.bytes, ..logged };
+        }
+        if sequence.table.is_none() {
             return Logged::default();
-        };
+        }
         let replaces = state.is_known();
         state.begin(ordinal);
         Logged { replaces, ..Logged::default() }

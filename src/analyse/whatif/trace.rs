@@ -9,10 +9,12 @@ mod chunk;
 mod pack;
 mod reader;
 mod store;
+mod stretch;
 
 pub use chunk::{Chunk, Noted};
 pub use reader::{Cursor, Reader};
 pub use store::{FileLike, NewFile, Store};
+pub use stretch::Stretch;
 
 use super::blocks::{BEFORE, BlockNumber, FIRST, ForkNumber, NEVER, Ordinal};
 use crate::wal::image::Compression;
@@ -163,6 +165,13 @@ pub enum Mark {
         /// Its place in [`Trace::sequences`].
         sequence: u16,
     },
+    /// A page is pruned that got an image for hint bits just before: what follows may freeze for that.
+    PrunesAfterHint,
+    /// Rows are frozen because their page got an image for hint bits just before.
+    FreezesForHint {
+        /// Block data without the freezing, bytes; `None`: there is no record then.
+        data: Option<u16>,
+    },
     /// full_page_writes changes.
     FullPageWrites(bool),
     /// A base backup ends, during which images were forced.
@@ -197,6 +206,8 @@ pub struct Trace {
     pub marks: Vec<(Ordinal, Mark)>,
     /// The commits.
     pub commits: Vec<Commit>,
+    /// Records that prune a page, and how long an image of the page is before that, bytes.
+    pub unpruned: Vec<(Ordinal, u16)>,
     /// The sequences.
     pub sequences: Vec<Sequence>,
     /// The sequence that gives a table's rows a value each: its place in `sequences`.
@@ -229,15 +240,17 @@ pub struct Sequence {
     pub bytes: u32,
     /// The table whose rows get its values, where that is known.
     pub table: Option<ForkNumber>,
+    /// How many values a record of it covers, where no table is known and each of its records is there for
+    /// the redo point before it, or because the values of the one before were used up.
+    pub period: Option<u32>,
 }
 
 impl Trace {
-    /// Adds a record.
+    /// Adds a record; `follows`: it begins where the one before ends.
     pub fn push(
         &mut self,
-        (entry, refs): (Entry, &[Ref]),
-        mark: Option<Mark>,
-        other: Option<AtOther>,
+        (entry, refs): (&Entry, &[Ref]),
+        (mark, other, follows): (Option<Mark>, Option<AtOther>, bool),
     ) {
         let ordinal = self.records.next_ordinal();
         match mark {
@@ -251,7 +264,7 @@ impl Trace {
             self.logs_hints |= reference.is(fact::WITH_HINTS | fact::BASE_IMAGE);
             self.checks_consistency |= reference.is(fact::CHECK_IMAGE);
         }
-        self.records.push(entry, refs, other);
+        self.records.push((entry, refs), (mark, other, follows));
     }
 
     /// The records from the one with this ordinal on, or from some before it.
@@ -267,9 +280,13 @@ impl Trace {
     /// Where a record starts.
     pub fn lsn_of(&self, ordinal: Ordinal) -> Option<Lsn> {
         let mut reader = self.read_from(ordinal);
-        let chunk = reader.next_chunk()?;
-        let index = ordinal.checked_sub(chunk.first)?;
-        chunk.entries.get(index as usize).map(|entry| entry.lsn)
+        let mut stretch = reader.stretch()?;
+        while stretch.end() <= ordinal {
+            reader.pass(&stretch);
+            stretch = reader.stretch()?;
+        }
+        let index = ordinal.checked_sub(stretch.first)?;
+        reader.records(&stretch).entries.get(index as usize).map(|entry| entry.lsn)
     }
 
     /// The ordinal of the first record at or after `lsn`.
@@ -291,6 +308,12 @@ impl Trace {
             FIRST => NEVER,
             ordinal => ordinal - 1,
         }
+    }
+
+    /// How long an image is of the page that a record prunes, before it is pruned; bytes.
+    pub fn unpruned_bytes(&self, ordinal: Ordinal) -> Option<u16> {
+        let place = self.unpruned.binary_search_by_key(&ordinal, |(pruned, _)| *pruned).ok()?;
+        self.unpruned.get(place).map(|(_, bytes)| *bytes)
     }
 
     /// The first commit from a record on.

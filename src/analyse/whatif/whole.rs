@@ -14,6 +14,8 @@ pub type Blocks = Vec<BlockRef>;
 pub struct Whole<'a> {
     /// Where it starts.
     pub lsn: Lsn,
+    /// After its last byte and the padding.
+    pub end: Lsn,
     /// The 24 bytes before everything else.
     pub header: RecordHeader,
     /// Sums over its parts.
@@ -26,10 +28,10 @@ pub struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    /// Takes the record at `lsn` apart.
+    /// Takes the record from `lsn` to `end` apart.
     pub fn parse(
         bytes: &'a [u8],
-        lsn: Lsn,
+        (lsn, end): (Lsn, Lsn),
         version: &'static Version,
         blocks: &'a mut Blocks,
     ) -> Result<Whole<'a>, BodyFault> {
@@ -37,7 +39,7 @@ impl<'a> Whole<'a> {
         let header = RecordHeader::parse(head);
         blocks.clear();
         let parts = walk(bytes, header.total_bytes, version, |block| blocks.push(*block))?;
-        Ok(Whole { lsn, header, parts, version, blocks, bytes })
+        Ok(Whole { lsn, end, header, parts, version, blocks, bytes })
     }
 
     /// Its type, as the release's own tool counts it.

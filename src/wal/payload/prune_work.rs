@@ -44,6 +44,9 @@ const HAS_ITEMS: u16 = HAS_REDIRECTIONS | HAS_DEAD_ITEMS | HAS_NOW_UNUSED_ITEMS;
 
 /// Bytes of a way of freezing, and of a row's own up to 15.
 const FREEZE_BYTES: usize = 12;
+/// How many ways there are, from 17 on; a row's line pointer.
+const FREEZE_HEADER_BYTES: usize = 4;
+const ROW_BYTES: usize = 2;
 
 /// What a record does to its page; `None` where the main data is too short.
 pub fn work(info: u8, main_data: &[u8], version: &Version) -> Option<Work> {
@@ -68,6 +71,22 @@ fn flags(main_data: &[u8], version: &Version) -> Option<u16> {
         true => at(main_data, 0),
         false => at::<u8>(main_data, 1).map(u16::from),
     }
+}
+
+/// Whether it is vacuum that looked at the page's rows (17 and later).
+pub fn is_scan(info: u8, version: &Version) -> bool {
+    version.since(Release::V17) && info & OPCODE_MASK == SECOND
+}
+
+/// Whether rows are frozen, by a record that may do other work too (17 and later).
+pub fn freezes(main_data: &[u8], version: &Version) -> bool {
+    let does = |flags: u16| flags & HAS_FREEZE_PLANS != 0;
+    version.since(Release::V17) && flags(main_data, version).is_some_and(does)
+}
+
+/// Bytes of the block data that say which rows are frozen, and in which ways (17 and later).
+pub fn freeze_bytes(plans: usize, rows: usize) -> usize {
+    FREEZE_HEADER_BYTES + FREEZE_BYTES * plans + ROW_BYTES * rows
 }
 
 /// Whether rows are frozen beside other work: from 17 on one record does both.
@@ -113,8 +132,8 @@ pub fn data_bytes(
 /// not (`heap_page_prune_and_freeze`).
 fn data_bytes_17(flags: u16, count: impl Fn(Part) -> usize) -> usize {
     let parts = [
-        (HAS_FREEZE_PLANS, 4, FREEZE_BYTES, Part::FreezePlans),
-        (HAS_FREEZE_PLANS, 0, 2, Part::FrozenRows),
+        (HAS_FREEZE_PLANS, FREEZE_HEADER_BYTES, FREEZE_BYTES, Part::FreezePlans),
+        (HAS_FREEZE_PLANS, 0, ROW_BYTES, Part::FrozenRows),
         (HAS_REDIRECTIONS, 2, 4, Part::Redirected),
         (HAS_DEAD_ITEMS, 2, 2, Part::Dead),
         (HAS_NOW_UNUSED_ITEMS, 2, 2, Part::Unused),

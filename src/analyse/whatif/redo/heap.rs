@@ -86,16 +86,13 @@ pub fn add_row(
     (xmin, xmax): (u32, u32),
     place: (u32, u16),
 ) -> Option<()> {
-    let mut header = [0; TUPLE_HEADER_BYTES];
-    let mut put = |at: usize, bytes: &[u8]| {
-        header.get_mut(at..at + bytes.len()).map(|part| part.copy_from_slice(bytes))
-    };
-    put(place::XMIN, &xmin.to_le_bytes())?;
-    put(place::XMAX, &xmax.to_le_bytes())?;
-    put(place::CTID, &ctid(place))?;
-    put(place::INFOMASK2, &body.infomask2.to_le_bytes())?;
-    put(place::INFOMASK, &body.infomask.to_le_bytes())?;
-    put(place::HOFF, &[body.hoff])?;
+    let mut header: Header = [0; TUPLE_HEADER_BYTES];
+    put_in(&mut header, place::XMIN, xmin.to_le_bytes());
+    put_in(&mut header, place::XMAX, xmax.to_le_bytes());
+    put_in(&mut header, place::CTID, ctid(place));
+    put_in(&mut header, place::INFOMASK2, body.infomask2.to_le_bytes());
+    put_in(&mut header, place::INFOMASK, body.infomask.to_le_bytes());
+    put_in(&mut header, place::HOFF, [body.hoff]);
     page.add_parts(number, [&header, beyond])
 }
 
@@ -107,18 +104,24 @@ fn ctid((block, offset): (u32, u16)) -> [u8; 6] {
 
 fn delete(change: Change<'_>, page: &mut Page, delete: Delete<'_>) -> Option<()> {
     let has = |flag| delete.flags & flag != 0;
-    mark_xmax(page, delete.offset, delete.infobits, 0)?;
+    let own = (change.block.block, delete.offset);
+    let header = header_mut(page, delete.offset)?;
+    mark_xmax(header, delete.infobits, 0);
     if has(delete_flag::IS_SUPER) {
-        put(page, delete.offset, place::XMIN, &[0; 4])?;
+        put_in(header, place::XMIN, [0; 4]);
     } else {
-        put(page, delete.offset, place::XMAX, &delete.xmax.to_le_bytes())?;
+        put_in(header, place::XMAX, delete.xmax.to_le_bytes());
     }
+    put_in(
+        header,
+        place::CTID,
+        ctid(if has(delete_flag::IS_PARTITION_MOVE) { MOVED } else { own }),
+    );
     note_prunable(page, change.record.header.xid)?;
     if has(delete_flag::ALL_VISIBLE_CLEARED) {
         clear_all_visible(page)?;
     }
-    let own = (change.block.block, delete.offset);
-    set_ctid(page, delete.offset, if has(delete_flag::IS_PARTITION_MOVE) { MOVED } else { own })
+    Some(())
 }
 
 fn update(change: Change<'_>, page: &mut Page, update: Update<'_>) -> Option<()> {
@@ -134,10 +137,11 @@ fn update(change: Change<'_>, page: &mut Page, update: Update<'_>) -> Option<()>
 
 fn old_tuple(change: Change<'_>, page: &mut Page, update: &Update<'_>) -> Option<()> {
     let hot = change.record.info() & OPCODE_MASK == heap::HOT_UPDATE;
-    mark_xmax(page, update.old_offset, update.old_infobits, if hot { HOT_UPDATED } else { 0 })?;
-    put(page, update.old_offset, place::XMAX, &update.old_xmax.to_le_bytes())?;
     let new_block = change.record.block(0)?.block;
-    set_ctid(page, update.old_offset, (new_block, update.new_offset))?;
+    let header = header_mut(page, update.old_offset)?;
+    mark_xmax(header, update.old_infobits, if hot { HOT_UPDATED } else { 0 });
+    put_in(header, place::XMAX, update.old_xmax.to_le_bytes());
+    put_in(header, place::CTID, ctid((new_block, update.new_offset)));
     note_prunable(page, change.record.header.xid)?;
     if update.flags & update_flag::OLD_ALL_VISIBLE_CLEARED != 0 {
         clear_all_visible(page)?;
@@ -165,41 +169,48 @@ fn new_tuple(change: Change<'_>, page: &mut Page, update: &Update<'_>) -> Option
 
 /// Locks a row; `block`: its own, where a row that is only locked leads back to itself.
 pub fn lock(page: &mut Page, lock: Lock, block: Option<u32>) -> Option<()> {
-    let keep = match block {
-        Some(_) if lock.infobits & infobits::XMAX_LOCK_ONLY != 0 => 0,
-        _ => HOT_UPDATED & infomask2(page, lock.offset)?,
-    };
-    mark_xmax(page, lock.offset, lock.infobits, keep)?;
-    put(page, lock.offset, place::XMAX, &lock.xmax.to_le_bytes())?;
-    match block {
-        Some(block) if lock.infobits & infobits::XMAX_LOCK_ONLY != 0 => {
-            set_ctid(page, lock.offset, (block, lock.offset))
-        }
-        _ => Some(()),
+    let own = block.filter(|_| lock.infobits & infobits::XMAX_LOCK_ONLY != 0);
+    let header = header_mut(page, lock.offset)?;
+    let keep = if own.is_some() { 0 } else { HOT_UPDATED & mask_in(header, place::INFOMASK2) };
+    mark_xmax(header, lock.infobits, keep);
+    put_in(header, place::XMAX, lock.xmax.to_le_bytes());
+    if let Some(block) = own {
+        put_in(header, place::CTID, ctid((block, lock.offset)));
+    }
+    Some(())
+}
+
+/// A tuple's header.
+type Header = [u8; TUPLE_HEADER_BYTES];
+
+fn header_mut(page: &mut Page, offset: u16) -> Option<&mut Header> {
+    page.tuple_mut(offset)?.first_chunk_mut()
+}
+
+fn put_in<const N: usize>(header: &mut Header, at: usize, bytes: [u8; N]) {
+    if let Some(place) = header.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = bytes;
     }
 }
 
-fn infomask2(page: &Page, offset: u16) -> Option<u16> {
-    at(page.tuple(offset)?, place::INFOMASK2)
+fn mask_in(header: &Header, place: usize) -> u16 {
+    at(header, place).unwrap_or_default()
 }
 
 /// Sets what a record says of a row's xmax (`fix_infomask_from_infobits`); `hot` is the state of
 /// `HEAP_HOT_UPDATED` after it.
-fn mark_xmax(page: &mut Page, offset: u16, bits: u8, hot: u16) -> Option<()> {
-    let pairs = [
-        (infobits::XMAX_IS_MULTI, 0x1000),
-        (infobits::XMAX_LOCK_ONLY, XMAX_LOCK_ONLY),
-        (infobits::XMAX_EXCL_LOCK, 0x0040),
-        (infobits::XMAX_KEYSHR_LOCK, 0x0010),
-    ];
-    let set = pairs.iter().filter(|(bit, _)| bits & bit != 0).fold(0, |all, (_, mask)| all | mask);
-    let keys = if bits & infobits::KEYS_UPDATED != 0 { KEYS_UPDATED } else { 0 };
-    let infomask: u16 = at(page.tuple(offset)?, place::INFOMASK)?;
-    let infomask = infomask & !(XMAX_BITS | COMBO_COMMAND) | set;
-    let infomask2 = infomask2(page, offset)? & !(KEYS_UPDATED | HOT_UPDATED) | keys | hot;
-    put(page, offset, place::INFOMASK, &infomask.to_le_bytes())?;
-    put(page, offset, place::INFOMASK2, &infomask2.to_le_bytes())?;
-    put(page, offset, place::COMMAND, &[0; 4])
+fn mark_xmax(header: &mut Header, bits: u8, hot: u16) {
+    let set = |bit: u8, mask: u16| if bits & bit != 0 { mask } else { 0 };
+    let xmax = set(infobits::XMAX_IS_MULTI, 0x1000)
+        | set(infobits::XMAX_LOCK_ONLY, XMAX_LOCK_ONLY)
+        | set(infobits::XMAX_EXCL_LOCK, 0x0040)
+        | set(infobits::XMAX_KEYSHR_LOCK, 0x0010);
+    let keys = set(infobits::KEYS_UPDATED, KEYS_UPDATED);
+    let infomask = mask_in(header, place::INFOMASK) & !(XMAX_BITS | COMBO_COMMAND) | xmax;
+    let infomask2 = mask_in(header, place::INFOMASK2) & !(KEYS_UPDATED | HOT_UPDATED) | keys | hot;
+    put_in(header, place::INFOMASK, infomask.to_le_bytes());
+    put_in(header, place::INFOMASK2, infomask2.to_le_bytes());
+    put_in(header, place::COMMAND, [0; 4]);
 }
 
 /// Writes into the tuple of line pointer `offset`.

@@ -200,6 +200,16 @@ pub fn work_of(record: &Whole<'_>) -> Option<Work> {
     if is_other { None } else { work(info, main, record.version) }
 }
 
+/// What is left of the block data where nothing is frozen.
+pub fn unfrozen(record: &Whole<'_>, block: &BlockRef) -> Option<Option<u16>> {
+    let (info, main) = (record.header.info, record.main_data());
+    work_of(record).filter(|_| prune_work::freezes(main, record.version))?;
+    let done = Prune::parse(info, main, Some(record.data(block)), record.version)?;
+    let frozen = prune_work::freeze_bytes(done.plans.len(), done.frozen.len());
+    let left = usize::from(block.data_bytes).checked_sub(frozen)?;
+    Some(prune_work::freezes_beside(main, record.version).then_some(left as u16))
+}
+
 /// Pruning and vacuum look at all rows of the page.
 pub fn looks_at(record: &Whole<'_>, block: &BlockRef) -> bool {
     block.id == 0 && work_of(record).is_some()

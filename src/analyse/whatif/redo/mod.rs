@@ -21,7 +21,7 @@ mod spgist;
 use super::page::Page;
 use super::whole::Whole;
 use crate::wal::block::BlockRef;
-use crate::wal::payload::prune_work::Work;
+use crate::wal::payload::prune_work::{self, Work};
 use crate::wal::rmgr::{
     BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
 };
@@ -134,6 +134,17 @@ pub fn inserted_rows(record: &Whole<'_>) -> u16 {
 pub fn prunes(record: &Whole<'_>) -> Option<bool> {
     let work = (record.header.rmgr == HEAP2).then(|| heap2::work_of(record)).flatten()?;
     (work != Work::Vacuum).then_some(work == Work::Prune)
+}
+
+/// Whether it is vacuum that prunes and freezes here, by one record for both.
+pub fn is_vacuum_scan(record: &Whole<'_>) -> bool {
+    record.header.rmgr == HEAP2 && prune_work::is_scan(record.header.info, record.version)
+}
+
+/// Block data of a record that freezes rows, if it did not: `None` for one that does not freeze, or where
+/// pruning and freezing have records of their own; `Some(None)` for one that does nothing else.
+pub fn unfrozen(record: &Whole<'_>, block: &BlockRef) -> Option<Option<u16>> {
+    (record.header.rmgr == HEAP2).then(|| heap2::unfrozen(record, block)).flatten()
 }
 
 /// Whether rows of `block` were looked at before the record was written.

@@ -1,7 +1,8 @@
 //! Where the packed chunks lie: in memory up to a limit, then in a file that whoever asks makes.
 
-use super::pack::{pack, unpack};
-use super::{AtOther, Chunk, Entry, Ref};
+use super::pack::{self, Before, pack, unpack};
+use super::stretch::{STRETCH_RECORDS, Stretch};
+use super::{AtOther, Chunk, Entry, Mark, Ref};
 use crate::analyse::whatif::blocks::{FIRST, Ordinal};
 use crate::wal::lsn::Lsn;
 use std::fmt::Debug;
@@ -9,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// So many records are packed together.
-const CHUNK_RECORDS: usize = 2048;
+const CHUNK_RECORDS: u32 = 2048;
 
 /// A file, or what is like one.
 pub trait FileLike: Read + Write + Seek + Send + Debug {}
@@ -24,23 +25,51 @@ pub type NewFile = fn() -> io::Result<Box<dyn FileLike>>;
 pub struct Store {
     count: u32,
     packed: Vec<Packed>,
-    /// The newest records, which are not packed yet.
-    open: Chunk,
+    /// The chunk with the newest records, which is not full yet; its bytes are in `bytes`.
+    open: Option<Open>,
     /// Bytes in memory, and how many may be.
     held: u64,
     limit: Option<(u64, NewFile)>,
     file: Option<Mutex<Box<dyn FileLike>>>,
     /// Why the file could not be read: what is made of the trace then is void.
     failure: OnceLock<io::Error>,
-    /// Memory that is used again.
+    /// The open chunk, packed.
     bytes: Vec<u8>,
+}
+
+/// A chunk to which records are added.
+#[derive(Debug)]
+struct Open {
+    first: Ordinal,
+    lsn: Lsn,
+    stretch: Stretch,
+    /// Where its bytes begin.
+    at: usize,
+    before: Before,
+}
+
+impl Open {
+    /// Puts before the stretch what is said of it.
+    fn end_stretch(&self, bytes: &mut [u8]) {
+        let own = bytes.get_mut(self.at..).unwrap_or_default();
+        let length = own.len().saturating_sub(Stretch::BYTES);
+        if let Some(head) = own.first_chunk_mut() {
+            *head = self.stretch.packed(u32::try_from(length).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Begins one at the end of the bytes.
+    fn begin_stretch(bytes: &mut Vec<u8>, first: Ordinal, lsn: Lsn) -> (Stretch, usize, Before) {
+        let at = bytes.len();
+        bytes.extend([0; Stretch::BYTES]);
+        (Stretch::new(first, lsn), at, Before::new(lsn))
+    }
 }
 
 /// A chunk.
 #[derive(Debug)]
 struct Packed {
     first: Ordinal,
-    count: usize,
     lsn: Lsn,
     bytes: Bytes,
 }
@@ -65,11 +94,15 @@ impl Store {
     /// Where the first record starts.
     pub fn first_lsn(&self) -> Option<Lsn> {
         let packed = self.packed.first().map(|packed| packed.lsn);
-        packed.or_else(|| self.open.entries.first().map(|entry| entry.lsn))
+        packed.or_else(|| self.open.as_ref().map(|open| open.lsn))
     }
 
-    /// Adds a record.
-    pub fn push(&mut self, entry: Entry, refs: &[Ref], other: Option<AtOther>) {
+    /// Adds a record; `follows`: it begins where the one before ends.
+    pub fn push(
+        &mut self,
+        (entry, refs): (&Entry, &[Ref]),
+        (mark, other, follows): (Option<Mark>, Option<AtOther>, bool),
+    ) {
         let ordinal = self.next_ordinal();
         if ordinal == Ordinal::MAX {
             let most =
@@ -77,28 +110,31 @@ impl Store {
             self.failure.get_or_init(|| io::Error::other(most));
             return;
         }
-        if self.open.entries.is_empty() {
-            self.open.first = ordinal;
-        }
         self.count += 1;
-        self.open.entries.push(entry);
-        self.open.refs.extend_from_slice(refs);
-        self.open.others.extend(other.map(|other| (ordinal, other)));
-        if self.open.entries.len() >= CHUNK_RECORDS {
+        let Store { open, bytes, .. } = self;
+        let open = open.get_or_insert_with(|| {
+            bytes.clear();
+            let (stretch, at, before) = Open::begin_stretch(bytes, ordinal, entry.lsn);
+            Open { first: ordinal, lsn: entry.lsn, stretch, at, before }
+        });
+        if open.stretch.count == STRETCH_RECORDS {
+            open.end_stretch(bytes);
+            (open.stretch, open.at, open.before) = Open::begin_stretch(bytes, ordinal, entry.lsn);
+        }
+        open.stretch.add((entry, refs), (mark, other, follows));
+        pack(bytes, &mut open.before, (ordinal, entry), (refs, other.as_ref()));
+        if ordinal + 1 - open.first >= CHUNK_RECORDS {
             self.close();
         }
     }
 
-    /// Packs what is left.
+    /// Ends the open chunk.
     pub fn close(&mut self) {
-        let Some(first) = self.open.entries.first() else { return };
-        let lsn = first.lsn;
-        self.bytes.clear();
-        pack(&self.open, lsn, &mut self.bytes);
-        let (first, count) = (self.open.first, self.open.entries.len());
+        let Some(open) = self.open.take() else { return };
+        open.end_stretch(&mut self.bytes);
+        pack::end(&mut self.bytes);
         let bytes = self.keep();
-        self.packed.push(Packed { first, count, lsn, bytes });
-        self.open.clear(first + count as Ordinal);
+        self.packed.push(Packed { first: open.first, lsn: open.lsn, bytes });
     }
 
     /// Keeps the packed bytes: in memory where the file cannot be written, too.
@@ -133,29 +169,25 @@ impl Store {
         self.packed.partition_point(|packed| packed.first <= ordinal).saturating_sub(1)
     }
 
-    /// Unpacks a chunk, marks apart; `bytes` is memory for it. `None` after the last one, and where it
-    /// cannot be read.
-    pub(super) fn unpack(
+    /// The first ordinal of a chunk and its packed bytes: `None` where `room` has them. Nothing after the
+    /// last one, and where they cannot be read.
+    pub(super) fn load(
         &self,
         index: usize,
-        chunk: &mut Chunk,
-        bytes: &mut Vec<u8>,
-    ) -> Option<()> {
+        room: &mut Vec<u8>,
+    ) -> Option<(Ordinal, Option<&[u8]>)> {
         let packed = self.packed.get(index)?;
-        let bytes = match packed.bytes {
-            Bytes::Held(ref bytes) => bytes,
+        match packed.bytes {
+            Bytes::Held(ref bytes) => Some((packed.first, Some(bytes))),
             Bytes::Filed { at, length } => {
-                bytes.resize(length, 0);
-                if let Err(error) = self.read_back(at, bytes) {
+                room.resize(length, 0);
+                if let Err(error) = self.read_back(at, room) {
                     self.failure.get_or_init(|| error);
                     return None;
                 }
-                bytes.as_slice()
+                Some((packed.first, None))
             }
-        };
-        chunk.clear(packed.first);
-        unpack(bytes, (packed.lsn, packed.count), chunk);
-        Some(())
+        }
     }
 
     fn read_back(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -167,16 +199,37 @@ impl Store {
 
     /// The ordinal of the first record at or after `lsn`.
     pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
-        let within = |chunk: &Chunk| {
-            let before = chunk.entries.partition_point(|entry| entry.lsn < lsn);
-            chunk.first + before as Ordinal
+        let within = |bytes: &[u8], first: Ordinal| {
+            let mut chunk = Chunk { first, ..Chunk::default() };
+            unpack_all(bytes, &mut chunk);
+            first + chunk.entries.partition_point(|entry| entry.lsn < lsn) as Ordinal
         };
-        if self.open.entries.first().is_some_and(|first| first.lsn < lsn) {
-            return within(&self.open);
+        if let Some(open) = self.open.as_ref().filter(|open| open.lsn < lsn) {
+            let mut bytes = self.bytes.clone();
+            open.end_stretch(&mut bytes);
+            pack::end(&mut bytes);
+            return within(&bytes, open.first);
         }
         let after = self.packed.partition_point(|packed| packed.lsn < lsn);
         let Some(index) = after.checked_sub(1) else { return FIRST };
-        let mut chunk = Chunk::default();
-        self.unpack(index, &mut chunk, &mut Vec::new()).map_or(FIRST, |()| within(&chunk))
+        let mut room = Vec::new();
+        let Some((first, bytes)) = self.load(index, &mut room) else { return FIRST };
+        within(bytes.unwrap_or(&room), first)
     }
+}
+
+/// Unpacks all stretches of a chunk, marks apart.
+fn unpack_all(bytes: &[u8], chunk: &mut Chunk) {
+    let (mut rest, mut first) = (bytes, chunk.first);
+    while let Some(stretch) = Stretch::unpack(rest, first) {
+        unpack_stretch(&stretch, rest, chunk);
+        first = stretch.end();
+        rest = rest.get(stretch.packed_bytes()..).unwrap_or_default();
+    }
+}
+
+/// Unpacks the stretch with which `bytes` begin, marks apart.
+pub(super) fn unpack_stretch(stretch: &Stretch, bytes: &[u8], chunk: &mut Chunk) {
+    let records = bytes.get(Stretch::BYTES..).unwrap_or_default();
+    unpack(records, Before::new(stretch.lsn), (stretch.first, stretch.count.into()), chunk);
 }

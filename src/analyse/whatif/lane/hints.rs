@@ -1,0 +1,88 @@
+//! Hint bits in a simulated run: the images that setting them brings, and the rows that vacuum freezes
+//! because of an image.
+
+use super::{HINT_BYTES, Lane};
+use crate::analyse::whatif::blocks::{BEFORE, Ordinal};
+use crate::analyse::whatif::plan::{ImageBytes, Plan};
+use crate::analyse::whatif::position::padded;
+use crate::analyse::whatif::trace::{Mark, Ref, fact};
+use crate::wal::payload::xlog::FPI_FOR_HINT;
+use crate::wal::rmgr::XLOG;
+
+impl Lane<'_> {
+    /// What an image of a record's first page, or the want of one, has to do with freezing.
+    pub(super) fn freeze(
+        &mut self,
+        (mark, first): (Option<Mark>, &Ref),
+        is_taken: bool,
+        plan: &mut Plan,
+    ) {
+        let was_imaged = self.imaged == Some(first.block);
+        if let Some(Mark::FreezesForHint { data }) = mark
+            && !was_imaged
+            && !is_taken
+        {
+            self.outcome.freezes_lost += 1;
+            plan.level.data = data;
+            plan.images = plan.images.filter(|_| data.is_some());
+        }
+        if first.is(fact::LOOKED_AT) {
+            let is_new = is_taken && !first.is(fact::BASE_IMAGE);
+            self.outcome.freezes_possible += u64::from(is_new && self.freezes_for_images());
+        }
+        if first.is(fact::LOOKED_AT) || mark == Some(Mark::Hint) {
+            let keeps = is_taken || was_imaged && mark == Some(Mark::PrunesAfterHint);
+            self.imaged = keeps.then_some(first.block);
+        }
+    }
+
+    pub(super) fn freezes_for_images(&self) -> bool {
+        let habits = &self.base.version.pages;
+        habits.freezes_after_image || habits.freezes_with_pruning
+    }
+
+    /// Rows are frozen where the page gets an image anyway, and else not.
+    pub(super) fn skips_freezing(&self, refs: &[Ref]) -> bool {
+        let first = refs.first().filter(|first| first.is(fact::FREEZES_FOR_IMAGE));
+        first.is_some_and(|first| self.imaged != Some(first.block))
+    }
+
+    pub(super) fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
+        let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
+        mark == Some(Mark::Hint) && !writes()
+    }
+
+    /// Whether hint bits of the page are changed, and that is logged, before the record: the base does
+    /// not log them, or was not past a redo point here. Rows that were changed before have none yet;
+    /// others may have looked at them since, so it is an estimate.
+    pub(super) fn is_hinted_first(&self, reference: &Ref) -> bool {
+        let is_new = !self.base.log_hints || !reference.is(fact::BASE_IMAGE);
+        self.log_hints
+            && is_new
+            && self.full_page_writes
+            && reference.is(fact::USUAL | fact::LOOKED_AT)
+            && reference.stamped > BEFORE
+            && self.is_stale(reference)
+    }
+
+    /// The page as it is before the record: hint bits are set before rows are taken away.
+    pub(super) fn unpruned(&self, ordinal: Ordinal, reference: &Ref) -> Ref {
+        match self.trace.unpruned_bytes(ordinal) {
+            Some(bytes) => {
+                Ref { image_bytes: bytes, facts: reference.facts & !fact::BASE_IMAGE, ..*reference }
+            }
+            None => *reference,
+        }
+    }
+
+    /// Writes a record for hint bits.
+    pub(super) fn hint(&mut self, ordinal: Ordinal, reference: &Ref, image: ImageBytes) {
+        let bytes = HINT_BYTES + self.image(ordinal, reference, image);
+        let length = padded(u64::from(bytes));
+        self.usable += length;
+        self.outcome.records += 1;
+        self.outcome.differ(self.kind(XLOG, FPI_FOR_HINT), length as i64, 1);
+        self.outcome.hint_images += 1;
+        self.outcome.estimated_bytes += u64::from(HINT_BYTES);
+    }
+}
