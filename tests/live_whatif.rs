@@ -1,5 +1,6 @@
-//! A live test of what-if by the clock: the same statements, with pauses, on a server that closes its
-//! segments by `archive_timeout`.
+//! Live tests of what-if: the same statements on a server with other settings. Segments that
+//! `archive_timeout` closes; what vacuum freezes only because of an image for hint bits; sequences whose
+//! values go nowhere; images for hint bits themselves.
 
 use live::cluster::{Cluster, Settings};
 use live::server::Server;
@@ -55,4 +56,108 @@ fn segments_closed_by_the_clock_are_those_of_a_server() {
     assert!(wrote > 3 * SEGMENT, "{wrote} bytes: the server closes a segment in each pause");
     // A snapshot of running transactions more or less.
     assert!(predicted.abs_diff(wrote) < 1000, "predicted {predicted}, the server wrote {wrote}");
+}
+
+/// Settings of a server that writes the same WAL each time.
+const QUIET: &str = "autovacuum = off\ncheckpoint_timeout = 1h\nbgwriter_lru_maxpages = 0\n";
+const CYCLES: u32 = 4;
+
+/// A load of several cycles, with checkpoints between them or not.
+struct Load<'s> {
+    server: &'s Server,
+    initdb: &'s [&'s str],
+    begin: &'s str,
+    cycle: &'s str,
+}
+
+impl Load<'_> {
+    fn run(&self, more: &str, has_checkpoints: bool) -> (Cluster, (String, String)) {
+        let conf = format!("{QUIET}{more}");
+        let settings = Settings { conf: &conf, initdb: self.initdb };
+        let cluster = Cluster::start(self.server, &settings);
+        cluster.sql(self.begin);
+        cluster.sql("VACUUM FREEZE");
+        cluster.sql("CHECKPOINT");
+        let start = cluster.insert_lsn();
+        for cycle in 0..CYCLES {
+            if cycle > 0 && has_checkpoints {
+                cluster.sql("CHECKPOINT");
+            }
+            for statement in self.cycle.split(';') {
+                cluster.sql(&statement.replace("$cycle", &cycle.to_string()));
+            }
+        }
+        let end = cluster.insert_lsn();
+        (cluster, (start, end))
+    }
+
+    /// What is predicted from one run, least, likely, most; and what another one wrote.
+    fn compare(&self, options: &[&str], more: &str, has_checkpoints: bool) -> ([u64; 3], u64) {
+        let (base, range) = self.run("", true);
+        let words = ["whatif", "-f", "json", "-s", &range.0, "-e", &range.1];
+        let json = text(&[&words, options].concat(), &base.wal());
+        let json: Value = serde_json::from_str(&json).expect("JSON");
+        let check = &json["whatif"]["self_check"]["difference_bytes"];
+        assert_eq!(check.as_i64(), Some(0), "the base replays to itself: {json}");
+        let bytes = |key: &str| json["whatif"]["scenarios"][1][key].as_u64().expect("bytes");
+        let predicted = ["low_bytes", "predicted_bytes", "high_bytes"].map(bytes);
+        let (_, range) = self.run(more, has_checkpoints);
+        (predicted, distance(&range))
+    }
+}
+
+/// A snapshot of running transactions more or less.
+const SNAPSHOT: u64 = 56;
+
+#[test]
+fn rows_frozen_for_an_image_of_hint_bits_are_not_frozen_without_it() {
+    let Some(server) = Server::fetched("17") else { return };
+    let load = Load {
+        server: &server,
+        initdb: &["--wal-segsize=1", "--data-checksums"],
+        begin: "CREATE TABLE t AS SELECT g AS id, repeat('x', 90) AS filler \
+                FROM generate_series(1, 8000) g",
+        cycle: "UPDATE t SET filler = repeat('y', 80) WHERE id % 9 = $cycle; \
+                DELETE FROM t WHERE id % 31 = $cycle; \
+                INSERT INTO t SELECT g, 'z' FROM generate_series(1, 700) g; VACUUM (TRUNCATE off) t",
+    };
+    let without = load.compare(&["--full-page-writes", "off"], "full_page_writes = off", true);
+    let ([_, predicted, _], wrote) = without;
+    assert!(predicted.abs_diff(wrote) <= wrote / 1000, "predicted {predicted}, wrote {wrote}");
+    let ([_, predicted, _], wrote) = load.compare(&["--checkpoint-every", "none"], "", false);
+    assert!(predicted.abs_diff(wrote) <= wrote / 1000, "predicted {predicted}, wrote {wrote}");
+}
+
+#[test]
+fn a_sequence_logs_less_often_where_checkpoints_are_rare() {
+    let Some(server) = Server::debian_15() else { return };
+    let load = Load {
+        server: &server,
+        initdb: &["--wal-segsize=1"],
+        begin: "CREATE SEQUENCE one; CREATE SEQUENCE ten CACHE 10 INCREMENT 3; \
+                CREATE TABLE t AS SELECT 1 AS number",
+        cycle: "SELECT nextval('one'), nextval('ten') FROM generate_series(1, 215); \
+                INSERT INTO t SELECT generate_series(1, 10); \
+                SELECT nextval('one') FROM generate_series(1, 101)",
+    };
+    let ([_, predicted, _], wrote) = load.compare(&["--checkpoint-every", "none"], "", false);
+    assert!(predicted.abs_diff(wrote) <= SNAPSHOT, "predicted {predicted}, wrote {wrote}");
+}
+
+#[test]
+fn images_for_hint_bits_are_within_the_range() {
+    let Some(server) = Server::debian_15() else { return };
+    let load = Load {
+        server: &server,
+        initdb: &["--wal-segsize=1"],
+        begin: "CREATE TABLE t AS SELECT g AS id, repeat('x', 90) AS filler \
+                FROM generate_series(1, 8000) g",
+        cycle: "UPDATE t SET filler = repeat('y', 80) WHERE id % 9 = $cycle; \
+                VACUUM (TRUNCATE off) t; DELETE FROM t WHERE id % 31 = $cycle; \
+                INSERT INTO t SELECT g, 'z' FROM generate_series(1, 700) g",
+    };
+    let ([low, predicted, high], wrote) =
+        load.compare(&["--wal-log-hints", "on"], "wal_log_hints = on", true);
+    assert!(low <= wrote && wrote <= high, "from {low} to {high}, wrote {wrote}");
+    assert!(predicted.abs_diff(wrote) <= wrote / 100, "predicted {predicted}, wrote {wrote}");
 }

@@ -3,6 +3,7 @@
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
+use super::free_space::FreeSpace;
 use super::freezing::Freezing;
 use super::level::{self, Differences};
 use super::marks;
@@ -34,6 +35,7 @@ pub struct Condenser {
     running: Running,
     finder: Finder,
     freezing: Freezing,
+    free_space: FreeSpace,
     /// What differs at the other wal_level, where that is asked for.
     level: Option<Differences>,
     usual: UsualData,
@@ -68,6 +70,7 @@ impl Condenser {
             running: Running::default(),
             finder: Finder::default(),
             freezing: Freezing::default(),
+            free_space: FreeSpace::default(),
             level: None,
             usual: UsualData::default(),
             end: None,
@@ -102,6 +105,7 @@ impl Condenser {
         self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
         let (rows, table) = self.rows(record);
         let mark = self.mark(record, ordinal).or(freeze);
+        let mark = mark.or_else(|| self.free_space.of(record, self.fork, ordinal));
         let entry = Entry {
             lsn: record.lsn,
             bytes: record.header.total_bytes,

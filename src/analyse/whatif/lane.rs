@@ -271,9 +271,13 @@ impl<'t> Lane<'t> {
         of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
     }
 
+    /// When the page was stamped before.
+    fn stamped(&self, reference: &Ref) -> Ordinal {
+        if self.log_hints { reference.stamped } else { reference.stamped_without_hints }
+    }
+
     fn is_stale(&self, reference: &Ref) -> bool {
-        let stamped =
-            if self.log_hints { reference.stamped } else { reference.stamped_without_hints };
+        let stamped = self.stamped(reference);
         // Where no images were taken, a page without one tells nothing.
         stamped < self.redo || stamped == BEFORE && !self.base.full_page_writes
     }
@@ -378,7 +382,7 @@ impl<'t> Lane<'t> {
     /// Whether nothing says when the block was stamped before: without the base's checkpoints it
     /// may have been after the redo point, before the WAL that is there.
     fn is_unseen(&self, ordinal: Ordinal, reference: &Ref) -> bool {
-        let is_new = reference.is(fact::USUAL) && reference.stamped == NEVER;
+        let is_new = reference.is(fact::USUAL) && self.stamped(reference) == NEVER;
         is_new && self.redo == BEFORE && self.base.redo_at(ordinal) != BEFORE
     }
 
@@ -386,6 +390,7 @@ impl<'t> Lane<'t> {
         match mark {
             Some(Mark::Checkpoint { online, .. }) => self.base_checkpoint(ordinal, online),
             Some(Mark::FullPageWrites(on)) if self.follows_base => self.full_page_writes = on,
+            Some(Mark::FreeSpace { page, above }) => self.map_space(ordinal, (page, above)),
             Some(Mark::Switch) => self.usable = self.geometry.next_segment(self.usable),
             Some(Mark::Commit { time, running }) => {
                 self.running = running;

@@ -4,6 +4,7 @@ pub mod base;
 pub mod blocks;
 pub mod codec;
 pub mod condense;
+mod free_space;
 mod freezing;
 pub mod lane;
 pub mod level;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 const FREEZE_BYTES_MAX: u64 = 24 + 20 + 9 + 12 + 2 * 291;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
+/// The newest xid that pruning takes away, with its padding.
+const CONFLICT_XID_BYTES: u64 = 8;
 /// By that part of their bytes compressed images differ between equal runs: a multiple of what was
 /// measured (`docs/whatif.md`).
 const COMPRESSED_PART: u64 = 5_000;
@@ -68,6 +70,9 @@ pub struct Outcome {
     /// Pages whose rows were frozen because they got an image, which they do not get here: a later vacuum
     /// that freezes may have to do it.
     pub freezes_lost: u64,
+    /// Records that prune as in the base, and do not freeze for want of an image: the newest xid that
+    /// they take away may go unsaid.
+    pub freezes_cut: u64,
     /// Block data whose length is an estimate; bytes.
     pub estimated_data_bytes: u64,
     /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
@@ -114,7 +119,8 @@ impl Outcome {
         let codec =
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let codec = codec + self.sample_error;
-        let low = self.estimated_bytes + self.unknown() + codec;
+        let unsaid = self.freezes_cut * CONFLICT_XID_BYTES;
+        let low = self.estimated_bytes + self.unknown() + codec + unsaid;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes
             + self.freezes_possible * FREEZE_BYTES_MAX

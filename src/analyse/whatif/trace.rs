@@ -172,6 +172,13 @@ pub enum Mark {
         /// Block data without the freezing, bytes; `None`: there is no record then.
         data: Option<u16>,
     },
+    /// Vacuum changes the free space map.
+    FreeSpace {
+        /// When it changed the same page of it before.
+        page: Ordinal,
+        /// When it changed the pages above that.
+        above: Ordinal,
+    },
     /// full_page_writes changes.
     FullPageWrites(bool),
     /// A base backup ends, during which images were forced.

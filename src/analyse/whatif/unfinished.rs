@@ -19,17 +19,17 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn note(&mut self, ordinal: Ordinal, reference: &Ref, redo: Ordinal) {
-        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || reference.stamped < redo
-        {
+    fn note(&mut self, ordinal: Ordinal, reference: &Ref, (redo, log_hints): (Ordinal, bool)) {
+        let stamped = if log_hints { reference.stamped } else { reference.stamped_without_hints };
+        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || stamped < redo {
             return;
         }
         if reference.is(fact::BASE_IMAGE) {
-            self.after = self.after.max(reference.stamped);
+            self.after = self.after.max(stamped);
             self.before.get_or_insert(ordinal);
         } else if self.before.is_some() {
-            let oldest = self.oldest_kept.get_or_insert(reference.stamped);
-            *oldest = (*oldest).min(reference.stamped);
+            let oldest = self.oldest_kept.get_or_insert(stamped);
+            *oldest = (*oldest).min(stamped);
         }
     }
 
@@ -59,7 +59,8 @@ pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
             found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
         }
         if let Some((redo, _)) = stretch.peek().filter(|(redo, _)| *redo <= noted.ordinal) {
-            noted.refs.iter().for_each(|reference| evidence.note(noted.ordinal, reference, *redo));
+            let known = (*redo, base.log_hints);
+            noted.refs.iter().for_each(|reference| evidence.note(noted.ordinal, reference, known));
         }
     });
     found.extend(checkpoint(trace, evidence.redo()));

@@ -33,6 +33,7 @@ pub enum Part {
 
 const FIRST: u8 = 0x10;
 const SECOND: u8 = 0x20;
+const THIRD: u8 = 0x30;
 
 /// Bits of the flags of 17 and later.
 const CLEANUP_LOCK: u16 = 0x04;
@@ -70,6 +71,15 @@ fn flags(main_data: &[u8], version: &Version) -> Option<u16> {
     match version.since(Release::V19) {
         true => at(main_data, 0),
         false => at::<u8>(main_data, 1).map(u16::from),
+    }
+}
+
+/// Whether only vacuum writes such a record (14 and later).
+pub fn is_vacuum(info: u8, version: &Version) -> bool {
+    match info & OPCODE_MASK {
+        SECOND => version.since(Release::V14),
+        THIRD => version.since(Release::V17),
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{HINT_BYTES, Lane};
 use crate::analyse::whatif::blocks::{BEFORE, Ordinal};
-use crate::analyse::whatif::plan::{ImageBytes, Plan};
+use crate::analyse::whatif::plan::{Certainty, ImageBytes, Plan};
 use crate::analyse::whatif::position::padded;
 use crate::analyse::whatif::trace::{Mark, Ref, fact};
 use crate::wal::payload::xlog::FPI_FOR_HINT;
@@ -23,6 +23,7 @@ impl Lane<'_> {
             && !is_taken
         {
             self.outcome.freezes_lost += 1;
+            self.outcome.freezes_cut += u64::from(data.is_some());
             plan.level.data = data;
             plan.images = plan.images.filter(|_| data.is_some());
         }
@@ -84,5 +85,22 @@ impl Lane<'_> {
         self.outcome.differ(self.kind(XLOG, FPI_FOR_HINT), length as i64, 1);
         self.outcome.hint_images += 1;
         self.outcome.estimated_bytes += u64::from(HINT_BYTES);
+    }
+
+    /// Images of the free space map that the base does not have: none are logged there, or it was past a
+    /// redo point less.
+    pub(super) fn map_space(&mut self, ordinal: Ordinal, (page, above): (Ordinal, Ordinal)) {
+        if !self.log_hints || !self.full_page_writes {
+            return;
+        }
+        let base_redo = self.base.redo_at(ordinal);
+        let has_none = |changed: Ordinal| !self.base.log_hints || changed >= base_redo;
+        let is_new = |changed: Ordinal| changed < self.redo && has_none(changed);
+        let count = u16::from(is_new(page)) + 2 * u16::from(is_new(above));
+        let page_bytes = u16::try_from(self.trace.page_bytes).unwrap_or(u16::MAX);
+        let image =
+            ImageBytes { stored: page_bytes, compressed: false, certainty: Certainty::Estimated };
+        let map = Ref { image_bytes: page_bytes, ..Ref::default() };
+        (0..count).for_each(|_| self.hint(ordinal, &map, image));
     }
 }

@@ -200,6 +200,12 @@ pub fn work_of(record: &Whole<'_>) -> Option<Work> {
     if is_other { None } else { work(info, main, record.version) }
 }
 
+/// Whether only vacuum writes such a record.
+pub fn is_vacuum(record: &Whole<'_>) -> bool {
+    let is_visible = record.info() & OPCODE_MASK == VISIBLE && record.version.pages.visible_records;
+    is_visible || prune_work::is_vacuum(record.header.info, record.version)
+}
+
 /// What is left of the block data where nothing is frozen.
 pub fn unfrozen(record: &Whole<'_>, block: &BlockRef) -> Option<Option<u16>> {
     let (info, main) = (record.header.info, record.main_data());

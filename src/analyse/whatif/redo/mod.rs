@@ -141,6 +141,13 @@ pub fn is_vacuum_scan(record: &Whole<'_>) -> bool {
     record.header.rmgr == HEAP2 && prune_work::is_scan(record.header.info, record.version)
 }
 
+/// The block of a table that vacuum looks at, where only vacuum writes such a record.
+pub fn vacuumed(record: &Whole<'_>) -> Option<u32> {
+    let is_heap = record.header.rmgr == HEAP2 && heap2::is_vacuum(record);
+    let main = || record.blocks.iter().find(|block| block.fork == 0);
+    is_heap.then(main).flatten().map(|block| block.block)
+}
+
 /// Block data of a record that freezes rows, if it did not: `None` for one that does not freeze, or where
 /// pruning and freezing have records of their own; `Some(None)` for one that does nothing else.
 pub fn unfrozen(record: &Whole<'_>, block: &BlockRef) -> Option<Option<u16>> {

@@ -1,11 +1,10 @@
-//! Records of the trace in few bytes: numbers of as many bytes as they need, as differences from what is
-//! expected. How many bytes each has stands before several of them, so that nothing depends on the bytes
-//! themselves.
+//! Records of the trace in few bytes: numbers of two bytes, as differences from what is expected. A record
+//! with a number that does not fit has four bytes for each.
 
 use super::{AtOther, Chunk, Entry, Other, Ref};
 use crate::analyse::whatif::blocks::{FIRST, Ordinal};
 use crate::analyse::whatif::position::padded;
-use crate::wal::cursor::at as number_at;
+use crate::wal::cursor::Field;
 use crate::wal::lsn::Lsn;
 use crate::wal::rmgr::RecordType;
 
@@ -21,6 +20,10 @@ mod flag {
     pub const KIND: u8 = 0x10;
     /// It differs at the other wal_level.
     pub const OTHER: u8 = 0x20;
+    /// Its numbers have four bytes.
+    pub const WIDE: u8 = 0x40;
+    /// It has images.
+    pub const IMAGES: u8 = 0x80;
 }
 
 /// What the byte before [`AtOther`] says.
@@ -34,8 +37,8 @@ mod at_other {
 /// In a reference's facts: both its stamps are told.
 const TWO_STAMPS: u16 = 0x8000;
 
-/// After what is packed, so that a number is read as four bytes wherever it lies.
-const PADDING: [u8; 4] = [0; 4];
+/// A distance in bytes that is told elsewhere.
+const FAR: u8 = u8::MAX;
 
 /// What the next record is compared with.
 #[derive(Debug, Default)]
@@ -64,15 +67,19 @@ pub fn pack(
     (ordinal, entry): (Ordinal, &Entry),
     (refs, other): (&[Ref], Option<&AtOther>),
 ) {
-    put_entry(bytes, before, entry, other);
+    let (mut all, mut images, mut block) = (entry.bytes | head_bytes(entry), 0, before.block);
     for reference in refs {
-        put_ref(bytes, before, ordinal, reference);
+        all |= distance(block, reference.block) | ago(ordinal, reference.stamped);
+        images |= reference.stored_bytes;
+        block = reference.block;
     }
-}
-
-/// Ends what is packed.
-pub fn end(bytes: &mut Vec<u8>) {
-    bytes.extend(PADDING);
+    let wide = if all > u32::from(u16::MAX) { flag::WIDE } else { 0 };
+    let images = if images > 0 { flag::IMAGES } else { 0 };
+    put_entry(bytes, before, (entry, other), wide | images);
+    for reference in refs {
+        put_ref(bytes, before.block, (ordinal, reference), wide | images);
+        before.block = reference.block;
+    }
 }
 
 /// Unpacks `count` records, the first of which has the ordinal `first`, and adds them to `chunk`.
@@ -82,127 +89,80 @@ pub fn unpack(
     (first, count): (Ordinal, usize),
     chunk: &mut Chunk,
 ) {
-    let mut from = Input { bytes, at: 0 };
+    let mut from = bytes;
     for ordinal in (first..).take(count) {
-        let (entry, other) = take_entry(&mut from, &mut before);
+        let flags = take(&mut from);
+        let (entry, other) = take_entry(&mut from, &mut before, flags);
         chunk.others.extend(other.map(|other| (ordinal, other)));
         for _ in 0..entry.refs {
-            chunk.refs.push(take_ref(&mut from, &mut before, ordinal));
+            let reference = take_ref(&mut from, before.block, ordinal, flags);
+            before.block = reference.block;
+            chunk.refs.push(reference);
         }
         chunk.entries.push(entry);
     }
 }
 
-/// How a number is written: in no byte, or in so many that 2 to that power are twice as many.
-fn width(number: u32) -> u8 {
-    u8::from(number > 0) + u8::from(number > 0xFF) + u8::from(number > 0xFFFF)
+/// The next number; 0 where there is none.
+#[inline]
+fn take<T: Field + Default>(from: &mut &[u8]) -> T {
+    let Some((own, rest)) = from.split_at_checked(T::BYTES) else { return T::default() };
+    *from = rest;
+    T::read(own).unwrap_or_default()
 }
 
-fn width_bytes(width: u8) -> usize {
-    (1 << (width & 3)) >> 1
+/// A number of two bytes or four.
+#[inline]
+fn take_number(from: &mut &[u8], flags: u8) -> u32 {
+    if flags & flag::WIDE != 0 { take(from) } else { take::<u16>(from).into() }
 }
 
-/// Bytes that are put together before they are added.
-struct Output {
-    bytes: [u8; Output::MOST],
-    at: usize,
-}
-
-impl Output {
-    /// More than a record's own bytes, or those of one of its references.
-    const MOST: usize = 32;
-
-    fn new() -> Output {
-        Output { bytes: [0; Output::MOST], at: 0 }
-    }
-
-    #[inline]
-    fn put(&mut self, number: u32, width: u8) {
-        let room = self.bytes.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut());
-        if let Some(room) = room {
-            *room = number.to_le_bytes();
-        }
-        self.at += width_bytes(width);
-    }
-
-    #[inline]
-    fn byte(&mut self, byte: u8) {
-        self.put(byte.into(), 1);
-    }
-
-    /// All at once is faster than as many as there are.
-    fn add_to(&self, bytes: &mut Vec<u8>) {
-        let length = bytes.len() + self.at;
-        bytes.extend_from_slice(&self.bytes);
-        bytes.truncate(length);
+#[inline]
+fn put_number(bytes: &mut Vec<u8>, number: u32, flags: u8) {
+    match flags & flag::WIDE {
+        0 => bytes.extend_from_slice(&(number as u16).to_le_bytes()),
+        _ => bytes.extend_from_slice(&number.to_le_bytes()),
     }
 }
 
-/// Bytes from front to back; what is not there is 0.
-struct Input<'b> {
-    bytes: &'b [u8],
-    at: usize,
+/// Images with their headers, and block data.
+fn head_bytes(entry: &Entry) -> u32 {
+    entry.bytes.wrapping_sub(entry.fixed_bytes)
 }
 
-impl Input<'_> {
-    #[inline]
-    fn take(&mut self, width: u8) -> u32 {
-        let number: u32 = number_at(self.bytes, self.at).unwrap_or_default();
-        let bytes = width_bytes(width);
-        self.at += bytes;
-        let mask = (1u64 << (8 * bytes)) - 1;
-        number & mask as u32
-    }
-
-    #[inline]
-    fn byte(&mut self) -> u8 {
-        self.take(1) as u8
-    }
-}
-
-/// The second byte of a record, with how its numbers are written.
-fn widths(entry: &Entry, apart: u32) -> [u8; 4] {
-    [
-        width(entry.bytes),
-        width(entry.bytes.wrapping_sub(entry.fixed_bytes)),
-        width(entry.table),
-        width(apart),
-    ]
-}
-
-fn put_entry(bytes: &mut Vec<u8>, before: &mut Before, entry: &Entry, other: Option<&AtOther>) {
+fn put_entry(
+    bytes: &mut Vec<u8>,
+    before: &mut Before,
+    (entry, other): (&Entry, Option<&AtOther>),
+    flags: u8,
+) {
     let set = |holds: bool, bit: u8| if holds { bit } else { 0 };
-    let distance = entry.lsn.0.wrapping_sub(before.end);
-    // One that does not fit is told whole.
-    let apart = u32::try_from(distance).ok().filter(|apart| *apart != u32::MAX).unwrap_or(u32::MAX);
-    let flags = entry.refs.min(flag::REFS)
+    let apart = entry.lsn.0.wrapping_sub(before.end);
+    let flags = flags
+        | entry.refs.min(flag::REFS)
         | set(entry.rows > 0, flag::ROWS)
         | set(apart != 0, flag::APART)
         | set(entry.kind != before.kind, flag::KIND)
         | set(other.is_some(), flag::OTHER);
-    let [length, head, table, far] = widths(entry, apart);
-    let mut out = Output::new();
-    out.byte(flags);
-    out.byte(length | head << 2 | table << 4 | far << 6);
-    out.put(entry.bytes, length);
-    out.put(entry.bytes.wrapping_sub(entry.fixed_bytes), head);
+    bytes.push(flags);
+    put_number(bytes, entry.bytes, flags);
+    put_number(bytes, head_bytes(entry), flags);
     if flags & flag::REFS == flag::REFS {
-        out.byte(entry.refs);
+        bytes.push(entry.refs);
     }
     if flags & flag::KIND != 0 {
-        out.byte(entry.kind.rmgr);
-        out.byte(entry.kind.slot);
+        bytes.extend_from_slice(&[entry.kind.rmgr, entry.kind.slot]);
     }
     if flags & flag::APART != 0 {
-        out.put(apart, far);
+        let near = u8::try_from(apart).ok().filter(|near| *near != FAR);
+        bytes.push(near.unwrap_or(FAR));
+        if near.is_none() {
+            bytes.extend_from_slice(&apart.to_le_bytes());
+        }
     }
     if flags & flag::ROWS != 0 {
-        out.put(entry.rows.into(), 2);
-        out.put(entry.table, table);
-    }
-    out.add_to(bytes);
-    if apart == u32::MAX {
-        bytes.extend(distance.to_le_bytes());
+        bytes.extend_from_slice(&entry.rows.to_le_bytes());
+        bytes.extend_from_slice(&entry.table.to_le_bytes());
     }
     if let Some(other) = other {
         put_other(bytes, other);
@@ -210,28 +170,24 @@ fn put_entry(bytes: &mut Vec<u8>, before: &mut Before, entry: &Entry, other: Opt
     before.follow(entry);
 }
 
-fn take_entry(from: &mut Input<'_>, before: &mut Before) -> (Entry, Option<AtOther>) {
-    let (flags, widths) = (from.byte(), from.byte());
+fn take_entry(from: &mut &[u8], before: &mut Before, flags: u8) -> (Entry, Option<AtOther>) {
     let has = |bit: u8| flags & bit != 0;
-    let bytes = from.take(widths);
-    let fixed_bytes = bytes.wrapping_sub(from.take(widths >> 2));
+    let bytes = take_number(from, flags);
+    let fixed_bytes = bytes.wrapping_sub(take_number(from, flags));
     let refs = flags & flag::REFS;
-    let refs = if refs == flag::REFS { from.byte() } else { refs };
+    let refs = if refs == flag::REFS { take(from) } else { refs };
     let kind = match has(flag::KIND) {
-        true => RecordType { rmgr: from.byte(), slot: from.byte() },
+        true => RecordType { rmgr: take(from), slot: take(from) },
         false => before.kind,
     };
-    let apart = if has(flag::APART) { from.take(widths >> 6) } else { 0 };
-    let (rows, table) = match has(flag::ROWS) {
-        true => (from.take(2) as u16, from.take(widths >> 4)),
-        false => (0, 0),
+    let apart = match has(flag::APART).then(|| take::<u8>(from)) {
+        None => 0,
+        Some(FAR) => take(from),
+        Some(near) => near.into(),
     };
-    let distance = match apart {
-        u32::MAX => u64::from(from.take(3)) | u64::from(from.take(3)) << 32,
-        near => near.into(),
-    };
+    let (rows, table) = if has(flag::ROWS) { (take(from), take(from)) } else { (0, 0) };
     let other = has(flag::OTHER).then(|| take_other(from));
-    let lsn = Lsn(before.end.wrapping_add(distance));
+    let lsn = Lsn(before.end.wrapping_add(apart));
     let entry = Entry { lsn, bytes, fixed_bytes, kind, refs, rows, table };
     before.follow(&entry);
     (entry, other)
@@ -245,93 +201,58 @@ fn put_other(bytes: &mut Vec<u8>, other: &AtOther) {
     };
     let data = if other.data.is_some() { at_other::DATA } else { 0 };
     let old_row = if other.old_row > 0 { at_other::OLD_ROW } else { 0 };
-    let mut out = Output::new();
-    out.byte(record | data | old_row);
+    bytes.push(record | data | old_row);
     if let Some(Other::More { more, guess }) = other.record {
-        let (more, guess) = (folded(more), folded(guess));
-        out.byte(width(more) | width(guess) << 2);
-        out.put(more, width(more));
-        out.put(guess, width(guess));
+        bytes.extend_from_slice(&more.to_le_bytes());
+        bytes.extend_from_slice(&guess.to_le_bytes());
     }
     if let Some(data) = other.data {
-        out.put(data.into(), 2);
+        bytes.extend_from_slice(&data.to_le_bytes());
     }
     if other.old_row > 0 {
-        out.put(other.old_row.into(), 2);
+        bytes.extend_from_slice(&other.old_row.to_le_bytes());
     }
-    out.add_to(bytes);
 }
 
-fn take_other(from: &mut Input<'_>) -> AtOther {
-    let flags = from.byte();
+fn take_other(from: &mut &[u8]) -> AtOther {
+    let flags: u8 = take(from);
     let has = |bit: u8| flags & bit != 0;
     let record = match (has(at_other::NOTHING), has(at_other::MORE)) {
         (true, _) => Some(Other::Nothing),
-        (_, true) => {
-            let widths = from.byte();
-            let (more, guess) = (from.take(widths), from.take(widths >> 2));
-            Some(Other::More { more: unfolded(more), guess: unfolded(guess) })
-        }
+        (_, true) => Some(Other::More { more: take(from), guess: take(from) }),
         _ => None,
     };
-    let data = has(at_other::DATA).then(|| from.take(2) as u16);
-    let old_row = if has(at_other::OLD_ROW) { from.take(2) as u16 } else { 0 };
+    let data = has(at_other::DATA).then(|| take(from));
+    let old_row = if has(at_other::OLD_ROW) { take(from) } else { 0 };
     AtOther { record, data, old_row }
 }
 
-fn put_ref(bytes: &mut Vec<u8>, before: &mut Before, ordinal: Ordinal, reference: &Ref) {
+fn put_ref(bytes: &mut Vec<u8>, block: u32, (ordinal, reference): (Ordinal, &Ref), flags: u8) {
     let two = reference.stamped != reference.stamped_without_hints;
     let facts = reference.facts | if two { TWO_STAMPS } else { 0 };
-    let block = folded(reference.block.wrapping_sub(before.block).cast_signed());
-    let stamped = ago(ordinal, reference.stamped);
-    let data = width(reference.data_bytes.into());
-    let (image, stored) = (reference.image_bytes > 0, reference.stored_bytes > 0);
-    let mut out = Output::new();
-    out.put(facts.into(), 2);
-    out.byte(
-        width(block)
-            | width(stamped) << 2
-            | data << 4
-            | u8::from(image) << 6
-            | u8::from(stored) << 7,
-    );
-    out.put(block, width(block));
-    out.put(stamped, width(stamped));
-    out.put(reference.data_bytes.into(), data);
-    out.put(reference.image_bytes.into(), short(image));
-    out.put(reference.stored_bytes.into(), short(stored));
+    put_number(bytes, distance(block, reference.block), flags);
+    put_number(bytes, ago(ordinal, reference.stamped), flags);
+    let [a, b] = facts.to_le_bytes();
+    let [c, d] = reference.data_bytes.to_le_bytes();
+    let [e, f] = reference.image_bytes.to_le_bytes();
+    bytes.extend_from_slice(&[a, b, c, d, e, f]);
+    if flags & flag::IMAGES != 0 {
+        bytes.extend_from_slice(&reference.stored_bytes.to_le_bytes());
+    }
     if two {
-        out.put(ago(ordinal, reference.stamped_without_hints), 3);
+        bytes.extend_from_slice(&ago(ordinal, reference.stamped_without_hints).to_le_bytes());
     }
-    out.add_to(bytes);
-    before.block = reference.block;
 }
 
-fn take_ref(from: &mut Input<'_>, before: &mut Before, ordinal: Ordinal) -> Ref {
-    let facts = from.take(2) as u16;
-    let widths = from.byte();
-    let block = before.block.wrapping_add(unfolded(from.take(widths)).cast_unsigned());
-    before.block = block;
-    let stamped = at(ordinal, from.take(widths >> 2));
-    let data_bytes = from.take(widths >> 4) as u16;
-    let image_bytes = from.take(short(widths & 0x40 != 0)) as u16;
-    let stored_bytes = from.take(short(widths & 0x80 != 0)) as u16;
+fn take_ref(from: &mut &[u8], block: u32, ordinal: Ordinal, flags: u8) -> Ref {
+    let block = after(block, take_number(from, flags));
+    let stamped = at(ordinal, take_number(from, flags));
+    let (facts, data_bytes, image_bytes): (u16, u16, u16) = (take(from), take(from), take(from));
+    let stored_bytes = if flags & flag::IMAGES != 0 { take(from) } else { 0 };
     let two = facts & TWO_STAMPS != 0;
-    let stamped_without_hints = if two { at(ordinal, from.take(3)) } else { stamped };
-    Ref {
-        block,
-        stamped,
-        stamped_without_hints,
-        data_bytes,
-        image_bytes,
-        stored_bytes,
-        facts: facts & !TWO_STAMPS,
-    }
-}
-
-/// How a number of two bytes is written.
-fn short(is_there: bool) -> u8 {
-    if is_there { 2 } else { 0 }
+    let stamped_without_hints = if two { at(ordinal, take(from)) } else { stamped };
+    let facts = facts & !TWO_STAMPS;
+    Ref { block, stamped, stamped_without_hints, data_bytes, image_bytes, stored_bytes, facts }
 }
 
 /// How long before a record another one was; those before the first have numbers of their own.
@@ -349,13 +270,15 @@ fn at(ordinal: Ordinal, ago: u32) -> Ordinal {
     }
 }
 
-/// Small numbers of either sign are small.
-fn folded(number: i32) -> u32 {
-    (number << 1 ^ number >> 31).cast_unsigned()
+/// From one block to another: small numbers of either sign are small.
+fn distance(from: u32, to: u32) -> u32 {
+    let distance = to.wrapping_sub(from).cast_signed();
+    (distance << 1 ^ distance >> 31).cast_unsigned()
 }
 
-fn unfolded(number: u32) -> i32 {
-    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+fn after(block: u32, distance: u32) -> u32 {
+    let distance = (distance >> 1).cast_signed() ^ -((distance & 1).cast_signed());
+    block.wrapping_add(distance.cast_unsigned())
 }
 
 #[cfg(test)]
@@ -426,7 +349,6 @@ mod tests {
                 let other = Some(other).filter(|other| **other != AtOther::default());
                 pack(&mut bytes, &mut before, (ordinal, entry), (refs, other));
             }
-            end(&mut bytes);
             let mut again = Chunk { first, ..Chunk::default() };
             unpack(&bytes, Before::new(begin), (first, chunk.entries.len()), &mut again);
             prop_assert_eq!(again, chunk);

@@ -1,6 +1,6 @@
 //! Where the packed chunks lie: in memory up to a limit, then in a file that whoever asks makes.
 
-use super::pack::{self, Before, pack, unpack};
+use super::pack::{Before, pack, unpack};
 use super::stretch::{STRETCH_RECORDS, Stretch};
 use super::{AtOther, Chunk, Entry, Mark, Ref};
 use crate::analyse::whatif::blocks::{FIRST, Ordinal};
@@ -132,7 +132,6 @@ impl Store {
     pub fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         open.end_stretch(&mut self.bytes);
-        pack::end(&mut self.bytes);
         let bytes = self.keep();
         self.packed.push(Packed { first: open.first, lsn: open.lsn, bytes });
     }
@@ -207,7 +206,6 @@ impl Store {
         if let Some(open) = self.open.as_ref().filter(|open| open.lsn < lsn) {
             let mut bytes = self.bytes.clone();
             open.end_stretch(&mut bytes);
-            pack::end(&mut bytes);
             return within(&bytes, open.first);
         }
         let after = self.packed.partition_point(|packed| packed.lsn < lsn);
