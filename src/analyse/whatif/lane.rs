@@ -441,6 +441,7 @@ impl<'t> Lane<'t> {
         }
         self.usable += rest;
         self.outcome.unknown_bytes += rest;
+        self.outcome.open_sequence_bytes = self.sequences.open_bytes();
         let distance = |lane: &Lane<'_>| lane.geometry.start(lane.usable).0 as i64;
         let own = self.base.geometry.start(self.base.geometry.usable(self.base.end)).0 as i64;
         let base_bytes = self.base.end.0.saturating_sub(self.base.start.0) as i64;

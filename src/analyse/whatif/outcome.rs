@@ -73,6 +73,8 @@ pub struct Outcome {
     /// Records that prune as in the base, and do not freeze for want of an image: the newest xid that
     /// they take away may go unsaid.
     pub freezes_cut: u64,
+    /// Bytes of records of sequences, of which there may be one more or less each.
+    pub open_sequence_bytes: u64,
     /// Block data whose length is an estimate; bytes.
     pub estimated_data_bytes: u64,
     /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
@@ -119,14 +121,15 @@ impl Outcome {
         let codec =
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let codec = codec + self.sample_error;
-        let unsaid = self.freezes_cut * CONFLICT_XID_BYTES;
+        let unsaid = self.freezes_cut * CONFLICT_XID_BYTES + self.open_sequence_bytes;
         let low = self.estimated_bytes + self.unknown() + codec + unsaid;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes
             + self.freezes_possible * FREEZE_BYTES_MAX
             + self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES)
             + self.estimated_data_bytes * DATA_TIMES
-            + self.old_rows_possible;
+            + self.old_rows_possible
+            + self.open_sequence_bytes;
         (self.bytes.saturating_sub(low), self.bytes + images + codec)
     }
 

@@ -216,13 +216,15 @@ impl Page {
         (upper >= self.lower() && upper <= self.size()).then_some(())?;
         let offset = u16::try_from(upper).ok()?;
         let mut rest = self.bytes.get_mut(upper..upper + bytes.next_multiple_of(8))?;
+        // What a copy of a shorter tuple leaves is part of the page.
+        if let Some(end) = rest.last_chunk_mut() {
+            *end = [0; 8];
+        }
         for part in parts {
             let (own, after) = rest.split_at_mut_checked(part.len())?;
             own.copy_from_slice(part);
             rest = after;
         }
-        // What a copy of a shorter tuple leaves is part of the page.
-        rest.fill(0);
         self.set_upper(offset)?;
         let bytes = u16::try_from(bytes).ok()?;
         self.set_item(number, Item { offset, bytes, state: ItemState::Normal })

@@ -5,6 +5,7 @@
 
 use super::base::Base;
 use super::blocks::{ForkNumber, Ordinal};
+use super::position::padded;
 use super::trace::{Entry, Mark, Noted, Sequence, Trace};
 use hashbrown::HashMap;
 
@@ -40,6 +41,9 @@ impl Finder {
         }
         if let Some(count) = self.rows.get_mut(index) {
             *count += u64::from(rows);
+        }
+        if self.logged.is_empty() {
+            return;
         }
         for index in self.logged.drain(..) {
             if let Some(seen) = self.seen.get_mut(index) {
@@ -271,12 +275,23 @@ pub struct Sequences<'t> {
     states: Vec<State>,
     /// Whether they log elsewhere than in the base at all.
     is_simulated: bool,
+    /// Those that did, of which no table is known.
+    moved: Vec<bool>,
 }
 
 impl<'t> Sequences<'t> {
     /// The sequences as the trace knows them.
     pub fn new(trace: &'t Trace, is_simulated: bool) -> Sequences<'t> {
-        Sequences { trace, states: vec![State::default(); trace.sequences.len()], is_simulated }
+        let count = trace.sequences.len();
+        let (states, moved) = (vec![State::default(); count], vec![false; count]);
+        Sequences { trace, states, is_simulated, moved }
+    }
+
+    /// Bytes of one record of each sequence whose values are taken at other times than those of its
+    /// records: how many were taken after the last one is not known.
+    pub fn open_bytes(&self) -> u64 {
+        let moved = self.trace.sequences.iter().zip(&self.moved).filter(|(_, moved)| **moved);
+        moved.map(|(sequence, _)| padded(u64::from(sequence.bytes))).sum()
     }
 
     fn are_simulated(&self) -> bool {
@@ -306,6 +321,9 @@ impl<'t> Sequences<'t> {
         let Some((sequence, state)) = known else { return Logged::default() };
         if let Some(period) = sequence.period {
             let logged = state.follow((ordinal, value), redo, period);
+            if let Some(moved) = self.moved.get_mut(index) {
+                *moved |= logged.replaces || logged.added > 0;
+            }
             return Logged { bytes: sequence.bytes, ..logged };
         }
         if sequence.table.is_none() {

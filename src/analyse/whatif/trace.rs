@@ -267,10 +267,10 @@ impl Trace {
             Some(mark) => self.marks.push((ordinal, mark)),
             None => {}
         }
-        for reference in refs {
-            self.logs_hints |= reference.is(fact::WITH_HINTS | fact::BASE_IMAGE);
-            self.checks_consistency |= reference.is(fact::CHECK_IMAGE);
-        }
+        let facts = refs.iter().fold(0, |facts, reference| facts | reference.facts);
+        self.checks_consistency |= facts & fact::CHECK_IMAGE != 0;
+        self.logs_hints |= facts & fact::WITH_HINTS != 0
+            && refs.iter().any(|reference| reference.is(fact::WITH_HINTS | fact::BASE_IMAGE));
         self.records.push((entry, refs), (mark, other, follows));
     }
 

@@ -117,11 +117,13 @@ fn take_number(from: &mut &[u8], flags: u8) -> u32 {
     if flags & flag::WIDE != 0 { take(from) } else { take::<u16>(from).into() }
 }
 
+/// Two numbers of two bytes or four.
 #[inline]
-fn put_number(bytes: &mut Vec<u8>, number: u32, flags: u8) {
+fn put_numbers(bytes: &mut Vec<u8>, numbers: [u32; 2], flags: u8) {
+    let [one, other] = numbers;
     match flags & flag::WIDE {
-        0 => bytes.extend_from_slice(&(number as u16).to_le_bytes()),
-        _ => bytes.extend_from_slice(&number.to_le_bytes()),
+        0 => bytes.extend_from_slice(&(other << 16 | one).to_le_bytes()),
+        _ => bytes.extend_from_slice(&(u64::from(other) << 32 | u64::from(one)).to_le_bytes()),
     }
 }
 
@@ -145,8 +147,7 @@ fn put_entry(
         | set(entry.kind != before.kind, flag::KIND)
         | set(other.is_some(), flag::OTHER);
     bytes.push(flags);
-    put_number(bytes, entry.bytes, flags);
-    put_number(bytes, head_bytes(entry), flags);
+    put_numbers(bytes, [entry.bytes, head_bytes(entry)], flags);
     if flags & flag::REFS == flag::REFS {
         bytes.push(entry.refs);
     }
@@ -230,8 +231,8 @@ fn take_other(from: &mut &[u8]) -> AtOther {
 fn put_ref(bytes: &mut Vec<u8>, block: u32, (ordinal, reference): (Ordinal, &Ref), flags: u8) {
     let two = reference.stamped != reference.stamped_without_hints;
     let facts = reference.facts | if two { TWO_STAMPS } else { 0 };
-    put_number(bytes, distance(block, reference.block), flags);
-    put_number(bytes, ago(ordinal, reference.stamped), flags);
+    let numbers = [distance(block, reference.block), ago(ordinal, reference.stamped)];
+    put_numbers(bytes, numbers, flags);
     let [a, b] = facts.to_le_bytes();
     let [c, d] = reference.data_bytes.to_le_bytes();
     let [e, f] = reference.image_bytes.to_le_bytes();
