@@ -1,0 +1,14 @@
+create table t:unit as select * from wide where id % 5 = :unit % 5;
+create index on t:unit (a);
+create index on t:unit using hash (id);
+alter table t:unit add primary key (id);
+insert into t:unit select 100000 + g, md5(g::text), 'x', g from generate_series(1, 500) g;
+delete from t:unit where id % 3 = 0;
+vacuum t:unit;
+update t:unit set b = repeat('u', 50) where id % 4 = 1;
+alter table t:unit alter c type float8;
+reindex index wide_id;
+begin; truncate wide; rollback;
+vacuum full t:unit;
+drop table t:unit;
+update wide set a = md5(a) where id % 7 = :unit % 7;

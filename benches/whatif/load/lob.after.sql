@@ -1,0 +1,1 @@
+vacuum (truncate off) pg_largeobject;

@@ -1,0 +1,2 @@
+vacuum (truncate off) child;
+vacuum (truncate off) parent;

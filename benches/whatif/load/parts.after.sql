@@ -1,0 +1,2 @@
+vacuum (truncate off) m1;
+vacuum (truncate off) m2;
