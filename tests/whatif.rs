@@ -85,6 +85,7 @@ fn the_base_comes_first_and_lists_make_a_scenario_a_value() {
         ]
     );
     assert_eq!(ids(&["--redo-at", "0/2000000,0/2100000"]).len(), 2);
+    assert_eq!(ids(&["--checkpoint-every", "2x,none,2x"]).len(), 3);
     let usual = ids(&[]);
     assert_eq!(usual.len(), 1 + 5 + 3, "{usual:?}");
 }
@@ -236,6 +237,18 @@ fn a_sample_of_images_holds_the_truth() {
             assert_eq!(bytes(&predict(&["--sample", "100%"]), "predicted_bytes"), truth);
         }
     }
+}
+
+#[test]
+fn a_sample_of_nothing_says_so() {
+    let wal = wal();
+    let notes = |options: &[&str]| {
+        let path = wal.to_str().expect("UTF-8");
+        let words = [&["whatif", "-f", "json", "--sample", "50%"], options, &[path]].concat();
+        walstat(&words).json()["notes"].to_string()
+    };
+    assert!(notes(&["--checkpoint-every", "2x"]).contains("no scenario compresses"));
+    assert!(!notes(&["--wal-compression", "lz4"]).contains("no scenario compresses"));
 }
 
 #[test]

@@ -94,6 +94,11 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
         let reason = format!("what was noted of the records: {error}");
         return Err(Failure::Beside { path: std::env::temp_dir().display().to_string(), reason });
     }
+    let needs_codec = |run: &predict::Run| run.codec.is_some();
+    if args.sample.is_some() && !predict::runs(&base, &scenarios).iter().any(needs_codec) {
+        let none = "--sample: no scenario compresses images, so there is nothing to take a part of";
+        draft.report.notes.push(none.into());
+    }
     let predicted: Vec<_> = scenarios.into_iter().zip(predictions).collect();
     draft.report.notes.extend(whatif::notes(&base));
     draft.report.whatif = Some(whatif::build(&base, &predicted));

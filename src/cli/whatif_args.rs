@@ -171,7 +171,13 @@ impl FromArgMatches for ChangeArgs {
                 let change = (option.parse)(text).ok()?;
                 Some(Asked { option: option.name, value: text.clone(), change })
             });
-            asked.collect()
+            // What is given twice is one scenario.
+            asked.fold(Vec::new(), |mut all: Vec<Asked>, next| {
+                if all.iter().all(|before| before.value != next.value) {
+                    all.push(next);
+                }
+                all
+            })
         };
         Ok(ChangeArgs { options: OPTIONS.iter().map(values).collect() })
     }

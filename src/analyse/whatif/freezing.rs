@@ -32,8 +32,16 @@ pub struct Freeze {
 pub struct Freezing {
     /// The last page whose rows were looked at, if it got an image.
     imaged: Option<(BlockNumber, Cause)>,
-    /// By table, whether vacuum froze rows of the last page without an image.
-    anyway: HashMap<ForkNumber, bool>,
+    /// By table, where vacuum is.
+    passes: HashMap<ForkNumber, Pass>,
+}
+
+/// Vacuum on its way through a table.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pass {
+    block: u32,
+    /// Whether it froze rows of the last page that got no image: it does so anyway.
+    freezes: bool,
 }
 
 impl Freezing {
@@ -80,15 +88,22 @@ impl Freezing {
         block: &BlockRef,
         (fork, before): (ForkNumber, Option<Cause>),
     ) -> Option<Mark> {
-        if block.image.is_some() || !redo::is_vacuum_scan(record) {
+        if !redo::is_vacuum_scan(record) {
+            return None;
+        }
+        let pass = self.passes.entry(fork).or_default();
+        if block.block <= pass.block {
+            *pass = Pass::default();
+        }
+        pass.block = block.block;
+        if block.image.is_some() {
             return None;
         }
         let unfrozen = redo::unfrozen(record, block);
         if before == Some(Cause::Hint) {
-            let anyway = self.anyway.get(&fork).copied().unwrap_or_default();
-            return unfrozen.filter(|_| !anyway).map(|data| Mark::FreezesForHint { data });
+            return unfrozen.filter(|_| !pass.freezes).map(|data| Mark::FreezesForHint { data });
         }
-        self.anyway.insert(fork, unfrozen.is_some());
+        pass.freezes = unfrozen.is_some();
         None
     }
 }
