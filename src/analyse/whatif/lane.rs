@@ -6,7 +6,7 @@ mod cycle;
 mod hints;
 
 use super::base::Base;
-use super::blocks::{BEFORE, BlockNumber, NEVER, Ordinal};
+use super::blocks::{BEFORE, BlockNumber, FIRST, NEVER, Ordinal};
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::level::{self, AtLevel};
 use super::outcome::Outcome;
@@ -76,6 +76,9 @@ struct Touched {
     since: u64,
     /// Those that were touched both before and since.
     again: u64,
+    /// Pages that were touched before the range, and those of them that were touched in it.
+    old: u64,
+    old_again: u64,
 }
 
 impl<'t> Lane<'t> {
@@ -139,6 +142,8 @@ impl<'t> Lane<'t> {
     /// Sees a record before the range.
     pub fn warm_up(&mut self, noted: &Noted<'_>) {
         self.sequences.before(noted, self.base.redo_at(noted.ordinal));
+        let is_new = |r: &&Ref| self.stamps(r) && self.stamped(r) < FIRST;
+        self.touched.old += noted.refs.iter().filter(is_new).count() as u64;
     }
 
     /// Takes the next record, and writes it; `image` says how long each image is.
@@ -435,6 +440,7 @@ impl<'t> Lane<'t> {
     pub fn finish(mut self, rest: u64) -> Outcome {
         self.note_recovery(0);
         self.note_unread();
+        self.note_old();
         if self.base.log_hints && self.has_base_redo_points {
             // What was read after one of these changed hint bits in the base too, and has its image there.
             self.outcome.hint_images_possible = 0;

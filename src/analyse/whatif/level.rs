@@ -10,6 +10,7 @@ use super::redo;
 use super::trace::{AtOther, Other};
 use super::whole::Whole;
 use crate::wal::block::RelFileLocator;
+use crate::wal::cursor::at as field_at;
 use crate::wal::payload::checkpoint::FIRST_NORMAL_OID;
 use crate::wal::payload::heap::{self, Delete, OPCODE_MASK, Update, delete_flag, update_flag};
 use crate::wal::payload::heap2::{MULTI_INSERT, NEW_CID};
@@ -56,9 +57,12 @@ impl Differences {
     pub fn of(&mut self, record: &Whole<'_>, row: u16, elsewhere: Option<u16>) -> AtOther {
         let main_bytes = record.main_data().len();
         let (bare, is_logical) = match record.header.rmgr {
+            HEAP if record.info() & OPCODE_MASK == heap::TRUNCATE => return self.only_logical(),
             HEAP => self.row(record, main_bytes),
             HEAP2 if record.info() & OPCODE_MASK == NEW_CID => return self.only_logical(),
-            TRANSACTION if is_invalidations(record) => return self.only_logical(),
+            TRANSACTION if is_invalidations(record) || names_toplevel(record) => {
+                return self.only_logical();
+            }
             TRANSACTION => transaction(record),
             _ => (0, false),
         };
@@ -195,6 +199,15 @@ pub fn keeps_data(record: &Whole<'_>) -> bool {
 fn main_length(bytes: usize) -> i32 {
     let header = if bytes > 255 { MAIN_HEADER_BYTES.1 } else { MAIN_HEADER_BYTES.0 };
     header + i32::try_from(bytes).unwrap_or(i32::MAX - header)
+}
+
+/// Subtransactions that are assigned to their transaction at a time otherwise (`PGPROC_MAX_CACHED_SUBXIDS`).
+const ASSIGNED: i32 = 64;
+
+/// An assignment that is there only because the top-level transaction was not in the WAL before.
+fn names_toplevel(record: &Whole<'_>) -> bool {
+    record.info() & xact::OPCODE_MASK == xact::ASSIGNMENT
+        && field_at(record.main_data(), 4).is_some_and(|count: i32| count < ASSIGNED)
 }
 
 /// `XLOG_XACT_INVALIDATIONS` (14 and later).

@@ -12,12 +12,16 @@ use crate::wal::payload::seq::Sequence;
 use crate::wal::payload::standby::RUNNING_XACTS;
 use crate::wal::payload::xact::{self, End};
 use crate::wal::payload::xlog::{
-    CHECKPOINT_REDO, FPI_FOR_HINT, FPW_CHANGE, PARAMETER_CHANGE, ParameterChange, full_page_writes,
+    CHECKPOINT_REDO, FPI, FPI_FOR_HINT, FPW_CHANGE, PARAMETER_CHANGE, ParameterChange,
+    full_page_writes,
 };
 use crate::wal::rmgr::{
     SEQUENCE, STANDBY, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE,
     XLOG_CHECKPOINT_SHUTDOWN,
 };
+
+/// Forks of the free space map and the visibility map.
+const MAPS: [u8; 2] = [1, 2];
 
 /// Whether a record is written for a change of hint bits.
 pub fn is_hint(record: &Whole<'_>) -> bool {
@@ -56,6 +60,11 @@ fn xlog(record: &Whole<'_>) -> Option<Mark> {
         }
         CHECKPOINT_REDO => Some(Mark::Redo),
         FPI_FOR_HINT => Some(Mark::Hint),
+        // Vacuum has no xid; whoever copies a map has one.
+        FPI if record.header.xid == 0 => {
+            let is_map = record.blocks.first().is_some_and(|block| MAPS.contains(&block.fork));
+            is_map.then_some(Mark::MapTruncated)
+        }
         XLOG_BACKUP_END => at(main, 0).map(|start| Mark::BackupEnd { start: Lsn(start) }),
         FPW_CHANGE => full_page_writes(main).map(Mark::FullPageWrites),
         PARAMETER_CHANGE => {

@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 const FREEZE_BYTES_MAX: u64 = 24 + 20 + 9 + 12 + 2 * 291;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
+/// By that part of their bytes images for hint bits differ from what is expected: one that does not come
+/// is followed by one of the page as it is pruned.
+const HINTS_PART: u64 = 8;
 /// The newest xid that pruning takes away, with its padding.
 const CONFLICT_XID_BYTES: u64 = 8;
 /// By that part of their bytes compressed images differ between equal runs: a multiple of what was
 /// measured (`docs/whatif.md`).
-const COMPRESSED_PART: u64 = 5_000;
+const COMPRESSED_PART: u64 = 3_000;
 /// By that part those differ whose pages were rolled forward.
-const ADDED_PART: u64 = 500;
+const ADDED_PART: u64 = 100;
 
 /// Data whose length is the mean of the type's others may be so many times longer.
 const DATA_TIMES: u64 = 3;
@@ -62,6 +65,8 @@ pub struct Outcome {
     pub sample_error: u64,
     /// Images for hint bits that the base does not have: estimates.
     pub hint_images: u64,
+    /// Bytes of their records.
+    pub hint_image_bytes: u64,
     /// Pages that were changed before a redo point and not after it: each may be read, which changes
     /// hint bits, and nothing in the base shows it.
     pub hint_images_possible: u64,
@@ -122,7 +127,8 @@ impl Outcome {
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
         let codec = codec + self.sample_error;
         let unsaid = self.freezes_cut * CONFLICT_XID_BYTES + self.open_sequence_bytes;
-        let low = self.estimated_bytes + self.unknown() + codec + unsaid;
+        let hints = self.hint_image_bytes / HINTS_PART;
+        let low = self.estimated_bytes + self.unknown() + codec + unsaid + hints;
         let images = (self.estimated_images * page_bytes).saturating_sub(self.estimated_bytes)
             + self.hint_images_possible * page_bytes
             + self.freezes_possible * FREEZE_BYTES_MAX
@@ -130,7 +136,9 @@ impl Outcome {
             + self.estimated_data_bytes * DATA_TIMES
             + self.old_rows_possible
             + self.open_sequence_bytes;
-        (self.bytes.saturating_sub(low), self.bytes + images + codec)
+        // A codec is given the page as it is pruned.
+        let unpruned = if self.compressed_bytes > 0 { self.hint_image_bytes / 2 } else { hints };
+        (self.bytes.saturating_sub(low), self.bytes + images + codec + unpruned)
     }
 
     /// Notes how a record compares with the base's: lengths with their padding.

@@ -172,6 +172,8 @@ pub enum Mark {
         /// Block data without the freezing, bytes; `None`: there is no record then.
         data: Option<u16>,
     },
+    /// A page of a map whose table is truncated: logged where changes of hint bits are.
+    MapTruncated,
     /// Vacuum changes the free space map.
     FreeSpace {
         /// When it changed the same page of it before.

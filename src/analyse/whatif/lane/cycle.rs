@@ -1,7 +1,7 @@
 //! What a simulated run does at checkpoints, and what it notes of the cycle between two.
 
 use super::{CHECKPOINT_REDO_BYTES, HEAD_BYTES, Lane, RUNNING_XACTS_BYTES, Touched};
-use crate::analyse::whatif::blocks::{BEFORE, Ordinal};
+use crate::analyse::whatif::blocks::{BEFORE, FIRST, Ordinal};
 use crate::analyse::whatif::outcome::RedoPoint;
 use crate::analyse::whatif::pace::Event;
 use crate::analyse::whatif::trace::Ref;
@@ -63,12 +63,21 @@ impl Lane<'_> {
 
     /// At a redo point: notes the pages that may have been read without being changed again.
     pub(super) fn note_unread(&mut self) {
-        let Touched { before, since, again, .. } = self.touched;
+        let Touched { before, since, again, old, old_again, .. } = self.touched;
         let may_differ = !self.base.log_hints || self.replaces_checkpoints;
         if self.log_hints && self.full_page_writes && may_differ {
             self.outcome.hint_images_possible += before.saturating_sub(again);
         }
-        self.touched = Touched { previous_redo: self.redo, before: since, since: 0, again: 0 };
+        let previous_redo = self.redo;
+        self.touched = Touched { previous_redo, before: since, since: 0, again: 0, old, old_again };
+    }
+
+    /// Pages that were changed before the range, and not in it, may be read in it for the first time.
+    pub(super) fn note_old(&mut self) {
+        if self.log_hints && self.full_page_writes && !self.base.log_hints {
+            let Touched { old, old_again, .. } = self.touched;
+            self.outcome.hint_images_possible += old.saturating_sub(old_again);
+        }
     }
 
     pub(super) fn touch(&mut self, refs: &[Ref]) {
@@ -77,6 +86,8 @@ impl Lane<'_> {
             touched.since += 1;
             let again = reference.stamped > BEFORE && reference.stamped >= touched.previous_redo;
             touched.again += u64::from(again);
+            let is_old = reference.stamped >= FIRST && reference.stamped < self.base.first;
+            touched.old_again += u64::from(is_old);
         }
         self.touched = touched;
     }

@@ -18,9 +18,11 @@ impl Lane<'_> {
         plan: &mut Plan,
     ) {
         let was_imaged = self.imaged == Some(first.block);
+        // A record that only freezes is not there without the image for hint bits. One that prunes too may
+        // have an image of its own, and freezes for that.
         if let Some(Mark::FreezesForHint { data }) = mark
             && !was_imaged
-            && !is_taken
+            && (!is_taken || data.is_none())
         {
             self.outcome.freezes_lost += 1;
             self.outcome.freezes_cut += u64::from(data.is_some());
@@ -50,7 +52,11 @@ impl Lane<'_> {
 
     pub(super) fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
         let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
-        mark == Some(Mark::Hint) && !writes()
+        match mark {
+            Some(Mark::Hint) => !writes(),
+            Some(Mark::MapTruncated) => self.base.log_hints && !self.log_hints,
+            _ => false,
+        }
     }
 
     /// Whether hint bits of the page are changed, and that is logged, before the record: the base does
@@ -84,6 +90,7 @@ impl Lane<'_> {
         self.outcome.records += 1;
         self.outcome.differ(self.kind(XLOG, FPI_FOR_HINT), length as i64, 1);
         self.outcome.hint_images += 1;
+        self.outcome.hint_image_bytes += length;
         self.outcome.estimated_bytes += u64::from(HINT_BYTES);
     }
 
