@@ -66,6 +66,9 @@ const CYCLES: u32 = 4;
 struct Load<'s> {
     server: &'s Server,
     initdb: &'s [&'s str],
+    /// Settings of the base.
+    conf: &'s str,
+    /// Statements, with `|` between them.
     begin: &'s str,
     cycle: &'s str,
 }
@@ -75,7 +78,7 @@ impl Load<'_> {
         let conf = format!("{QUIET}{more}");
         let settings = Settings { conf: &conf, initdb: self.initdb };
         let cluster = Cluster::start(self.server, &settings);
-        cluster.sql(self.begin);
+        self.begin.split('|').for_each(|statement| _ = cluster.sql(statement));
         cluster.sql("VACUUM FREEZE");
         cluster.sql("CHECKPOINT");
         let start = cluster.insert_lsn();
@@ -83,7 +86,7 @@ impl Load<'_> {
             if cycle > 0 && has_checkpoints {
                 cluster.sql("CHECKPOINT");
             }
-            for statement in self.cycle.split(';') {
+            for statement in self.cycle.split('|') {
                 cluster.sql(&statement.replace("$cycle", &cycle.to_string()));
             }
         }
@@ -95,7 +98,7 @@ impl Load<'_> {
     /// always repeat itself: both runs have to have changed rows in the same ways.
     fn compare(&self, options: &[&str], more: &str, has_checkpoints: bool) -> ([u64; 3], u64) {
         for _ in 0..5 {
-            let (base, range) = self.run("", true);
+            let (base, range) = self.run(self.conf, true);
             let (real, real_range) = self.run(more, has_checkpoints);
             if changes(&base, &range) == changes(&real, &real_range) {
                 return (predict(&base, &range, options), distance(&real_range));
@@ -110,7 +113,12 @@ fn changes(cluster: &Cluster, (start, end): &(String, String)) -> Vec<(String, u
     let words = ["--stats=record", "-f", "json", "-s", start, "-e", end];
     let json: Value = serde_json::from_str(&text(&words, &cluster.wal())).expect("JSON");
     let rows = json["records"].as_array().expect("records").iter();
-    let heap = rows.filter(|row| row["rmgr"] == "Heap");
+    let kinds = ["INSERT", "DELETE", "UPDATE", "HOT_UPDATE"];
+    let is_change = |row: &&Value| {
+        let name = row["record"].as_str().expect("a name");
+        row["rmgr"] == "Heap" && kinds.contains(&name)
+    };
+    let heap = rows.filter(is_change);
     let count = |row: &Value| (row["record"].to_string(), row["count"].as_u64().expect("a count"));
     let mut counts: Vec<_> = heap.map(count).collect();
     counts.sort();
@@ -138,10 +146,11 @@ fn rows_frozen_for_an_image_of_hint_bits_are_not_frozen_without_it() {
     let load = Load {
         server: &server,
         initdb: &["--wal-segsize=1", "--data-checksums"],
+        conf: "",
         begin: "CREATE TABLE t AS SELECT g AS id, repeat('x', 90) AS filler \
                 FROM generate_series(1, 8000) g",
         // Vacuum comes first: it finds pages that were changed before the checkpoint.
-        cycle: "VACUUM (TRUNCATE off) t; DELETE FROM t WHERE id % 31 = $cycle; \
+        cycle: "VACUUM (TRUNCATE off) t| DELETE FROM t WHERE id % 31 = $cycle| \
                 INSERT INTO t SELECT -g, repeat('z', 60) FROM generate_series(1, 900) g",
     };
     let without = load.compare(&["--full-page-writes", "off"], "full_page_writes = off", true);
@@ -157,10 +166,11 @@ fn a_sequence_logs_less_often_where_checkpoints_are_rare() {
     let load = Load {
         server: &server,
         initdb: &["--wal-segsize=1"],
-        begin: "CREATE SEQUENCE one; CREATE SEQUENCE ten CACHE 10 INCREMENT 3; \
+        conf: "",
+        begin: "CREATE SEQUENCE one; CREATE SEQUENCE ten CACHE 10 INCREMENT 3| \
                 CREATE TABLE t AS SELECT 1 AS number",
-        cycle: "SELECT nextval('one'), nextval('ten') FROM generate_series(1, 215); \
-                INSERT INTO t SELECT generate_series(1, 10); \
+        cycle: "SELECT nextval('one'), nextval('ten') FROM generate_series(1, 215)| \
+                INSERT INTO t SELECT generate_series(1, 10)| \
                 SELECT nextval('one') FROM generate_series(1, 101)",
     };
     let ([low, predicted, high], wrote) = load.compare(&["--checkpoint-every", "none"], "", false);
@@ -175,14 +185,48 @@ fn images_for_hint_bits_are_within_the_range() {
     let load = Load {
         server: &server,
         initdb: &["--wal-segsize=1"],
+        conf: "",
         begin: "CREATE TABLE t AS SELECT g AS id, repeat('x', 90) AS filler \
                 FROM generate_series(1, 8000) g",
-        cycle: "UPDATE t SET filler = repeat('y', 80) WHERE id % 9 = $cycle; \
-                VACUUM (TRUNCATE off) t; DELETE FROM t WHERE id % 31 = $cycle; \
+        cycle: "UPDATE t SET filler = repeat('y', 80) WHERE id % 9 = $cycle| \
+                VACUUM (TRUNCATE off) t| DELETE FROM t WHERE id % 31 = $cycle| \
                 INSERT INTO t SELECT g, 'z' FROM generate_series(1, 700) g",
     };
     let ([low, predicted, high], wrote) =
         load.compare(&["--wal-log-hints", "on"], "wal_log_hints = on", true);
     assert!(low <= wrote && wrote <= high, "from {low} to {high}, wrote {wrote}");
     assert!(predicted.abs_diff(wrote) <= wrote / 33, "predicted {predicted}, wrote {wrote}");
+}
+
+#[test]
+fn records_that_only_freeze_go_with_the_image_for_hint_bits() {
+    let Some(server) = Server::fetched("17") else { return };
+    let load = Load {
+        server: &server,
+        initdb: &["--wal-segsize=1"],
+        conf: "wal_log_hints = on",
+        begin: "CREATE TABLE t (id int, b text)",
+        cycle: "INSERT INTO t SELECT g, repeat('v', 100) FROM generate_series(1, 3000) g| \
+                CHECKPOINT| VACUUM t",
+    };
+    let ([_, predicted, _], wrote) =
+        load.compare(&["--wal-log-hints", "off"], "wal_log_hints = off", true);
+    assert!(predicted.abs_diff(wrote) <= wrote / 1000, "predicted {predicted}, wrote {wrote}");
+}
+
+#[test]
+fn what_only_logical_decoding_logs_is_not_there_without_it() {
+    let Some(server) = Server::debian_15() else { return };
+    let load = Load {
+        server: &server,
+        initdb: &["--wal-segsize=1"],
+        conf: "wal_level = logical",
+        begin: "CREATE TABLE t (id int)| CREATE TABLE u (id int PRIMARY KEY)",
+        cycle: "DO $$ BEGIN FOR i IN 1..200 LOOP BEGIN INSERT INTO t VALUES (i); \
+                EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$| \
+                INSERT INTO u VALUES (1)| TRUNCATE u| TRUNCATE t",
+    };
+    let ([_, predicted, _], wrote) =
+        load.compare(&["--wal-level", "replica"], "wal_level = replica", true);
+    assert!(predicted.abs_diff(wrote) <= SNAPSHOT, "predicted {predicted}, wrote {wrote}");
 }

@@ -249,7 +249,7 @@ fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), F
     let style = output.style(&args.show, args.tables.show_main_data);
     let write = |out: &mut dyn Write| write_format(view, (args, output.format), &style, out);
     output.write(output.format == Format::Table, args.show.color, write)?;
-    if matches!(output.format, Format::Csv | Format::PgWaldump) {
+    if matches!(output.format, Format::Csv | Format::Ndjson | Format::PgWaldump) {
         tell_problems(&view.report, &style);
     }
     Ok(())

@@ -94,6 +94,14 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
         let reason = format!("what was noted of the records: {error}");
         return Err(Failure::Beside { path: std::env::temp_dir().display().to_string(), reason });
     }
+    if let Some(error) = trace.records.unfiled() {
+        let folder = std::env::temp_dir();
+        let text = format!(
+            "{}: no file could be written ({error}), so more memory was used than --memory says",
+            folder.display()
+        );
+        draft.report.notes.push(text);
+    }
     let needs_codec = |run: &predict::Run| run.codec.is_some();
     if args.sample.is_some() && !predict::runs(&base, &scenarios).iter().any(needs_codec) {
         let none = "--sample: no scenario compresses images, so there is nothing to take a part of";

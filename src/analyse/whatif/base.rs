@@ -3,7 +3,7 @@
 
 use super::blocks::{BEFORE, Ordinal};
 use super::position::Geometry;
-use super::trace::{Mark, Trace};
+use super::trace::{Entry, Mark, Trace};
 use super::unfinished;
 use crate::wal::image::Compression;
 use crate::wal::lsn::Lsn;
@@ -77,13 +77,14 @@ impl Base {
         geometry: Geometry,
         (start, end): (Lsn, Lsn),
     ) -> Base {
+        let (last, end) = whole_records(trace, geometry, end);
         let mut base = Base {
             version,
             geometry,
             start,
             end,
             first: trace.ordinal_at(start),
-            last: trace.ordinal_at(end),
+            last,
             full_page_writes: true,
             log_hints: trace.logs_hints,
             logical: trace.is_logical,
@@ -131,7 +132,7 @@ impl Base {
                     self.backups.push(trace.ordinal_at(start)..*ordinal);
                 }
                 Mark::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
-                Mark::Hint => self.log_hints = true,
+                Mark::Hint { .. } => self.log_hints = true,
                 _ => {}
             }
         }
@@ -208,5 +209,17 @@ impl Base {
     /// The first record after the redo point that is in force at the start.
     pub fn redo_at_start(&self) -> Ordinal {
         self.checkpoint_before().map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+}
+
+/// The range up to `end` without the record that goes on after it.
+fn whole_records(trace: &Trace, geometry: Geometry, end: Lsn) -> (Ordinal, Lsn) {
+    let after = trace.ordinal_at(end);
+    let last = after.checked_sub(1).and_then(|last| trace.entry_of(last));
+    let is_cut =
+        |entry: &Entry| geometry.end(geometry.usable(entry.lsn) + u64::from(entry.bytes)) > end;
+    match last.filter(is_cut) {
+        Some(entry) => (after - 1, entry.lsn),
+        None => (after, end),
     }
 }

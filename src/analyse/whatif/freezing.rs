@@ -59,7 +59,9 @@ impl Freezing {
         let before = self.imaged.filter(|(imaged, _)| *imaged == number).map(|(_, cause)| cause);
         let image = |cause| block.image.map(|_| (number, cause));
         if is_hint(record) {
-            self.imaged = image(Cause::Hint);
+            if block.fork == 0 {
+                self.imaged = image(Cause::Hint);
+            }
             return Freeze::default();
         }
         if !redo::looks_at(record, block) {

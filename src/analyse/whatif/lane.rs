@@ -128,6 +128,12 @@ impl<'t> Lane<'t> {
         self.geometry.end(self.usable)
     }
 
+    /// The same of a record in the base.
+    pub fn base_end(&self, entry: &Entry) -> Lsn {
+        let geometry = self.base.geometry;
+        geometry.end(geometry.usable(entry.lsn) + padded(u64::from(entry.bytes)))
+    }
+
     /// Whether the page of a reference is stamped by its record.
     pub fn stamps(&self, reference: &Ref) -> bool {
         reference.is(fact::STAMPS) && (self.log_hints || !reference.is(fact::WITH_HINTS))
@@ -272,8 +278,9 @@ impl<'t> Lane<'t> {
             self.next_dropped = self.dropped.next().copied();
         }
         let of_checkpoint = self.next_dropped == Some(ordinal);
-        let is_switch = mark == Some(Mark::Switch);
-        of_checkpoint && self.replaces_checkpoints || is_switch && self.archive_timeout.is_some()
+        let is_switch = mark == Some(Mark::Switch) && self.archive_timeout.is_some();
+        self.outcome.switches_dropped += u64::from(is_switch);
+        of_checkpoint && self.replaces_checkpoints || is_switch
     }
 
     /// When the page was stamped before.
@@ -285,6 +292,13 @@ impl<'t> Lane<'t> {
         let stamped = self.stamped(reference);
         // Where no images were taken, a page without one tells nothing.
         stamped < self.redo || stamped == BEFORE && !self.base.full_page_writes
+    }
+
+    /// Whether an image of a reference's page may be taken, before or with the record.
+    pub fn may_take_image(&self, ordinal: Ordinal, reference: &Ref) -> bool {
+        reference.is(fact::CHECK_IMAGE)
+            || self.is_hinted_first(reference)
+            || self.takes_image(ordinal, reference)
     }
 
     fn takes_image(&self, ordinal: Ordinal, reference: &Ref) -> bool {
@@ -347,7 +361,8 @@ impl<'t> Lane<'t> {
         self.usable += length;
         self.outcome.records += 1;
         self.touch(refs);
-        let images = (self.outcome.images - images_before) as i64;
+        let hints = u64::from(plan.hints.count_ones());
+        let images = (self.outcome.images - images_before - hints) as i64;
         self.outcome.differ(entry.kind, length as i64 - base_bytes, images - base_images);
         self.after(ordinal, mark);
     }

@@ -59,7 +59,10 @@ fn xlog(record: &Whole<'_>) -> Option<Mark> {
             })
         }
         CHECKPOINT_REDO => Some(Mark::Redo),
-        FPI_FOR_HINT => Some(Mark::Hint),
+        FPI_FOR_HINT => {
+            let is_main = record.blocks.first().is_some_and(|block| block.fork == 0);
+            Some(Mark::Hint { is_main })
+        }
         // Vacuum has no xid; whoever copies a map has one.
         FPI if record.header.xid == 0 => {
             let is_map = record.blocks.first().is_some_and(|block| MAPS.contains(&block.fork));

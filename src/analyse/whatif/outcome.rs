@@ -59,6 +59,8 @@ pub struct Outcome {
     pub estimated_images: u64,
     /// Segments that archive_timeout closes.
     pub switches: u64,
+    /// Switches of the base that are left out: someone may have asked for them.
+    pub switches_dropped: u64,
     /// Bytes of images whose length follows from a sample of others.
     pub sampled_bytes: u64,
     /// How far off these may be, bytes.

@@ -153,6 +153,7 @@ fn lateness(base: &Base, page_bytes: u64, settings: &Settings, outcome: &Outcome
         }
         _ => (0, 0),
     };
+    let more = more + outcome.switches_dropped;
     let pages = pages * page_bytes;
     (pages + fewer * segment, pages + more * segment)
 }

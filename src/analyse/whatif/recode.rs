@@ -11,7 +11,7 @@ mod sample;
 pub use sample::Share;
 
 use super::base::Base;
-use super::blocks::{FIRST, Ordinal};
+use super::blocks::FIRST;
 use super::codec::Codec;
 use super::condense::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use super::lane::Lane;
@@ -75,7 +75,6 @@ pub struct Recoder<'t> {
     outliner: Outliner,
     /// The records whose images were not compressed yet, from this one on.
     batch: Chunk,
-    batch_first: Ordinal,
     batch_bytes: usize,
     /// The record at hand.
     one: Chunk,
@@ -99,7 +98,10 @@ struct CodecLane<'t> {
     /// Most that the queued records can come to.
     pending: u64,
     /// By block: what is stamped on its page, 0 where that was before the range.
-    stamped: Vec<u64>,
+    stamped: Vec<Stamp>,
+    /// By block: the batch in which a record stamps its page that is not written yet; the batch, from 1.
+    waiting: Vec<u32>,
+    batch: u32,
     done: Recoded,
     /// Images before and after, to guess those of pages that are not known.
     ratio: (u64, u64),
@@ -124,6 +126,13 @@ impl Lengths for Sampled {
             None => as_it_is(reference),
         }
     }
+}
+
+/// The end of the record that changed a page last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stamp {
+    simulated: u64,
+    base: u64,
 }
 
 /// An image that is to be compressed.
@@ -157,6 +166,8 @@ impl<'t> Recoder<'t> {
             jobs: Vec::new(),
             pending: 0,
             stamped: Vec::new(),
+            waiting: Vec::new(),
+            batch: 1,
             done: Recoded::default(),
             ratio: (0, 0),
             strata: Strata::default(),
@@ -170,7 +181,6 @@ impl<'t> Recoder<'t> {
             cursor: Cursor::new(trace),
             outliner: Outliner::new(base),
             batch: Chunk::default(),
-            batch_first: FIRST,
             batch_bytes: 0,
             one: Chunk::default(),
             share,
@@ -216,10 +226,8 @@ impl<'t> Recoder<'t> {
 
     /// Plans a record of the range, and queues its images.
     fn record(&mut self, record: &Whole<'_>, noted: Noted<'_>) {
-        let batch_first = self.batch_first;
-        if self.lanes.iter().any(|lane| lane.must_wait(&noted, batch_first)) {
+        if self.lanes.iter().any(|lane| lane.must_wait(&noted)) {
             self.flush();
-            self.batch_first = noted.ordinal;
         }
         let gap = self.outliner.next(&noted).gap;
         for lane in &mut self.lanes {
@@ -238,7 +246,6 @@ impl<'t> Recoder<'t> {
             || self.batch.entries.len() >= BATCH_RECORDS;
         if decides || is_full {
             self.flush();
-            self.batch_first = noted.ordinal + 1;
         }
     }
 
@@ -351,10 +358,14 @@ impl CodecLane<'_> {
     }
 
     /// Whether a record can be planned only when all before it are written.
-    fn must_wait(&self, noted: &Noted<'_>, batch_first: Ordinal) -> bool {
+    fn must_wait(&self, noted: &Noted<'_>) -> bool {
+        // An image tells where its page was stamped before, which has to be written by then.
+        let has_stamp = |reference: &Ref| {
+            let waits = self.waiting.get(reference.block as usize) == Some(&self.batch);
+            waits && self.lane.may_take_image(noted.ordinal, reference)
+        };
         self.lane.is_due(noted.ordinal, self.pending)
-            || !self.plans.is_empty()
-                && noted.refs.iter().any(|r| r.stamped >= batch_first && r.is(fact::ALWAYS))
+            || !self.plans.is_empty() && noted.refs.iter().any(has_stamp)
     }
 
     /// Queues a record; returns bytes that are to be compressed.
@@ -383,12 +394,19 @@ impl CodecLane<'_> {
                     });
                 let is_left_out = chosen.is_some_and(|chosen| !chosen.is_taken);
                 let source = source(reference, page.filter(|_| !is_left_out));
-                let job = Job { is_left_out, chosen, ..self.job(reference, source, compression) };
+                let job = Job {
+                    is_left_out,
+                    chosen,
+                    ..self.job(reference, source, (compression, own.is_some()))
+                };
                 sources += job.source.len();
                 most += u64::from(reference.image_bytes);
                 most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
                 self.jobs.push(job);
             }
+        }
+        if plan.images.is_some() {
+            self.wait_for(noted.refs);
         }
         self.pending += plan.before;
         self.pending += if plan.images.is_some() { padded(most) } else { 0 };
@@ -396,11 +414,21 @@ impl CodecLane<'_> {
         sources
     }
 
-    fn job(&self, reference: &Ref, mut source: Vec<u8>, compression: Option<Compression>) -> Job {
-        let stamped = self.stamped.get(reference.block as usize).copied().unwrap_or(0);
-        if let (1.., Some(lsn)) = (stamped, source.first_chunk_mut::<8>()) {
-            // Two numbers, the high one first.
-            *lsn = stamped.rotate_left(32).to_le_bytes();
+    fn job(
+        &self,
+        reference: &Ref,
+        mut source: Vec<u8>,
+        (compression, has_own): (Option<Compression>, bool),
+    ) -> Job {
+        let stamp = self.stamped.get(reference.block as usize).copied().unwrap_or_default();
+        if let Some(lsn) = source.first_chunk_mut::<8>() {
+            // Two numbers, the high one first. A page of the base that was stamped otherwise stays: some
+            // index builds write pages before they log them.
+            let own = u64::from_le_bytes(*lsn).rotate_left(32);
+            let is_stamped = stamp.simulated > 0 && (!has_own || own == stamp.base);
+            if is_stamped {
+                *lsn = stamp.simulated.rotate_left(32).to_le_bytes();
+            }
         }
         let has_hole = reference.is(fact::HOLE);
         Job {
@@ -438,18 +466,35 @@ impl CodecLane<'_> {
             };
             self.lane.write(&noted, plan, image);
             if plan.images.is_some() {
-                self.stamp(noted.refs);
+                self.stamp(&noted);
             }
         }
         self.pending = 0;
+        self.batch += 1;
     }
 
-    fn stamp(&mut self, refs: &[Ref]) {
-        let end = self.lane.end_position().0;
+    /// Notes that pages are stamped by a record which is not written yet.
+    fn wait_for(&mut self, refs: &[Ref]) {
         for reference in refs.iter().filter(|reference| self.lane.stamps(reference)) {
             let index = reference.block as usize;
+            if self.waiting.len() <= index {
+                self.waiting.resize(index + 1, 0);
+            }
+            if let Some(waiting) = self.waiting.get_mut(index) {
+                *waiting = self.batch;
+            }
+        }
+    }
+
+    fn stamp(&mut self, noted: &Noted<'_>) {
+        let end = Stamp {
+            simulated: self.lane.end_position().0,
+            base: self.lane.base_end(noted.entry).0,
+        };
+        for reference in noted.refs.iter().filter(|reference| self.lane.stamps(reference)) {
+            let index = reference.block as usize;
             if self.stamped.len() <= index {
-                self.stamped.resize(index + 1, 0);
+                self.stamped.resize(index + 1, Stamp::default());
             }
             if let Some(stamped) = self.stamped.get_mut(index) {
                 *stamped = end;

@@ -155,7 +155,10 @@ pub enum Mark {
     /// The rest of the segment is left empty.
     Switch,
     /// A hint bit is changed.
-    Hint,
+    Hint {
+        /// Whether in a row or an entry, and not in a map.
+        is_main: bool,
+    },
     /// Values of a sequence are logged.
     Sequence {
         /// The sequence's fork.
@@ -286,8 +289,8 @@ impl Trace {
         self.read_from(FIRST)
     }
 
-    /// Where a record starts.
-    pub fn lsn_of(&self, ordinal: Ordinal) -> Option<Lsn> {
+    /// A record.
+    pub fn entry_of(&self, ordinal: Ordinal) -> Option<Entry> {
         let mut reader = self.read_from(ordinal);
         let mut stretch = reader.stretch()?;
         while stretch.end() <= ordinal {
@@ -295,7 +298,7 @@ impl Trace {
             stretch = reader.stretch()?;
         }
         let index = ordinal.checked_sub(stretch.first)?;
-        reader.records(&stretch).entries.get(index as usize).map(|entry| entry.lsn)
+        reader.records(&stretch).entries.get(index as usize).copied()
     }
 
     /// The ordinal of the first record at or after `lsn`.

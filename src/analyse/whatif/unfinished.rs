@@ -88,7 +88,7 @@ fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
 
 fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
     let first = redo?;
-    let lsn = trace.lsn_of(first)?;
+    let lsn = trace.entry_of(first)?.lsn;
     let time = trace.commit_before(first).map_or(Time(0), |commit| commit.time);
     Some(BaseCheckpoint { redo: lsn, first, record: None, time, online: true })
 }

@@ -82,6 +82,14 @@ pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String>
                 .to_owned(),
         ),
         (
+            outcome.switches_dropped > 0,
+            format!(
+                "{} switches of the base are left out; those that somebody asked for would stay, which is \
+                 in the range",
+                outcome.switches_dropped
+            ),
+        ),
+        (
             done.sampled_images.is_some(),
             format!(
                 "{} of {} images were compressed, and tell how long the others are: {} bytes more or less, \

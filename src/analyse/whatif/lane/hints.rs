@@ -33,7 +33,7 @@ impl Lane<'_> {
             let is_new = is_taken && !first.is(fact::BASE_IMAGE);
             self.outcome.freezes_possible += u64::from(is_new && self.freezes_for_images());
         }
-        if first.is(fact::LOOKED_AT) || mark == Some(Mark::Hint) {
+        if first.is(fact::LOOKED_AT) || mark == Some(Mark::Hint { is_main: true }) {
             let keeps = is_taken || was_imaged && mark == Some(Mark::PrunesAfterHint);
             self.imaged = keeps.then_some(first.block);
         }
@@ -53,7 +53,7 @@ impl Lane<'_> {
     pub(super) fn skips_hint(&self, mark: Option<Mark>, refs: &[Ref]) -> bool {
         let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
         match mark {
-            Some(Mark::Hint) => !writes(),
+            Some(Mark::Hint { .. }) => !writes(),
             Some(Mark::MapTruncated) => self.base.log_hints && !self.log_hints,
             _ => false,
         }

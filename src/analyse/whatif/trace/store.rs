@@ -31,6 +31,8 @@ pub struct Store {
     held: u64,
     limit: Option<(u64, NewFile)>,
     file: Option<Mutex<Box<dyn FileLike>>>,
+    /// Why no file could be written: all is in memory then.
+    unfiled: Option<io::Error>,
     /// Why the file could not be read: what is made of the trace then is void.
     failure: OnceLock<io::Error>,
     /// The open chunk, packed.
@@ -139,9 +141,12 @@ impl Store {
     /// Keeps the packed bytes: in memory where the file cannot be written, too.
     fn keep(&mut self) -> Bytes {
         let length = self.bytes.len();
-        let filed = self.limit.filter(|(limit, _)| self.held + length as u64 > *limit);
-        if let Some(at) = filed.and_then(|(_, new_file)| self.file_away(new_file).ok()) {
-            return Bytes::Filed { at, length };
+        let limit = self.limit.filter(|(limit, _)| self.held + length as u64 > *limit);
+        match limit.filter(|_| self.unfiled.is_none()).map(|(_, new_file)| self.file_away(new_file))
+        {
+            Some(Ok(at)) => return Bytes::Filed { at, length },
+            Some(Err(error)) => self.unfiled = Some(error),
+            None => {}
         }
         self.held += length as u64;
         Bytes::Held(self.bytes.as_slice().into())
@@ -156,6 +161,11 @@ impl Store {
         let at = file.seek(SeekFrom::End(0))?;
         file.write_all(&self.bytes)?;
         Ok(at)
+    }
+
+    /// Why what is beyond the limit could not be put into a file.
+    pub fn unfiled(&self) -> Option<&io::Error> {
+        self.unfiled.as_ref()
     }
 
     /// Why the trace could not be read to its end.
