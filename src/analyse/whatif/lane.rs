@@ -238,6 +238,9 @@ impl<'t> Lane<'t> {
             || self.is_dropped(ordinal, mark)
             || self.skips_hint(mark, refs)
         {
+            if mark == Some(Mark::Hint { is_main: true }) {
+                self.imaged = None;
+            }
             return plan;
         }
         let log = self.sequences.before(noted, self.redo);

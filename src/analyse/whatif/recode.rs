@@ -6,6 +6,7 @@
 //! before the redo point. So the images of a stretch are compressed side by side, and then its
 //! records are written one after the other.
 
+mod job;
 mod sample;
 
 pub use sample::Share;
@@ -28,8 +29,9 @@ use super::trace::{Chunk, Cursor, Mark, Noted, Ref, Trace, fact};
 use super::whole::Whole;
 use crate::wal::block::{BlockRef, Image};
 use crate::wal::image::Compression;
-use sample::{Chosen, Strata};
-use std::time::{Duration, Instant};
+use job::{Job, compress};
+use sample::Strata;
+use std::time::Duration;
 
 /// Images are compressed when there are as many bytes of them, a thread, or as many records wait.
 const BATCH_BYTES: usize = 1 << 20;
@@ -133,20 +135,6 @@ impl Lengths for Sampled {
 struct Stamp {
     simulated: u64,
     base: u64,
-}
-
-/// An image that is to be compressed.
-struct Job {
-    /// The page without its hole; empty if it is not known.
-    source: Vec<u8>,
-    has_hole: bool,
-    /// Not compressed, though it is known.
-    is_left_out: bool,
-    chosen: Option<Chosen>,
-    /// `None`: it stays as it is.
-    compression: Option<Compression>,
-    stored: Option<u16>,
-    time: Duration,
 }
 
 impl<'t> Recoder<'t> {
@@ -305,39 +293,6 @@ impl Sink for Recoder<'_> {
 /// How an image of the base is compressed.
 fn own_codec(record: &Whole<'_>, image: Image) -> Option<Compression> {
     record.version.image_flags.compression(image.info)
-}
-
-/// Compresses side by side, each thread its share.
-fn compress(jobs: Vec<&mut Job>, codecs: &mut [Codec]) {
-    let share = jobs.len().div_ceil(codecs.len().max(1)).max(1);
-    let mut jobs = jobs;
-    std::thread::scope(|threads| {
-        for codec in codecs {
-            let rest = jobs.split_off(share.min(jobs.len()));
-            let own = std::mem::replace(&mut jobs, rest);
-            let work = move || own.into_iter().for_each(|job| job.run(codec));
-            if jobs.is_empty() { work() } else { drop(threads.spawn(work)) }
-        }
-    });
-}
-
-impl Job {
-    fn run(&mut self, codec: &mut Codec) {
-        let Some(compression) = self.compression.filter(|_| !self.source.is_empty()) else {
-            return;
-        };
-        let begun = Instant::now();
-        self.stored = codec.stored_bytes(compression, &self.source, self.has_hole);
-        self.time = begun.elapsed();
-    }
-}
-
-impl Job {
-    /// Before and after.
-    fn lengths(&self) -> (u64, u64) {
-        let before = self.source.len() as u64;
-        (before, self.stored.map_or(before, u64::from))
-    }
 }
 
 impl CodecLane<'_> {

@@ -35,7 +35,7 @@ impl Lane<'_> {
         }
         if first.is(fact::LOOKED_AT) || mark == Some(Mark::Hint { is_main: true }) {
             let keeps = is_taken || was_imaged && mark == Some(Mark::PrunesAfterHint);
-            self.imaged = keeps.then_some(first.block);
+            self.imaged = (keeps && plan.images.is_some()).then_some(first.block);
         }
     }
 
