@@ -239,6 +239,28 @@ fn a_sample_of_images_holds_the_truth() {
     }
 }
 
+/// Images that are compressed again tell where their pages were stamped, in whatever batches that is done.
+#[test]
+fn company_and_threads_make_no_difference_to_a_codec() {
+    let sample = sample("pg15-mixed");
+    let of = |options: &[&str]| {
+        let scenario = predict_in(&sample.wal, options)["scenarios"][1].take();
+        (bytes(&scenario, "predicted_bytes"), bytes(&scenario, "exact_bytes"))
+    };
+    let alone = of(&["-j1", "--checkpoint-every", "2x"]);
+    assert_eq!(alone, of(&["-j1", "--checkpoint-every", "2x,none"]));
+    assert_eq!(alone, of(&["-j3", "--checkpoint-every", "2x"]));
+    let logical = ["1", "2", "8"].map(|threads| of(&["-j", threads, "--wal-level", "logical"]));
+    assert!(logical.iter().all(|one| *one == logical[0]), "{logical:?}");
+}
+
+#[test]
+fn a_record_that_goes_on_after_the_end_is_left_out() {
+    let sample = sample("pg15-mixed");
+    let whatif = predict_in(&sample.wal, &["-s", "0/0060AC88", "-e", "0/017544C1"]);
+    assert_eq!(whatif["self_check"]["difference_bytes"], 0, "{whatif}");
+}
+
 #[test]
 fn a_sample_of_nothing_says_so() {
     let wal = wal();
