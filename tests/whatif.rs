@@ -5,6 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use support::fixtures::{fixtures, sample, samples, unpacked};
 use support::walstat;
 
@@ -259,6 +260,25 @@ fn a_record_that_goes_on_after_the_end_is_left_out() {
     let sample = sample("pg15-mixed");
     let whatif = predict_in(&sample.wal, &["-s", "0/0060AC88", "-e", "0/017544C1"]);
     assert_eq!(whatif["self_check"]["difference_bytes"], 0, "{whatif}");
+}
+
+/// A pipe can be read once only, and the WAL is read several times.
+#[test]
+fn a_pipe_is_kept_whatever_its_name() {
+    let wal = wal();
+    let run = |script: &str| {
+        let command = Command::new("bash")
+            .args(["-c", script])
+            .env("BIN", env!("CARGO_BIN_EXE_walstat"))
+            .env("WAL", &wal)
+            .output()
+            .expect("bash runs");
+        (command.status.code(), String::from_utf8(command.stdout).expect("UTF-8"))
+    };
+    let asked = "whatif -f csv --checkpoint-every none";
+    let piped = run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} -"));
+    assert!(piped.1.lines().count() == 3, "{piped:?}");
+    assert_eq!(run(&format!("\"$BIN\" {asked} <(tar -C \"$WAL\" -cf - .)")), piped);
 }
 
 #[test]

@@ -41,22 +41,35 @@ struct Spooled {
     _directory: Option<TempDir>,
 }
 
-/// Keeps standard input in a file: the WAL is read several times.
+/// Keeps what comes through a pipe in a file: the WAL is read several times.
 fn spool(paths: &[PathBuf]) -> Result<Spooled, Failure> {
-    let is_stream = |path: &&PathBuf| path.as_path() == Path::new(STANDARD_INPUT);
-    if !paths.iter().any(|path| is_stream(&path)) {
+    if !paths.iter().any(|path| is_pipe(path)) {
         return Ok(Spooled { paths: paths.to_vec(), _directory: None });
     }
-    let failed = |error: io::Error| Failure::Beside {
-        path: STANDARD_INPUT.into(),
+    let failed = |path: &Path, error: io::Error| Failure::Beside {
+        path: path.display().to_string(),
         reason: format!("cannot be kept in a file to be read again: {error}"),
     };
-    let directory = TempDir::new().map_err(failed)?;
-    let kept = directory.path().join("standard-input");
-    let copy = || io::copy(&mut io::stdin().lock(), &mut File::create(&kept)?);
-    copy().map_err(failed)?;
-    let paths = paths.iter().map(|path| if is_stream(&path) { kept.clone() } else { path.clone() });
-    Ok(Spooled { paths: paths.collect(), _directory: Some(directory) })
+    let directory = TempDir::new().map_err(|error| failed(&std::env::temp_dir(), error))?;
+    let keep = |(number, path): (usize, &PathBuf)| {
+        if !is_pipe(path) {
+            return Ok(path.clone());
+        }
+        let kept = directory.path().join(format!("standard-input{number}"));
+        let copy = || match path.as_path() == Path::new(STANDARD_INPUT) {
+            true => io::copy(&mut io::stdin().lock(), &mut File::create(&kept)?),
+            false => io::copy(&mut File::open(path)?, &mut File::create(&kept)?),
+        };
+        copy().map_err(|error| failed(path, error))?;
+        Ok(kept)
+    };
+    let paths = paths.iter().enumerate().map(keep).collect::<Result<_, Failure>>()?;
+    Ok(Spooled { paths, _directory: Some(directory) })
+}
+
+/// Standard input, or what a shell puts in its place: `<(zcat x.tar.gz)`.
+fn is_pipe(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT) || path.starts_with("/dev/fd")
 }
 
 /// Runs the command.
