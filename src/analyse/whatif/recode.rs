@@ -101,8 +101,7 @@ struct CodecLane<'t> {
     pending: u64,
     /// By block: what is stamped on its page, 0 where that was before the range.
     stamped: Vec<Stamp>,
-    /// By block: the batch in which a record stamps its page that is not written yet; the batch, from 1.
-    waiting: Vec<u32>,
+    /// The batch, from 1.
     batch: u32,
     done: Recoded,
     /// Images before and after, to guess those of pages that are not known.
@@ -135,6 +134,8 @@ impl Lengths for Sampled {
 struct Stamp {
     simulated: u64,
     base: u64,
+    /// The batch in which a newer one waits to be written.
+    batch: u32,
 }
 
 impl<'t> Recoder<'t> {
@@ -154,7 +155,6 @@ impl<'t> Recoder<'t> {
             jobs: Vec::new(),
             pending: 0,
             stamped: Vec::new(),
-            waiting: Vec::new(),
             batch: 1,
             done: Recoded::default(),
             ratio: (0, 0),
@@ -316,7 +316,8 @@ impl CodecLane<'_> {
     fn must_wait(&self, noted: &Noted<'_>) -> bool {
         // An image tells where its page was stamped before, which has to be written by then.
         let has_stamp = |reference: &Ref| {
-            let waits = self.waiting.get(reference.block as usize) == Some(&self.batch);
+            let stamp = self.stamped.get(reference.block as usize);
+            let waits = stamp.is_some_and(|stamp| stamp.batch == self.batch);
             waits && self.lane.may_take_image(noted.ordinal, reference)
         };
         self.lane.is_due(noted.ordinal, self.pending)
@@ -430,30 +431,23 @@ impl CodecLane<'_> {
 
     /// Notes that pages are stamped by a record which is not written yet.
     fn wait_for(&mut self, refs: &[Ref]) {
-        for reference in refs.iter().filter(|reference| self.lane.stamps(reference)) {
-            let index = reference.block as usize;
-            if self.waiting.len() <= index {
-                self.waiting.resize(index + 1, 0);
-            }
-            if let Some(waiting) = self.waiting.get_mut(index) {
-                *waiting = self.batch;
-            }
-        }
+        let batch = self.batch;
+        self.each_stamp(refs, |stamp| stamp.batch = batch);
     }
 
     fn stamp(&mut self, noted: &Noted<'_>) {
-        let end = Stamp {
-            simulated: self.lane.end_position().0,
-            base: self.lane.base_end(noted.entry).0,
-        };
-        for reference in noted.refs.iter().filter(|reference| self.lane.stamps(reference)) {
+        let (simulated, base) = (self.lane.end_position().0, self.lane.base_end(noted.entry).0);
+        self.each_stamp(noted.refs, |stamp| *stamp = Stamp { simulated, base, ..*stamp });
+    }
+
+    /// Changes what is known of the pages that a record stamps.
+    fn each_stamp(&mut self, refs: &[Ref], mut change: impl FnMut(&mut Stamp)) {
+        for reference in refs.iter().filter(|reference| self.lane.stamps(reference)) {
             let index = reference.block as usize;
             if self.stamped.len() <= index {
                 self.stamped.resize(index + 1, Stamp::default());
             }
-            if let Some(stamped) = self.stamped.get_mut(index) {
-                *stamped = end;
-            }
+            self.stamped.get_mut(index).map(&mut change);
         }
     }
 }

@@ -242,9 +242,9 @@ impl State {
         };
         // After the value with the record before, and before the one with this record.
         let between = u32::try_from(taken.saturating_sub(1)).unwrap_or(0);
-        let short = between.saturating_sub(left);
-        let added = short.div_ceil(period);
-        let left = left + added * period - between;
+        let added = between.saturating_sub(left).div_ceil(period);
+        // Less than a period, though what it is the difference of may not fit.
+        let left = left.wrapping_add(added.wrapping_mul(period)).wrapping_sub(between);
         let logs = left == 0 || self.stamped < redo;
         if logs {
             (self.left, self.stamped) = (Some(period - 1), ordinal);

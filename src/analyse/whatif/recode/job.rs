@@ -42,9 +42,7 @@ impl Job {
         self.stored = codec.stored_bytes(compression, &self.source, self.has_hole);
         self.time = begun.elapsed();
     }
-}
 
-impl Job {
     /// Before and after.
     pub(super) fn lengths(&self) -> (u64, u64) {
         let before = self.source.len() as u64;
