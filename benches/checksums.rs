@@ -5,8 +5,8 @@ mod common;
 use common::{criterion, record::Rec, tiny};
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::version::VERSIONS;
+use walstat_format::crc::Crc32c;
+use walstat_format::version::VERSIONS;
 
 /// A short record, the powers of two between, and what a page holds besides its header.
 const LENGTHS: [usize; 6] = [59, 128, 256, 1024, 4096, 8168];
@@ -85,7 +85,7 @@ fn scan(criterion: &mut Criterion) {
     for (name, crc) in [("verified", Some(Crc32c::detect())), ("not verified", None)] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let found = set.scan::<common::Counted>(black_box(crc)).observer;
+                let found = set.scan::<common::Counted>(black_box(crc));
                 assert_eq!(found, set.expected);
             });
         });

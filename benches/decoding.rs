@@ -5,7 +5,7 @@ mod common;
 use common::{Set, criterion, mixed, tiny};
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use walstat::wal::block::{Parts, walk};
+use walstat_format::block::{Parts, walk};
 
 /// Records one behind the other, and where each ends.
 struct Records {

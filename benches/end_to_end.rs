@@ -6,26 +6,24 @@ use common::{Counted, Set, criterion, mixed, tiny};
 use criterion::{Criterion, Throughput};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use walstat::analyse::clock::Clock;
-use walstat::analyse::totals::RecordTable;
-use walstat::scan::pages::Progress;
-use walstat::scan::read::read;
-use walstat::scan::record::Everything;
-use walstat::scan::streamed::Wanted;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_read::Scan;
+use walstat_read::scan::streamed::Wanted;
 
 fn count(paths: &[PathBuf], threads: NonZeroUsize) -> Counted {
     let wanted = Wanted {
         crc: Some(Crc32c::detect()),
-        range: (Lsn(0), Lsn::MAX),
+        range: Lsn(0)..Lsn::MAX,
         limit: None,
         timeline: None,
-        select: Everything,
+        select: None,
     };
     let prototype = <(RecordTable, Clock)>::default();
-    let read = read(paths, wanted, threads, &Progress::default(), &prototype);
-    let (_, outcome) = read.expect("WAL");
+    let scan = Scan { wanted, threads, ..Scan::paths(paths) };
+    let (_, outcome) = scan.count(&prototype).expect("WAL");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     let sum = outcome.observer.0.sum(|_| true);
     Counted { records: sum.count, bytes: sum.total_bytes }

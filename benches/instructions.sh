@@ -50,7 +50,8 @@ if [ -z "$walstat" ]; then
     walstat=$target/release/walstat
 fi
 [ -x "$walstat" ] || fail "$walstat is not a program"
-cargo build --quiet --manifest-path "$manifest" --example tiny_wal || fail 'tiny_wal does not build'
+# With all features, as the tests have built what it needs.
+cargo build --quiet --manifest-path "$manifest" --all-features --example tiny_wal || fail 'tiny_wal does not build'
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

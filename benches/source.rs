@@ -8,13 +8,13 @@ use criterion::{Criterion, Throughput};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use walstat::scan::reader::Reader;
-use walstat::scan::record::Everything;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_read::scan::observer::Observer;
+use walstat_read::scan::reader::Reader;
 
 /// Whether the reader wants no more pages is its own affair: it takes all.
-type Pages<'r> = Reader<'r, Everything, Counted>;
+type Pages<'r> = Reader<'r>;
 
 fn through_window(
     reader: &mut Pages<'_>,
@@ -49,12 +49,18 @@ fn count(
     mut bring: impl FnMut(&mut Pages<'_>, u64, &Path) -> io::Result<()>,
 ) {
     let scope = set.scope(Some(Crc32c::detect()));
-    let mut reader = Reader::new(&scope, set.disk.start(), set.disk.end(), Counted::default());
+    let mut reader = Reader::new(
+        &scope,
+        set.disk.start(),
+        set.disk.end(),
+        Observer::at_once(Counted::default()),
+    );
     for (first, path) in files {
         reader.begin_segment(u32::MAX);
         bring(&mut reader, *first, path).expect("a file of the bench's own");
     }
-    assert_eq!(reader.finish().observer, set.expected);
+    let counted: Counted = reader.finish().observer.into_inner().expect("what was counted");
+    assert_eq!(counted, set.expected);
 }
 
 fn source(criterion: &mut Criterion, set: &Set) {

@@ -1,6 +1,6 @@
 //! What each dimension of the statistics costs, and that one that was not asked for costs nothing.
 //!
-//! The dimensions asked for are a type, so the loop is compiled for them. [`Relations`] stands
+//! The dimensions counted here are a type, so the loop is compiled for them. [`Relations`] stands
 //! for any later one: it is added here, from outside, without touching the loop, and it looks at
 //! every block of every record. [`Absent`] stands for one that was not asked for: it has no
 //! size, and `RecordTable + absent` must take as long as `RecordTable`.
@@ -11,11 +11,12 @@ use common::{Counted, Set, criterion, mixed, tiny};
 use criterion::{Criterion, Throughput};
 use std::collections::HashMap;
 use std::hint::black_box;
-use walstat::analyse::clock::Clock;
-use walstat::analyse::totals::RecordTable;
-use walstat::scan::record::{Observe, Record};
-use walstat::wal::block::RelFileLocator;
-use walstat::wal::crc::Crc32c;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::block::RelFileLocator;
+use walstat_format::crc::Crc32c;
+use walstat_format::record::Record;
+use walstat_read::scan::observe::Observe;
 
 /// A dimension that was not asked for.
 #[derive(Clone, Default)]
@@ -88,7 +89,7 @@ fn dimension<O: Observe + Check + Default>(criterion: &mut Criterion, set: &Set,
     let crc = Some(Crc32c::detect());
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
-            let found: O = black_box(set).scan(crc).observer;
+            let found: O = black_box(set).scan(crc);
             assert_eq!(found.counted(), set.expected);
         });
     });

@@ -2,5 +2,5 @@
 //! `cargo run --example advice > docs/advice.md`.
 
 fn main() {
-    print!("{}", walstat::report::advice::paper());
+    print!("{}", walstat_report::advice::paper());
 }

@@ -2,5 +2,5 @@
 //! `cargo run --features schema --example report_schema > docs/report.schema.json`.
 
 fn main() {
-    println!("{:#}", walstat::report::schema::json_schema());
+    println!("{:#}", walstat_report::schema::json_schema());
 }

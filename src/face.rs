@@ -1,25 +1,18 @@
 //! The face for programs: paths in, a report or a dimension of one's own out.
 
-use crate::analyse::select::Filters;
-use crate::input::discover::{Found, discover_as};
-use crate::input::error::InputError;
-use crate::input::plan::Plan;
-use crate::input::taken_for::TakenFor;
-use crate::report::build::Request;
-use crate::report::known::{Known, Sources};
-use crate::report::model::table::{Sort, Top};
-use crate::report::model::{CommandName, Report};
-use crate::report::whole;
-use crate::scan::outcome::Outcome;
-use crate::scan::pages::Progress;
-use crate::scan::read::read_found;
-use crate::scan::record::{Everything, Observe};
-use crate::scan::streamed::Wanted;
-use crate::wal::crc::Crc32c;
-use crate::wal::lsn::Lsn;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_read::input::error::InputError;
+use walstat_read::input::input_kind::InputKind;
+use walstat_read::scan::observe::Observe;
+use walstat_report::assemble::{Gathered, Telling, assemble, whole, whole_request};
+use walstat_report::build::Request;
+use walstat_report::known::{Known, Sources};
+use walstat_report::model::table::{Sort, Top};
+use walstat_report::model::{CommandName, Report};
 
 /// A scan of WAL, to be configured and then run.
 ///
@@ -36,59 +29,49 @@ use std::path::PathBuf;
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "a scan does nothing until it is asked for its report"]
-pub struct Scan {
-    paths: Vec<PathBuf>,
-    range: Range<Lsn>,
-    threads: NonZeroUsize,
-    timeline: Option<u32>,
-    limit: Option<u64>,
-    verifies: bool,
-    taken_for: Option<TakenFor>,
-}
+pub struct Scan(walstat_read::Scan);
 
 impl Scan {
     /// A scan of segments, directories of them, archives and tars, in any order, on one thread.
     pub fn paths<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Scan {
-        Scan {
-            paths: paths.into_iter().map(Into::into).collect(),
-            range: Lsn(0)..Lsn::MAX,
-            threads: NonZeroUsize::MIN,
-            timeline: None,
-            limit: None,
-            verifies: true,
-            taken_for: None,
-        }
+        Scan(walstat_read::Scan::paths(paths))
     }
 
     /// Counts only records that start and end in this range.
-    pub fn range(self, range: Range<Lsn>) -> Scan {
-        Scan { range, ..self }
+    pub fn range(mut self, range: Range<Lsn>) -> Scan {
+        self.0.wanted.range = range;
+        self
     }
 
     /// Reads on up to so many threads; 0 is one for each core. Results do not depend on it.
-    pub fn threads(self, threads: usize) -> Scan {
+    pub fn threads(mut self, threads: usize) -> Scan {
         let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Scan { threads: NonZeroUsize::new(threads).unwrap_or_else(cores), ..self }
+        self.0.threads = NonZeroUsize::new(threads).unwrap_or_else(cores);
+        self
     }
 
     /// Follows this timeline rather than the newest whose history is complete.
-    pub fn timeline(self, timeline: u32) -> Scan {
-        Scan { timeline: Some(timeline), ..self }
+    pub fn timeline(mut self, timeline: u32) -> Scan {
+        self.0.wanted.timeline = Some(timeline);
+        self
     }
 
-    /// Stops after so many counted records.
-    pub fn limit(self, records: u64) -> Scan {
-        Scan { limit: Some(records), ..self }
+    /// Stops after so many counted records; 0: no limit.
+    pub fn limit(mut self, records: u64) -> Scan {
+        self.0.wanted.limit = Some(records).filter(|&records| records > 0);
+        self
     }
 
     /// Whether the records' checksums are verified; they are if nothing is said.
-    pub fn verify_checksums(self, verifies: bool) -> Scan {
-        Scan { verifies, ..self }
+    pub fn verify_checksums(mut self, verifies: bool) -> Scan {
+        self.0.wanted.crc = verifies.then(Crc32c::detect);
+        self
     }
 
     /// What the paths are taken for, where it cannot be told.
-    pub fn taken_for(self, taken_for: TakenFor) -> Scan {
-        Scan { taken_for: Some(taken_for), ..self }
+    pub fn taken_for(mut self, taken_for: InputKind) -> Scan {
+        self.0.taken_for = Some(taken_for);
+        self
     }
 
     /// The report: what `walstat --format json` prints. Names are from the data directory that the WAL
@@ -98,19 +81,18 @@ impl Scan {
     ///
     /// When there is nothing to report on. What is wrong in the WAL is in the report's problems.
     pub fn report(&self) -> Result<Report, InputError> {
+        let wanted = &self.0.wanted;
         let request = Request {
-            command: CommandName::Report,
-            dimensions: whole::dimensions(),
-            checksums_verified: self.verifies,
-            start: Some(self.range.start).filter(|&start| start > Lsn(0)),
-            filters: Filters::default(),
+            checksums_verified: wanted.crc.is_some(),
+            start: Some(wanted.range.start).filter(|&start| start > Lsn(0)),
+            ..whole_request(CommandName::Report)
         };
-        let found = discover_as(&self.paths, self.taken_for)?;
+        let found = self.0.found()?;
         let known = Known::of(&Sources::default(), &found, &request.dimensions);
-        let (plan, outcome) = self.read(found, &whole::prototype(&known))?;
-        let paths = self.paths.iter().map(|path| path.display().to_string()).collect();
-        let draft = whole::draft(paths, &plan, outcome, known, &request);
-        let mut report = draft.conclude().report;
+        let (plan, scanned) = self.0.count_found(found, &whole(&known))?;
+        let paths = self.0.paths.iter().map(|path| path.display().to_string()).collect();
+        let gathered = Gathered::of(paths, plan, scanned, known);
+        let mut report = assemble(gathered, &request, &Telling::default()).conclude().report;
         report.arrange(Sort::Bytes, Top::default());
         Ok(report)
     }
@@ -145,22 +127,13 @@ impl Scan {
     ///
     /// As those of [`Scan::report`].
     pub fn observe<O: Observe>(&self, dimension: O) -> Result<O, InputError> {
-        let found = discover_as(&self.paths, self.taken_for)?;
-        Ok(self.read(found, &dimension)?.1.observer)
+        Ok(self.0.count(&dimension)?.1.observer)
     }
+}
 
-    fn read<O: Observe>(
-        &self,
-        found: Found,
-        prototype: &O,
-    ) -> Result<(Plan, Outcome<O>), InputError> {
-        let wanted = Wanted {
-            crc: self.verifies.then(Crc32c::detect),
-            range: (self.range.start, self.range.end),
-            limit: self.limit,
-            timeline: self.timeline,
-            select: Everything,
-        };
-        read_found(found, wanted, self.threads, &Progress::default(), prototype)
+/// For what asks more of a scan, like a prediction.
+impl From<Scan> for walstat_read::Scan {
+    fn from(scan: Scan) -> walstat_read::Scan {
+        scan.0
     }
 }

@@ -20,66 +20,77 @@
 //! ```
 //!
 //! [`Scan`] says what is read. [`Report`] is what `walstat --format json` prints; a dimension of
-//! one's own is anything that is [`Observe`], and sees every [`Record`] once. Everything else is the
-//! inside of the house and may change.
+//! one's own is anything that is [`Observe`], and sees every [`Record`] once; [`whatif`] says what other
+//! settings would have written. A program needs no more than the library: `default-features = false`
+//! leaves the command line out. To take records apart in memory, the crate `walstat-format` is enough.
 //!
 //! # The floors
 //!
-//! A file imports from its own floor and from those below it, never upwards; `tests/tidy` holds
-//! that. `docs/architecture.md` says where to add what.
+//! Each floor is a crate, and uses only those above it in this table: an import the other way does not
+//! compile. `docs/architecture.md` says where to add what.
 //!
 //! | floor | is | knows nothing of |
 //! | --- | --- | --- |
-//! | `wal` | the format: borrowed views over bytes | files, statistics |
-//! | `input` | where WAL comes from: paths, archives, compressions | records |
-//! | `scan` | segments → records in LSN order; damage, endings, the books | what is counted |
-//! | `analyse` | what is counted, one file a dimension | printing, arguments |
-//! | `report` | one typed model of everything that is printed, and advice on it | WAL bytes |
-//! | `render` | model → text, one file a format | how a number came about |
-//! | `cli` | arguments and wiring, one file a command | logic worth a test |
+//! | `walstat-format` | the format: views over borrowed bytes | files, statistics |
+//! | `walstat-read` | where WAL comes from; its records in order, damage, endings, books | what is counted |
+//! | `walstat-names` | names of relations, from catalogs, files, servers | who asks for a name |
+//! | `walstat-analyse` | what is counted, a file a dimension | files, printing |
+//! | `walstat-whatif` | what other settings would have written | printing |
+//! | `walstat-report` | one typed model of all that is printed, and advice on it | text, arguments |
+//! | `walstat` | this library, and with the feature `cli`, on by default, the command | |
 //!
-//! `render` and `cli` come with the feature `cli`, which is on by default.
+//! Of the command, `render` makes text of the model, a file a format, and `commands` has a file a command.
 //!
 //! # The way of one record
 //!
 //! `input::discover` looks at the paths, `input::placing` puts every file in its place and
 //! `input::plan` decides which are read → `scan::parallel` hands runs of them to threads →
-//! `scan::pages` fills one reused window from `input::source` and pushes page after page →
-//! `scan::reader` makes a [`Record`] of the bytes, checked and borrowed from the window → every
-//! dimension that was asked for sees it once ([`Observe`]) → runs are joined in WAL order
-//! (`scan::run`) and concluded (`scan::outcome`) → `report::build` fills the model → one file of
-//! `render` writes it. There is no way back up. Nothing is counted twice, and read twice
-//! only for a verdict: copies that differ, places where a timeline leaves another, and what a server was
-//! writing to.
+//! `scan::pages` fills one reused buffer from `input::source` and pushes page after page →
+//! `scan::fast` makes a [`Record`] of the bytes, checked and borrowed from the buffer; where anything is
+//! unusual, `scan::reader` does, step by step → every dimension that was asked for sees it once
+//! ([`Observe`]), in batches of up to 128 records → runs are joined in WAL order (`scan::join`) and
+//! concluded (`scan::outcome`), all of this in `walstat-read` → `assemble` of `walstat-report` makes the
+//! model → one file of `render` writes it. There is no way back up. Nothing is counted twice, and little is
+//! read twice: copies that differ, places where a timeline leaves another, what a server was writing to,
+//! and what has to be known before the counting begins.
 
-#[macro_use]
-mod listed;
-
-#[doc(hidden)]
-pub mod analyse;
 #[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod cli;
+mod args;
+#[cfg(feature = "cli")]
+mod commands;
+#[cfg(feature = "cli")]
+mod config;
 mod face;
-#[doc(hidden)]
-pub mod input;
+#[cfg(feature = "cli")]
+mod failure;
+#[cfg(feature = "cli")]
+mod output;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod render;
+
+#[cfg(feature = "cli")]
 #[doc(hidden)]
-pub mod report;
-#[doc(hidden)]
-pub mod scan;
-#[doc(hidden)]
-pub mod wal;
+pub use commands::{command_line, main};
+
+/// What other settings would have written.
+pub mod whatif {
+    pub use walstat_format::image::Compression;
+    pub use walstat_whatif::driver::{Predicted, WhatIf, WhatIfError};
+    pub use walstat_whatif::outcome::Outcome;
+    pub use walstat_whatif::predict::Prediction;
+    pub use walstat_whatif::scenario::Scenario;
+    pub use walstat_whatif::settings::{ArchiveTimeout, Change, Checkpoints};
+}
 
 pub use face::Scan;
-pub use input::error::InputError as Error;
-pub use input::taken_for::TakenFor;
-pub use report::model::{Problem, Report};
-pub use scan::record::{Observe, Record, StoredImage};
-pub use wal::block::{BlockRef, Blocks, Image, Parts, RelFileLocator};
-pub use wal::fork::Fork;
-pub use wal::lsn::Lsn;
-pub use wal::record::RecordHeader;
-pub use wal::rmgr::{self, RecordType};
+pub use walstat_format::block::{BlockRef, Blocks, Image, Parts, RelFileLocator};
+pub use walstat_format::fork::Fork;
+pub use walstat_format::lsn::Lsn;
+pub use walstat_format::record::{Record, StoredImage};
+pub use walstat_format::record_header::RecordHeader;
+pub use walstat_format::rmgr::{self, RecordType};
+pub use walstat_read::input::error::InputError as Error;
+pub use walstat_read::input::input_kind::InputKind;
+pub use walstat_read::scan::observe::Observe;
+pub use walstat_report::model::{Problem, Report};

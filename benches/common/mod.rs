@@ -18,14 +18,15 @@ use record::{Block, HEAP, Rec};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use walstat::scan::reader::Reader;
-use walstat::scan::record::{Everything, Observe, Record};
-use walstat::scan::run::Run;
-use walstat::scan::scope::Scope;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::page::Geometry;
-use walstat::wal::segment::SegmentName;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+use walstat_format::record::Record;
+use walstat_format::segment::SegmentName;
+use walstat_read::scan::observe::Observe;
+use walstat_read::scan::observer::Observer;
+use walstat_read::scan::reader::Reader;
+use walstat_read::scan::scope::Scope;
 
 /// Segments in memory.
 pub struct Set {
@@ -94,7 +95,7 @@ pub fn tiny() -> Set {
 impl Set {
     fn new(name: &'static str, disk: Disk) -> Set {
         let mut set = Set { name, disk, expected: Counted::default() };
-        set.expected = set.scan::<Counted>(Some(Crc32c::portable())).observer;
+        set.expected = set.scan::<Counted>(Some(Crc32c::portable()));
         assert!(set.expected.records > 10_000, "{name}: {:?}", set.expected);
         set
     }
@@ -105,7 +106,7 @@ impl Set {
     }
 
     /// What a reader has to know of them.
-    pub fn scope(&self, crc: Option<Crc32c>) -> Scope<Everything> {
+    pub fn scope(&self, crc: Option<Crc32c>) -> Scope {
         let form = self.disk.form;
         let geometry = Geometry {
             version: form.version,
@@ -114,34 +115,35 @@ impl Set {
             page_bytes: form.page as u32,
         };
         let (start, end) = (Lsn(0), Lsn::MAX);
-        Scope { geometry, crc, start, end, limit: None, select: Everything }
+        Scope { geometry, crc, start, end, limit: None, select: None }
     }
 
-    /// Reads all pages as one run; fails on damage.
-    pub fn scan<O: Observe + Default>(&self, crc: Option<Crc32c>) -> Run<O> {
+    /// Reads all pages as one run, and returns what was counted; fails on damage.
+    pub fn scan<O: Observe + Default>(&self, crc: Option<Crc32c>) -> O {
         let scope = self.scope(crc);
         let (start, end) = (self.disk.start(), self.disk.end());
-        let mut reader = Reader::new(&scope, start, end, O::default());
+        let mut reader = Reader::new(&scope, start, end, Observer::at_once(O::default()));
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
             reader.push(Lsn(number * self.disk.form.segment), segment);
         }
-        let run: Run<O> = reader.finish();
+        let run = reader.finish();
         assert!(run.problems.is_empty(), "{:?}", run.problems);
-        run
+        run.observer.into_inner().expect("what was counted")
     }
 
     /// Calls `visit` for every record that lies in one page.
     pub fn for_each_whole_record(&self, mut visit: impl FnMut(&[u8])) {
         let scope = self.scope(None);
         let (start, end) = (self.disk.start(), self.disk.end());
-        let mut reader = Reader::new(&scope, start, end, Places::default());
+        let mut reader = Reader::new(&scope, start, end, Observer::new(Places::default()));
         for (number, segment) in &self.disk.files {
             reader.begin_segment(u32::MAX);
             reader.push(Lsn(number * self.disk.form.segment), segment);
         }
         let form = self.disk.form;
-        for (lsn, bytes) in reader.finish().observer.0 {
+        let places: Places = reader.finish().observer.into_inner().expect("what was seen");
+        for (lsn, bytes) in places.0 {
             let segment = &self.disk.files[&(lsn.0 / form.segment)];
             let at = (lsn.0 % form.segment) as usize;
             if at % form.page as usize + bytes <= form.page as usize {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Holds `walstat whatif` against real servers: each load is run once as the base and again under
 # other settings; the WAL of the base is asked what the other runs would write, and the answer is
-# compared with what they wrote. Prints a Markdown table, which docs/whatif.md has.
+# compared with what they wrote. Prints the rows of docs/whatif-runs.tsv.
 #
 #   benches/whatif/run.sh [LOAD...]      default: all of benches/whatif/loads.tsv
 #
@@ -155,10 +155,9 @@ row() {
         -v exact="$exact" -v low="$(predicted low_bytes "$json")" -v high="$(predicted high_bytes "$json")" \
         -v check="$check" -v base="$(bytes base)" -v again="$(bytes again)" 'BEGIN {
             inside = low <= real && real <= high ? "yes" : "no"
-            spread = sprintf("%.4f %%", 100 * (again > base ? again - base : base - again) / base)
-            printf "| %s | %s | %d | %d | %+d | %+.4f %% | %.2f %% | %s | %d | %s |\n", load, options,
-                real, guess, guess - real, 100 * (guess - real) / real, 100 * exact / guess, inside,
-                check, spread
+            spread = 100 * (again > base ? again - base : base - again) / base
+            printf "%s\t%s\t%d\t%d\t%.2f\t%s\t%d\t%.4f\n", load, options, real, guess,
+                100 * exact / guess, inside, check, spread
         }'
 }
 
@@ -195,6 +194,5 @@ mkdir -p "$work"
 [ "$(id -u)" != 0 ] || chown postgres "$work"
 loads=("$@")
 [ ${#loads[@]} -gt 0 ] || mapfile -t loads < <(tail -n +2 "$here/loads.tsv" | cut -f1)
-echo '| load | run | real bytes | predicted | error | error | certain | in range | self-check | two equal runs |'
-echo '| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |'
+printf 'load\trun\treal_bytes\tpredicted_bytes\tcertain_percent\tin_range\tself_check_bytes\trepeat_percent\n'
 for load in "${loads[@]}"; do measure; done

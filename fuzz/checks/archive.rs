@@ -6,10 +6,10 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use tempfile::TempDir;
-use walstat::input::codec::Codec;
-use walstat::input::recognise::{Content, recognise};
-use walstat::input::stream::{Item, for_each_item};
-use walstat::input::tar::{Kind, for_each_member};
+use walstat_read::input::codec::Codec;
+use walstat_read::input::recognise::{Content, recognise};
+use walstat_read::input::stream::{Item, for_each_item};
+use walstat_read::input::tar::{Kind, for_each_member};
 
 const CODECS: [Codec; 9] = [
     Codec::Gzip,

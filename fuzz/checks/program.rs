@@ -8,26 +8,24 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
-use walstat::analyse::clock::Clock;
-use walstat::analyse::dimension::Dimension;
-use walstat::analyse::select::Filters;
-use walstat::analyse::totals::RecordTable;
-use walstat::input::discover::{Found, Stream};
-use walstat::input::plan::Plan;
-use walstat::input::probe::first_page;
 use walstat::render::style::Show;
 use walstat::render::{csv, html, json, pg_waldump, screen, table};
-use walstat::report::build::{Counted, Request, build};
-use walstat::report::model::table::{Sort, Top};
-use walstat::report::model::{CommandName, Report, Sums};
-use walstat::scan::outcome::Outcome;
-use walstat::scan::pages::Progress;
-use walstat::scan::read::{read, read_found};
-use walstat::scan::record::Everything;
-use walstat::scan::streamed::Wanted;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::segment::SegmentName;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::dimension::Dimension;
+use walstat_analyse::select::Filters;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+use walstat_read::Scan;
+use walstat_read::input::discover::{Found, Stream};
+use walstat_read::input::plan::Plan;
+use walstat_read::input::probe::first_page;
+use walstat_read::scan::outcome::Outcome;
+use walstat_read::scan::streamed::Wanted;
+use walstat_report::build::{Counted, Request, build};
+use walstat_report::model::table::{Sort, Top};
+use walstat_report::model::{CommandName, Report, Sums};
 
 type Scanned = (Plan, Outcome<(RecordTable, Clock)>);
 
@@ -109,19 +107,20 @@ fn write_file(path: &Path, bytes: &[u8]) -> PathBuf {
     path.to_owned()
 }
 
-fn wanted(shape: &Shape) -> Wanted<Everything> {
+fn wanted(shape: &Shape) -> Wanted {
     Wanted {
         crc: shape.checked.then(Crc32c::detect),
-        range: shape.range,
+        range: shape.range.0..shape.range.1,
         limit: shape.limit,
         timeline: None,
-        select: Everything,
+        select: None,
     }
 }
 
 fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
     const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
-    read(files, wanted(shape), TWO, &Progress::default(), &<(RecordTable, Clock)>::default())
+    let scan = Scan { wanted: wanted(shape), threads: TWO, ..Scan::paths(files.iter().cloned()) };
+    scan.count(&<(RecordTable, Clock)>::default())
         .inspect_err(|error| assert!(!error.to_string().contains('\n')))
         .ok()
 }
@@ -130,8 +129,8 @@ fn scan_files(files: &[PathBuf], shape: &Shape) -> Option<Scanned> {
 fn scan_stream(path: &Path, shape: &Shape) -> Option<Scanned> {
     let mut found = Found::default();
     found.streams.push(Stream { path: path.to_owned(), root: 0 });
-    let prototype = <(RecordTable, Clock)>::default();
-    read_found(found, wanted(shape), NonZeroUsize::MIN, &Progress::default(), &prototype).ok()
+    let scan = Scan { wanted: wanted(shape), ..Scan::paths([path]) };
+    scan.count_found(found, &<(RecordTable, Clock)>::default()).ok()
 }
 
 /// Builds and writes every form of report.

@@ -1,19 +1,21 @@
 //! One record and the small texts: whatever the bytes are, no parser panics, and what a parser
 //! accepts adds up. Not for pages and what crosses them: that is the target `segment`.
 
-use walstat::input::history;
-use walstat::input::names::FileName;
-use walstat::input::probe::first_page;
-use walstat::input::recognise::recognise;
-use walstat::wal::block::{HEAD_BYTES_MAX, MAX_BLOCK_ID, Parts, walk};
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::page::{Geometry, LongHeader, PageHeader};
-use walstat::wal::payload::{checkpoint::Checkpoint, xact};
-use walstat::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
-use walstat::wal::rmgr::{self, RecordType};
-use walstat::wal::segment::SegmentName;
-use walstat::wal::version::{VERSIONS, Version};
+use walstat_format::block::{HEAD_BYTES_MAX, MAX_BLOCK_ID, Parts, walk};
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::{Geometry, LongHeader, PageHeader};
+use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::xact;
+use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::rmgr;
+use walstat_format::rmgr::RecordType;
+use walstat_format::segment::SegmentName;
+use walstat_format::version::{VERSIONS, Version};
+use walstat_read::input::history;
+use walstat_read::input::names::FileName;
+use walstat_read::input::probe::first_page;
+use walstat_read::input::recognise::recognise;
 
 /// Fails if the bytes show something wrong.
 pub fn run(data: &[u8]) {

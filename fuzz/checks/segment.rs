@@ -4,33 +4,37 @@
 
 use super::shape::{SEGMENTS, Shape};
 use std::path::PathBuf;
-use walstat::analyse::clock::Clock;
-use walstat::analyse::totals::RecordTable;
-use walstat::input::names::Standing;
-use walstat::input::plan::{Plan, Segment};
-use walstat::input::probe::NotWal;
-use walstat::input::source::{Bytes, Source};
-use walstat::input::taken_for::TakenFor;
-use walstat::scan::books::Heading;
-use walstat::scan::ending::EndingKind;
-use walstat::scan::outcome::{Outcome, conclude};
-use walstat::scan::pages::{Pages, Progress};
-use walstat::scan::reader::{Flow, Reader};
-use walstat::scan::record::{Record, Select};
-use walstat::scan::run::Run;
-use walstat::scan::scope::Scope;
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
+use std::sync::Arc;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
+use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::names::Standing;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::probe::NotWal;
+use walstat_read::input::segment::Segment;
+use walstat_read::input::source::{Bytes, Source};
+use walstat_read::scan::books::Heading;
+use walstat_read::scan::ending::EndingKind;
+use walstat_read::scan::observe::Select;
+use walstat_read::scan::observer::Observer;
+use walstat_read::scan::outcome::{Outcome, conclude};
+use walstat_read::scan::pages::{Pages, Progress};
+use walstat_read::scan::reader::{Flow, Reader};
+use walstat_read::scan::run::Run;
+use walstat_read::scan::scope::Scope;
 
 type Statistics = (RecordTable, Clock);
 
-/// Lets resource managers with an even id pass, or all.
-#[derive(Clone)]
-struct Even(bool);
+/// Lets resource managers with an even id pass.
+#[derive(Debug)]
+struct Even;
 
 impl Select for Even {
     fn accepts(&self, record: &Record<'_>) -> bool {
-        !self.0 || record.header.rmgr.is_multiple_of(2)
+        record.header.rmgr.is_multiple_of(2)
     }
 }
 
@@ -49,12 +53,12 @@ pub fn run(data: &[u8]) {
         start,
         end,
         limit: shape.limit,
-        select: Even(shape.filter),
+        select: shape.filter.then(|| Arc::new(Even) as _),
     };
     let mut plan = Plan::new(shape.geometry);
     plan.timeline = shape.timeline;
     plan.segments = segments(&shape);
-    if plan.clip(start, end).is_err() {
+    if plan.clip(&(start..end)).is_err() {
         return;
     }
     let whole = read(&plan, &shape, &scope, 0, false);
@@ -87,7 +91,7 @@ fn segments(shape: &Shape) -> Vec<Segment> {
         sha1: None,
         named: true,
         standing: Standing::Aside,
-        taken_for: TakenFor::Copy,
+        taken_for: InputKind::Copy,
         compressed: false,
         first_page: Err(NotWal::Zeros),
         piece: index,
@@ -101,7 +105,7 @@ fn segments(shape: &Shape) -> Vec<Segment> {
 fn read(
     plan: &Plan,
     shape: &Shape,
-    scope: &Scope<Even>,
+    scope: &Scope,
     cuts: u8,
     from_right: bool,
 ) -> Option<Outcome<Statistics>> {
@@ -116,16 +120,17 @@ fn read(
         };
         joined.extend(run);
     }
-    conclude(plan, joined, Statistics::default())
+    let outcome = conclude(plan, joined, Observer::default())?;
+    Some(outcome.map(|seen| seen.into_inner().unwrap_or_default()))
 }
 
-fn read_run(task: &[Segment], shape: &Shape, scope: &Scope<Even>) -> Run<Statistics> {
+fn read_run(task: &[Segment], shape: &Shape, scope: &Scope) -> Run {
     let size = u64::from(shape.geometry.segment_bytes);
     let start = task.first().map_or(0, |segment| segment.number * size);
     let end = Lsn(start + task.len() as u64 * size);
     let progress = Progress::default();
     let mut pages = Pages::new(scope, &progress);
-    let mut reader = Reader::new(scope, Lsn(start), end, Statistics::default());
+    let mut reader = Reader::new(scope, Lsn(start), end, Observer::new(Statistics::default()));
     for segment in task {
         let content = shape.segments[(segment.number - shape.first) as usize].as_deref();
         let from = pages.first_page_in_range(segment);

@@ -3,11 +3,11 @@
 //! fit, whether the content becomes records with links and checksums, and what is spoiled
 //! afterwards. Not for judging what a reader makes of them.
 
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::page::{FIRST_IS_CONTRECORD, Geometry, LONG_HEADER, PageHeader};
-use walstat::wal::record::{CRC_OFFSET, RECORD_HEADER_BYTES};
-use walstat::wal::version::{VERSIONS, Version};
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::{FIRST_IS_CONTRECORD, Geometry, LONG_HEADER, PageHeader};
+use walstat_format::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES};
+use walstat_format::version::{VERSIONS, Version};
 
 /// Most segments of a shape.
 pub const SEGMENTS: usize = 3;

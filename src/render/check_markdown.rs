@@ -4,9 +4,9 @@ use super::check_table::{limit, value, verdict_line, word};
 use super::closing::{filters, verified};
 use super::markdown::{escaped, shortened, table};
 use super::style::Show;
-use crate::report::model::checked::Check;
-use crate::report::model::view::{Annotation, View};
 use std::io::{self, Write};
+use walstat_report::model::checked::Check;
+use walstat_report::model::view::{Annotation, View};
 
 /// Broken files told one by one; the rest is counted.
 const SHOWN: usize = 10;

@@ -5,11 +5,11 @@ use super::closing::{self, verified};
 use super::number::{counted, fraction};
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::Report;
-use crate::report::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
-use crate::report::model::view::View;
 use anstyle::{AnsiColor, Effects};
 use std::io::{self, Write};
+use walstat_report::model::Report;
+use walstat_report::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
+use walstat_report::model::view::View;
 
 /// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 10;

@@ -1,19 +1,19 @@
 //! Checkpoint cycles, for people: one row each, and what they come to.
 
 use super::number::{counted, fraction, grouped, human_bytes};
-use super::style::{Show, plain};
-use super::when::{causes, duration};
-use super::when_tables::{left, moment};
-use crate::report::model::Numbers;
-use crate::report::model::table::Table;
-use crate::report::model::when::{CheckpointRow, CheckpointSummary};
+use super::style::{Show, left, plain};
+use super::time::{duration, moment};
 use std::io::{self, Write};
+use walstat_report::model::Numbers;
+use walstat_report::model::table::Table;
+use walstat_report::model::when::{Causes, CheckpointRow, CheckpointSummary};
 
 /// From so many on, what switches to the next segment cost is told by the day.
 const HABIT: u64 = 3;
 
 /// So much around 1 is evenly written.
 const EVEN: f64 = 0.05;
+
 /// Writes one row a cycle.
 pub fn rows(
     checkpoints: &Table<CheckpointRow>,
@@ -84,6 +84,19 @@ pub fn summary(summary: &CheckpointSummary, style: &Show, out: &mut dyn Write) -
         writeln!(out, "{line}")?;
     }
     writeln!(out)
+}
+
+/// How many began by which cause: those that there are.
+pub fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
+    let all = [
+        (causes.time, "by time"),
+        (causes.wal, "by volume"),
+        (causes.requested, "asked for"),
+        (causes.shutdown, "at a shutdown"),
+        (causes.end_of_recovery, "after recovery"),
+        (causes.unknown, "of unknown cause"),
+    ];
+    all.into_iter().filter(|(count, _)| *count > 0).collect()
 }
 
 fn began(summary: &CheckpointSummary) -> Option<String> {

@@ -4,10 +4,10 @@
 use super::number::{counted, fraction};
 use super::style::Show;
 use super::visible::visible;
-use crate::report::model::view::View;
-use crate::report::model::{Input, Problem, ProblemKind, Report};
 use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
+use walstat_report::model::view::View;
+use walstat_report::model::{Input, Problem, ProblemKind, Report};
 
 /// Something is wrong.
 const BAD: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);

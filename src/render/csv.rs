@@ -1,12 +1,12 @@
 //! `--format csv`: one table, one line a row, the keys of the JSON as headings.
 
 use super::rows::{Take, each};
-use crate::report::model::Report;
-use crate::report::model::names::marked;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use walstat_report::model::Report;
+use walstat_report::model::names::marked;
 
 /// Writes the table that was asked for.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {

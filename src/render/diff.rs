@@ -4,8 +4,8 @@ use super::markdown::{escaped, table as markdown_table};
 use super::number::{counted, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::diff::{Compared, Diff, Side};
 use std::io::{self, Write};
+use walstat_report::model::diff::{Compared, Diff, Side};
 
 /// One table of rows: what it is of, and its rows with what they are called.
 type Rows = (&'static str, Vec<(String, Compared)>);

@@ -4,8 +4,8 @@
 use super::check_table::verdict_line;
 use super::closing::{filters, verified};
 use super::number::counted;
-use crate::report::model::view::{Annotation, Level, View};
 use std::io::{self, Write};
+use walstat_report::model::view::{Annotation, Level, View};
 
 /// GitHub shows so many annotations of a kind for a step, and silently drops the rest.
 const SHOWN: usize = 10;

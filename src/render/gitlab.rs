@@ -1,8 +1,8 @@
 //! `--format gitlab`: a code quality report as GitLab reads it.
 
-use crate::report::model::view::{Annotation, Level, View};
 use serde::Serialize;
 use std::io::{self, Write};
+use walstat_report::model::view::{Annotation, Level, View};
 
 #[derive(Serialize)]
 struct Issue<'a> {

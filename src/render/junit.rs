@@ -3,11 +3,11 @@
 
 use super::closing::{problem_line, verified};
 use super::number::counted;
-use crate::report::model::checked::{Check, CheckKind, SegmentGroup, Verdict};
-use crate::report::model::view::View;
-use crate::report::model::{Problem, Report, Unreadable};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use walstat_report::model::checked::{Check, CheckKind, SegmentGroup, Verdict};
+use walstat_report::model::view::View;
+use walstat_report::model::{Problem, Report, Unreadable};
 
 /// Problems told in one test case; the rest is counted.
 const PROBLEMS_SHOWN: usize = 100;

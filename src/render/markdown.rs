@@ -8,11 +8,11 @@ use super::number::{counted, fraction, grouped, human_bytes};
 use super::style::Show;
 use super::visible::visible;
 use super::when;
-use crate::report::model::finding::Finding;
-use crate::report::model::table::{Line, Table, TableRow};
-use crate::report::model::view::View;
-use crate::report::model::{Report, Sums, Why};
 use std::io::{self, Write};
+use walstat_report::model::finding::Finding;
+use walstat_report::model::table::{Line, Table, TableRow};
+use walstat_report::model::view::View;
+use walstat_report::model::{Report, Sums, Why};
 
 /// GitHub refuses a step's summary of 1 MiB.
 const BYTES_MAX: usize = 1_000_000;
@@ -87,9 +87,10 @@ pub fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     let range = &report.range;
     writeln!(out, "# WAL of {}\n", escaped(&closing::origin(&report.input)))?;
     let segments = counted(report.input.segments as u64, "segment");
-    let bytes = match style.human {
-        true => human_bytes(report.totals.total_bytes),
-        false => counted(report.totals.total_bytes, "byte"),
+    let bytes = if style.human {
+        human_bytes(report.totals.total_bytes)
+    } else {
+        counted(report.totals.total_bytes, "byte")
     };
     writeln!(out, "{segments}, {} to {}: {bytes} of records.", range.start, range.end)?;
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {

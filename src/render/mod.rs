@@ -1,4 +1,4 @@
-//! Floor 6, model → text; one file a format. Computes nothing: it formats what the model says.
+//! Model → text; one file a format. Computes nothing: it formats what the model says.
 
 pub mod check_markdown;
 pub mod check_table;
@@ -24,6 +24,7 @@ pub mod sarif;
 pub mod screen;
 pub mod style;
 pub mod table;
+pub mod time;
 pub mod visible;
 pub mod walinspect;
 pub mod whatif;

@@ -2,11 +2,11 @@
 //! guidelines have it for Nagios, Icinga and their kin.
 
 use super::closing::{filters, problem_line, verified};
-use crate::report::model::Report;
-use crate::report::model::checked::{Bound, Check, Unit, Verdict};
-use crate::report::model::finding::Severity;
-use crate::report::model::view::View;
 use std::io::{self, Write};
+use walstat_report::model::Report;
+use walstat_report::model::checked::{Bound, Check, Unit, Verdict};
+use walstat_report::model::finding::Severity;
+use walstat_report::model::view::View;
 
 /// Lines of details; monitoring cuts long output anyway.
 const DETAILS: usize = 20;
@@ -49,10 +49,7 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
     let broken = report.checks_that(Verdict::Fail);
     let broken: Vec<String> = broken.map(|c| format!("{}: {}", c.check, c.text)).collect();
-    let text = match broken.is_empty() {
-        true => verified(view),
-        false => broken.join("; "),
-    };
+    let text = if broken.is_empty() { verified(view) } else { broken.join("; ") };
     let data = performance(view).join(" ");
     writeln!(out, "WALSTAT {} - {} | {data}", State::of(report).word(), plain(&text))?;
     if let Some(filters) = filters(report) {

@@ -3,9 +3,9 @@
 use super::style::plain;
 use super::visible::visible;
 use super::{csv, json};
-use crate::report::model::names::{Listed, NamesReport};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
+use walstat_report::model::names::{Listed, NamesReport};
 
 /// Writes a table for people.
 pub fn table(report: &NamesReport, out: &mut dyn Write) -> io::Result<()> {

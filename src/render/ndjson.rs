@@ -2,9 +2,9 @@
 //! of the list that it is of.
 
 use super::rows::{Take, each};
-use crate::report::model::{Report, Unreadable};
 use serde::Serialize;
 use std::io::{self, Write};
+use walstat_report::model::{Report, Unreadable};
 
 /// Writes all rows of the lists that were asked for.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {

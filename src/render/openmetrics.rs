@@ -4,13 +4,13 @@
 //!
 //! A family has a sample for each row that is shown, and one for all others, so that it adds up.
 
-use crate::report::model::checked::{Check, Verdict};
-use crate::report::model::table::{Table, TableRow};
-use crate::report::model::whatif::Scenario;
-use crate::report::model::who::{DatabaseRow, RelationRow, TablespaceRow, WholeTableRow};
-use crate::report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::table::{Table, TableRow};
+use walstat_report::model::whatif::Scenario;
+use walstat_report::model::who::{DatabaseRow, RelationRow, TablespaceRow, WholeTableRow};
+use walstat_report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
 
 /// The value of all labels of the rows that are not shown.
 const OTHER: &str = "other";
@@ -239,7 +239,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::model::sample;
+    use walstat_report::model::sample;
 
     fn metrics(report: &Report) -> String {
         let mut text = Vec::new();

@@ -1,10 +1,10 @@
 //! `--format pg_waldump`: the text of `pg_waldump --stats`, byte for byte, as the release that
 //! wrote the WAL prints it.
 
-use crate::report::model::Sums;
-use crate::report::model::table::{Line, percent};
-use crate::report::model::view::View;
 use std::io::{self, Write};
+use walstat_report::model::Sums;
+use walstat_report::model::table::{Line, percent};
+use walstat_report::model::view::View;
 
 /// Writes the table of record types if there is one, else that of resource managers. What the
 /// tool prints on standard error is in `view.official` and left to the caller.

@@ -1,9 +1,9 @@
 //! The lists of rows that a report has, under the names that they have in the JSON: what formats
 //! that write rows alone have in common.
 
-use crate::report::model::{Report, Table};
 use serde::Serialize;
 use std::io;
+use walstat_report::model::{Report, Table};
 
 /// Takes one list of rows after the other.
 pub trait Take {

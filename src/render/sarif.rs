@@ -2,11 +2,11 @@
 //! its rule, a file and a fingerprint that stays the same from run to run.
 
 use super::closing::{filters, verified};
-use crate::report::model::Unreadable;
-use crate::report::model::view::{Annotation, Level, View};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use walstat_report::model::Unreadable;
+use walstat_report::model::view::{Annotation, Level, View};
 
 /// The schema, by the address that editors know it by.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";

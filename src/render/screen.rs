@@ -6,13 +6,14 @@ use super::number::{counted, fraction, human_bytes, whole_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use super::{when, who};
-use crate::report::model::estimate::Predicted;
-use crate::report::model::finding::{Finding, Severity};
-use crate::report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
-use crate::report::model::view::View;
-use crate::report::model::{Report, Why};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
+use walstat_report::model::estimate::Predicted;
+use walstat_report::model::finding::{Finding, Severity};
+use walstat_report::model::percent::percent;
+use walstat_report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
+use walstat_report::model::view::View;
+use walstat_report::model::{Report, Why};
 
 /// A threshold is crossed.
 const LOOK: Style = AnsiColor::Yellow.on_default();
@@ -122,10 +123,7 @@ fn wrapped(text: &str, width: usize) -> String {
 fn hanging(line: &str) -> usize {
     let heading = line.split("  ").next().unwrap_or_default();
     let is_heading = heading.len() > 1 && heading.chars().all(|c| c.is_ascii_uppercase());
-    match is_heading {
-        true => heading.len() + 2,
-        false => line.len() - line.trim_start().len() + 2,
-    }
+    if is_heading { heading.len() + 2 } else { line.len() - line.trim_start().len() + 2 }
 }
 
 fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -138,9 +136,10 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
         whole_bytes(u64::from(input.segment_bytes)),
     )?;
     let range = &report.range;
-    let bytes = match style.human {
-        true => human_bytes(report.totals.total_bytes),
-        false => format!("{} bytes", report.totals.total_bytes),
+    let bytes = if style.human {
+        human_bytes(report.totals.total_bytes)
+    } else {
+        format!("{} bytes", report.totals.total_bytes)
     };
     write!(out, "{} to {}: {bytes}", range.start, range.end)?;
     if let (Some(first), Some(last)) = (&range.first_time, &range.last_time) {
@@ -162,9 +161,10 @@ fn span(first: &str, last: &str) -> String {
         (date.to_owned(), clock.split('.').next().unwrap_or(clock).to_owned())
     };
     let ((first_date, first_clock), (last_date, last_clock)) = (parts(first), parts(last));
-    match first_date == last_date {
-        true => format!("{first_date} {first_clock} to {last_clock} UTC"),
-        false => format!("{first_date} {first_clock} to {last_date} {last_clock} UTC"),
+    if first_date == last_date {
+        format!("{first_date} {first_clock} to {last_clock} UTC")
+    } else {
+        format!("{first_date} {first_clock} to {last_date} {last_clock} UTC")
     }
 }
 
@@ -188,9 +188,12 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
         row(label, bytes, Some(rest.iter().filter_map(|cause| cause.share).sum()));
     }
     writeln!(out, "{}", table.trim_fmt())?;
-    let commit = report.ratios.bytes_per_commit.map(|bytes| match style.human {
-        true => format!("{} a commit; ", human_bytes(bytes as u64)),
-        false => format!("{bytes:.0} bytes a commit; "),
+    let commit = report.ratios.bytes_per_commit.map(|bytes| {
+        if style.human {
+            format!("{} a commit; ", human_bytes(bytes as u64))
+        } else {
+            format!("{bytes:.0} bytes a commit; ")
+        }
     });
     writeln!(
         out,
@@ -211,9 +214,10 @@ fn bar(share: f64) -> String {
 fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let Some(findings) = &report.findings else { return Ok(()) };
     let total = style.bytes(report.totals.total_bytes);
-    match findings.iter().any(|finding| predicted(report, finding, style).is_some()) {
-        true => told("WHAT TO DO", &format!("predicted instead of {total}"), style, out)?,
-        false => writeln!(out, "WHAT TO DO")?,
+    if findings.iter().any(|finding| predicted(report, finding, style).is_some()) {
+        told("WHAT TO DO", &format!("predicted instead of {total}"), style, out)?
+    } else {
+        writeln!(out, "WHAT TO DO")?
     }
     if findings.is_empty() {
         let found = match report.totals.total_bytes {
@@ -282,7 +286,7 @@ fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String>
     let total = report.totals.total_bytes;
     let saved = finding.estimate.filter(|saved| (1..=total).contains(saved))?;
     let change = -(saved as f64) / total as f64;
-    Some(format!("{:>11} {:>7} rule", style.bytes(total - saved), percent(change)))
+    Some(format!("{:>11} {:>7} rule", style.bytes(total - saved), signed_percent(change)))
 }
 
 fn prediction(predicted: &Predicted, style: &Show) -> String {
@@ -293,13 +297,13 @@ fn prediction(predicted: &Predicted, style: &Show) -> String {
     let error = (error / base * 100.0).ceil();
     let error = if is_sure { String::new() } else { format!(" ±{error:.0}") };
     let bytes = style.bytes(predicted.predicted_bytes);
-    format!("{bytes:>11} {:>7}{error:<5}", percent(predicted.change_ratio))
+    format!("{bytes:>11} {:>7}{error:<5}", signed_percent(predicted.change_ratio))
 }
 
 /// `−68 %`.
-fn percent(change: f64) -> String {
+fn signed_percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
-    format!("{sign}{:.0} %", change.abs() * 100.0)
+    format!("{sign}{}", percent(change.abs(), 0))
 }
 
 #[cfg(test)]

@@ -38,3 +38,10 @@ pub fn plain(headings: &[&str]) -> Table {
     }
     table
 }
+
+/// Sets a column to the left.
+pub fn left(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+}

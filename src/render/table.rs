@@ -3,13 +3,14 @@
 use super::closing;
 use super::number::{counted, grouped};
 use super::style::{Show, plain};
+use super::time::moment;
 use super::visible::visible;
-use super::when_tables::{self, moment};
-use crate::report::model::table::{Line, RecordRow, Table, TableRow};
-use crate::report::model::view::View;
-use crate::report::model::who::{CommitBytes, TransactionSummary, Transactions};
-use crate::report::model::{Report, Sums};
+use super::when_tables;
 use std::io::{self, Write};
+use walstat_report::model::table::{Line, RecordRow, Table, TableRow};
+use walstat_report::model::view::View;
+use walstat_report::model::who::{CommitBytes, TransactionSummary, Transactions};
+use walstat_report::model::{Report, Sums};
 
 /// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 5;
@@ -157,9 +158,10 @@ fn statistics(
 ) -> comfy_table::Table {
     let mut headings = vec![first, "N", "%"];
     // In units the columns are narrower than their headings.
-    headings.extend(match style.human {
-        true => ["Record\nsize", "%", "FPI\nsize", "%", "Combined\nsize", "%"],
-        false => ["Record size", "%", "FPI size", "%", "Combined size", "%"],
+    headings.extend(if style.human {
+        ["Record\nsize", "%", "FPI\nsize", "%", "Combined\nsize", "%"]
+    } else {
+        ["Record size", "%", "FPI size", "%", "Combined size", "%"]
     });
     if style.main_data {
         headings.push("Main data");

@@ -25,10 +25,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        match hides(c) {
-            true => shown.extend(c.escape_default()),
-            false => shown.push(c),
-        }
+        if hides(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     Cow::Owned(shown)
 }

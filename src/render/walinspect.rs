@@ -1,10 +1,10 @@
 //! `--json-compat walinspect`: rows with the keys of `pg_get_wal_stats` (pg_walinspect, 15 and later), for
 //! what reads those.
 
-use crate::report::model::table::{Line, Table, TableRow};
-use crate::report::model::{Report, Sums};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use walstat_report::model::table::{Line, Table, TableRow};
+use walstat_report::model::{Report, Sums};
 
 /// Writes the rows of the dimension that was asked for.
 pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {

@@ -4,9 +4,9 @@ use super::closing;
 use super::number::{counted, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::view::View;
-use crate::report::model::whatif::{RecordDifference, Scenario, WhatIf};
 use std::io::{self, Write};
+use walstat_report::model::view::View;
+use walstat_report::model::whatif::{RecordDifference, Scenario, WhatIf};
 
 /// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 5;

@@ -3,10 +3,10 @@
 use super::markdown::{closing, escaped, header, problems, shortened, table};
 use super::style::Show;
 use super::whatif::{HEADINGS, cells, remarks, self_check};
-use crate::report::model::Report;
-use crate::report::model::view::View;
-use crate::report::model::whatif::{Scenario, WhatIf};
 use std::io::{self, Write};
+use walstat_report::model::Report;
+use walstat_report::model::view::View;
+use walstat_report::model::whatif::{Scenario, WhatIf};
 
 /// Writes the predictions.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {

@@ -2,13 +2,14 @@
 
 use super::checkpoints;
 use super::number::{counted, fraction, grouped, human_bytes};
-use super::style::{Show, plain};
-use crate::report::model::table::Line;
-use crate::report::model::when::{
+use super::style::{Show, left, plain};
+use super::time::{moment, seconds_between};
+use std::io::{self, Write};
+use walstat_report::model::table::Line;
+use walstat_report::model::when::{
     Commits, HourRow, Peak, Recovery, RecoveryRow, Replication, Timeline,
 };
-use crate::report::model::{Report, Sums};
-use std::io::{self, Write};
+use walstat_report::model::{Report, Sums};
 
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 12.0;
@@ -37,13 +38,6 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// `2026-11-21 09:12:01` of a time of the model; a dash without one.
-pub fn moment(time: Option<&str>) -> String {
-    let Some(time) = time else { return "–".to_owned() };
-    let whole = time.split('.').next().unwrap_or(time);
-    whole.trim_end_matches('Z').replacen('T', " ", 1)
-}
-
 fn bar(bytes: u64, most: u64) -> String {
     let cells = bytes as f64 / most.max(1) as f64 * BAR_CELLS;
     "█".repeat(cells.round() as usize)
@@ -63,9 +57,10 @@ fn sums(line: Line, style: &Show) -> Vec<String> {
 }
 
 fn headings<'h>(first: &'h str, style: &Show, more: &[&'h str]) -> Vec<&'h str> {
-    let sizes = match style.human {
-        true => ["Record\nsize", "FPI\nsize", "Combined\nsize"],
-        false => ["Record size", "FPI size", "Combined size"],
+    let sizes = if style.human {
+        ["Record\nsize", "FPI\nsize", "Combined\nsize"]
+    } else {
+        ["Record size", "FPI size", "Combined size"]
     };
     [&[first, "N"][..], &sizes, &["%"], more].concat()
 }
@@ -133,13 +128,6 @@ fn show_hours(hours: &[HourRow], style: &Show, out: &mut dyn Write) -> io::Resul
     writeln!(out, "{}\n", table.trim_fmt())
 }
 
-/// Sets a column to the left.
-pub fn left(table: &mut comfy_table::Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(comfy_table::CellAlignment::Left);
-    }
-}
-
 fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let mut table = plain(&["From", "To", "WAL", "N", "Blocks", "Without\nimage", "Seconds"]);
     for row in &recovery.cycles.rows {
@@ -159,13 +147,7 @@ fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::
 
 fn replay(row: &RecoveryRow, style: &Show) -> String {
     let bytes = style.bytes(row.wal_bytes);
-    format!("{bytes} from {}, {}", row.from_lsn, duration(row.seconds_low, row.seconds_high))
-}
-
-/// `3 to 9 s`.
-fn duration(low: f64, high: f64) -> String {
-    let decimals = if high < 10.0 { 1 } else { 0 };
-    format!("{low:.decimals$} to {high:.decimals$} s")
+    format!("{bytes} from {}, {}", row.from_lsn, seconds_between(row.seconds_low, row.seconds_high))
 }
 
 fn recovery_cells(row: &RecoveryRow, style: &Show) -> Vec<String> {
@@ -176,7 +158,7 @@ fn recovery_cells(row: &RecoveryRow, style: &Show) -> Vec<String> {
         grouped(row.numbers.count),
         grouped(row.distinct_blocks),
         grouped(row.blocks_without_fpi),
-        duration(row.seconds_low, row.seconds_high),
+        seconds_between(row.seconds_low, row.seconds_high),
     ]
 }
 
@@ -240,15 +222,4 @@ fn show_commits(commits: &Commits, out: &mut dyn Write) -> io::Result<()> {
         grouped(commits.syncs_per_second_low),
         grouped(commits.syncs_per_second_high),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_told_short() {
-        assert_eq!(moment(Some("2026-11-21T09:12:01.000000Z")), "2026-11-21 09:12:01");
-        assert_eq!(moment(None), "–");
-    }
 }

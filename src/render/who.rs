@@ -3,9 +3,9 @@
 use super::number::{fraction, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
-use crate::report::model::who::{NamesSummary, WholeTableRow};
-use crate::report::model::{Numbers, Report};
 use std::io::{self, Write};
+use walstat_report::model::who::{NamesSummary, WholeTableRow};
+use walstat_report::model::{Numbers, Report};
 
 /// Columns beside the names.
 const CELLS_BESIDE: usize = 42;
@@ -98,10 +98,8 @@ fn sources(names: &NamesSummary, all_bytes: u64) -> String {
     let share = |bytes: u64| fraction((all_bytes > 0).then(|| bytes as f64 / all_bytes as f64));
     let words: Vec<&str> = names.sources.iter().map(|source| source.text()).collect();
     let without = share(all_bytes.saturating_sub(names.relation_bytes));
-    let mut text = match words.is_empty() {
-        true => String::new(),
-        false => format!("names from {}; ", words.join(", ")),
-    };
+    let mut text =
+        if words.is_empty() { String::new() } else { format!("names from {}; ", words.join(", ")) };
     text.push_str(&format!("{without} of bytes belong to no relation"));
     let unnamed = names.relation_bytes - names.named_bytes;
     if unnamed > 0 {

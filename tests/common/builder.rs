@@ -5,8 +5,8 @@
 use super::disk::Disk;
 use super::record::Rec;
 use std::collections::BTreeMap;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::version::{VERSIONS, Version};
+use walstat_format::lsn::Lsn;
+use walstat_format::version::{VERSIONS, Version};
 
 const CONTRECORD: u16 = 0x0001;
 const LONG: u16 = 0x0002;
@@ -107,19 +107,6 @@ impl Wal {
         lsn
     }
 
-    /// Adds a record as raw bytes, right or wrong; no later record links to it.
-    pub fn add_raw(&mut self, bytes: &[u8]) -> Lsn {
-        let lsn = self.next();
-        self.write(bytes, 0);
-        self.align();
-        lsn
-    }
-
-    /// The bytes that [`Wal::add`] would write.
-    pub fn encode(&self, record: &Rec) -> Vec<u8> {
-        record.encode(self.form.version, self.previous)
-    }
-
     /// Adds small records until the next one would start `room` bytes before the end of a page;
     /// 0: until a record ends with the last byte of a page.
     pub fn leave(&mut self, room: u64) {
@@ -196,11 +183,6 @@ impl Wal {
         self.write(&bytes, flag);
         self.align();
         lsn
-    }
-
-    /// Makes the next record link to `lsn`.
-    pub fn link_to(&mut self, lsn: Lsn) {
-        self.previous = lsn.0;
     }
 
     /// Segments by number; the last one ends with zeros.

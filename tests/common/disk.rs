@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use walstat::wal::lsn::Lsn;
-use walstat::wal::segment::SegmentName;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
 
 /// Segment files by segment number.
 #[derive(Debug, Clone)]

@@ -1,10 +1,9 @@
 //! What the tests of reading share: WAL made on purpose, a naive twin of the reader, and the
 //! library called as the command line calls it.
-#![allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
 
 pub mod builder;
+pub mod catalog_changes;
 pub mod disk;
-pub mod lessons;
 pub mod naive;
 pub mod record;
 pub mod whole;
@@ -12,22 +11,21 @@ pub mod xorshift;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use walstat::analyse::clock::Clock;
-use walstat::analyse::dimension::{Dimension, Dimensions};
-use walstat::analyse::select::Filters;
-use walstat::analyse::totals::RecordTable;
-use walstat::input::discover::discover;
-use walstat::input::error::InputError;
-use walstat::input::plan::Plan;
-use walstat::report::build::{Counted, Request, build};
-use walstat::report::model::{Books, CommandName, RecordRow, Report};
-use walstat::scan::outcome::Outcome;
-use walstat::scan::pages::Progress;
-use walstat::scan::read::{read as scan, read_passed};
-use walstat::scan::record::Everything;
-use walstat::scan::streamed::{Wanted, pass_files};
-use walstat::wal::crc::Crc32c;
-use walstat::wal::lsn::Lsn;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::select::Filters;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_read::Scan;
+use walstat_read::input::error::InputError;
+use walstat_read::input::plan::Plan;
+use walstat_read::scan::observer::Observer;
+use walstat_read::scan::outcome::Outcome;
+use walstat_read::scan::pages::Progress;
+use walstat_read::scan::streamed::{Wanted, pass_files};
+use walstat_report::build::{Counted, Request, build};
+use walstat_report::model::{Books, CommandName, RecordRow, Report};
 
 /// What to read, and how.
 #[derive(Debug, Clone, Copy)]
@@ -62,30 +60,32 @@ impl Ask {
 /// What is counted.
 type Counts = (RecordTable, Clock);
 
-fn wanted(ask: &Ask) -> Wanted<Everything> {
+fn wanted(ask: &Ask) -> Wanted {
     Wanted {
         crc: Some(Crc32c::detect()),
-        range: (ask.start.unwrap_or_default(), ask.end.unwrap_or(Lsn::MAX)),
+        range: ask.start.unwrap_or_default()..ask.end.unwrap_or(Lsn::MAX),
         limit: ask.limit,
         timeline: ask.timeline,
-        select: Everything,
+        select: None,
     }
 }
 
 /// Reads a directory as `walstat --stats=record` does. `Err`: the one line that it ends with.
 pub fn stats(directory: &Path, ask: &Ask) -> Result<Report, String> {
     let threads = NonZeroUsize::new(ask.threads).expect("at least one thread");
-    let (progress, prototype) = (Progress::default(), Counts::default());
-    report(scan(&[directory.to_owned()], wanted(ask), threads, &progress, &prototype), ask)
+    let scan = Scan { wanted: wanted(ask), threads, ..Scan::paths([directory]) };
+    report(scan.count(&Counts::default()), ask)
 }
 
 /// The same, each segment read by itself, as in a stream or for a partial result.
 pub fn stats_apart(directory: &Path, ask: &Ask) -> Result<Report, String> {
-    let (progress, prototype) = (Progress::default(), Counts::default());
-    let mut found = discover(&[directory.to_owned()]).map_err(|error| error.to_string())?;
-    let passed = pass_files(&mut found, &wanted(ask), &progress, &prototype);
-    let one = NonZeroUsize::MIN;
-    report(read_passed(found, passed, wanted(ask), one, &progress, &prototype), ask)
+    let prototype = Observer::new(Counts::default());
+    let scan = Scan { wanted: wanted(ask), ..Scan::paths([directory]) };
+    let mut found = scan.found().map_err(|error| error.to_string())?;
+    let passed = pass_files(&mut found, &scan.wanted, &Progress::default(), &prototype);
+    let scanned = scan.count_passed(found, passed, &prototype);
+    let counts = |seen: Observer| seen.into_inner().expect("what was counted");
+    report(scanned.map(|(plan, outcome)| (plan, outcome.map(counts))), ask)
 }
 
 fn report(

@@ -6,8 +6,8 @@
 use super::disk::Disk;
 use std::collections::HashMap;
 use std::ops::Range;
-use walstat::report::model::Books;
-use walstat::wal::lsn::Lsn;
+use walstat_format::lsn::Lsn;
+use walstat_report::model::Books;
 
 /// What a byte is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Records, put together piece by piece as a server does (`XLogRecordAssemble` in
 //! `src/backend/access/transam/xloginsert.c`). Knows nothing of pages.
 
-use walstat::wal::version::Version;
+use walstat_format::version::Version;
 
 /// Resource manager `XLOG`.
 pub const XLOG: u8 = 0;

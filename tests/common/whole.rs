@@ -7,10 +7,10 @@ use super::naive;
 use std::io::Read;
 use std::path::Path;
 use tempfile::TempDir;
-use walstat::wal::block::{BlockRef, walk};
-use walstat::wal::lsn::Lsn;
-use walstat::wal::record::{RECORD_HEADER_BYTES, RecordHeader};
-use walstat::wal::version::Version;
+use walstat_format::block::{BlockRef, walk};
+use walstat_format::lsn::Lsn;
+use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::version::Version;
 
 /// A block reference with what belongs to it.
 pub struct Block {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Archives of one cluster by every archiver at once, for tests/live_archives.rs.
+# Archives of one cluster by every archiver at once, for tests/live/archives.rs.
 #
 #   archivers.sh make HOME              repositories in HOME, for the cluster in HOME/data
 #   archivers.sh push HOME PATH NAME    to be the archive_command

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::server::{Server, give_to_server_user};
+use super::template;
 
 /// What sets one cluster apart from another.
 #[derive(Default)]
@@ -40,12 +41,7 @@ impl<'a> Cluster<'a> {
         let home = home.expect("temporary folder");
         give_to_server_user(home.path());
         let mut cluster = Self { server, home, running: false };
-        let mut initdb = server.command("initdb");
-        initdb.args(["-N", "--no-locale", "-E", "UTF8", "-A", "trust"]);
-        initdb.args(["-U", "postgres", "-D"]);
-        initdb.arg(cluster.data()).args(settings.initdb);
-        let made = initdb.output().expect("initdb runs");
-        assert!(made.status.success(), "initdb: {made:?}");
+        template::lay(server, settings.initdb, &cluster.data());
         cluster.configure(settings.conf);
         cluster.pg_ctl("start", &[]);
         cluster.running = true;
@@ -162,7 +158,7 @@ impl<'a> Cluster<'a> {
         ["-h", &home, "-U", "postgres"].map(str::to_owned).into()
     }
 
-    fn psql(&self, arguments: &[&str]) -> String {
+    pub fn psql(&self, arguments: &[&str]) -> String {
         let mut psql = Command::new("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]);
         psql.args(self.connection()).args(["-d", "postgres"]);

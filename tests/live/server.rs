@@ -2,10 +2,11 @@
 //! loudly, or fail when `WALSTAT_REQUIRE_LIVE=1` forbids skipping.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use crate::support::missing::skip;
 
 /// The programs of one installed PostgreSQL release.
 pub struct Server {
@@ -96,15 +97,4 @@ fn is_root() -> bool {
 fn runs(command: &mut Command) -> bool {
     let output = command.output();
     output.is_ok_and(|output| output.status.success())
-}
-
-/// Says that a test did not run. Written past the test harness, which hides what passing tests
-/// print.
-pub fn skip(what: &str, reason: &str) {
-    let line = format!("SKIPPED live test with {what}: {reason}");
-    assert!(
-        std::env::var("WALSTAT_REQUIRE_LIVE").as_deref() != Ok("1"),
-        "{line}; WALSTAT_REQUIRE_LIVE=1 forbids skipping"
-    );
-    writeln!(std::io::stderr(), "{line}").expect("standard error is open");
 }

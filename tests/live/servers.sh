@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches one PostgreSQL server for each release from 9.6 to 18, for tests/live_postgres.rs.
+# Fetches one PostgreSQL server for each release from 9.6 to 18, for the live tests.
 #
 #   tests/live/servers.sh [MAJOR...]      default: all
 #

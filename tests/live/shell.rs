@@ -4,19 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::server::{as_server_user, give_to_server_user, skip};
-
-/// Whether these programs are installed; if one is not, that is said loudly.
-pub fn have(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| {
-        let found = Command::new("bash").args(["-c", "command -v \"$0\"", program]).output();
-        !found.is_ok_and(|output| output.status.success())
-    });
-    if let Some(program) = missing {
-        skip(program, "it is not installed");
-    }
-    missing.is_none()
-}
+use super::server::{as_server_user, give_to_server_user};
 
 fn bash(folder: &Path, script: &str) -> Command {
     let mut command = as_server_user("bash");

@@ -54,10 +54,11 @@ pub struct Judged {
 
 /// Runs a command line of bash in `folder`, in which `walstat` is the program under test with
 /// record types as JSON, taken for a server's directory (its newest segment is open), and `peak`
-/// holds its largest memory in kB afterwards.
+/// holds its largest memory in kB and its seconds of the processor, user and
+/// system, afterwards.
 pub fn judge(folder: &Path, script: &str) -> Judged {
     let own = r#"walstat() {
-        /usr/bin/time -q -f %M -o "$PEAK" "$WALSTAT" --stats=record --format json --as pg_wal "$@"
+        /usr/bin/time -q -f '%M %U %S' -o "$PEAK" "$WALSTAT" --stats=record --format json --as pg_wal "$@"
     }"#;
     let mut command = Command::new("bash");
     command.args(["-c", &format!("{own}\n{script}")]).current_dir(folder).env("HOME", folder);

@@ -5,8 +5,8 @@ use super::fixtures::unpacked;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use walstat::wal::block::RelFileLocator;
-use walstat::wal::catalog::names::{Names, Relation};
+use walstat_format::block::RelFileLocator;
+use walstat_names::catalog::names::{Names, Relation};
 
 /// One data directory, cut down to its catalogs.
 pub struct Catalogs {

@@ -1,10 +1,12 @@
 //! What the tests of the command share: the fixtures, unpacked once, and a way to run the real
 //! program. Judges nothing itself.
-#![allow(dead_code, reason = "each test file is a program of its own and uses a part of this")]
 
-pub mod browser;
 pub mod catalogs;
 pub mod fixtures;
+pub mod missing;
+pub mod month;
+pub mod patience;
+pub mod server_log;
 pub mod wal;
 
 use std::ffi::OsStr;

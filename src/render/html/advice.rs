@@ -3,10 +3,10 @@
 use super::super::number::counted;
 use super::chart::{self, Row};
 use super::text::{details, escaped, exact, size};
-use crate::report::model::Report;
-use crate::report::model::estimate::{EstimateRow, Estimates};
-use crate::report::model::finding::Finding;
 use std::fmt::Write as _;
+use walstat_report::model::Report;
+use walstat_report::model::estimate::{EstimateRow, Estimates};
+use walstat_report::model::finding::Finding;
 
 /// Findings with their evidence, and what a change is predicted to come to.
 pub fn advice(report: &Report) -> String {

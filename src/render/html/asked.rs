@@ -5,10 +5,10 @@ use super::super::style::Show;
 use super::super::whatif::{change, remarks, self_check};
 use super::chart::{self, Row};
 use super::text::{escaped, exact, size, table};
-use crate::report::model::Report;
-use crate::report::model::checked::{Check, Verdict};
-use crate::report::model::whatif::Scenario;
 use std::fmt::Write as _;
+use walstat_report::model::Report;
+use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::whatif::Scenario;
 
 /// A page is for people.
 const STYLE: Show = Show { human: true, bars: false, main_data: false, verbose: false, width: 0 };

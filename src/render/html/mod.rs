@@ -8,10 +8,10 @@ mod part;
 mod text;
 
 use super::style::Show;
-use crate::report::model::Report;
-use crate::report::model::view::View;
 use std::io::{self, Write};
 use text::escaped;
+use walstat_report::model::Report;
+use walstat_report::model::view::View;
 
 /// The page's looks.
 const STYLE: &str = include_str!("style.css");

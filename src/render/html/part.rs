@@ -2,15 +2,16 @@
 
 use super::super::closing;
 use super::super::number::{counted, fraction, grouped, human_bytes};
+use super::super::time::moment;
 use super::super::when;
-use super::super::when_tables::moment;
 use super::chart::{self, Row, Stacked};
 use super::text::{details, escaped, exact, share, size, table};
-use crate::report::model::table::{Table, TableRow};
-use crate::report::model::when::{BucketRow, CheckpointRow};
-use crate::report::model::who::WholeTableRow;
-use crate::report::model::{Numbers, Report};
 use std::fmt::Write as _;
+use walstat_report::model::percent::percent;
+use walstat_report::model::table::{Table, TableRow};
+use walstat_report::model::when::{BucketRow, CheckpointRow};
+use walstat_report::model::who::WholeTableRow;
+use walstat_report::model::{Numbers, Report};
 
 /// Rows of tables that may be very long.
 const ROWS_MAX: usize = 500;
@@ -69,7 +70,7 @@ pub fn problems(report: &Report) -> String {
     if report.problems.is_empty() {
         return String::new();
     }
-    let row = |problem: &crate::report::model::Problem| {
+    let row = |problem: &walstat_report::model::Problem| {
         vec![
             escaped(&problem.segment),
             escaped(problem.lsn.as_deref().unwrap_or("–")),
@@ -228,7 +229,7 @@ fn decay(rows: &[CheckpointRow]) -> String {
     let columns: Vec<Stacked> = (0u8..)
         .zip(tenths)
         .map(|(index, bytes)| Stacked {
-            label: format!("tenth {}: {:.1} % of the images", index + 1, bytes / all * 100.0),
+            label: format!("tenth {}: {} of the images", index + 1, percent(bytes / all, 1)),
             at: f64::from(index) / 10.0,
             width: 0.098,
             images: bytes as u64,
@@ -236,7 +237,7 @@ fn decay(rows: &[CheckpointRow]) -> String {
         })
         .collect();
     let row = |(index, bytes): (usize, &f64)| {
-        vec![format!("{} %", (index + 1) * 10), format!("{:.2} %", bytes / all * 100.0)]
+        vec![format!("{} %", (index + 1) * 10), percent(bytes / all, 2)]
     };
     let cells: Vec<Vec<String>> = tenths.iter().enumerate().map(row).collect();
     format!(
@@ -267,21 +268,17 @@ pub fn tables(report: &Report) -> String {
     for (label, row) in tables.labels().iter().zip(&tables.rows) {
         let mut line = vec![escaped(label)];
         line.extend(numbers(&row.numbers));
-        line.extend([grouped(row.updates), hot(row)]);
+        line.extend([grouped(row.updates), share(row.hot_updates, row.updates)]);
         cells.push(line);
         cells.extend(parts(row));
     }
     let headings = ["Table", "N", "Record size", "FPI size", "Combined size", "Updates", "HOT"];
     let names = report.names.as_ref().map_or_else(String::new, |names| {
         let sources: Vec<&str> = names.sources.iter().map(|source| source.text()).collect();
-        match sources.is_empty() {
-            true => {
-                "<p class=\"soft\">No names are known: files as tablespace/database/file.</p>\n"
-                    .into()
-            }
-            false => {
-                format!("<p class=\"soft\">Names from {}.</p>\n", escaped(&sources.join(", ")))
-            }
+        if sources.is_empty() {
+            "<p class=\"soft\">No names are known: files as tablespace/database/file.</p>\n".into()
+        } else {
+            format!("<p class=\"soft\">Names from {}.</p>\n", escaped(&sources.join(", ")))
         }
     });
     format!("{names}{}", ranked("Tables", tables, report, &headings, cells))
@@ -300,10 +297,6 @@ fn parts(row: &WholeTableRow) -> Vec<Vec<String>> {
     let indexes = row.indexes.iter().map(|index| part(&index.name, &index.part.numbers));
     let parts: Vec<Vec<String>> = heap.chain(toast).chain(indexes).collect();
     if parts.len() > 1 { parts } else { Vec::new() }
-}
-
-fn hot(row: &WholeTableRow) -> String {
-    fraction((row.updates > 0).then(|| row.hot_updates as f64 / row.updates as f64))
 }
 
 /// Bars for the first rows, and a table of all.

@@ -1,0 +1,68 @@
+//! What a backup leaves in the WAL: the checkpoint that it starts from, and the record that
+//! says where it is consistent.
+
+use serde::{Deserialize, Serialize};
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::xlog;
+use walstat_format::record::Record;
+use walstat_format::rmgr::{
+    XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN,
+};
+use walstat_read::scan::observe::Observe;
+
+/// A checkpoint record and where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedCheckpoint {
+    /// Start of the record.
+    pub lsn: Lsn,
+    /// What it says.
+    pub checkpoint: Checkpoint,
+}
+
+/// The end of a backup that was taken from a primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupEnd {
+    /// Where the backup started (its redo point).
+    pub start: Lsn,
+    /// After the record: replayed up to here, the backup is consistent.
+    pub end: Lsn,
+}
+
+/// Checkpoints and ends of backups, in the order of the WAL.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Backups {
+    /// All checkpoints.
+    pub checkpoints: Vec<PlacedCheckpoint>,
+    /// All ends of backups.
+    pub ends: Vec<BackupEnd>,
+}
+
+impl Observe for Backups {
+    #[inline]
+    fn observe(&mut self, record: &Record<'_>) {
+        if record.header.rmgr != XLOG {
+            return;
+        }
+        match record.header.info & 0xF0 {
+            XLOG_CHECKPOINT_ONLINE | XLOG_CHECKPOINT_SHUTDOWN => {
+                let data = record.main_data().unwrap_or_default();
+                let checkpoint = Checkpoint::parse(&data, record.version.checkpoint);
+                let lsn = record.lsn;
+                self.checkpoints
+                    .extend(checkpoint.map(|checkpoint| PlacedCheckpoint { lsn, checkpoint }));
+            }
+            XLOG_BACKUP_END => {
+                let end = record.end.aligned();
+                let start = xlog::backup_start(record.main_data_start());
+                self.ends.extend(start.map(|start| BackupEnd { start, end }));
+            }
+            _ => {}
+        }
+    }
+
+    fn merge(&mut self, later: Backups) {
+        self.checkpoints.extend(later.checkpoints);
+        self.ends.extend(later.ends);
+    }
+}

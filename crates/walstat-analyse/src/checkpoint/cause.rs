@@ -1,0 +1,291 @@
+//! Why a checkpoint began, as far as the WAL tells.
+//!
+//! Some causes are written down: a shutdown's own record type, the end of recovery, a backup that
+//! starts from the redo point. The others follow from what cannot have been: a server begins no
+//! checkpoint by time less than 30 seconds after the one before, and none by volume before a segment
+//! is full. What is left over is told by regular spacing, in time or in segments; where that fits
+//! more than one cause, or none, nothing is said.
+
+use super::evidence::{Evidence, MaxWalSize};
+use super::spacing::{Facts, Spacing};
+use super::{Cycle, EndedCheckpoint, OidStock};
+use crate::deferred_log::FilesChange;
+use crate::time_map::TimeMap;
+use walstat_format::version::Version;
+
+named! {
+    /// Why a checkpoint began.
+    pub enum Cause {
+        Time "time" "checkpoint_timeout was over";
+        Wal "wal" "as much WAL was written as max_wal_size allows";
+        Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE DATABASE";
+        Shutdown "shutdown" "the server stopped";
+        EndOfRecovery "end_of_recovery" "the server had recovered, after a crash or by a promotion";
+    }
+}
+
+named! {
+    /// How sure that is.
+    pub enum Confidence {
+        Possible "possible" "it fits, and so may something else";
+        Likely "likely" "anything else would be a strange coincidence";
+        Certain "certain" "the WAL says so, or leaves no other cause";
+    }
+}
+
+/// Why, how sure, and from what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why.
+    pub cause: Cause,
+    /// How sure.
+    pub confidence: Confidence,
+    /// From what.
+    pub evidence: Evidence,
+}
+
+/// What the spacing says about the server's settings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Settings {
+    /// checkpoint_timeout, in seconds.
+    pub timeout_seconds: Option<u64>,
+    /// max_wal_size, if checkpoint_completion_target is the default.
+    pub max_wal_size: Option<MaxWalSize>,
+}
+
+/// Causes of all checkpoints of a range, by cycle, and the settings that they tell.
+pub fn judge(
+    cycles: &[Cycle],
+    segment_bytes: u64,
+    clock: &TimeMap,
+    version: &Version,
+) -> (Vec<Option<Verdict>>, Settings) {
+    let written: Vec<Option<Verdict>> = (0..cycles.len()).map(|i| written(cycles, i)).collect();
+    let facts: Vec<Option<Facts>> = (0..cycles.len())
+        .map(|i| Facts::of(cycles, i, segment_bytes, clock).filter(|_| written[i].is_none()))
+        .collect();
+    let spacing = Spacing::of(facts.iter().flatten());
+    let verdict = |(written, facts): (Option<Verdict>, &Option<Facts>)| {
+        written.or_else(|| spacing.judge(facts.as_ref()?, version))
+    };
+    let verdicts = written.into_iter().zip(&facts).map(verdict).collect();
+    (verdicts, spacing.settings(segment_bytes, version))
+}
+
+fn verdict(cause: Cause, confidence: Confidence, evidence: Evidence) -> Option<Verdict> {
+    Some(Verdict { cause, confidence, evidence })
+}
+
+/// The cause of the checkpoint with which a cycle begins, where the WAL writes it down.
+fn written(cycles: &[Cycle], index: usize) -> Option<Verdict> {
+    let cycle = cycles.get(index)?;
+    cycle.redo?;
+    if cycle.began_backup {
+        return verdict(Cause::Requested, Confidence::Certain, Evidence::BackupFromRedoPoint);
+    }
+    let ended = cycle.checkpoint.as_ref()?;
+    if ended.seen.is_shutdown {
+        stopped_or_recovered(ended, cycle.end <= ended.end)
+    } else if ended.since.end_of_recovery {
+        verdict(Cause::EndOfRecovery, Confidence::Certain, Evidence::AfterEndOfRecovery)
+    } else {
+        beside_files(cycle, ended)
+    }
+}
+
+/// A server writes the same record when it stops and when it has recovered from a crash.
+fn stopped_or_recovered(ended: &EndedCheckpoint, is_last: bool) -> Option<Verdict> {
+    use Cause::{EndOfRecovery, Shutdown};
+    use Confidence::{Certain, Likely, Possible};
+    let (says, since) = (&ended.seen.says, &ended.since);
+    let (now, before) = (says.timeline, says.previous_timeline);
+    if ended.seen.previous.0 == 0 {
+        // The first record of all: initdb wrote it.
+        return None;
+    }
+    if now != before {
+        return verdict(EndOfRecovery, Certain, Evidence::BeginsTimeline(now));
+    }
+    if since.overwrite {
+        return verdict(EndOfRecovery, Certain, Evidence::TornRecordReplaced);
+    }
+    match since.oids {
+        OidStock::GivenBack => return verdict(Shutdown, Certain, Evidence::OidsGivenBack),
+        OidStock::Lost => return verdict(EndOfRecovery, Likely, Evidence::OidsLost),
+        OidStock::Unknown => {}
+    }
+    if since.after_switch {
+        return verdict(Shutdown, Likely, Evidence::AfterSwitch);
+    }
+    if is_last {
+        return verdict(Shutdown, Possible, Evidence::NothingAfterIt);
+    }
+    None
+}
+
+/// So near to a checkpoint's record or redo point, in bytes, lies the record of files that it was
+/// ordered for.
+const NEAR: u64 = 1 << 20;
+
+/// CREATE DATABASE by copying files orders a checkpoint before and one after; DROP DATABASE one
+/// before.
+fn beside_files(cycle: &Cycle, ended: &EndedCheckpoint) -> Option<Verdict> {
+    use Confidence::Likely;
+    let redo = cycle.redo?;
+    if ended.since.copied.is_some_and(|copied| redo.0.saturating_sub(copied.0) < NEAR) {
+        return verdict(Cause::Requested, Likely, Evidence::AfterDatabaseCopied);
+    }
+    let (change, lsn) = cycle.files?;
+    if lsn.0.saturating_sub(ended.lsn.0) >= NEAR {
+        return None;
+    }
+    let evidence = match change {
+        FilesChange::Copied => Evidence::BeforeDatabaseCopied,
+        FilesChange::Dropped => Evidence::BeforeDatabaseDropped,
+    };
+    verdict(Cause::Requested, Likely, evidence)
+}
+
+impl Spacing {
+    /// The cause of a checkpoint that nothing written down tells.
+    fn judge(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
+        use Confidence::{Certain, Likely, Possible};
+        let may_be_time = self.may_be_time(facts);
+        let may_be_wal = self.may_be_wal(facts);
+        match (may_be_time, may_be_wal) {
+            (false, false) => {
+                let confidence = if facts.excludes_all() {
+                    Certain
+                } else if self.knows_volume() {
+                    Likely
+                } else {
+                    Possible
+                };
+                verdict(Cause::Requested, confidence, neither(facts))
+            }
+            (true, false) => {
+                let support = self.time_support(facts)?;
+                let is_regular = support >= 3 || (support == 2 && facts.is_spread());
+                let is_sure = is_regular && self.is_timeout(facts);
+                let confidence = if is_sure { Likely } else { Possible };
+                verdict(Cause::Time, confidence, regular_time(facts, support))
+            }
+            (false, true) => {
+                let support = self.wal_support(facts)?;
+                let is_regular = support >= 3 && facts.began_with_segment();
+                let confidence = if is_regular { Likely } else { Possible };
+                verdict(Cause::Wal, confidence, regular_wal(facts, support, version))
+            }
+            (true, true) => self.judge_both(facts, version),
+        }
+    }
+
+    /// Both the time and the volume fit: the more regular of the two.
+    fn judge_both(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
+        use Confidence::{Likely, Possible};
+        let (time, wal) =
+            (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
+        let by_time =
+            time >= 3 && self.is_timeout(facts) && facts.is_slow() && self.begins_anywhere();
+        let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
+        if by_time {
+            verdict(Cause::Time, Likely, regular_time(facts, time))
+        } else if by_wal {
+            verdict(Cause::Wal, Likely, regular_wal(facts, wal, version))
+        } else if time > wal && time >= 2 {
+            verdict(Cause::Time, Possible, regular_time(facts, time))
+        } else {
+            None
+        }
+    }
+
+    /// The settings that regular spacing tells.
+    fn settings(&self, segment_bytes: u64, version: &Version) -> Settings {
+        let timeout_seconds = self.timeout.and_then(|seconds| u64::try_from(seconds).ok());
+        let max_wal_size = self.segments.map(|count| max_wal_size(count, segment_bytes, version));
+        Settings { timeout_seconds, max_wal_size }
+    }
+}
+
+fn neither(facts: &Facts) -> Evidence {
+    let seconds = facts.seconds.unwrap_or(0);
+    if facts.excludes_all() {
+        return Evidence::NeitherTimeNorVolume { seconds };
+    }
+    Evidence::SoonerThanOthers { seconds, segments: facts.segments.unwrap_or(0) }
+}
+
+fn regular_time(facts: &Facts, checkpoints: usize) -> Evidence {
+    Evidence::RegularTime { seconds: facts.seconds.unwrap_or(0), checkpoints }
+}
+
+fn regular_wal(facts: &Facts, checkpoints: usize, version: &Version) -> Evidence {
+    let segments = facts.segments.unwrap_or(0);
+    let max_wal_size = max_wal_size(segments, facts.segment_bytes, version);
+    Evidence::RegularVolume { segments, checkpoints, max_wal_size }
+}
+
+/// The max_wal_size for which a checkpoint begins after so many segments. The server divides it by the
+/// cycles whose WAL is kept plus checkpoint_completion_target, and rounds down to whole segments.
+fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> MaxWalSize {
+    let share = version.pacing.kept + version.pacing.completion_target;
+    let size = |segments: u64| (segments as f64 * share * segment_bytes as f64) as u64;
+    // At least one segment, however small the setting is; it is two segments at least.
+    let least_bytes = if segments <= 1 { 2 * segment_bytes } else { size(segments) };
+    MaxWalSize { least_bytes, most_bytes: size(segments + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_format::version::VERSIONS;
+
+    /// The causes of checkpoints of these distances, in seconds and segments, each at a place in its
+    /// segment and so many seconds long.
+    fn judged(checkpoints: &[(i64, u64, f64, f64)]) -> Vec<Option<(Cause, Confidence)>> {
+        let facts = checkpoints.iter().map(|&(a, b, c, d)| Facts::sample(a, b, c, d));
+        let facts: Vec<Facts> = facts.collect();
+        let spacing = Spacing::of(facts.iter());
+        let version = VERSIONS.last().expect("a release");
+        let verdict = |facts| spacing.judge(facts, version);
+        facts.iter().map(|facts| verdict(facts).map(|v| (v.cause, v.confidence))).collect()
+    }
+
+    #[test]
+    fn by_time_is_regular_in_time_and_begins_anywhere() {
+        let places = [0.3, 0.7, 0.05, 0.9, 0.4];
+        let timed = places.map(|place| (300, 2, place, 250.0));
+        assert_eq!(judged(&timed), vec![Some((Cause::Time, Confidence::Likely)); 5]);
+        // One that takes no time may have been asked for by a clock of its own.
+        let asked = places.map(|place| (60, 1, place, 0.0));
+        assert!(judged(&asked).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn by_volume_is_regular_in_segments_and_begins_with_one() {
+        let by_volume = [41, 55, 47, 62].map(|seconds| (seconds, 21, 0.01, 30.0));
+        assert_eq!(judged(&by_volume), vec![Some((Cause::Wal, Confidence::Likely)); 4]);
+        // As regular in time: then both fit.
+        let steady = [40; 5].map(|seconds| (seconds, 20, 0.01, 30.0));
+        assert!(judged(&steady).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn what_is_neither_was_asked_for() {
+        let found = judged(&[(3, 0, 0.5, 0.0), (1, 0, 0.6, 0.0)]);
+        assert_eq!(found, vec![Some((Cause::Requested, Confidence::Certain)); 2]);
+        let mut mixed = [31, 35, 33, 38].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
+        mixed.push((12, 7, 0.5, 0.0));
+        assert_eq!(judged(&mixed).pop(), Some(Some((Cause::Requested, Confidence::Likely))));
+    }
+
+    #[test]
+    fn a_setting_that_was_lowered_is_no_request() {
+        let mut found = [40, 45, 51, 57].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
+        found.extend([9, 11, 14].map(|seconds| (seconds, 8, 0.01, 5.0)));
+        let sure = |found: &Option<(Cause, Confidence)>| {
+            found.is_none_or(|(cause, how)| cause == Cause::Wal || how == Confidence::Possible)
+        };
+        assert!(judged(&found).iter().all(sure), "{:?}", judged(&found));
+    }
+}

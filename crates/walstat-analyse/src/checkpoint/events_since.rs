@@ -1,0 +1,83 @@
+//! What the WAL between two checkpoints says about why the second one began.
+
+use crate::deferred_log::{CheckpointSeen, Event, FilesChange, PlacedEvent};
+use walstat_format::lsn::Lsn;
+
+/// What became of the oids that the server had in stock.
+///
+/// A server reserves oids in advance and logs how far they reach (NEXTOID). One that shuts down gives
+/// back those it has not used: its checkpoint states a lower next oid. One that crashed has lost them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OidStock {
+    /// It cannot be told: no stock was taken.
+    #[default]
+    Unknown,
+    /// What was left was given back.
+    GivenBack,
+    /// What was left is lost.
+    Lost,
+}
+
+/// What happened since the checkpoint before, as far as it tells why the next one began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventsSince {
+    /// What became of the stock of oids.
+    pub oids: OidStock,
+    /// A torn record was replaced.
+    pub overwrite: bool,
+    /// Recovery has ended, with a record of its own.
+    pub end_of_recovery: bool,
+    /// The record directly before the checkpoint's is a switch to the next segment.
+    pub after_switch: bool,
+    /// Files of a database were copied: where.
+    pub copied: Option<Lsn>,
+    /// Records are missing: another checkpoint may have begun among them.
+    pub lost: bool,
+}
+
+/// Collects the events since the last checkpoint.
+#[derive(Debug, Clone, Default)]
+pub struct EventWatch {
+    since: EventsSince,
+    /// How far oids may have been handed out.
+    stock: Option<u32>,
+    /// Whether a stock was taken since the server was started.
+    is_taken: bool,
+    /// The last switch to the next segment.
+    switch: Option<Lsn>,
+}
+
+impl EventWatch {
+    /// Takes note of an event.
+    pub fn event(&mut self, placed: &PlacedEvent) {
+        match &placed.event {
+            Event::NextOid(oid) => (self.stock, self.is_taken) = (Some(*oid), true),
+            Event::Overwrite(_) => self.since.overwrite = true,
+            // A server that was promoted has no stock yet.
+            Event::EndOfRecovery(_) => {
+                (self.since.end_of_recovery, self.is_taken) = (true, false);
+            }
+            Event::Files(FilesChange::Copied) => self.since.copied = Some(placed.lsn),
+            Event::Switch => self.switch = Some(placed.lsn),
+            Event::Lost => self.since.lost = true,
+            _ => {}
+        }
+    }
+
+    /// What happened up to this checkpoint's record; begins anew after it.
+    pub fn since_checkpoint(&mut self, seen: &CheckpointSeen) -> EventsSince {
+        let next = seen.says.next_oid;
+        let mut since = std::mem::take(&mut self.since);
+        since.oids = match (self.is_taken, self.stock) {
+            // A server may have stopped, or crashed, in what is missing.
+            _ if since.lost => OidStock::Unknown,
+            (_, Some(stock)) if seen.is_shutdown && next < stock => OidStock::GivenBack,
+            (true, Some(stock)) if seen.is_shutdown && next == stock => OidStock::Lost,
+            _ => OidStock::Unknown,
+        };
+        since.after_switch = self.switch == Some(seen.previous);
+        self.stock = Some(next);
+        self.is_taken &= !seen.is_shutdown;
+        since
+    }
+}

@@ -1,0 +1,65 @@
+//! What a checkpoint's cause was told from: numbers, no words. The report says it in English.
+
+/// What a checkpoint's cause was told from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// A base backup started from its redo point.
+    BackupFromRedoPoint,
+    /// It is the first one after an END_OF_RECOVERY record.
+    AfterEndOfRecovery,
+    /// This timeline begins with it.
+    BeginsTimeline(u32),
+    /// A record torn by a crash was replaced before it.
+    TornRecordReplaced,
+    /// The server gave back the oids that it had in stock, as one that stops does.
+    OidsGivenBack,
+    /// The server lost the oids that it had in stock, as one that crashed has.
+    OidsLost,
+    /// Its record follows directly after a switch to the next segment.
+    AfterSwitch,
+    /// Nothing was written after it.
+    NothingAfterIt,
+    /// A database was copied directly before it.
+    AfterDatabaseCopied,
+    /// A database was copied directly after it.
+    BeforeDatabaseCopied,
+    /// A database was dropped directly after it.
+    BeforeDatabaseDropped,
+    /// It began in the segment of the one before, and sooner than any checkpoint_timeout.
+    NeitherTimeNorVolume {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+    },
+    /// Others were further apart, in time and in segments.
+    SoonerThanOthers {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// Segments since the checkpoint before.
+        segments: u64,
+    },
+    /// Others were as far apart in time; or it is the only one, and people set such a timeout.
+    RegularTime {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// How many checkpoints were so far apart, this one included.
+        checkpoints: usize,
+    },
+    /// Others were as far apart in segments; or it is the only one, and began with a segment.
+    RegularVolume {
+        /// Segments since the checkpoint before.
+        segments: u64,
+        /// How many checkpoints were so far apart, this one included.
+        checkpoints: usize,
+        /// The setting for which a checkpoint begins after so many segments.
+        max_wal_size: MaxWalSize,
+    },
+}
+
+/// Between what the setting max_wal_size lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaxWalSize {
+    /// It is that much at least.
+    pub least_bytes: u64,
+    /// It is less than that.
+    pub most_bytes: u64,
+}

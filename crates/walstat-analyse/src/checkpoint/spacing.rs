@@ -1,0 +1,220 @@
+//! How far checkpoints are apart, in time and in segments, and what is regular about it.
+
+use super::Cycle;
+use crate::time_map::TimeMap;
+use walstat_format::payload::{SECOND, Time};
+
+/// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
+const SHORTEST_TIMEOUT: i64 = 29;
+/// Timeouts that people set, in seconds: one distance of that length says something already.
+const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
+/// A checkpoint that is not in a hurry takes at least that share of the time to the next one, ...
+const SPREAD: f64 = 0.2;
+/// ... and at least so many seconds.
+const LEAST_SPREAD: f64 = 2.0;
+
+/// What is known about when and where a checkpoint began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Facts {
+    /// Seconds since the checkpoint before began.
+    pub seconds: Option<i64>,
+    /// Segments that were begun since.
+    pub segments: Option<u64>,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Where in its segment the redo point lies, from 0 to 1.
+    in_segment: f64,
+    /// It took at least so long, in seconds.
+    took: f64,
+}
+
+impl Facts {
+    /// Those of the checkpoint that a cycle begins with; `None` without its record.
+    pub fn of(
+        cycles: &[Cycle],
+        index: usize,
+        segment_bytes: u64,
+        clock: &TimeMap,
+    ) -> Option<Facts> {
+        let cycle = cycles.get(index)?;
+        let redo = cycle.redo?;
+        let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.is_shutdown)?;
+        let time = ended.seen.says.time;
+        let before = index.checked_sub(1).and_then(|before| cycles.get(before));
+        let before = before.filter(|_| !ended.since.lost);
+        let seconds = before.and_then(|cycle| {
+            let began = cycle.checkpoint.as_ref()?.seen.says.time;
+            Some(time.second() - began.second()).filter(|seconds| *seconds >= 0)
+        });
+        let segment = |lsn: u64| lsn / segment_bytes.max(1);
+        let segments = before.and_then(|cycle| {
+            let before = cycle.redo.or(cycle.checkpoint.as_ref().map(|c| c.seen.says.redo))?;
+            segment(redo.0).checked_sub(segment(before.0))
+        });
+        let since = |at: Time| at.0.saturating_sub(time.0) as f64 / SECOND as f64;
+        let earliest = clock.before(ended.lsn);
+        Some(Facts {
+            seconds,
+            segments,
+            segment_bytes,
+            in_segment: (redo.0 % segment_bytes.max(1)) as f64 / segment_bytes.max(1) as f64,
+            // Its time is cut to whole seconds.
+            took: earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
+        })
+    }
+
+    /// Those of a checkpoint so many seconds and segments after another one, for tests.
+    #[cfg(test)]
+    pub fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
+        let segment_bytes = 16 << 20;
+        Facts { seconds: Some(seconds), segments: Some(segments), segment_bytes, in_segment, took }
+    }
+
+    /// Whether neither the clock nor the volume can have begun it, whatever the settings.
+    pub fn excludes_all(&self) -> bool {
+        self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT) && self.segments == Some(0)
+    }
+
+    /// Whether it took its time, as one by time does, and none that somebody asks for.
+    pub fn is_spread(&self) -> bool {
+        let seconds = self.seconds.unwrap_or(0) as f64;
+        self.took >= (seconds * SPREAD).max(LEAST_SPREAD)
+    }
+
+    /// Whether its redo point lies at the beginning of a segment: one by volume begins when a segment
+    /// is full, as soon as the server gets to it.
+    pub fn began_with_segment(&self) -> bool {
+        self.in_segment < if self.is_slow() { 0.1 } else { 0.25 }
+    }
+
+    /// Whether WAL was written so slowly that one by volume begins at the beginning of a segment.
+    pub fn is_slow(&self) -> bool {
+        let per_second = |(segments, seconds): (u64, i64)| segments as f64 / seconds.max(1) as f64;
+        self.segments.zip(self.seconds).map(per_second).is_some_and(|rate| rate <= 0.5)
+    }
+}
+
+/// What is regular about a range's checkpoints.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spacing {
+    /// Distances in seconds, ascending.
+    seconds: Vec<i64>,
+    /// Those of checkpoints that took their time, ascending.
+    spread: Vec<i64>,
+    /// Distances in segments of those that began with one, ascending.
+    at_segments: Vec<u64>,
+    /// How many there are, and how many of them began with a segment.
+    began: (usize, usize),
+    /// The longest distance in segments.
+    longest: u64,
+    /// The distance in seconds that is met most often, twice at least.
+    pub timeout: Option<i64>,
+    /// The same in segments, three times at least.
+    pub segments: Option<u64>,
+}
+
+impl Spacing {
+    /// Of these checkpoints.
+    pub fn of<'f>(facts: impl Iterator<Item = &'f Facts>) -> Spacing {
+        let mut spacing = Spacing::default();
+        for facts in facts {
+            spacing.seconds.extend(facts.seconds.filter(|seconds| *seconds >= SHORTEST_TIMEOUT));
+            let spread = facts.seconds.filter(|_| facts.is_spread());
+            spacing.spread.extend(spread);
+            spacing.longest = spacing.longest.max(facts.segments.unwrap_or(0));
+            let began = facts.began_with_segment();
+            spacing.began.0 += 1;
+            spacing.began.1 += usize::from(began);
+            spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
+        }
+        spacing.seconds.sort_unstable();
+        spacing.spread.sort_unstable();
+        spacing.at_segments.sort_unstable();
+        spacing.timeout = most_frequent(&spacing.seconds, |seconds| spacing.near(seconds), 2);
+        spacing.segments = most_frequent(&spacing.at_segments, |count| spacing.same(count), 3);
+        spacing
+    }
+
+    /// How many distances in seconds are like this one, but for one second.
+    fn near(&self, seconds: i64) -> usize {
+        within(&self.seconds, &(seconds - 1), &(seconds + 1)).len()
+    }
+
+    fn same(&self, segments: u64) -> usize {
+        within(&self.at_segments, &segments, &segments).len()
+    }
+
+    /// Whether the clock may have begun it.
+    pub fn may_be_time(&self, facts: &Facts) -> bool {
+        // Nothing before it: anything may be.
+        let Some(seconds) = facts.seconds else { return true };
+        let is_early = self.timeout.is_some_and(|timeout| seconds < timeout - 1);
+        seconds >= SHORTEST_TIMEOUT && !is_early
+    }
+
+    /// Whether the volume may have begun it.
+    pub fn may_be_wal(&self, facts: &Facts) -> bool {
+        let Some(segments) = facts.segments else { return true };
+        // The setting may have been lowered: then there are others of the same distance.
+        let is_habit = facts.began_with_segment() && self.same(segments) >= 2;
+        let is_enough = match self.segments {
+            Some(regular) => segments >= regular,
+            // A request waits while a checkpoint goes on, for nearly as long again.
+            None => segments.saturating_mul(2) >= self.longest,
+        };
+        segments > 0 && (is_enough || is_habit)
+    }
+
+    /// Whether most begin anywhere in a segment, as those by volume do not.
+    pub fn begins_anywhere(&self) -> bool {
+        self.began.1 * 2 < self.began.0
+    }
+
+    /// Whether the distance in segments is known from which on the volume begins a checkpoint.
+    pub fn knows_volume(&self) -> bool {
+        self.segments.is_some()
+    }
+
+    /// Whether the distance in time is one at which checkpoints take their time: nobody who asks for
+    /// one waits so.
+    pub fn is_timeout(&self, facts: &Facts) -> bool {
+        let near = |seconds| within(&self.spread, &(seconds - 1), &(seconds + 1));
+        facts.seconds.is_some_and(|seconds| !near(seconds).is_empty())
+    }
+
+    /// How many are as far apart in time, this one included; 1 if only the distance is usual.
+    pub fn time_support(&self, facts: &Facts) -> Option<usize> {
+        let seconds = facts.seconds?;
+        let usual =
+            USUAL_TIMEOUTS.iter().any(|timeout| (*timeout..=timeout + 1).contains(&seconds));
+        match self.near(seconds) {
+            0 | 1 => usual.then_some(1),
+            count => Some(count),
+        }
+    }
+
+    /// How many are as far apart in segments, this one included.
+    pub fn wal_support(&self, facts: &Facts) -> Option<usize> {
+        let segments = facts.segments?;
+        Some(self.same(segments)).filter(|count| *count > 0)
+    }
+}
+
+/// Those of ascending values that lie from `least` to `most`.
+fn within<'a, T: Ord>(values: &'a [T], least: &T, most: &T) -> &'a [T] {
+    let from = values.partition_point(|value| value < least);
+    let to = values.partition_point(|value| value <= most);
+    values.get(from..to).unwrap_or_default()
+}
+
+/// The value that `count` finds most often, if it does so often enough; the smallest of equals.
+fn most_frequent<T: Copy>(values: &[T], count: impl Fn(T) -> usize, least: usize) -> Option<T> {
+    let mut best: Option<(usize, T)> = None;
+    for value in values {
+        let count = count(*value);
+        if count >= least && best.is_none_or(|(most, _)| count > most) {
+            best = Some((count, *value));
+        }
+    }
+    best.map(|(_, value)| value)
+}

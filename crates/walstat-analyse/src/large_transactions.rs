@@ -1,0 +1,288 @@
+//! LargeTransactions transactions, for every report: found without counting all transactions.
+//!
+//! Two sieves, one after the other: of each megabyte of WAL only the transactions pass that wrote a
+//! sixteenth of it, and of what passed in each 16 MB only those that wrote a sixteenth of that. A few rows
+//! are left of a gigabyte, whichever way the WAL was divided among threads. The sums are of what passed:
+//! a transaction wrote at least that much.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use walstat_format::record::Record;
+use walstat_read::scan::observe::Observe;
+
+/// Bytes of WAL that the first sieve looks at together, as a power of two ...
+const FINE_SHIFT: u32 = 20;
+/// ... and the second one.
+const COARSE_SHIFT: u32 = 24;
+/// A transaction passes that wrote one part of so many, as a power of two.
+const PART_SHIFT: u32 = 4;
+
+/// What each transaction wrote of one such stretch of WAL.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Packed", into = "Packed")]
+struct XidBytes {
+    number: u64,
+    bytes: HashMap<u32, u64>,
+}
+
+/// The same in a partial result: its number, and by xid, ascending, how far each is from the one before
+/// and its bytes. Most are neighbours, and so it becomes small.
+type Packed = (u64, Vec<(u32, u64)>);
+
+impl From<Packed> for XidBytes {
+    fn from((number, rows): Packed) -> XidBytes {
+        let mut before = 0u32;
+        let row = |(apart, bytes): (u32, u64)| {
+            before = before.wrapping_add(apart);
+            (before, bytes)
+        };
+        XidBytes { number, bytes: rows.into_iter().map(row).collect() }
+    }
+}
+
+impl From<XidBytes> for Packed {
+    fn from(stretch: XidBytes) -> Packed {
+        let mut rows: Vec<(u32, u64)> = stretch.bytes.into_iter().collect();
+        rows.sort_unstable();
+        let mut before = 0;
+        for (xid, _) in &mut rows {
+            (before, *xid) = (*xid, *xid - before);
+        }
+        (stretch.number, rows)
+    }
+}
+
+/// Lets pass what is a good part of its stretch. The first stretch may have begun in the WAL before:
+/// it stays open until that is known, as the last one does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Sieve {
+    first: Option<XidBytes>,
+    last: Option<XidBytes>,
+}
+
+/// What passes: the stretch's number, the transaction, bytes.
+type Passed = Vec<(u64, u32, u64)>;
+
+impl Sieve {
+    fn open_at(&mut self, number: u64) -> Option<&mut XidBytes> {
+        let mut open = [&mut self.last, &mut self.first].into_iter().flatten();
+        open.find(|stretch| stretch.number == number)
+    }
+
+    /// Notes what a transaction wrote in a stretch; returns what passed of the stretch before.
+    fn note(&mut self, number: u64, xid: u32, bytes: u64, shift: u32) -> Passed {
+        if let Some(stretch) = self.open_at(number) {
+            *stretch.bytes.entry(xid).or_default() += bytes;
+            return Passed::new();
+        }
+        let new = XidBytes { number, bytes: [(xid, bytes)].into_iter().collect() };
+        match self.last.replace(new) {
+            Some(before) if self.first.is_some() => passed(before, shift),
+            before => {
+                self.first = before;
+                Passed::new()
+            }
+        }
+    }
+
+    /// What comes after this one; returns what passed of stretches that are whole now.
+    fn join(&mut self, later: Sieve, shift: u32) -> Passed {
+        let mut found = Passed::new();
+        for stretch in later.first.into_iter().chain(later.last) {
+            let number = stretch.number;
+            for (xid, bytes) in stretch.bytes {
+                found.extend(self.note(number, xid, bytes, shift));
+            }
+        }
+        found
+    }
+
+    /// What passes of those that are still open, the first one last: nothing comes after it.
+    fn finish(self, shift: u32) -> Passed {
+        self.last.into_iter().chain(self.first).flat_map(|s| passed(s, shift)).collect()
+    }
+}
+
+fn passed(stretch: XidBytes, shift: u32) -> Passed {
+    let least = 1 << (shift - PART_SHIFT);
+    let XidBytes { number, bytes } = stretch;
+    bytes
+        .into_iter()
+        .filter(|(_, sum)| *sum >= least)
+        .map(|(xid, sum)| (number, xid, sum))
+        .collect()
+}
+
+/// Sees all records.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct LargeTransactions {
+    /// The transaction whose records come at the moment, and what it wrote in this stretch.
+    run: Option<(u64, u32, u64)>,
+    fine: Sieve,
+    coarse: Sieve,
+    found: BTreeMap<u32, u64>,
+}
+
+/// A transaction and what it wrote at least, in bytes of records with their images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LargeTransaction {
+    /// Its own xid: subtransactions have their own.
+    pub xid: u32,
+    /// At least so many.
+    pub bytes: u64,
+}
+
+impl LargeTransactions {
+    /// The transactions with most, largest first.
+    pub fn finish(mut self) -> Vec<LargeTransaction> {
+        self.end_run();
+        let fine = std::mem::take(&mut self.fine).finish(FINE_SHIFT);
+        self.pass(fine);
+        for (_, xid, bytes) in std::mem::take(&mut self.coarse).finish(COARSE_SHIFT) {
+            *self.found.entry(xid).or_default() += bytes;
+        }
+        let row = |(xid, bytes)| LargeTransaction { xid, bytes };
+        let mut rows: Vec<_> = self.found.into_iter().map(row).collect();
+        rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.bytes), row.xid));
+        rows
+    }
+
+    #[inline(never)]
+    fn begin_run(&mut self, run: (u64, u32, u64)) {
+        self.end_run();
+        self.run = Some(run);
+    }
+
+    fn end_run(&mut self) {
+        let Some((number, xid, bytes)) = self.run.take() else { return };
+        let passed = self.fine.note(number, xid, bytes, FINE_SHIFT);
+        self.pass(passed);
+    }
+
+    fn pass(&mut self, fine: Passed) {
+        for (number, xid, bytes) in fine {
+            let number = number >> (COARSE_SHIFT - FINE_SHIFT);
+            for (_, xid, bytes) in self.coarse.note(number, xid, bytes, COARSE_SHIFT) {
+                *self.found.entry(xid).or_default() += bytes;
+            }
+        }
+    }
+}
+
+impl Observe for LargeTransactions {
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        let (number, xid) = (record.lsn.0 >> FINE_SHIFT, record.header.xid);
+        let bytes = u64::from(record.header.total_bytes);
+        match &mut self.run {
+            Some(run) if (run.0, run.1) == (number, xid) => run.2 += bytes,
+            _ if xid == 0 => {}
+            _ => self.begin_run((number, xid, bytes)),
+        }
+    }
+
+    fn merge(&mut self, mut later: LargeTransactions) {
+        self.end_run();
+        later.end_run();
+        // What passes of its first stretch comes before all that passed there.
+        let LargeTransactions { fine, coarse, found, .. } = later;
+        let passed = self.fine.join(fine, FINE_SHIFT);
+        self.pass(passed);
+        for (_, xid, bytes) in self.coarse.join(coarse, COARSE_SHIFT) {
+            *self.found.entry(xid).or_default() += bytes;
+        }
+        for (xid, bytes) in found {
+            *self.found.entry(xid).or_default() += bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each record is: its place, transaction and length.
+    type One = (u64, u32, u64);
+
+    fn large(records: &[One]) -> LargeTransactions {
+        let mut large = LargeTransactions::default();
+        for (lsn, xid, bytes) in records {
+            large.begin_run((lsn >> FINE_SHIFT, *xid, *bytes));
+        }
+        large
+    }
+
+    fn sums(rows: &[LargeTransaction]) -> Vec<(u32, u64)> {
+        rows.iter().map(|row| (row.xid, row.bytes)).collect()
+    }
+
+    /// The same by another way: all sums of all stretches.
+    fn naive(records: &[One]) -> Vec<(u32, u64)> {
+        let mut fine: std::collections::BTreeMap<(u64, u32), u64> = Default::default();
+        for (lsn, xid, bytes) in records {
+            *fine.entry((lsn >> 20, *xid)).or_default() += bytes;
+        }
+        let mut coarse: std::collections::BTreeMap<(u64, u32), u64> = Default::default();
+        for ((number, xid), bytes) in fine.into_iter().filter(|(_, bytes)| *bytes >= 1 << 16) {
+            *coarse.entry((number >> 4, xid)).or_default() += bytes;
+        }
+        let mut all: std::collections::BTreeMap<u32, u64> = Default::default();
+        for ((_, xid), bytes) in coarse.into_iter().filter(|(_, bytes)| *bytes >= 1 << 20) {
+            *all.entry(xid).or_default() += bytes;
+        }
+        let mut rows: Vec<(u32, u64)> = all.into_iter().collect();
+        rows.sort_by_key(|(xid, bytes)| (std::cmp::Reverse(*bytes), *xid));
+        rows
+    }
+
+    /// 80 MB: three large ones side by side with small ones, each for a time.
+    fn records() -> Vec<One> {
+        let mut lsn = 5 << 20;
+        let mut state = 1u64;
+        (0..200_000u32)
+            .map(|number| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let bytes = 100 + (state >> 33) % 640;
+                lsn += bytes;
+                let large = (state >> 40) % 3;
+                let is_large = (state >> 50).is_multiple_of(4) && number / 60_000 >= large as u32;
+                (lsn, if is_large { 7 + large as u32 } else { 1000 + number / 3 }, bytes)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_large_ones_are_found_however_the_wal_was_divided() {
+        let records = records();
+        let wanted = naive(&records);
+        assert_eq!(wanted.iter().map(|(xid, _)| *xid).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(sums(&large(&records).finish()), wanted);
+        for pieces in [2, 3, 7, 100, 1000, 50_000] {
+            let mut parts = records.chunks(records.len() / pieces).map(large);
+            let mut whole = parts.next().unwrap_or_default();
+            parts.by_ref().for_each(|part| whole.merge(part));
+            assert_eq!(sums(&whole.finish()), wanted, "{pieces}");
+            // Together in pairs first, as threads do it.
+            let mut parts: Vec<LargeTransactions> =
+                records.chunks(records.len() / pieces).map(large).collect();
+            while parts.len() > 1 {
+                let pairs = parts.chunks(2).map(|pair| {
+                    let mut both = pair[0].clone();
+                    pair.get(1).into_iter().for_each(|later| both.merge(later.clone()));
+                    both
+                });
+                parts = pairs.collect();
+            }
+            assert_eq!(sums(&parts.remove(0).finish()), wanted, "{pieces} in pairs");
+        }
+    }
+
+    #[test]
+    fn a_stretch_is_packed_and_read_back() {
+        let stretch = XidBytes { number: 9, bytes: [(700, 5), (702, 6), (u32::MAX, 7)].into() };
+        let packed = Packed::from(stretch.clone());
+        assert_eq!(packed, (9, vec![(700, 5), (2, 6), (u32::MAX - 702, 7)]));
+        assert_eq!(XidBytes::from(packed), stretch);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is counted in PostgreSQL's WAL: one file a dimension, each of which knows nothing of the others.
+//!
+//! A dimension is a type that is [`Observe`](walstat_read::scan::observe::Observe): it sees each record
+//! once, and its results of consecutive WAL merge into the same, however the WAL was divided.
+//! Nothing here opens files or prints.
+//!
+//! * **How much, by record type?** [`totals`], summed up to [`mod@sums`] and [`ratios`]. [`why`] puts every
+//!   byte down to a cause; [`volume`] is what there was before filters.
+//! * **Which records?** [`select`] has the filters, [`time_span`] those of time; [`dimension`] names what can
+//!   be asked for.
+//! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
+//!   [`update`], [`hot_blocks`], `transaction` (with [`finished_transactions`], `distribution`) and `names`;
+//!   [`large_transactions`] is for every report.
+//! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
+//!   [`checkpoint`] (why each
+//!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
+//!   its first and last time.
+//! * **What does a backup need of it?** [`backup`], [`replay_points`].
+//! * **How long would images be otherwise?** [`sample`] keeps some, [`codec`] compresses them as the server
+//!   does.
+//! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
+//! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, [`amounts`].
+//!
+//! # Where to add a dimension
+//!
+//! 1. A file here with a type that is `Observe`: `observe` sees each selected record, `merge` adds what
+//!    a later run has seen, `settle` may hand on what is final, `shrink` frees memory while a run waits.
+//! 2. Its place in [`counters::Counters`], or in [`who::Who`] or [`when::When`].
+//! 3. Its value in [`dimension::Dimension`], from which the command line takes name and help.
+//! 4. Its rows in the model: see the documentation of `walstat-report`.
+
+#[macro_use]
+extern crate walstat_format;
+
+pub mod amounts;
+pub mod backup;
+mod block_set;
+pub mod checkpoint;
+pub mod clock;
+pub mod codec;
+pub mod commit;
+pub mod counters;
+pub mod deferred_log;
+pub mod dimension;
+mod distribution;
+pub mod finished_transactions;
+mod fork_table;
+pub mod hot_blocks;
+pub mod large_transactions;
+pub mod leaf;
+mod names;
+mod operation;
+pub mod ratios;
+mod recent_map;
+pub mod relation;
+pub mod replay_points;
+pub mod replication;
+pub mod sample;
+pub mod select;
+mod sparse_column;
+pub mod sums;
+pub mod time_map;
+pub mod time_span;
+pub mod timeline;
+pub mod totals;
+mod transaction;
+pub mod update;
+pub mod volume;
+pub mod when;
+pub mod who;
+pub mod why;

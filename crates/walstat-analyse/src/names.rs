@@ -1,0 +1,163 @@
+//! Names of relations as the WAL itself teaches them: records that change the catalogs, and their
+//! images. What is learnt is applied to the catalogs of a data directory, or to none.
+
+use serde::{Deserialize, Serialize};
+use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::data_page::restore::PageRestorer;
+use walstat_format::payload::xact;
+use walstat_format::record::Record;
+use walstat_format::record_header::RecordHeader;
+use walstat_format::rmgr;
+use walstat_names::catalog::catalog_changes::CatalogChanges;
+use walstat_names::catalog::event::{BlockParts, Page, RecordParts};
+use walstat_names::catalog::names::Names;
+use walstat_names::catalog::store::Store;
+use walstat_read::scan::observe::Observe;
+
+/// What the records teach.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct NameLessons {
+    lessons: CatalogChanges,
+    /// Relations seen lately that are known to be no catalogs, by the lowest bits of their number.
+    #[serde(skip)]
+    others: Others,
+    /// The last record was counted, and its block is none of a catalog.
+    #[serde(skip)]
+    is_idle: bool,
+}
+
+const OTHERS: usize = 64;
+
+#[derive(Debug, Clone, Copy)]
+struct Others([RelFileLocator; OTHERS]);
+
+impl Default for Others {
+    fn default() -> Others {
+        Others([RelFileLocator::default(); OTHERS])
+    }
+}
+
+impl Others {
+    #[inline(always)]
+    fn place(&mut self, relation: &RelFileLocator) -> &mut RelFileLocator {
+        &mut self.0[relation.relfilenode as usize % OTHERS]
+    }
+}
+
+/// Resource managers whose records teach without a block of a catalog.
+fn teaches_itself(id: u8) -> bool {
+    [rmgr::TRANSACTION, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&id)
+}
+
+impl NameLessons {
+    /// Begins with the catalogs' files that a store knows.
+    pub fn over(store: &Store) -> NameLessons {
+        NameLessons { lessons: CatalogChanges::over(store), ..NameLessons::default() }
+    }
+
+    /// The names, after the lessons were applied to what was known before.
+    pub fn names(self, mut store: Store) -> Names {
+        self.lessons.apply_to(&mut store);
+        store.names()
+    }
+
+    /// Whether a record that is counted next, on the same block as the last one, teaches nothing.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    /// Whether the first block of a record, and so all of them, is none of a catalog.
+    #[inline(always)]
+    fn is_of_another(&mut self, block: &BlockRef) -> bool {
+        let relation = block.relation;
+        *self.others.place(&relation) == relation || self.is_of_none(relation)
+    }
+
+    #[inline(never)]
+    fn is_of_none(&mut self, relation: RelFileLocator) -> bool {
+        let is_other = !self.lessons.may_be_catalog(relation);
+        if is_other {
+            *self.others.place(&relation) = relation;
+        }
+        is_other
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, record: &Record<'_>) {
+        let main_data = record.main_data().unwrap_or_default();
+        let blocks: Vec<BlockRef> = record.blocks().collect();
+        let data: Vec<_> =
+            blocks.iter().map(|block| record.block_data(block).unwrap_or_default()).collect();
+        let pages: Vec<_> = blocks.iter().map(|block| self.page(record, block)).collect();
+        let parts = blocks.iter().zip(&data).zip(&pages).map(|((block, data), page)| {
+            let page = match page {
+                None => Page::None,
+                Some(None) => Page::Unreadable,
+                Some(Some(page)) => Page::Restored(page),
+            };
+            BlockParts { reference: *block, page, data }
+        });
+        let blocks: Vec<BlockParts<'_>> = parts.collect();
+        self.lessons.observe(&RecordParts {
+            version: record.version,
+            header: record.header,
+            end: record.end.aligned(),
+            main_data: &main_data,
+            blocks: &blocks,
+        });
+    }
+
+    /// The page of an image that is replayed and of a catalog; `Some(None)` if the image makes none.
+    fn page(&self, record: &Record<'_>, block: &BlockRef) -> Option<Option<Vec<u8>>> {
+        let flags = record.version.image_flags;
+        let image = block.image.filter(|image| flags.is_applied(image.info))?;
+        if !self.lessons.may_be_catalog(block.relation) {
+            return None;
+        }
+        let stored = record.image(block)?;
+        let mut restorer = PageRestorer::default();
+        Some(restorer.page(&image, &stored.bytes, flags).map(<[u8]>::to_vec))
+    }
+}
+
+impl Observe for NameLessons {
+    const WHOLE: bool = true;
+
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        self.is_idle = false;
+        let RecordHeader { rmgr, info, xid, .. } = record.header;
+        if let Some(commits) = xact::ends_alone(info).filter(|_| rmgr == rmgr::TRANSACTION) {
+            self.lessons.ended(xid, commits);
+            return;
+        }
+        let teaches = match record.blocks().next() {
+            Some(block) => {
+                self.is_idle = self.is_of_another(&block);
+                !self.is_idle
+            }
+            None => teaches_itself(rmgr),
+        };
+        if teaches {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.learn(&record);
+        }
+    }
+
+    /// A name does not depend on what is counted.
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.observe(record);
+        self.is_idle = false;
+    }
+
+    fn merge(&mut self, later: NameLessons) {
+        self.lessons.merge(later.lessons);
+    }
+
+    fn shrink(&mut self) {
+        self.lessons.shrink();
+    }
+}

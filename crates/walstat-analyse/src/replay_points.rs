@@ -1,0 +1,116 @@
+//! How far replay comes if the WAL ends at some place: where the last whole record before it ends, and
+//! when the last transaction before it ended, in the terms of a server that has recovered.
+
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::{Time, xact};
+use walstat_format::record::Record;
+use walstat_format::rmgr::TRANSACTION;
+use walstat_read::scan::observe::Observe;
+
+/// One point is kept for each 1 MB of WAL. No segment is smaller, so each has a point at its end.
+const STEP_BITS: u32 = 20;
+
+/// Where replay stands after a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayPoint {
+    /// After the record, rounded up.
+    pub end: Lsn,
+    /// When the last transaction ended, if one did.
+    pub time: Option<Time>,
+    /// Whether the record closes its segment.
+    pub switch: bool,
+}
+
+/// Where replay stands at the end of each segment, and before each hole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReplayPoints {
+    /// Ascending.
+    points: Vec<ReplayPoint>,
+    last: Option<ReplayPoint>,
+    /// When the last transaction ended.
+    time: Option<Time>,
+}
+
+impl Observe for ReplayPoints {
+    #[inline]
+    fn observe(&mut self, record: &Record<'_>) {
+        let header = &record.header;
+        if header.rmgr == TRANSACTION {
+            let ended = xact::end_time(header.info, record.main_data_start());
+            self.time = ended.or(self.time);
+        }
+        let end = record.end.aligned();
+        let step = |end: Lsn| (end.0 - 1) >> STEP_BITS;
+        if self.last.is_some_and(|last| step(last.end) != step(end)) {
+            self.points.extend(self.last);
+        }
+        self.last = Some(ReplayPoint { end, time: self.time, switch: header.is_switch() });
+    }
+
+    fn lost(&mut self, _: Range<Lsn>) {
+        self.points.extend(self.last);
+    }
+
+    fn merge(&mut self, later: ReplayPoints) {
+        let time = self.time;
+        let known = |point: ReplayPoint| ReplayPoint { time: point.time.or(time), ..point };
+        if later.last.is_some() {
+            self.points.extend(self.last);
+        }
+        self.points.extend(later.points.into_iter().map(known));
+        self.last = later.last.map(known).or(self.last);
+        self.time = later.time.or(self.time);
+    }
+}
+
+impl ReplayPoints {
+    /// Where replay stands after the last record that ends at `lsn` or before.
+    pub fn before(&self, lsn: Lsn) -> Option<ReplayPoint> {
+        let all = self.points.iter().chain(&self.last);
+        all.filter(|point| point.end <= lsn).max_by_key(|point| point.end).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(ends: &[u64]) -> ReplayPoints {
+        let mut points = ReplayPoints::default();
+        for &end in ends {
+            let point = ReplayPoint { end: Lsn(end), time: Some(Time(end as i64)), switch: false };
+            if points.last.is_some_and(|last| (last.end.0 - 1) >> 20 != (end - 1) >> 20) {
+                points.points.extend(points.last);
+            }
+            (points.last, points.time) = (Some(point), point.time);
+        }
+        points
+    }
+
+    #[test]
+    fn each_segment_has_a_point_at_its_end() {
+        let mut all = points(&[0x10_0100, 0x1F_FFF0, 0x20_0010, 0x2F_0000, 0x30_0000]);
+        all.merge(points(&[0x30_0050, 0x35_0000]));
+        let before = |lsn| all.before(Lsn(lsn)).map(|point| point.end.0);
+        assert_eq!(before(0x20_0000), Some(0x1F_FFF0));
+        assert_eq!(before(0x30_0000), Some(0x30_0000));
+        assert_eq!(before(0x40_0000), Some(0x35_0000));
+        assert_eq!(before(0x10_0000), None);
+    }
+
+    #[test]
+    fn a_hole_has_a_point_before_it_and_time_goes_on() {
+        let mut all = points(&[0x10_0100, 0x10_0200]);
+        all.lost(Lsn(0x10_0200)..Lsn(0x10_0300));
+        all.merge(ReplayPoints { time: None, ..points(&[]) });
+        let mut later = points(&[0x10_0400]);
+        (later.time, later.last) =
+            (None, Some(ReplayPoint { end: Lsn(0x10_0400), time: None, switch: true }));
+        all.merge(later);
+        assert_eq!(all.before(Lsn(0x10_02FF)).map(|point| point.end), Some(Lsn(0x10_0200)));
+        let last = ReplayPoint { end: Lsn(0x10_0400), time: Some(Time(0x10_0200)), switch: true };
+        assert_eq!(all.before(Lsn::MAX), Some(last));
+    }
+}

@@ -1,0 +1,105 @@
+//! Why there is so much WAL: every byte of the counted records by its cause.
+
+use super::totals::RecordTable;
+use walstat_format::payload::xact;
+use walstat_format::rmgr;
+use walstat_format::rmgr::RecordType;
+
+named! {
+    /// What made WAL. Each byte of a record has one cause; in the order in which ties are shown.
+    pub enum ByteCause {
+        CheckpointImages "checkpoint_images" "page images after a checkpoint";
+        HintImages "hint_images" "page images for hint bits";
+        NewPageImages "new_page_images" "page images of new pages";
+        CheckImages "check_images" "page images for checking only";
+        Rows "rows" "row data";
+        Indexes "indexes" "index entries";
+        LogicalMessages "logical_messages" "logical messages";
+        RowLocks "row_locks" "row locks";
+        Vacuum "vacuum" "vacuum: prune, freeze, visibility";
+        Commits "commits" "commits";
+        Other "other" "other";
+    }
+}
+
+/// Which cause the images of a record type have.
+fn image_cause(record: RecordType) -> ByteCause {
+    match (record.rmgr, record.info()) {
+        (rmgr::XLOG, rmgr::XLOG_FPI_FOR_HINT) => ByteCause::HintImages,
+        (rmgr::XLOG, rmgr::XLOG_FPI | rmgr::XLOG_FPI_MULTI) => ByteCause::NewPageImages,
+        _ => ByteCause::CheckpointImages,
+    }
+}
+
+/// Which cause the rest of a record has. Heap2 has besides rows, locks and vacuum what logical
+/// decoding needs; a multixact that many lockers share is no row lock of its own.
+fn record_cause(record: RecordType) -> ByteCause {
+    match (record.rmgr, record.opcode()) {
+        (rmgr::HEAP, rmgr::HEAP_LOCK) => ByteCause::RowLocks,
+        (rmgr::HEAP, _) => ByteCause::Rows,
+        (rmgr::HEAP2, rmgr::HEAP2_MULTI_INSERT) => ByteCause::Rows,
+        (rmgr::HEAP2, rmgr::HEAP2_LOCK_UPDATED) => ByteCause::RowLocks,
+        (rmgr::HEAP2, rmgr::HEAP2_VISIBLE) => ByteCause::Vacuum,
+        (rmgr::HEAP2, opcode) if rmgr::HEAP2_PRUNES.contains(&opcode) => ByteCause::Vacuum,
+        (rmgr::TRANSACTION, xact::COMMIT | xact::COMMIT_PREPARED) => ByteCause::Commits,
+        (rmgr::LOGICAL_MESSAGE, _) => ByteCause::LogicalMessages,
+        (id, _) if rmgr::INDEXES.contains(&id) => ByteCause::Indexes,
+        _ => ByteCause::Other,
+    }
+}
+
+/// Bytes by cause, in the order of [`ByteCause::ALL`]; they add up to all bytes of the records.
+pub fn causes(table: &RecordTable) -> Vec<(ByteCause, u64)> {
+    let mut sums: Vec<(ByteCause, u64)> = ByteCause::ALL.iter().map(|cause| (*cause, 0)).collect();
+    let mut add = |cause: ByteCause, bytes: u64| {
+        sums.iter_mut().filter(|(of, _)| *of == cause).for_each(|(_, sum)| *sum += bytes);
+    };
+    for (record, totals) in table.rows() {
+        add(ByteCause::CheckImages, totals.fpi_check_bytes);
+        add(image_cause(record), totals.fpi_bytes - totals.fpi_check_bytes);
+        add(record_cause(record), totals.record_bytes());
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::totals::Totals;
+
+    /// Rows of a table and where their bytes go; 200 of 300 bytes are images, 50 of them to check.
+    #[test]
+    fn every_byte_has_its_cause() {
+        for (rmgr, slot, images, rest) in [
+            (rmgr::XLOG, 0xA, ByteCause::HintImages, ByteCause::Other),
+            (rmgr::XLOG, 0xB, ByteCause::NewPageImages, ByteCause::Other),
+            (rmgr::HEAP, 0x0, ByteCause::CheckpointImages, ByteCause::Rows),
+            (rmgr::HEAP, 0xE, ByteCause::CheckpointImages, ByteCause::RowLocks),
+            (rmgr::HEAP2, 0x1, ByteCause::CheckpointImages, ByteCause::Vacuum),
+            (rmgr::HEAP2, 0x4, ByteCause::CheckpointImages, ByteCause::Vacuum),
+            (rmgr::HEAP2, 0xD, ByteCause::CheckpointImages, ByteCause::Rows),
+            (rmgr::HEAP2, 0x6, ByteCause::CheckpointImages, ByteCause::RowLocks),
+            (rmgr::HEAP2, 0x7, ByteCause::CheckpointImages, ByteCause::Other),
+            (rmgr::TRANSACTION, 0x3, ByteCause::CheckpointImages, ByteCause::Commits),
+            (rmgr::TRANSACTION, 0x2, ByteCause::CheckpointImages, ByteCause::Other),
+            (rmgr::LOGICAL_MESSAGE, 0x0, ByteCause::CheckpointImages, ByteCause::LogicalMessages),
+            (17, 0x1, ByteCause::CheckpointImages, ByteCause::Indexes),
+            (15, 0x0, ByteCause::CheckpointImages, ByteCause::Other),
+        ] {
+            let mut table = RecordTable::default();
+            let totals = Totals {
+                count: 1,
+                total_bytes: 300,
+                fpi_bytes: 200,
+                fpi_check_bytes: 50,
+                ..Totals::default()
+            };
+            table.add(RecordType { rmgr, slot }, &totals);
+            let found: Vec<_> =
+                causes(&table).into_iter().filter(|(_, bytes)| *bytes > 0).collect();
+            let mut want = vec![(images, 150), (ByteCause::CheckImages, 50), (rest, 100)];
+            want.sort();
+            assert_eq!(found, want, "{rmgr} {slot}");
+        }
+    }
+}

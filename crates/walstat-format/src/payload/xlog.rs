@@ -1,0 +1,173 @@
+//! Records of the WAL itself (`src/include/access/xlog_internal.h`,
+//! `src/include/catalog/pg_control.h`): settings, timelines, marks. The contents of checkpoints are
+//! in [`super::checkpoint`].
+//!
+//! Opcodes, in `xl_info & 0xF0`, have their names from `pg_control.h`, without `XLOG_`.
+
+use super::Time;
+use crate::cursor::{Cursor, at};
+use crate::lsn::Lsn;
+use crate::version::{Release, Version};
+use serde::{Deserialize, Serialize};
+
+/// A checkpoint of a server that shuts down.
+pub const CHECKPOINT_SHUTDOWN: u8 = 0x00;
+/// A checkpoint of a server that runs.
+pub const CHECKPOINT_ONLINE: u8 = 0x10;
+/// The next oid is told.
+pub const NEXTOID: u8 = 0x30;
+/// The rest of the segment stays empty.
+pub const SWITCH: u8 = 0x40;
+/// A base backup ends.
+pub const BACKUP_END: u8 = 0x50;
+/// A setting that standbys depend on changes.
+pub const PARAMETER_CHANGE: u8 = 0x60;
+/// A point with a name.
+pub const RESTORE_POINT: u8 = 0x70;
+/// full_page_writes changes.
+pub const FPW_CHANGE: u8 = 0x80;
+/// Recovery ends, often on a new timeline.
+pub const END_OF_RECOVERY: u8 = 0x90;
+/// An image for a change of hint bits.
+pub const FPI_FOR_HINT: u8 = 0xA0;
+/// Images of pages that are new or were copied.
+pub const FPI: u8 = 0xB0;
+/// The same, of several pages (up to 11). What 19 writes under this number has no images.
+pub const FPI_MULTI: u8 = 0xC0;
+/// A torn record is replaced.
+pub const OVERWRITE_CONTRECORD: u8 = 0xD0;
+/// A checkpoint begins (17 and later).
+pub const CHECKPOINT_REDO: u8 = 0xE0;
+
+/// A change of settings that standbys depend on (`xl_parameter_change`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterChange {
+    /// wal_log_hints.
+    pub wal_log_hints: bool,
+}
+
+impl ParameterChange {
+    /// Reads the main data; `None` if it is too short. Numbers of 4 bytes come first, the last of
+    /// them wal_level; 12 put max_wal_senders between them.
+    pub fn parse(main_data: &[u8], version: &Version) -> Option<ParameterChange> {
+        let numbers = if version.since(Release::V12) { 6 } else { 5 };
+        // track_commit_timestamp ends the record.
+        let (wal_log_hints, _): (bool, bool) = at(main_data, 4 * numbers)?;
+        Some(ParameterChange { wal_log_hints })
+    }
+}
+
+/// Recovery ends (`xl_end_of_recovery`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndOfRecovery {
+    /// When.
+    pub time: Time,
+    /// The timeline that goes on.
+    pub timeline: u32,
+    /// The timeline that was left.
+    pub previous_timeline: u32,
+}
+
+impl EndOfRecovery {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &[u8]) -> Option<EndOfRecovery> {
+        let mut cursor = Cursor::new(main_data);
+        let time = Time::from_timestamptz(cursor.field()?);
+        let (timeline, previous_timeline) = cursor.field()?;
+        Some(EndOfRecovery { time, timeline, previous_timeline })
+    }
+}
+
+/// A point with a name (`xl_restore_point`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestorePoint<'a> {
+    /// When.
+    pub time: Time,
+    /// Its name.
+    pub name: &'a [u8],
+}
+
+impl<'a> RestorePoint<'a> {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &'a [u8]) -> Option<RestorePoint<'a>> {
+        let mut cursor = Cursor::new(main_data);
+        Some(RestorePoint { time: Time::from_timestamptz(cursor.field()?), name: cursor.text()? })
+    }
+}
+
+/// A record that a crash tore is replaced (`xl_overwrite_contrecord`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverwriteContrecord {
+    /// Where the torn one starts.
+    pub overwritten: Lsn,
+    /// When it was replaced.
+    pub time: Time,
+}
+
+impl OverwriteContrecord {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &[u8]) -> Option<OverwriteContrecord> {
+        let (overwritten, time) = at(main_data, 0)?;
+        Some(OverwriteContrecord {
+            overwritten: Lsn(overwritten),
+            time: Time::from_timestamptz(time),
+        })
+    }
+}
+
+/// Where the backup began that a `BACKUP_END` record ends; `None` if the main data is too short.
+pub fn backup_start(main_data: &[u8]) -> Option<Lsn> {
+    at(main_data, 0).map(Lsn)
+}
+
+/// full_page_writes from an `FPW_CHANGE` record on; `None` if the main data is too short.
+pub fn full_page_writes(main_data: &[u8]) -> Option<bool> {
+    at(main_data, 0)
+}
+
+/// The next oid that a `NEXTOID` record tells; `None` if the main data is too short.
+pub fn next_oid(main_data: &[u8]) -> Option<u32> {
+    at(main_data, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::VERSIONS;
+
+    fn words(values: &[u32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn settings_gained_one_with_12() {
+        let hints = |data: &[u8], index: usize| {
+            ParameterChange::parse(data, &VERSIONS[index]).map(|change| change.wal_log_hints)
+        };
+        let old = words(&[100, 8, 5, 64, 3, 0x0001]);
+        assert_eq!((hints(&old, 0), hints(&old[..21], 0)), (Some(true), None));
+        let new = words(&[100, 8, 10, 5, 64, 1, 0x0100]);
+        assert_eq!((hints(&new, 7), hints(&new[..25], 7)), (Some(false), None));
+    }
+
+    #[test]
+    fn a_new_timeline_names_the_one_it_left() {
+        let data = words(&[0, 0, 2, 1]);
+        let end = EndOfRecovery::parse(&data).expect("16 bytes");
+        assert_eq!((end.timeline, end.previous_timeline), (2, 1));
+        assert_eq!(EndOfRecovery::parse(&data[..15]), None);
+    }
+
+    #[test]
+    fn marks_are_read() {
+        let data = words(&[0x28, 0, 1, 0]);
+        assert_eq!(OverwriteContrecord::parse(&data).map(|o| o.overwritten), Some(Lsn(0x28)));
+        assert_eq!(OverwriteContrecord::parse(&data[..15]), None);
+        assert_eq!(backup_start(&data), Some(Lsn(0x28)));
+        assert_eq!((full_page_writes(&[1]), full_page_writes(&[])), (Some(true), None));
+        assert_eq!(next_oid(&data), Some(0x28));
+        let point = [&[0; 8][..], b"before\0\0"].concat();
+        assert_eq!(RestorePoint::parse(&point).map(|p| p.name), Some(&b"before"[..]));
+        assert_eq!(RestorePoint::parse(&point[..14]), None);
+    }
+}

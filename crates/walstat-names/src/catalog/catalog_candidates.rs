@@ -1,0 +1,195 @@
+//! Files that may be a catalog's because a catalog may have been rewritten (`VACUUM FULL pg_class`).
+//!
+//! A stretch of WAL may begin after the rewrite, and which files are catalogs is only known once
+//! all stretches are put together. Until then every file that could hold a catalog's rows is a
+//! candidate, and its changes are kept. Nearly every file of another relation stops being one at
+//! the first row seen of it.
+
+use super::event::{Change, Event, RecordParts, change};
+use super::row::{Row, RowVersion, decode};
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+use walstat_format::block::RelFileLocator;
+use walstat_format::catalog_layout::CatalogLayout;
+use walstat_format::catalog_layout::{CatalogTable, GLOBAL_TABLESPACE};
+use walstat_format::in_order;
+use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
+use walstat_format::payload::{heap, heap2};
+use walstat_format::rmgr;
+
+/// So many changes in a row without proof, and the file is no candidate any more. Locks and deletes
+/// prove nothing, for they carry no row; nor does a row that could be one of `pg_index`, for any two
+/// numbers could.
+const UNPROVEN_MAX: u16 = 10_000;
+/// The most parents that a table inherits from (`inhseqno` counts them; it is 1 for partitions).
+const PARENTS_MAX: u32 = 1000;
+
+/// What each file can be.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct CatalogCandidates(
+    #[serde(serialize_with = "in_order::map")] HashMap<RelFileLocator, Candidate>,
+);
+
+/// Which catalogs a file can be: none, once that is known.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Candidate {
+    possible: Catalogs,
+    /// Changes since the last row that hardly anything but a catalog has.
+    unproven: u16,
+}
+
+/// A set of catalogs: a bit for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Catalogs(u8);
+
+impl Catalogs {
+    fn bit(table: CatalogTable) -> u8 {
+        1 << table as u8
+    }
+
+    fn contains(self, table: CatalogTable) -> bool {
+        self.0 & Catalogs::bit(table) != 0
+    }
+
+    fn retain(&mut self, mut keeps: impl FnMut(CatalogTable) -> bool) {
+        for table in CatalogTable::ALL {
+            if self.contains(table) && !keeps(table) {
+                self.0 &= !Catalogs::bit(table);
+            }
+        }
+    }
+}
+
+impl FromIterator<CatalogTable> for Catalogs {
+    fn from_iter<I: IntoIterator<Item = CatalogTable>>(tables: I) -> Catalogs {
+        Catalogs(tables.into_iter().map(Catalogs::bit).fold(0, |all, bit| all | bit))
+    }
+}
+
+impl CatalogCandidates {
+    /// Whether a file can be a catalog's.
+    pub(super) fn can_be_catalog(&self, file: RelFileLocator) -> bool {
+        match self.0.get(&file) {
+            Some(candidate) => candidate.possible != Catalogs::default(),
+            None => file.relfilenode >= FIRST_NORMAL_OID,
+        }
+    }
+
+    /// What a record does to the block of number `index` of its references, by each catalog that
+    /// its file can be.
+    pub(super) fn changes(
+        &mut self,
+        record: &RecordParts<'_>,
+        index: usize,
+    ) -> Vec<(CatalogTable, Change)> {
+        let Some(block) = record.blocks.get(index).map(|block| block.reference) else {
+            return Vec::new();
+        };
+        if block.relation.relfilenode < FIRST_NORMAL_OID {
+            return Vec::new();
+        }
+        let candidate =
+            self.0.entry(block.relation).or_insert_with(|| Candidate::of(block.relation));
+        candidate.changes(record, index)
+    }
+
+    /// Adds what another stretch knows: what a file cannot be in one, it is not.
+    pub(super) fn merge(&mut self, other: CatalogCandidates) {
+        for (file, theirs) in other.0 {
+            match self.0.get_mut(&file) {
+                Some(ours) => ours.possible.0 &= theirs.possible.0,
+                None => _ = self.0.insert(file, theirs),
+            }
+        }
+    }
+
+    /// Whether an event may still be one of a catalog.
+    pub(super) fn allow(&self, event: &Event) -> bool {
+        let Event::Rows { file, table, .. } = event else { return true };
+        self.0.get(file).is_none_or(|candidate| candidate.possible.contains(*table))
+    }
+}
+
+impl Candidate {
+    fn of(file: RelFileLocator) -> Candidate {
+        let is_global = file.tablespace == GLOBAL_TABLESPACE;
+        let tables = CatalogTable::ALL.into_iter().filter(|table| table.is_shared() == is_global);
+        Candidate { possible: tables.collect(), unproven: 0 }
+    }
+
+    fn changes(&mut self, record: &RecordParts<'_>, index: usize) -> Vec<(CatalogTable, Change)> {
+        let mut changes = Vec::new();
+        if !matches!(record.header.rmgr, rmgr::HEAP | rmgr::HEAP2 | rmgr::XLOG) {
+            self.possible = Catalogs::default();
+        }
+        let mut is_proof = false;
+        self.possible.retain(|table| match change(record, index, table) {
+            Some(change) => match likeness(&change, table, record.version.catalog) {
+                Likeness::None => false,
+                likeness => {
+                    is_proof |= likeness == Likeness::Proof;
+                    changes.push((table, change));
+                    true
+                }
+            },
+            None => !has_rows(record, index),
+        });
+        self.unproven = if is_proof { 0 } else { self.unproven.saturating_add(1) };
+        if self.unproven > UNPROVEN_MAX {
+            self.possible = Catalogs::default();
+            changes.clear();
+        }
+        changes
+    }
+}
+
+/// How like a catalog's a change is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    None,
+    Possible,
+    Proof,
+}
+
+fn likeness(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
+    match change {
+        Change::Page(rows) | Change::Insert(rows) => {
+            // The new version of an update may lack what it shares with the old one.
+            let whole = rows.iter().filter(|(_, row)| !row.is_update());
+            let each = whole.map(|(_, row)| likeness_of_row(row, table, layout));
+            each.min().unwrap_or(Likeness::Possible)
+        }
+        Change::Lost => Likeness::None,
+        Change::Update { patch, .. } if !layout.may_be_long(table, patch.length()) => {
+            Likeness::None
+        }
+        _ => Likeness::Possible,
+    }
+}
+
+fn likeness_of_row(row: &RowVersion, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
+    match decode(table, row, layout) {
+        None => Likeness::None,
+        Some(Row::Inherits(child, parent, number)) => {
+            let is_sound =
+                child.min(parent) >= FIRST_NORMAL_OID && (1..=PARENTS_MAX).contains(&number);
+            if is_sound { Likeness::Possible } else { Likeness::None }
+        }
+        Some(Row::Index(..)) => Likeness::Possible,
+        Some(Row::Class(_) | Row::Named(..) | Row::Database(..)) => Likeness::Proof,
+    }
+}
+
+/// Whether a record of a catalog has rows in this block: then one that cannot be read is none.
+fn has_rows(record: &RecordParts<'_>, index: usize) -> bool {
+    let code = record.header.info & heap::OPCODE_MASK;
+    match record.header.rmgr {
+        rmgr::HEAP => match code {
+            heap::INSERT => true,
+            heap::UPDATE | heap::HOT_UPDATE => index == 0,
+            _ => false,
+        },
+        rmgr::HEAP2 => code == heap2::MULTI_INSERT,
+        _ => false,
+    }
+}

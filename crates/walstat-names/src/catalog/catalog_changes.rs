@@ -1,0 +1,234 @@
+//! What the WAL says of the catalogs: gathered record by record, put together in WAL order, and
+//! applied to a store at the end.
+//!
+//! Catalogs are known by their files. One that is rewritten (`VACUUM FULL pg_class`) has another
+//! file from then on, which the rewrite itself names. A stretch of WAL may not have the rewrite: so
+//! the changes of all candidates (`catalog_candidates`) are kept, and at the end those are
+//! applied that turned out to be catalogs. Nothing here depends on how the WAL was divided into
+//! stretches.
+
+use super::catalog_candidates::CatalogCandidates;
+use super::event::{Change, Event, RecordParts, change};
+use super::row::{Row, RowVersion, decode};
+use super::store::Store;
+use super::xid_status::{XidStatus, XidStatuses};
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::catalog_layout::CatalogLayout;
+use walstat_format::catalog_layout::CatalogTable;
+use walstat_format::in_order;
+use walstat_format::payload::dbase::DatabaseChange;
+use walstat_format::payload::{multixact, relmap, xact};
+use walstat_format::rmgr;
+
+/// Files of catalogs, beside the original ones.
+type Files = HashMap<RelFileLocator, CatalogTable>;
+
+/// What a stretch of WAL changes in the catalogs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CatalogChanges {
+    /// Files of catalogs that were known before, beside the original ones.
+    #[serde(serialize_with = "in_order::map")]
+    files: Files,
+    /// Files that may be catalogs.
+    candidates: CatalogCandidates,
+    events: Vec<Event>,
+    statuses: XidStatuses,
+    /// Multixacts with the member that updates or deletes, if one does.
+    updaters: Vec<(u32, Option<u32>)>,
+    /// The first xid seen: others are older or newer than it.
+    recent_xid: Option<u32>,
+}
+
+impl CatalogChanges {
+    /// Begins with the catalogs' files that a store knows.
+    pub fn over(store: &Store) -> CatalogChanges {
+        CatalogChanges { files: store.catalog_files().collect(), ..CatalogChanges::default() }
+    }
+
+    /// Whether a file is a catalog's, or may be. A record about no such file, and of no resource manager
+    /// that is looked at besides, changes nothing here: its images need not be restored.
+    pub fn may_be_catalog(&self, file: RelFileLocator) -> bool {
+        catalog_of(&self.files, file).is_some() || self.candidates.can_be_catalog(file)
+    }
+
+    /// Takes note of the end of a transaction without subtransactions.
+    pub fn ended(&mut self, xid: u32, commits: bool) {
+        self.recent_xid.get_or_insert(xid);
+        self.statuses.note(xid, if commits { XidStatus::Committed } else { XidStatus::Aborted });
+    }
+
+    /// Takes note of a record.
+    pub fn observe(&mut self, record: &RecordParts<'_>) {
+        let xid = record.header.xid;
+        if xid != 0 && self.recent_xid.is_none() {
+            self.recent_xid = Some(xid);
+        }
+        match record.header.rmgr {
+            rmgr::TRANSACTION => self.transaction(record),
+            rmgr::DATABASE => self.database(record),
+            rmgr::MULTIXACT => self.multixact(record),
+            rmgr::RELMAP => self.map(record),
+            _ => self.blocks(record),
+        }
+    }
+
+    fn transaction(&mut self, record: &RecordParts<'_>) {
+        let (info, xid) = (record.header.info, record.header.xid);
+        let Some(end) = xact::End::parse(info, record.main_data, record.version) else { return };
+        let status = if end.commits { XidStatus::Committed } else { XidStatus::Aborted };
+        for xid in end.subxids.iter().chain([end.prepared_xid.unwrap_or(xid)]) {
+            self.statuses.note(xid, status);
+        }
+    }
+
+    fn database(&mut self, record: &RecordParts<'_>) {
+        let info = record.header.info;
+        if let Some(DatabaseChange::Create { database, tablespace, copied_from: Some(from) }) =
+            DatabaseChange::parse(info, record.main_data, record.version)
+        {
+            self.events.push(Event::Copied { from, to: (database, tablespace) });
+        }
+    }
+
+    fn multixact(&mut self, record: &RecordParts<'_>) {
+        if record.header.info & 0xF0 != multixact::CREATE_ID {
+            return;
+        }
+        if let Some(create) = multixact::Create::parse(record.main_data, record.version) {
+            self.updaters.push((create.multixact, create.updater()));
+        }
+    }
+
+    fn map(&mut self, record: &RecordParts<'_>) {
+        let Some(update) = relmap::Update::parse(record.main_data) else { return };
+        let relmap::Update { database, tablespace, map } = update;
+        let files = map.mappings.iter().collect();
+        self.events.push(Event::Map { database, tablespace, files, end: record.end });
+    }
+
+    fn blocks(&mut self, record: &RecordParts<'_>) {
+        for (index, block) in record.blocks.iter().enumerate() {
+            let block = block.reference;
+            if block.fork != 0 {
+                continue;
+            }
+            let changes = match catalog_of(&self.files, block.relation) {
+                Some(table) => {
+                    change(record, index, table).map(|change| (table, change)).into_iter().collect()
+                }
+                None => self.candidates.changes(record, index),
+            };
+            self.note_changes(record, &block, changes);
+        }
+    }
+
+    fn note_changes(
+        &mut self,
+        record: &RecordParts<'_>,
+        block: &BlockRef,
+        changes: impl IntoIterator<Item = (CatalogTable, Change)>,
+    ) {
+        self.events.extend(changes.into_iter().map(|(table, change)| Event::Rows {
+            file: block.relation,
+            table,
+            block: block.block,
+            xid: record.header.xid,
+            end: record.end,
+            change,
+        }));
+    }
+
+    /// Adds what the WAL after this stretch changes.
+    pub fn merge(&mut self, mut later: CatalogChanges) {
+        self.files.extend(later.files);
+        self.candidates.merge(later.candidates);
+        later.events.retain(|event| self.candidates.allow(event));
+        self.events.extend(later.events);
+        self.statuses.merge(later.statuses);
+        self.updaters.extend(later.updaters);
+        self.recent_xid = self.recent_xid.or(later.recent_xid);
+    }
+
+    /// Drops the changes of files that are no candidates any more.
+    pub fn shrink(&mut self) {
+        let CatalogChanges { events, candidates, .. } = self;
+        events.retain(|event| candidates.allow(event));
+        events.shrink_to_fit();
+    }
+
+    /// Applies it all to a store.
+    pub fn apply_to(mut self, store: &mut Store) {
+        if let Some(xid) = self.recent_xid {
+            store.note_recent_xid(xid);
+        }
+        store.xid_statuses_mut().merge(self.statuses);
+        for (multixact, updater) in self.updaters {
+            store.note_multixact(multixact, updater);
+        }
+        for event in &self.events {
+            note_catalog_files(&mut self.files, event, store.layout());
+        }
+        for event in self.events {
+            if let Event::Rows { file, table, xid, .. } = event {
+                if catalog_of(&self.files, file) != Some(table) {
+                    continue;
+                }
+                store.xid_statuses_mut().note_seen(xid);
+            }
+            store.apply(event);
+        }
+    }
+}
+
+/// Which catalog a file is.
+fn catalog_of(files: &Files, file: RelFileLocator) -> Option<CatalogTable> {
+    files.get(&file).copied().or_else(|| CatalogTable::of_original_file(file))
+}
+
+/// Notes the files that an event shows to be catalogs.
+fn note_catalog_files(files: &mut Files, event: &Event, layout: &CatalogLayout) {
+    match event {
+        Event::Map { database, tablespace, files: mappings, .. } => {
+            for (oid, relfilenode) in mappings {
+                let (database, tablespace, relfilenode) = (*database, *tablespace, *relfilenode);
+                if let Some(table) = CatalogTable::of_oid(*oid) {
+                    files.insert(RelFileLocator { tablespace, database, relfilenode }, table);
+                }
+            }
+        }
+        // The catalogs of a copy have files of the same numbers.
+        Event::Copied { from, to } => {
+            let of_original = |file: &RelFileLocator| (file.database, file.tablespace) == *from;
+            let originals = files.iter().filter(|(file, _)| of_original(file));
+            let (database, tablespace) = *to;
+            let copy = |file: &RelFileLocator| RelFileLocator { database, tablespace, ..*file };
+            let copies: Vec<_> = originals.map(|(file, table)| (copy(file), *table)).collect();
+            files.extend(copies);
+        }
+        // A catalog's new version is a relation of its own until the rewrite is done, and has its
+        // file then already. (A mapped one's row has no file: the map says it.)
+        Event::Rows { file, table: CatalogTable::Class, change, .. }
+            if catalog_of(files, *file) == Some(CatalogTable::Class) =>
+        {
+            let (Change::Page(rows) | Change::Insert(rows)) = change else { return };
+            let found: Vec<_> =
+                rows.iter().filter_map(|(_, row)| rewritten(row, *file, layout)).collect();
+            files.extend(found);
+        }
+        Event::Rows { .. } => {}
+    }
+}
+
+/// The new file of a catalog that is rewritten.
+fn rewritten(
+    row: &RowVersion,
+    class_file: RelFileLocator,
+    layout: &CatalogLayout,
+) -> Option<(RelFileLocator, CatalogTable)> {
+    let Some(Row::Class(class)) = decode(CatalogTable::Class, row, layout) else { return None };
+    let table = class.rewrites(layout).and_then(CatalogTable::of_oid)?;
+    let relfilenode = Some(class.relfilenode).filter(|file| *file != 0)?;
+    Some((RelFileLocator { relfilenode, ..class_file }, table))
+}

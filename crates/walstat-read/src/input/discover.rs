@@ -1,0 +1,439 @@
+//! Paths → what lies there: files that may be segments, timeline histories, streams, and what
+//! else is found beside them.
+//!
+//! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
+
+use super::error::InputError;
+use super::history::Histories;
+use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
+use super::names::{FileName, SegmentFile, Standing, file_name};
+use super::piece::{Piece, vote};
+use super::probe::{NotWal, Probe, probe, read_text};
+use super::problem::{Problem, ProblemKind};
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use walstat_format::lsn::Lsn;
+
+/// What was found at the paths.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The paths.
+    pub paths: Vec<PathBuf>,
+    /// What the user says the directories are; it wins over what they look like.
+    pub taken_for: Option<InputKind>,
+    /// Files that may be segments.
+    pub pieces: Vec<Piece>,
+    /// What can only be read from front to back: tars, pipes. `-` is standard input.
+    pub streams: Vec<Stream>,
+    /// Timeline histories.
+    pub histories: Histories,
+    /// The directories in which the pieces lie.
+    pub directories: Directories,
+    /// The first data directory among the paths: the one that `PG_VERSION` and `global` lie in.
+    pub data_directory: Option<PathBuf>,
+    /// Names of other files.
+    pub others: Vec<String>,
+    /// What could not be looked at.
+    pub problems: Vec<Problem>,
+    /// Notes about files that are not read.
+    pub notes: Vec<String>,
+    /// Directories that were looked into.
+    seen: BTreeSet<Identity>,
+}
+
+/// What can only be read from front to back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// The file; `-` is standard input.
+    pub path: PathBuf,
+    /// Which of the paths asked for it lies in.
+    pub root: usize,
+}
+
+/// The path that means standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// Directories beside segments that hold none; `lost+found` belongs to the file system.
+const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
+
+/// Base backups beside the WAL in an archiver's tree; WAL in them is not part of the archive.
+const BASE_BACKUPS: [(&str, &str); 3] =
+    [("archive", "backup"), ("wals", "base"), ("wal_005", "basebackups_005")];
+
+/// Archives are not nested deeper than that: `archive/STANZA/15-1/0000000100000000/SEGMENT`.
+const DEPTH_MAX: usize = 5;
+
+/// Looks at all paths.
+pub fn discover(paths: &[PathBuf]) -> Result<Found, InputError> {
+    discover_as(paths, None)
+}
+
+/// How often a server's directory is listed again if no segment is seen in it, after a pause each time.
+const LOOKS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The same; `taken_for`: what the user says the directories are.
+pub fn discover_as(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputError> {
+    let mut looks = 1;
+    loop {
+        match look(paths, taken_for) {
+            // A server renames its segments while the directory is listed: all may be missed.
+            Err(InputError::NoSegments { path }) if looks < LOOKS && is_servers(&path) => {
+                looks += 1;
+                std::thread::sleep(PAUSE);
+            }
+            found => return found,
+        }
+    }
+}
+
+/// Whether a directory is a server's `pg_wal`, or has one.
+fn is_servers(path: &Path) -> bool {
+    let has_status = |directory: &Path| directory.join(ARCHIVE_STATUS).is_dir();
+    has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
+}
+
+fn look(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputError> {
+    let mut found = Found { paths: paths.to_vec(), taken_for, ..Found::default() };
+    for (root, path) in paths.iter().enumerate() {
+        found.add_path(root, path)?;
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// The same paths once more, as they are now.
+    pub fn again(&self) -> Result<Found, InputError> {
+        discover_as(&self.paths, self.taken_for)
+    }
+
+    /// Whether anything looks like WAL.
+    pub fn holds_wal(&self) -> bool {
+        let is_wal = |piece: &Piece| piece.probe.first_page.is_ok();
+        self.pieces.iter().any(is_wal) || self.streams.iter().any(|s| is_backups_tar(&s.path))
+    }
+
+    /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
+    /// if something is a stream: its bytes can be read only once.
+    pub fn bytes_in(&self, range: &Range<Lsn>) -> Option<u64> {
+        let geometry = vote(&self.pieces).filter(|_| self.streams.is_empty())?;
+        let whole = u64::from(geometry.segment_bytes);
+        let inside = |piece: &&Piece| {
+            let name = piece.name.as_ref().map(|name| name.name);
+            let first = name.and_then(|name| name.start(geometry.segment_bytes));
+            first.is_none_or(|first| first < range.end && first.0 + whole > range.start.0)
+        };
+        let bytes = self.pieces.iter().filter(inside);
+        Some(bytes.map(|piece| piece.probe.raw_bytes.unwrap_or(whole).min(whole)).sum())
+    }
+
+    /// How many files and streams were found that may be WAL.
+    fn count(&self) -> usize {
+        self.pieces.len() + self.streams.len()
+    }
+
+    fn add_path(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
+        if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
+            self.streams.push(Stream { path: path.to_owned(), root });
+            return Ok(());
+        }
+        let io = |source| InputError::Io { path: path.to_owned(), source };
+        let name = file_name(path);
+        let metadata = match fs::metadata(path) {
+            Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
+                return Ok(());
+            }
+            metadata => metadata.map_err(io)?,
+        };
+        if metadata.is_dir() {
+            let before = self.count();
+            if is_segments(&name) {
+                self.refuse(root, path, NotWal::NoFile("directory".into()));
+            }
+            let new = self.add_directory(root, path, DEPTH_MAX).map_err(io)?;
+            let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
+            if new && self.count() == before && !beside {
+                return Err(InputError::NoSegments { path: path.to_owned() });
+            }
+            return Ok(());
+        }
+        if !metadata.is_file() {
+            let kind = kind_of(&metadata);
+            if !is_segments(&name) {
+                return Err(InputError::Kind { path: path.to_owned(), kind });
+            }
+            self.refuse(root, path, NotWal::NoFile(kind.into()));
+            return Ok(());
+        }
+        self.look_around(root, path);
+        self.add_file(root, path, true);
+        Ok(())
+    }
+
+    /// Notes what the directory of a single file is.
+    fn look_around(&mut self, root: usize, path: &Path) {
+        let parent = directory_of(path);
+        let servers = parent.join(ARCHIVE_STATUS).is_dir() || data_directory_of(parent).is_some();
+        if servers {
+            let directory = self.directories.index(root, parent);
+            self.directories.is_servers(directory);
+        }
+    }
+
+    /// Adds what lies in a directory, and below it; says whether it was not looked into before.
+    fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
+        if !self.seen.insert(identity(path)?) {
+            return Ok(false);
+        }
+        let mut entries: Vec<DirEntry> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(DirEntry::file_name);
+        let names: BTreeSet<String> = entries.iter().map(name_of).collect();
+        let data = is_data_directory(path);
+        if data {
+            self.data_directory.get_or_insert_with(|| path.to_owned());
+        }
+        if names.contains(ARCHIVE_STATUS) || self.is_servers(path) {
+            let directory = self.directories.index(root, path);
+            self.directories.is_servers(directory);
+        }
+        for entry in entries {
+            let name = name_of(&entry);
+            match fs::metadata(entry.path()) {
+                Ok(metadata) if metadata.is_dir() => {
+                    let wanted = !is_passed_over(&name, &names)
+                        && (!data || SERVER_DIRECTORIES.contains(&&*name));
+                    self.add_below(root, &entry.path(), depth, wanted);
+                }
+                metadata => self.add_entry(root, &entry.path(), metadata),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether this is the WAL directory of the data directory that it lies in.
+    fn is_servers(&mut self, path: &Path) -> bool {
+        let data = data_directory_of(path);
+        let servers = data.is_some();
+        self.data_directory = self.data_directory.take().or(data);
+        servers
+    }
+
+    /// Adds a directory in a directory.
+    fn add_below(&mut self, root: usize, path: &Path, depth: usize, wanted: bool) {
+        let name = file_name(path);
+        if is_segments(&name) {
+            self.refuse(root, path, NotWal::NoFile("directory".into()));
+        }
+        if !wanted {
+            return;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            let expected = format!("at most {DEPTH_MAX} directories below each other");
+            let found = "a directory too deep to be looked into".to_owned();
+            let file = path.display().to_string();
+            let kind = ProblemKind::Unreadable;
+            self.problems.push(Problem::of_file(kind, &file, expected, found));
+            return;
+        };
+        match self.add_directory(root, path, depth) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let (expected, found) = ("a directory that can be read".into(), error.to_string());
+                let path = path.display().to_string();
+                let problem = Problem::of_file(ProblemKind::Unreadable, &path, expected, found);
+                self.problems.push(problem);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what is no directory. A live directory loses files while it is read: what is gone is
+    /// passed over.
+    fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
+        let named = is_segments(&file_name(path));
+        match metadata {
+            Ok(metadata) if metadata.is_file() => self.add_file(root, path, false),
+            Ok(metadata) if named => {
+                self.refuse(root, path, NotWal::NoFile(kind_of(&metadata).into()))
+            }
+            Err(_) if named && is_link_to_nothing(path) => {
+                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
+            }
+            Err(error) if named && error.kind() != io::ErrorKind::NotFound => {
+                self.refuse(root, path, NotWal::Io(error.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
+    /// beside other files, only what is called like a segment or like a tar of them.
+    fn add_file(&mut self, root: usize, path: &Path, asked: bool) {
+        let text = file_name(path);
+        let name = match FileName::parse(&text) {
+            FileName::History(timeline) => {
+                let read = read_text(path).map_err(|error| error.to_string());
+                self.histories.add(timeline, read.as_deref().map_err(Clone::clone), &text);
+                return;
+            }
+            FileName::Segment(file) => Some(file),
+            FileName::Other if asked || is_called_like_a_tar(&text) => None,
+            FileName::Other => {
+                self.others.push(text);
+                return;
+            }
+        };
+        let probe = match probe(path) {
+            Ok(probe) => probe,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !asked => return,
+            Err(error) => Probe::failed(path, NotWal::Io(error.to_string())),
+        };
+        let is_stream = match &probe.first_page {
+            Err(NotWal::Tar) => true,
+            // A tar that cannot be decoded says so when it is read.
+            Err(NotWal::Io(_)) => is_called_like_a_tar(&text),
+            // Segments one after the other in one file.
+            Ok(page) => name.is_none() && probe.holds_several(page),
+            _ => false,
+        };
+        if is_stream {
+            self.streams.push(Stream { path: path.to_owned(), root })
+        } else {
+            self.add_piece(root, directory_of(path), name, probe);
+        }
+    }
+
+    /// Adds what may be a segment, in a directory on disk or in a tar.
+    pub fn add_piece(
+        &mut self,
+        root: usize,
+        directory: &Path,
+        name: Option<SegmentFile>,
+        probe: Probe,
+    ) -> usize {
+        let directory = self.directories.index(root, directory);
+        let full = name.as_ref().filter(|name| name.standing <= Standing::Unusual);
+        if full.is_some_and(|name| name.sha1.is_some() || probe.compressed) {
+            self.directories.is_archive(directory);
+        }
+        self.pieces.push(Piece { name, probe, directory, after: None });
+        self.pieces.len() - 1
+    }
+
+    fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
+        let name = match FileName::parse(&file_name(path)) {
+            FileName::Segment(name) => Some(name),
+            _ => None,
+        };
+        self.add_piece(root, directory_of(path), name, Probe::failed(path, reason));
+    }
+}
+
+const LINK_TO_NOTHING: &str = "link to nothing";
+
+fn name_of(entry: &DirEntry) -> String {
+    entry.file_name().to_string_lossy().into_owned()
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or_else(|| Path::new(""))
+}
+
+fn is_segments(name: &str) -> bool {
+    matches!(FileName::parse(name), FileName::Segment(_))
+}
+
+fn is_link_to_nothing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
+}
+
+/// Whether a directory is one in which a server keeps its data.
+fn is_data_directory(path: &Path) -> bool {
+    let has = |name: &&str| path.join(name).is_dir();
+    path.join("PG_VERSION").is_file() && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
+}
+
+/// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
+/// that the link lies in is asked before the one that it leads into.
+fn data_directory_of(path: &Path) -> Option<PathBuf> {
+    if !SERVER_DIRECTORIES.contains(&&*file_name(path)) {
+        return None;
+    }
+    let lexical = match directory_of(path) {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    [lexical.to_owned(), path.join("..")].into_iter().find(|parent| is_data_directory(parent))
+}
+
+/// Whether a directory holds no WAL of its own; `beside`: the names in the same directory.
+fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
+    let backups = |(wal, backups): &(&str, &str)| *backups == name && beside.contains(*wal);
+    name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
+}
+
+/// What identifies a directory, whichever path led to it.
+#[cfg(unix)]
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+type Identity = PathBuf;
+
+#[cfg(not(unix))]
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::canonicalize(path)
+}
+
+/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
+const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
+
+/// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
+pub fn is_called_like_a_tar(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let mut parts = name.rsplitn(3, '.');
+    let (last, before, rest) = (parts.next(), parts.next(), parts.next());
+    let is_tar = last.is_some_and(|suffix| TARS.contains(&suffix)) && before.is_some();
+    is_tar || before == Some("tar") && rest.is_some()
+}
+
+/// What `pg_basebackup -Ft` writes WAL into.
+fn is_backups_tar(path: &Path) -> bool {
+    let name = file_name(path);
+    ["pg_wal.tar", "base.tar"].iter().any(|start| name.starts_with(start))
+}
+
+/// A pipe that the shell has opened: `<(…)`, `/dev/stdin`.
+fn is_inherited_pipe(path: &Path) -> bool {
+    let inherited = ["/dev/fd", "/proc/self/fd"].iter().any(|prefix| path.starts_with(prefix));
+    (inherited || path == Path::new("/dev/stdin"))
+        && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+#[cfg(unix)]
+fn kind_of(metadata: &fs::Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_fifo() => "named pipe (to read it: walstat - < PIPE)",
+        () if kind.is_char_device() => "character device",
+        () if kind.is_block_device() => "block device",
+        () if kind.is_socket() => "socket",
+        () => "special file",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind_of(_: &fs::Metadata) -> &'static str {
+    "special file"
+}

@@ -1,0 +1,125 @@
+//! Why there is nothing to read at all. What is wrong in WAL that can be read is a
+//! [`Problem`](super::problem::Problem).
+
+use super::probe::NotWal;
+use std::io;
+use std::path::PathBuf;
+use walstat_format::lsn::Lsn;
+
+/// Why there is nothing to read. Each is one line; the exit code is 3, or 2 where the user has to
+/// choose.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The path cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A path that is neither a file nor a directory.
+    #[error("{}: is a {kind}, expected a WAL segment or a directory of segments", path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A directory without segments.
+    #[error("{}: no WAL segment in this directory (files named by 24 hexadecimal digits)", path.display())]
+    NoSegments {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// No file is WAL; the reason of the first file.
+    #[error("{}: {reason}", path.display())]
+    NotWal {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not.
+        reason: NotWal,
+    },
+    /// A stream in which nothing can be a segment.
+    #[error("{}: no WAL segment in it{}", path.display(), hint(beside))]
+    NoWal {
+        /// The stream.
+        path: PathBuf,
+        /// A tar beside it that has WAL, by its name.
+        beside: Option<PathBuf>,
+    },
+    /// No segment of the timeline that was asked for.
+    #[error("{}: no segment of timeline {wanted}; there is {}", path.display(), list(present))]
+    Timeline {
+        /// A file.
+        path: PathBuf,
+        /// Asked for.
+        wanted: u32,
+        /// Present.
+        present: Vec<u32>,
+    },
+    /// The WAL of several clusters in one place, each in a directory of its own.
+    #[error(
+        "{}: holds several archives: {} and {}; ask for one of them",
+        path.display(), first.display(), second.display()
+    )]
+    Several {
+        /// What was asked for.
+        path: PathBuf,
+        /// One.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
+    /// Partial results that do not belong together.
+    #[error("{reason}")]
+    Apart {
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// The range lies outside the segments.
+    #[error("{}: nothing in range: the segments hold {first} to {last}", path.display())]
+    Range {
+        /// The first file.
+        path: PathBuf,
+        /// First byte of the first segment.
+        first: Lsn,
+        /// After the last byte of the last segment.
+        last: Lsn,
+    },
+    /// No record starts in the range.
+    #[error(
+        "{}: nothing in range: no WAL record starts at {start} or after it; the segments read hold \
+         {first} to {last}",
+        path.display()
+    )]
+    NothingInRange {
+        /// The first file.
+        path: PathBuf,
+        /// Start of the range.
+        start: Lsn,
+        /// First byte read.
+        first: Lsn,
+        /// After the last byte read.
+        last: Lsn,
+    },
+    /// Nothing but zeros and old content.
+    #[error("{}: no WAL record found in {} to {}", path.display(), first, last)]
+    NoRecord {
+        /// The first file.
+        path: PathBuf,
+        /// First byte read.
+        first: Lsn,
+        /// After the last byte read.
+        last: Lsn,
+    },
+}
+
+fn hint(beside: &Option<PathBuf>) -> String {
+    beside.as_ref().map_or(String::new(), |tar| format!("; {} lies beside it", tar.display()))
+}
+
+fn list(timelines: &[u32]) -> String {
+    let texts: Vec<String> = timelines.iter().map(u32::to_string).collect();
+    format!("timeline {}", texts.join(", "))
+}

@@ -1,0 +1,187 @@
+//! Timeline history files: `NNNNNNNN.history`, one line per ancestor
+//! (`src/backend/access/transam/timeline.c`).
+
+use super::problem::{Problem, ProblemKind};
+use nom::bytes::complete::{tag, take_while1};
+use nom::character::complete::{digit1, multispace0, space1};
+use nom::combinator::map_res;
+use nom::{IResult, Parser};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use walstat_format::lsn::Lsn;
+
+/// One ancestor of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// The ancestor.
+    pub timeline: u32,
+    /// Where it ended and the next one began.
+    pub end: Lsn,
+}
+
+/// All histories that were found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Histories {
+    sound: BTreeMap<u32, Vec<Ancestor>>,
+    named: BTreeSet<u32>,
+    /// Histories that cannot be read, hold nothing, or contradict another.
+    pub problems: Vec<Problem>,
+}
+
+impl Histories {
+    /// Adds the text of a history file, or why it cannot be read.
+    pub fn add(&mut self, timeline: u32, text: Result<&str, String>, file: &str) {
+        self.named.insert(timeline);
+        match text.and_then(|text| parse(timeline, text)) {
+            Ok(ancestors) => self.insert(timeline, ancestors, file),
+            Err(found) => self.complain(file, found),
+        }
+    }
+
+    /// Adds the histories found at other paths.
+    pub fn extend(&mut self, others: Histories) {
+        self.named.extend(others.named);
+        self.problems.extend(others.problems);
+        for (timeline, ancestors) in others.sound {
+            self.insert(timeline, ancestors, &name_of(timeline));
+        }
+    }
+
+    fn insert(&mut self, timeline: u32, ancestors: Vec<Ancestor>, file: &str) {
+        match self.sound.insert(timeline, ancestors.clone()) {
+            Some(other) if other != ancestors => {
+                self.complain(file, "another history under the same name".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn complain(&mut self, file: &str, found: String) {
+        let expected = "a timeline and the LSN of its end in each line".to_owned();
+        self.problems.push(Problem::of_file(ProblemKind::History, file, expected, found));
+    }
+
+    /// Pairs of a timeline and the one it leaves, where the history of the first does not begin with
+    /// that of the second: a server does not start with such a history.
+    pub fn contradicting(&self) -> Vec<(u32, u32)> {
+        let contradicts = |(timeline, ancestors): (&u32, &Vec<Ancestor>)| {
+            let (parent, before) = ancestors.split_last()?;
+            let theirs = self.sound.get(&parent.timeline)?;
+            (theirs != before).then_some((*timeline, parent.timeline))
+        };
+        self.sound.iter().filter_map(contradicts).collect()
+    }
+
+    /// The ancestors of a timeline, if its history was found and can be read.
+    pub fn ancestors(&self, timeline: u32) -> Option<&[Ancestor]> {
+        self.sound.get(&timeline).map(Vec::as_slice)
+    }
+
+    /// Whether a history of a timeline was found, readable or not.
+    pub fn has(&self, timeline: u32) -> bool {
+        self.named.contains(&timeline)
+    }
+
+    /// All readable histories, by timeline.
+    pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
+        self.sound.iter().map(|(timeline, ancestors)| (*timeline, ancestors.as_slice()))
+    }
+}
+
+/// The name of a timeline's history file.
+pub fn name_of(timeline: u32) -> String {
+    format!("{timeline:08X}.history")
+}
+
+/// `TLI <TAB> LSN …`; what follows is free text.
+fn ancestor(line: &str) -> IResult<&str, Ancestor> {
+    let timeline = map_res(digit1, str::parse::<u32>);
+    let hex = || take_while1(|c: char| c.is_ascii_hexdigit());
+    let lsn = map_res(nom::combinator::recognize((hex(), tag("/"), hex())), str::parse::<Lsn>);
+    (multispace0, timeline, space1, lsn)
+        .map(|(_, timeline, _, end)| Ancestor { timeline, end })
+        .parse(line)
+}
+
+/// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
+/// server refuses to start with such a history.
+pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
+    let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let mut ancestors: Vec<Ancestor> = Vec::new();
+    for line in lines {
+        let Ok((_, next)) = ancestor(line) else {
+            let shown: String = line.chars().take(40).collect();
+            return Err(format!("{shown:?}"));
+        };
+        let before = ancestors.last().map_or(0, |last| last.timeline);
+        if next.timeline <= before || next.timeline >= timeline {
+            return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
+        }
+        ancestors.push(next);
+    }
+    if ancestors.is_empty() {
+        return Err("no ancestor".to_owned());
+    }
+    Ok(ancestors)
+}
+
+/// The timeline that a history file is about, from its name. A server accepts only capital letters
+/// (`IsTLHistoryFileName` in `src/include/access/xlog_internal.h`).
+pub fn timeline_of(name: &str) -> Option<u32> {
+    let digits = name.strip_suffix(".history")?;
+    let plain = digits.len() == 8 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+    plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_begins_with_that_of_the_timeline_it_leaves() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/892E18\tx"), "00000002.history");
+        histories.add(3, Ok("1\t0/892E18\tx\n2\t1/0\tx"), "00000003.history");
+        assert_eq!(histories.contradicting(), []);
+        histories.add(4, Ok("2\t1/0\tx"), "00000004.history");
+        assert_eq!(histories.contradicting(), [(4, 2)]);
+    }
+
+    #[test]
+    fn ancestors_are_read_in_order() {
+        let text = "# why\n\n1\t0/892E18\tno recovery target specified\n 2\t1/0\treason\n";
+        let want = vec![
+            Ancestor { timeline: 1, end: Lsn(0x892E18) },
+            Ancestor { timeline: 2, end: Lsn(1 << 32) },
+        ];
+        assert_eq!(parse(3, text), Ok(want));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "# nothing", "one\t0/0", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
+            assert!(parse(3, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_history_that_cannot_be_read_is_a_problem() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/10\tx\n"), "00000002.history");
+        histories.add(2, Ok("1\t0/10\ty\n"), "00000002.history.gz");
+        assert_eq!(histories.problems, []);
+        histories.add(3, Err("Permission denied".into()), "00000003.history");
+        histories.add(2, Ok("1\t0/18\tx\n"), "00000002.history");
+        let found = histories.problems.iter().map(|problem| problem.segment.as_str());
+        assert_eq!(found.collect::<Vec<_>>(), ["00000003.history", "00000002.history"]);
+        assert!(histories.has(3) && histories.ancestors(3).is_none() && !histories.has(4));
+    }
+
+    #[test]
+    fn names_tell_the_timeline() {
+        assert_eq!(timeline_of("0000000A.history"), Some(10));
+        assert_eq!(timeline_of("A.history"), None);
+        assert_eq!(timeline_of("0000000a.history"), None);
+        assert_eq!(timeline_of("00000001.backup"), None);
+    }
+}

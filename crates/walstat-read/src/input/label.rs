@@ -1,0 +1,213 @@
+//! Backup labels: `backup_label` in a base backup, and the `.backup` history file that an
+//! archive keeps beside the segments. Written by `build_backup_content` of
+//! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
+
+use super::control;
+use super::names::file_name;
+use super::probe::read_head;
+use super::recognise::{Content, recognise};
+use super::tar::for_each_member;
+use nom::bytes::complete::{tag, take_while1};
+use nom::character::complete::{hex_digit1, space0};
+use nom::combinator::{map_opt, map_res, opt, recognize};
+use nom::sequence::{delimited, preceded};
+use nom::{IResult, Parser};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+
+/// More than any label has: its free text has at most 1 kB.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// What a label says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// Where replay has to begin.
+    pub start: Lsn,
+    /// The checkpoint record to begin from.
+    pub checkpoint: Lsn,
+    /// The timeline of both.
+    pub timeline: u32,
+    /// Whether a standby was backed up: then no record in the WAL says where the backup ends.
+    pub from_standby: bool,
+    /// Where the backup becomes consistent; only a backup history file says it.
+    pub stop: Option<Lsn>,
+}
+
+/// Why a file is no label.
+#[derive(Debug, thiserror::Error)]
+pub enum LabelError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Encrypted.
+    #[error("encrypted ({0}), expected a backup_label or .backup file")]
+    Encrypted(&'static str),
+    /// A directory without a label.
+    #[error("no backup_label in this directory, expected that of a plain backup")]
+    NoFile,
+    /// A tar of something else.
+    #[error("no backup_label in this tar, expected that of a base backup")]
+    NoMember,
+    /// A file of another kind.
+    #[error("no line '{0}: …', expected a backup_label or .backup file")]
+    NoLine(&'static str),
+}
+
+/// A label, and the cluster that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackupLabel {
+    /// The label.
+    pub label: Label,
+    /// System identifier of the cluster, if the label lies in a plain backup.
+    pub system_identifier: Option<u64>,
+}
+
+/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
+/// else is in a tar is not looked at: it may be large.
+pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
+    let file = if path.is_dir() { path.join(BACKUP_LABEL) } else { path.to_owned() };
+    if path.is_dir() && !file.exists() {
+        return Err(LabelError::NoFile);
+    }
+    let name = file_name(&file);
+    let label = parse(&text(File::open(&file)?, &name, DEPTH_MAX)?)?;
+    Ok(BackupLabel { label, system_identifier: system_identifier_beside(path) })
+}
+
+/// The label in a directory or in a tar.
+const BACKUP_LABEL: &str = "backup_label";
+
+/// How deep the label may be packed: in a compressed tar.
+const DEPTH_MAX: usize = 2;
+
+/// The text of a label, decoded, out of its tar.
+fn text(mut reader: impl Read, name: &str, depth: usize) -> Result<String, LabelError> {
+    let head = read_head(&mut reader)?;
+    let content = recognise(&head, name);
+    let reader = Cursor::new(head).chain(reader);
+    match content {
+        Content::Compressed(codec) if depth > 0 => {
+            text(&mut *codec.decoder(reader)? as &mut dyn Read, "", depth - 1)
+        }
+        Content::Tar if depth > 0 => member(reader),
+        Content::Encrypted(encryption) => Err(LabelError::Encrypted(encryption.name())),
+        _ => plain(reader),
+    }
+}
+
+fn plain(reader: impl Read) -> Result<String, LabelError> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The label in a tar of a base backup.
+fn member(reader: impl Read) -> Result<String, LabelError> {
+    let mut found = None;
+    for_each_member(reader, |member| {
+        let inner = member.path.strip_prefix(".").unwrap_or(&member.path);
+        if inner != Path::new(BACKUP_LABEL) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(plain(member.bytes));
+        Ok(ControlFlow::Break(()))
+    })?;
+    found.unwrap_or(Err(LabelError::NoMember))
+}
+
+/// Reads the text of a label.
+pub fn parse(text: &str) -> Result<Label, LabelError> {
+    let line = |key: &'static str| text.lines().find_map(|line| value(line, key));
+    let place = |key| line(key).and_then(|value| location(value).ok());
+    let (_, (start, file)) =
+        place("START WAL LOCATION").ok_or(LabelError::NoLine("START WAL LOCATION"))?;
+    let (_, (checkpoint, _)) =
+        place("CHECKPOINT LOCATION").ok_or(LabelError::NoLine("CHECKPOINT LOCATION"))?;
+    // Since 11; before, the name of the first segment tells the timeline.
+    let timeline = line("START TIMELINE").and_then(|value| value.trim().parse().ok());
+    let timeline = timeline.or(file.map(|name| name.timeline));
+    Ok(Label {
+        start,
+        checkpoint,
+        timeline: timeline.ok_or(LabelError::NoLine("START TIMELINE"))?,
+        from_standby: line("BACKUP FROM").is_some_and(|from| from.trim() == "standby"),
+        stop: place("STOP WAL LOCATION").map(|(_, (stop, _))| stop),
+    })
+}
+
+fn value<'t>(line: &'t str, key: &'static str) -> Option<&'t str> {
+    let parser = |input| -> IResult<&'t str, &'t str> {
+        preceded((tag(key), tag(":"), space0), nom::combinator::rest).parse(input)
+    };
+    parser(line).ok().map(|(_, value)| value)
+}
+
+/// `0/2000028 (file 000000010000000000000002)`, the file only where there is one.
+fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
+    let lsn = map_res(recognize((hex_digit1, tag("/"), hex_digit1)), str::parse::<Lsn>);
+    let name = map_opt(take_while1(|c: char| c.is_ascii_hexdigit()), SegmentName::parse);
+    (lsn, opt(delimited((space0, tag("(file ")), name, tag(")")))).parse(value)
+}
+
+/// The system identifier of the cluster that a label belongs to, by the `pg_control` beside it, if
+/// the label lies in a plain backup.
+fn system_identifier_beside(label: &Path) -> Option<u64> {
+    let directory: PathBuf =
+        if label.is_dir() { label.to_owned() } else { label.parent()?.to_owned() };
+    control::read(&directory).ok().map(|control| control.system_identifier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LABEL: &str = "START WAL LOCATION: 0/2000028 (file 000000030000000000000002)\n\
+        CHECKPOINT LOCATION: 0/2000080\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
+        START TIME: 2026-11-21 09:12:01 UTC\nLABEL: START WAL LOCATION: nonsense\n\
+        START TIMELINE: 3\n";
+
+    #[test]
+    fn a_label_says_where_replay_begins() {
+        let label = parse(LABEL).ok();
+        let want = Label {
+            start: Lsn(0x0200_0028),
+            checkpoint: Lsn(0x0200_0080),
+            timeline: 3,
+            from_standby: false,
+            stop: None,
+        };
+        assert_eq!(label, Some(want));
+    }
+
+    #[test]
+    fn a_history_file_says_where_the_backup_is_consistent() {
+        let stop = "\nSTOP WAL LOCATION: 0/2000130 (file 000000030000000000000002)\n";
+        let history = LABEL.replace("\nCHECKPOINT", &format!("{stop}CHECKPOINT"));
+        assert_eq!(parse(&history).ok().and_then(|l| l.stop), Some(Lsn(0x0200_0130)));
+    }
+
+    #[test]
+    fn before_11_the_first_segment_tells_the_timeline() {
+        let old = LABEL.replace("START TIMELINE: 3\n", "");
+        assert_eq!(parse(&old).ok().map(|l| l.timeline), Some(3));
+        let without = old.replace(" (file 000000030000000000000002)", "");
+        assert!(matches!(parse(&without), Err(LabelError::NoLine("START TIMELINE"))));
+    }
+
+    #[test]
+    fn a_standby_is_told_apart() {
+        let standby = LABEL.replace("primary", "standby");
+        assert_eq!(parse(&standby).ok().map(|l| l.from_standby), Some(true));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "1\t0/3000000\tno recovery target\n", "START WAL LOCATION: here\n"] {
+            assert!(matches!(parse(text), Err(LabelError::NoLine("START WAL LOCATION"))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where WAL comes from: from paths to the segments that are read, and their bytes. Decodes no records.
+
+pub mod codec;
+pub mod control;
+pub(crate) mod digest;
+pub mod discover;
+pub mod error;
+pub mod formula;
+pub mod history;
+pub mod input_kind;
+pub mod label;
+pub mod names;
+pub mod packed;
+pub mod piece;
+pub mod placing;
+pub mod plan;
+pub mod probe;
+pub mod problem;
+pub mod recognise;
+pub mod segment;
+pub mod source;
+pub mod stream;
+pub mod tar;
+pub(crate) mod timeline;

@@ -1,0 +1,153 @@
+//! The file of a partial result: the version of its layout, a checksum, and what was written, compressed.
+//! Knows nothing of what that is, and believes nothing that a file says of itself.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, Read};
+use walstat_format::crc::Crc32c;
+
+/// What such a file begins with.
+const MAGIC: &[u8; 16] = b"walstat partial\n";
+
+/// Nothing that is unpacked may be larger.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// Why a file is no partial result that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PackedError {
+    /// It is something else.
+    #[error("no partial result, expected the output of 'walstat --partial'")]
+    Other,
+    /// What is in it is laid out in another way.
+    #[error("a partial result of layout {found}, expected layout {expected}")]
+    Layout {
+        /// The layout's version found.
+        found: u32,
+        /// The one that is read.
+        expected: u32,
+    },
+    /// Its end is missing.
+    #[error("a partial result that is cut off: {found} bytes, expected {expected}")]
+    Cut {
+        /// Bytes that are there.
+        found: usize,
+        /// Bytes that should be there.
+        expected: u64,
+    },
+    /// Its bytes are not those that were written.
+    #[error("a damaged partial result: checksum 0x{found:08X}, expected 0x{expected:08X}")]
+    Damaged {
+        /// The checksum of what is there.
+        found: u32,
+        /// The checksum of what was written.
+        expected: u32,
+    },
+    /// More is in it than can be a partial result.
+    #[error("a partial result of more than {BYTES_MAX} bytes")]
+    TooLarge,
+    /// There is something after what was written.
+    #[error("a partial result with {bytes} bytes after its end")]
+    GoesOn {
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// It cannot be written or read.
+    #[error("{0}")]
+    Content(String),
+}
+
+/// The bytes of a file that holds `content`, laid out as `layout` says: a version that changes whenever
+/// anything does that is written.
+pub fn pack(layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
+    let plain = postcard::to_allocvec(content).map_err(content_error)?;
+    let body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
+        .map_err(content_error)?;
+    let mut file = MAGIC.to_vec();
+    file.extend(layout.to_le_bytes());
+    file.extend((body.len() as u64).to_le_bytes());
+    file.extend(checksum(&body).to_le_bytes());
+    file.extend(body);
+    Ok(file)
+}
+
+/// What a file of this layout holds.
+pub fn unpack<T: DeserializeOwned>(layout: u32, file: &[u8]) -> Result<T, PackedError> {
+    let (magic, rest) = file.split_first_chunk::<16>().ok_or(PackedError::Other)?;
+    if magic != MAGIC {
+        return Err(PackedError::Other);
+    }
+    let cut = |expected| PackedError::Cut { found: file.len(), expected };
+    let header_bytes = file.len() as u64 - rest.len() as u64 + 16;
+    let (version, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
+    let found = u32::from_le_bytes(*version);
+    if found != layout {
+        return Err(PackedError::Layout { found, expected: layout });
+    }
+    let (length, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
+    let (expected, body) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
+    let (length, expected) = (u64::from_le_bytes(*length), u32::from_le_bytes(*expected));
+    if length != body.len() as u64 {
+        return Err(cut(header_bytes.saturating_add(length)));
+    }
+    let found = checksum(body);
+    if found != expected {
+        return Err(PackedError::Damaged { found, expected });
+    }
+    let plain = decompressed(body)?;
+    let (content, rest) = postcard::take_from_bytes(&plain).map_err(content_error)?;
+    match rest.len() {
+        0 => Ok(content),
+        bytes => Err(PackedError::GoesOn { bytes }),
+    }
+}
+
+fn decompressed(body: &[u8]) -> Result<Vec<u8>, PackedError> {
+    let mut plain = Vec::new();
+    let decoder = zstd::Decoder::new(body).map_err(content_error)?;
+    decoder.take(BYTES_MAX + 1).read_to_end(&mut plain).map_err(|e: io::Error| content_error(e))?;
+    match plain.len() as u64 > BYTES_MAX {
+        true => Err(PackedError::TooLarge),
+        false => Ok(plain),
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    Crc32c::finish(Crc32c::detect().update(Crc32c::START, bytes))
+}
+
+fn content_error(error: impl std::fmt::Display) -> PackedError {
+    PackedError::Content(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_is_what_is_unpacked() {
+        let file = pack(7, &("text", vec![1u64, u64::MAX])).expect("packed");
+        let (text, numbers): (String, Vec<u64>) = unpack(7, &file).expect("unpacked");
+        assert_eq!((text.as_str(), numbers), ("text", vec![1, u64::MAX]));
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        let file = pack(7, &7u32).expect("packed");
+        let error = |bytes: &[u8]| unpack::<u32>(7, bytes).err().map(|error| error.to_string());
+        assert!(error(b"{}").is_some_and(|text| text.starts_with("no partial result")));
+        for end in 16..file.len() {
+            let told = error(&file[..end]).expect("an error");
+            assert!(told.contains("cut off"), "{end}: {told}");
+        }
+        let mut other = file.clone();
+        other[16] = 99;
+        let told = error(&other).expect("an error");
+        assert!(told.contains("layout 99, expected layout 7"), "{told}");
+        let mut damaged = file;
+        *damaged.last_mut().expect("a byte") ^= 1;
+        assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));
+        let more = pack(7, &(7u32, 1u8)).expect("packed");
+        let told = error(&more).expect("an error");
+        assert_eq!(told, "a partial result with 1 bytes after its end");
+    }
+}

@@ -1,0 +1,60 @@
+//! A piece: a file on disk or a member of a stream that may be a segment, before it is decided which
+//! one it is. Once that is known, it is a [`Segment`](super::segment::Segment).
+
+use super::names::{SegmentFile, file_name};
+use super::probe::{FirstPage, Probe};
+use std::collections::BTreeMap;
+use std::path::Path;
+use walstat_format::page::{Geometry, LongHeader};
+use walstat_format::version::Magic;
+
+/// A file on disk, or a member of a stream, that may be a segment.
+#[derive(Debug)]
+pub struct Piece {
+    /// What its name says, if it says that it is a segment.
+    pub name: Option<SegmentFile>,
+    /// What its first bytes say, and where they are.
+    pub probe: Probe,
+    /// Where it lies: an index in [`Directories`](super::input_kind::Directories).
+    pub directory: usize,
+    /// In a stream of segments without names: the index of the piece before this one.
+    pub after: Option<usize>,
+}
+
+impl Piece {
+    /// The path of the file; for a member of a stream, the path of the stream with that of the member.
+    pub fn path(&self) -> &Path {
+        self.probe.source.path()
+    }
+
+    /// The file's name, to be shown.
+    pub fn file(&self) -> String {
+        file_name(self.path())
+    }
+}
+
+/// Release (as its magic), cluster, segment size and page size.
+pub(super) type Identity = (u16, u64, u32, u32);
+
+pub(super) fn identity(page: &FirstPage) -> Identity {
+    let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
+    (page.header.magic, system_identifier, segment_bytes, page_bytes)
+}
+
+/// Release, cluster and sizes, as a first page says.
+pub fn geometry_of(page: &FirstPage) -> Option<Geometry> {
+    let Magic::Known(version) = Magic::of(page.header.magic) else { return None };
+    let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
+    Some(Geometry { version, system_identifier, segment_bytes, page_bytes })
+}
+
+/// Release, cluster and sizes that most first pages agree on; among equals the newest release.
+pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
+    let mut votes: BTreeMap<Identity, (usize, Geometry)> = BTreeMap::new();
+    for page in pieces.iter().filter_map(|piece| piece.probe.first_page.as_ref().ok()) {
+        let Some(geometry) = geometry_of(page) else { continue };
+        votes.entry(identity(page)).or_insert((0, geometry)).0 += 1;
+    }
+    // Among equals `max_by_key` keeps the last one.
+    votes.into_values().max_by_key(|&(count, _)| count).map(|(_, geometry)| geometry)
+}

@@ -1,0 +1,269 @@
+//! Decides which cluster's WAL is read, and which file is which segment; files and streams are treated
+//! alike. Looks at names and first pages only, not at records.
+
+use super::discover::Found;
+use super::error::InputError;
+use super::input_kind::InputKind;
+use super::names::{SegmentFile, Standing, file_name, lies_beside_segments};
+use super::piece::{Identity, Piece, identity, vote};
+use super::probe::{FirstPage, NotWal};
+use super::problem::{Problem, ProblemKind};
+use super::segment::Segment;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use walstat_format::page::Geometry;
+use walstat_format::segment::number_of;
+use walstat_format::version::Magic;
+
+/// Timeline and number of a segment.
+pub type Key = (u32, u64);
+
+/// All files, by the segment that they are.
+#[derive(Debug)]
+pub struct Placed {
+    /// Release, cluster and sizes that most first pages agree on.
+    pub geometry: Geometry,
+    /// All files of each segment, in the order in which they are preferred.
+    pub files: BTreeMap<Key, Vec<Segment>>,
+    /// Names of files that are no segments.
+    pub others: Vec<String>,
+    /// What is wrong with the files themselves.
+    pub problems: Vec<Problem>,
+    /// Notes about files that are not read.
+    pub notes: Vec<String>,
+}
+
+/// Decides which segment each file is.
+pub fn place(found: &Found) -> Result<Placed, InputError> {
+    let geometry = vote(&found.pieces).ok_or_else(|| nothing(found))?;
+    one_archive(found)?;
+    let mut placed = Placed {
+        geometry,
+        files: BTreeMap::new(),
+        others: found.others.clone(),
+        problems: found.problems.clone(),
+        notes: found.notes.clone(),
+    };
+    let is_full =
+        |piece: &Piece| piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full);
+    let usual = found.pieces.iter().any(is_full);
+    let mut refused = Vec::new();
+    let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
+    for (index, piece) in found.pieces.iter().enumerate() {
+        let before = piece.after.and_then(|before| places.get(before).copied().flatten());
+        let place = place_of(piece, before, &geometry);
+        places.push(place.as_ref().ok().copied());
+        match place {
+            Ok(key) => {
+                let taken_for = found.taken_for;
+                let taken_for =
+                    taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
+                let standing = Standing::of(piece.name.as_ref(), found.taken_for, usual);
+                let segment = Segment { standing, ..segment(index, piece, key, taken_for) };
+                placed.files.entry(key).or_default().push(segment);
+            }
+            Err(problem) => refused.push((piece, problem)),
+        }
+    }
+    for (piece, problem) in refused {
+        placed.refuse(piece, problem, found.taken_for);
+    }
+    for files in placed.files.values_mut() {
+        // An uncompressed file is read faster.
+        files.sort_by_cached_key(|file| {
+            (file.standing, file.compressed, file.source.path().clone())
+        });
+    }
+    Ok(placed)
+}
+
+/// Why there is nothing to read: the first reason that a file gives.
+fn nothing(found: &Found) -> InputError {
+    let reason = |piece: &Piece| {
+        let reason = piece.probe.first_page.clone().err()?;
+        Some(InputError::NotWal { path: piece.path().to_owned(), reason })
+    };
+    let path = || found.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+    let first = found.pieces.iter().find_map(reason);
+    let unreadable = || {
+        let problem = found.problems.first()?;
+        let reason = NotWal::Io(problem.found.clone());
+        Some(InputError::NotWal { path: PathBuf::from(&problem.segment), reason })
+    };
+    first.or_else(unreadable).unwrap_or_else(|| match found.streams.first() {
+        Some(stream) => {
+            InputError::NoWal { path: stream.path.clone(), beside: wal_beside(&stream.path) }
+        }
+        None => InputError::NoSegments { path: path() },
+    })
+}
+
+/// The tar with the WAL, beside one of a base backup without.
+fn wal_beside(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent()?;
+    // The parent of a bare file name is empty: the current directory.
+    let looked_into = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let entries = std::fs::read_dir(looked_into).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let tars = names.filter(|name| name.starts_with("pg_wal.tar") && *name != file_name(path));
+    tars.min().map(|tar| parent.join(tar))
+}
+
+/// Several archives below one path, with the WAL of different clusters: their sums would mean nothing.
+/// A segment of another cluster among others is a problem, not another archive.
+fn one_archive(found: &Found) -> Result<(), InputError> {
+    let mut archives: BTreeMap<(usize, &Path), BTreeSet<Identity>> = BTreeMap::new();
+    for piece in &found.pieces {
+        let Ok(page) = &piece.probe.first_page else { continue };
+        if let Some(archive) = found.directories.archive_of(piece.directory) {
+            archives.entry(archive).or_default().insert(identity(page));
+        }
+    }
+    let mut seen: Vec<(&(usize, &Path), &BTreeSet<Identity>)> = Vec::new();
+    for archive in &archives {
+        let ((root, path), identities) = archive;
+        let apart = |((other, _), theirs): &&(&(usize, &Path), &BTreeSet<Identity>)| {
+            other == root && identities.is_disjoint(theirs)
+        };
+        if let Some(((_, first), _)) = seen.iter().find(apart) {
+            return Err(InputError::Several {
+                path: found.paths.get(*root).cloned().unwrap_or_default(),
+                first: first.to_path_buf(),
+                second: path.to_path_buf(),
+            });
+        }
+        seen.push(archive);
+    }
+    Ok(())
+}
+
+/// Timeline and number of a piece; a problem if it belongs to something else. `before`: those of
+/// the piece before it in a stream without names.
+fn place_of(piece: &Piece, before: Option<Key>, geometry: &Geometry) -> Result<Key, Problem> {
+    let file = piece.file();
+    let first = piece.probe.first_page.as_ref();
+    if let Ok(page) = first {
+        belongs(page, geometry, &file)?;
+    }
+    let not_wal = |reason: &NotWal| {
+        Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), reason.to_string())
+    };
+    let standing = piece.name.as_ref().map(|name| name.standing);
+    let name = piece.name.as_ref().map(|name| name.name);
+    match (name, first) {
+        (_, Err(reason)) if reason.is_final() => Err(not_wal(reason)),
+        (Some(_), Err(reason)) if standing == Some(Standing::Aside) => Err(not_wal(reason)),
+        (Some(name), _) => match name.number(geometry.segment_bytes) {
+            Some(number) => Ok((name.timeline, number)),
+            None => {
+                let bytes = geometry.segment_bytes;
+                let expected = format!("a name that is possible with segments of {bytes} bytes");
+                Err(Problem::of_file(ProblemKind::SegmentName, &file, expected, file.clone()))
+            }
+        },
+        (None, Ok(page)) => match number_of(page.header.address, geometry.segment_bytes) {
+            Some(number) => Ok((page.header.timeline, number)),
+            None => {
+                let expected = "an address with room for a segment after it".to_owned();
+                let found = format!("page address {}", page.header.address);
+                Err(Problem::of_file(ProblemKind::PageAddress, &file, expected, found))
+            }
+        },
+        (None, Err(reason)) => {
+            let next = before.map(|(timeline, number)| (timeline, number + 1));
+            next.ok_or_else(|| not_wal(reason))
+        }
+    }
+}
+
+/// Whether a first page is of this release, cluster and sizes; a problem if not.
+fn belongs(page: &FirstPage, geometry: &Geometry, file: &str) -> Result<(), Problem> {
+    let version = geometry.version;
+    if page.header.magic != version.magic {
+        let release = match Magic::of(page.header.magic) {
+            Magic::Known(version) => version.name,
+            _ => "unknown",
+        };
+        let expected = format!("WAL of PostgreSQL {}", version.name);
+        let found = format!("WAL of PostgreSQL {release}");
+        return Err(Problem::of_file(ProblemKind::OtherRelease, file, expected, found));
+    }
+    let expected = geometry.long_header();
+    if page.long == expected {
+        return Ok(());
+    }
+    let kind = if page.long.system_identifier == expected.system_identifier {
+        ProblemKind::SegmentSize
+    } else {
+        ProblemKind::OtherCluster
+    };
+    Err(Problem::of_file(kind, file, expected.to_string(), page.long.to_string()))
+}
+
+fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: InputKind) -> Segment {
+    let probe = &piece.probe;
+    Segment {
+        number,
+        timeline,
+        raw_bytes: probe.raw_bytes,
+        modified: probe.modified,
+        sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
+        named: piece.name.is_some(),
+        standing: Standing::Aside,
+        taken_for,
+        first_page: probe.first_page.clone(),
+        compressed: probe.compressed,
+        source: probe.source.clone(),
+        piece: index,
+    }
+}
+
+impl Placed {
+    /// Reports a piece that is no segment of this WAL.
+    fn refuse(&mut self, piece: &Piece, problem: Problem, told: Option<InputKind>) {
+        let reason = piece.probe.first_page.as_ref().err();
+        let opaque = reason.is_some_and(NotWal::may_be_a_copy);
+        match (&piece.name, reason) {
+            // The same segment is there unencrypted too.
+            (Some(name), _) if opaque && self.has_clear(name) => self.others.push(piece.file()),
+            (Some(name), _) if name.standing == Standing::Aside => {
+                self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
+            }
+            (None, Some(reason)) => self.refuse_nameless(piece, reason, problem, told),
+            _ => self.problems.push(problem),
+        }
+    }
+
+    /// The same for a file that the user has given and whose name says nothing. It may be a damaged
+    /// segment, unless its name is one that archivers give to other files.
+    fn refuse_nameless(
+        &mut self,
+        piece: &Piece,
+        reason: &NotWal,
+        problem: Problem,
+        told: Option<InputKind>,
+    ) {
+        let as_long = piece.probe.raw_bytes == Some(u64::from(self.geometry.segment_bytes));
+        let file = piece.file();
+        match reason {
+            NotWal::Io(_) => self.problems.push(problem),
+            _ if lies_beside_segments(&file) => self.others.push(file),
+            _ if told == Some(InputKind::Archive) => self.problems.push(problem),
+            // A server prepares new segments as files of zeros, under temporary names.
+            _ if as_long && *reason != NotWal::Zeros => self.problems.push(problem),
+            _ => {
+                self.notes.push(format!("{file}: not read: {reason}"));
+                self.others.push(file);
+            }
+        }
+    }
+
+    /// Whether the segment of that name is there unencrypted too, under a name that is as good.
+    fn has_clear(&self, name: &SegmentFile) -> bool {
+        let number = name.name.number(self.geometry.segment_bytes);
+        let files = number.and_then(|number| self.files.get(&(name.name.timeline, number)));
+        files.into_iter().flatten().any(|file| {
+            file.first_page.is_ok() && file.standing <= Standing::of(Some(name), None, false)
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! What is read: the segments of one cluster and one history, each once, in order; and the other files
+//! with a segment's name, which are only verified.
+
+use super::discover::Found;
+use super::error::InputError;
+use super::history;
+use super::input_kind::InputKind;
+use super::placing::{Key, Placed};
+use super::problem::{Problem, ProblemKind};
+use super::segment::Segment;
+use super::timeline::{Branch, Lineage, branches, newest_complete, without_history};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+use walstat_format::segment::SegmentName;
+use walstat_format::version::Version;
+
+/// What is to be read.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Release, cluster and sizes.
+    pub geometry: Geometry,
+    /// All files of each segment, the one to be read first.
+    pub files: BTreeMap<Key, Vec<Segment>>,
+    /// The segments of one history, ascending by number, each number once.
+    pub segments: Vec<Segment>,
+    /// The timeline that is followed.
+    pub timeline: u32,
+    /// Its history.
+    pub lineage: Lineage,
+    /// Timelines that the segments are of.
+    pub timelines: Vec<u32>,
+    /// Histories of the other timelines that there are segments of.
+    pub other_lineages: Vec<Lineage>,
+    /// Where timelines leave others, as their histories say.
+    pub branches: Vec<Branch>,
+    /// Where a newer timeline branches off the one that is followed, if that is known.
+    pub branch_point: Option<Lsn>,
+    /// Files that are no segments of this history, by name.
+    pub other_files: Vec<String>,
+    /// Bytes of second copies of segments.
+    pub duplicate_bytes: u64,
+    /// What is wrong with the files themselves.
+    pub problems: Vec<Problem>,
+    /// Notes about files that are not read.
+    pub notes: Vec<String>,
+    /// The data directory among the paths.
+    pub data_directory: Option<PathBuf>,
+}
+
+/// Makes the plan of files whose segments are known; `timeline`: the one asked for.
+pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
+    let present: BTreeSet<u32> = placed.files.keys().map(|(timeline, _)| *timeline).collect();
+    let histories = &found.histories;
+    let followed = match timeline {
+        Some(wanted) if !present.contains(&wanted) => {
+            let present = present.into_iter().collect();
+            let path = found.paths.first().cloned().unwrap_or_default();
+            return Err(InputError::Timeline { path, wanted, present });
+        }
+        wanted => wanted.or(newest_complete(&present, histories)).unwrap_or(1),
+    };
+    let ends = histories.all().filter(|(child, _)| *child > followed);
+    let ends = ends.flat_map(|(_, ancestors)| ancestors);
+    let ends = ends.filter(|ancestor| ancestor.timeline == followed);
+    let others = present.iter().rev().filter(|other| **other != followed);
+    let mut plan = Plan {
+        timeline: followed,
+        lineage: Lineage::of(followed, histories),
+        other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
+        branches: branches(&present, histories),
+        branch_point: ends.map(|ancestor| ancestor.end).max(),
+        files: placed.files,
+        other_files: placed.others,
+        problems: placed.problems,
+        notes: placed.notes,
+        data_directory: found.data_directory.clone(),
+        ..Plan::new(placed.geometry)
+    };
+    plan.problems.extend(histories.problems.iter().cloned());
+    plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
+    let contradicting = histories.contradicting().into_iter();
+    plan.problems
+        .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
+    plan.check_first_pages();
+    plan.choose();
+    plan.name_others();
+    Ok(plan)
+}
+
+fn contradicting_history(timeline: u32, parent: u32) -> Problem {
+    let expected = format!("all of {} first", history::name_of(parent));
+    let found = "other ancestors".to_owned();
+    Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
+}
+
+fn missing_history(timeline: u32) -> Problem {
+    let name = history::name_of(timeline);
+    let expected = format!("the history of timeline {timeline}, beside segments of an older one");
+    Problem::of_file(ProblemKind::MissingHistory, &name, expected, "no such file".to_owned())
+}
+
+impl Plan {
+    /// A plan of nothing yet.
+    pub fn new(geometry: Geometry) -> Plan {
+        Plan {
+            geometry,
+            files: BTreeMap::new(),
+            segments: Vec::new(),
+            timeline: 0,
+            lineage: Lineage::default(),
+            timelines: Vec::new(),
+            other_lineages: Vec::new(),
+            branches: Vec::new(),
+            branch_point: None,
+            other_files: Vec::new(),
+            duplicate_bytes: 0,
+            problems: Vec::new(),
+            notes: Vec::new(),
+            data_directory: None,
+        }
+    }
+
+    /// Reports segments whose first page is of another timeline than the history says.
+    fn check_first_pages(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        let lineages: BTreeMap<u32, &Lineage> = self
+            .other_lineages
+            .iter()
+            .chain([&self.lineage])
+            .map(|lineage| (lineage.timeline(), lineage))
+            .collect();
+        let mut first: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for ((timeline, number), files) in &self.files {
+            let first = *first.entry(*timeline).or_insert(*number);
+            let start = Lsn(number * u64::from(bytes));
+            let Some(lineage) = lineages.get(timeline) else { continue };
+            // Where the history is missing, the first segment may begin on an older timeline.
+            let known = *timeline == 1 || *number > first || lineage.begin() > Lsn(0);
+            let theirs = lineage.of_file(*number, bytes) == *timeline;
+            for file in files.iter().filter(|_| known && theirs) {
+                let Ok(page) = &file.first_page else { continue };
+                let (found, expected) = (page.header.timeline, lineage.of_page(start));
+                if page.header.address == start && found != expected && found <= *timeline {
+                    problems.push(wrong_timeline(file, start, expected, found));
+                }
+            }
+        }
+        self.problems.extend(problems);
+    }
+
+    /// Takes the best file of each segment of the history that is followed.
+    pub fn choose(&mut self) {
+        let ours = self.files.iter().filter(|(key, _)| self.follows(key));
+        let mut segments: Vec<Segment> =
+            ours.filter_map(|(_, files)| files.first().cloned()).collect();
+        segments.sort_by_key(|segment| segment.number);
+        let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
+        self.timelines = timelines.into_iter().collect();
+        self.segments = segments;
+    }
+
+    /// Whether a segment is part of the history that is followed.
+    fn follows(&self, (timeline, number): &Key) -> bool {
+        self.lineage.of_file(*number, self.geometry.segment_bytes) == *timeline
+    }
+
+    /// Names the segments of other histories.
+    fn name_others(&mut self) {
+        let others = self.files.iter().filter(|(key, _)| !self.follows(key));
+        let names: Vec<String> = others.flat_map(|(_, files)| files).map(Segment::file).collect();
+        self.other_files.extend(names);
+        self.other_files.sort();
+    }
+
+    /// Leaves only what the range needs.
+    pub fn clip(&mut self, range: &Range<Lsn>) -> Result<(), InputError> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let Range { start: first, end: last } = self.bounds();
+        let path = self.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
+        let inside =
+            |number: u64| number * bytes < range.end.0 && (number + 1) * bytes > range.start.0;
+        self.segments.retain(|segment| inside(segment.number));
+        self.files.retain(|(_, number), _| inside(*number));
+        self.problems.retain(|problem| {
+            let name = problem.segment.get(..24).and_then(SegmentName::parse);
+            let number = name.and_then(|name| name.number(self.geometry.segment_bytes));
+            number.is_none_or(inside)
+        });
+        if self.segments.is_empty() {
+            return Err(InputError::Range { path, first, last });
+        }
+        Ok(())
+    }
+
+    /// The history of a timeline of which there are segments.
+    pub fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
+        let mut all = self.other_lineages.iter().chain([&self.lineage]);
+        all.find(|lineage| lineage.timeline() == timeline)
+    }
+
+    /// From the first byte of the first segment to the end of the last one.
+    pub fn bounds(&self) -> Range<Lsn> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let first = self.segments.first().map_or(0, |s| s.number * bytes);
+        let last = self.segments.last().map_or(0, |s| (s.number + 1) * bytes);
+        Lsn(first)..Lsn(last)
+    }
+
+    /// The name of the segment in which `lsn` lies.
+    pub fn segment_name(&self, lsn: Lsn) -> String {
+        self.chain().segment_name(lsn)
+    }
+
+    /// The segments that are read, with their history.
+    pub fn chain(&self) -> Chain<'_> {
+        Chain { geometry: &self.geometry, segments: &self.segments, lineage: &self.lineage }
+    }
+
+    /// What the input is taken for: the directory of the last segment decides.
+    pub fn taken_for(&self) -> InputKind {
+        let named = self.segments.iter().rfind(|segment| segment.named);
+        let last = named.or(self.segments.last());
+        last.map_or(InputKind::Copy, |segment| segment.taken_for)
+    }
+
+    /// The release that wrote the WAL.
+    pub fn version(&self) -> &'static Version {
+        self.geometry.version
+    }
+}
+
+fn wrong_timeline(file: &Segment, start: Lsn, expected: u32, found: u32) -> Problem {
+    let (expected, found) = (format!("timeline {expected}"), format!("timeline {found}"));
+    let problem = Problem::of_file(ProblemKind::PageTimeline, &file.file(), expected, found);
+    Problem { lsn: Some(start), ..problem }
+}
+
+/// Segments of one history, some of which may be missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'p> {
+    /// Release, cluster and sizes.
+    pub geometry: &'p Geometry,
+    /// Ascending by number, each number once.
+    pub segments: &'p [Segment],
+    /// The history.
+    pub lineage: &'p Lineage,
+}
+
+impl<'p> Chain<'p> {
+    /// Where a segment begins and ends.
+    pub fn span(&self, segment: &Segment) -> Range<Lsn> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        Lsn(segment.number * bytes)..Lsn((segment.number + 1) * bytes)
+    }
+
+    /// The segment in which `lsn` lies.
+    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
+        let number = lsn.0 / u64::from(self.geometry.segment_bytes);
+        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
+        index.ok().and_then(|index| self.segments.get(index))
+    }
+
+    /// The name of the segment in which `lsn` lies, whether it is there or not.
+    pub fn segment_name(&self, lsn: Lsn) -> String {
+        let bytes = self.geometry.segment_bytes;
+        let number = lsn.0 / u64::from(bytes);
+        let timeline = match self.segment_at(lsn) {
+            Some(segment) => segment.timeline,
+            None => self.lineage.of_file(number, bytes),
+        };
+        SegmentName::new(timeline, number, bytes).to_string()
+    }
+}

@@ -1,0 +1,231 @@
+//! What one file is, by its first bytes; a name alone proves nothing.
+
+use super::codec::Codec;
+use super::recognise::{Content, Encryption, recognise};
+use super::source::Source;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use walstat_format::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
+use walstat_format::version::{Magic, Version};
+
+/// How many bytes are enough to recognise any format.
+const HEAD_BYTES: usize = 512;
+
+/// The first page of a segment, as far as its header tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstPage {
+    /// The header.
+    pub header: PageHeader,
+    /// What the first page of a segment adds.
+    pub long: LongHeader,
+}
+
+/// A file that may be a segment.
+#[derive(Debug)]
+pub struct Probe {
+    /// Where its bytes are.
+    pub source: Source,
+    /// Whether the file itself is compressed, not only the tar that it lies in.
+    pub compressed: bool,
+    /// Its length, if it is not compressed.
+    pub raw_bytes: Option<u64>,
+    /// When it was last written to, before it was looked at.
+    pub modified: Option<SystemTime>,
+    /// Its first page, or why it is none.
+    pub first_page: Result<FirstPage, NotWal>,
+}
+
+/// Why a file is not a segment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum NotWal {
+    /// No byte in it.
+    #[error("the file is empty")]
+    Empty,
+    /// Too short for a page header.
+    #[error("{0} bytes are too short for a WAL page header (24 bytes)")]
+    Short(usize),
+    /// Never written.
+    #[error("only zeros where a WAL page header should be")]
+    Zeros,
+    /// Older than 9.5.
+    #[error("page magic 0x{0:04X} is of a PostgreSQL before 9.5, whose WAL has another format")]
+    TooOld(u16),
+    /// Newer than the newest release that is supported.
+    #[error("page magic 0x{0:04X} is newer than PostgreSQL {1}, the newest release known")]
+    TooNew(u16, Cow<'static, str>),
+    /// A development version.
+    #[error(
+        "page magic 0x{0:04X} is of a pre-release of PostgreSQL {1}, whose WAL may differ from the release's"
+    )]
+    PreRelease(u16, Cow<'static, str>),
+    /// The other byte order.
+    #[error(
+        "page magic 0x{0:04X} is PostgreSQL {1} with its bytes swapped: WAL of a big-endian server \
+         is not supported"
+    )]
+    ByteSwapped(u16, Cow<'static, str>),
+    /// Anything else.
+    #[error(
+        "not PostgreSQL WAL: found 0x{0:04X} where a page magic (0xD087 to 0x{1:04X}) should be"
+    )]
+    Unknown(u16, u16),
+    /// A WAL page, but not the first of a segment.
+    #[error("begins in mid segment: a WAL page without the long header of a segment's first page")]
+    MidSegment,
+    /// Sizes that no server has.
+    #[error(
+        "the first page says {0}, which no server has (a 32-bit server's WAL is not supported)"
+    )]
+    Sizes(LongHeader),
+    /// An archive of files; read as a stream.
+    #[error("a tar archive")]
+    Tar,
+    /// Encrypted.
+    #[error("encrypted ({}); decrypt it and pipe it in: {} | walstat -", .0.name(), .0.decrypt())]
+    Encrypted(Encryption),
+    /// A format that is not supported.
+    #[error("{0} is not supported")]
+    Unsupported(Cow<'static, str>),
+    /// No file at all: a pipe, a directory, a link to nothing.
+    #[error("is a {0}, expected a file")]
+    NoFile(Cow<'static, str>),
+    /// Cannot be read.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Looks at a file.
+pub fn probe(path: &Path) -> io::Result<Probe> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let (raw_bytes, modified) = (metadata.len(), metadata.modified().ok());
+    let head = read_head(&mut file)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let raw = |first_page| Probe {
+        source: Source::Raw(path.to_owned()),
+        compressed: false,
+        raw_bytes: Some(raw_bytes),
+        modified,
+        first_page,
+    };
+    Ok(match recognise(&head, &name) {
+        Content::Compressed(codec) => probe_compressed(path, codec, modified),
+        Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
+        Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
+        Content::Tar => raw(Err(NotWal::Tar)),
+        Content::Plain => raw(first_page(&head)),
+    })
+}
+
+fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> Probe {
+    let head = File::open(path)
+        .and_then(|file| codec.decoder(file))
+        .and_then(|mut decoder| read_head(&mut decoder));
+    let first_page = match head {
+        Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
+        Ok(head) => first_page(&head),
+        Err(error) => Err(NotWal::Io(error.to_string())),
+    };
+    let source = Source::Compressed(PathBuf::from(path), codec);
+    Probe { source, compressed: true, raw_bytes: None, modified, first_page }
+}
+
+/// The text of a small file, which may be compressed.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    const TEXT_BYTES_MAX: u64 = 1 << 20;
+    let mut file = File::open(path)?;
+    let head = read_head(&mut file)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = File::open(path)?;
+    let reader: Box<dyn Read> = match recognise(&head, &name) {
+        Content::Compressed(codec) => codec.decoder(file)?,
+        _ => Box::new(file),
+    };
+    let mut bytes = Vec::new();
+    reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    reader.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+impl Probe {
+    /// A file that cannot be opened or read.
+    pub fn failed(path: &Path, reason: NotWal) -> Probe {
+        let source = Source::Raw(path.to_owned());
+        Probe {
+            source,
+            compressed: false,
+            raw_bytes: None,
+            modified: None,
+            first_page: Err(reason),
+        }
+    }
+
+    /// Whether the file is as long as several segments, one after the other.
+    pub fn holds_several(&self, page: &FirstPage) -> bool {
+        self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))
+    }
+}
+
+impl NotWal {
+    /// Whether the file may hold a segment that cannot be read: it is encrypted, or in an unsupported
+    /// format.
+    pub fn may_be_a_copy(&self) -> bool {
+        matches!(self, NotWal::Encrypted(_) | NotWal::Unsupported(_))
+    }
+
+    /// Whether no record can be in the file. A file whose first page is damaged may hold records on
+    /// later pages, and one that was never written is normal.
+    pub fn is_final(&self) -> bool {
+        !matches!(
+            self,
+            NotWal::Zeros
+                | NotWal::Unknown(..)
+                | NotWal::MidSegment
+                | NotWal::Sizes(_)
+                | NotWal::Short(_)
+                | NotWal::Empty
+                | NotWal::TooOld(_)
+                | NotWal::TooNew(..)
+                | NotWal::PreRelease(..)
+                | NotWal::ByteSwapped(..)
+                | NotWal::Io(_)
+        )
+    }
+}
+
+/// Judges the first bytes of a segment.
+pub fn first_page(head: &[u8]) -> Result<FirstPage, NotWal> {
+    if head.is_empty() {
+        return Err(NotWal::Empty);
+    }
+    let Some(header) = PageHeader::parse(head) else { return Err(NotWal::Short(head.len())) };
+    if head.iter().take(SHORT_HEADER_BYTES).all(|&b| b == 0) {
+        return Err(NotWal::Zeros);
+    }
+    let magic = header.magic;
+    match Magic::of(magic) {
+        Magic::Known(_) => {}
+        Magic::PreRelease(release) => return Err(NotWal::PreRelease(magic, release.into())),
+        Magic::TooOld => return Err(NotWal::TooOld(magic)),
+        Magic::TooNew => return Err(NotWal::TooNew(magic, Version::newest().name.into())),
+        Magic::ByteSwapped(version) => return Err(NotWal::ByteSwapped(magic, version.name.into())),
+        Magic::Unknown => return Err(NotWal::Unknown(magic, Version::newest().magic)),
+    }
+    if header.info & LONG_HEADER == 0 {
+        return Err(NotWal::MidSegment);
+    }
+    match LongHeader::parse(head) {
+        None => Err(NotWal::Short(head.len())),
+        Some(long) if !long.is_plausible() => Err(NotWal::Sizes(long)),
+        Some(long) => Ok(FirstPage { header, long }),
+    }
+}

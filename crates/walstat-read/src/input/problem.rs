@@ -1,0 +1,112 @@
+//! What is wrong with the WAL is not an error but a problem: it is reported, and reading goes on. Here
+//! are all kinds of problems, with their names and descriptions.
+
+use serde::{Deserialize, Serialize};
+use walstat_format::lsn::Lsn;
+
+named! {
+    /// Kinds of problems: what was found. `docs/problems.md` has the same table.
+    pub enum ProblemKind {
+        Checksum "checksum" "A record's checksum fails; it is not counted";
+        RecordLength "record_length" "A record has a length that none can have";
+        Rmgr "rmgr" "A record is of a resource manager that the release does not have";
+        PrevLink "prev_link" "A record does not link to the one before it";
+        RecordBody "record_body" "A record's checksum holds and its parts do not add up";
+        Continuation "continuation"
+            "A page does not continue the record begun before, or continues one that was not begun";
+        ZeroPage "zero_page" "Zeros where a page should be, with records after them";
+        ZeroHole "zero_hole" "Zeros where a record should be, with records after them";
+        PageMagic "page_magic" "A page is of another release";
+        PageFlags "page_flags" "A page header has flags that the release does not know";
+        PageAddress "page_address" "A page belongs to another place";
+        PageTimeline "page_timeline"
+            "A page is of an older timeline than the one before, or of a newer one than its file";
+        ForeignSegment "foreign_segment"
+            "A page is of another cluster, or of another segment or page size";
+        Truncated "truncated" "A file ends before its segment is full";
+        Unreadable "unreadable" "Bytes cannot be read: an I/O error, a stream that cannot be decoded";
+        MissingSegment "missing_segment"
+            "Segments are missing between two others, or only a .partial is there; one problem a row";
+        DuplicateDiffers "duplicate_differs" "Two copies of a segment contradict each other";
+        OtherCluster "other_cluster" "A segment is of another cluster";
+        OtherRelease "other_release" "A segment is of another release";
+        SegmentSize "segment_size" "A segment is of another size";
+        SegmentName "segment_name" "A file has a name that is not possible with this segment size";
+        NotWal "not_wal" "A file with a segment's name holds something else, or is no file";
+        TrailingBytes "trailing_bytes" "A file has more bytes than a segment";
+        CodecChecksum "codec_checksum"
+            "A compressed file does not end as it should, after a whole segment";
+        ArchiveChecksum "archive_checksum"
+            "A segment's SHA-1 is not the one in the file's pgBackRest name";
+        OpenSegment "open_segment"
+            "A segment under its full name in an archive is not filled to its end";
+        History "history" "A timeline's history cannot be read, or does not fit the records";
+        MissingHistory "missing_history"
+            "The history of a timeline is missing, and there are segments of it and of an older one";
+        RangeNotCovered "range_not_covered" "The range asked for is longer than the WAL";
+    }
+}
+
+impl ProblemKind {
+    /// Whether records are damaged from some place on, and those before it are not.
+    pub fn is_of_records(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Checksum
+                | RecordLength
+                | Rmgr
+                | PrevLink
+                | RecordBody
+                | Continuation
+                | ZeroPage
+                | ZeroHole
+                | PageMagic
+                | PageFlags
+                | PageAddress
+                | PageTimeline
+                | ForeignSegment
+                | OpenSegment
+        )
+    }
+
+    /// Whether it is the file that is broken, whatever records it holds.
+    pub fn is_of_file(self) -> bool {
+        use ProblemKind::*;
+        matches!(
+            self,
+            Truncated | Unreadable | TrailingBytes | CodecChecksum | ArchiveChecksum | OpenSegment
+        )
+    }
+}
+
+/// Something wrong in the WAL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The kind.
+    pub kind: ProblemKind,
+    /// Segment file; empty until the segment is looked up by the LSN.
+    pub segment: String,
+    /// Where.
+    pub lsn: Option<Lsn>,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// Bytes that are not counted because of it.
+    pub skipped_bytes: u64,
+}
+
+impl Problem {
+    /// A problem of a whole file.
+    pub fn of_file(kind: ProblemKind, file: &str, expected: String, found: String) -> Problem {
+        Problem { kind, segment: file.to_owned(), lsn: None, expected, found, skipped_bytes: 0 }
+    }
+
+    /// More bytes in a file than the segment's own header says.
+    pub fn trailing_bytes(file: &str, segment_bytes: u64) -> Problem {
+        let found = "more bytes than the segment's own header says".to_owned();
+        let expected = format!("{segment_bytes} bytes");
+        Problem::of_file(ProblemKind::TrailingBytes, file, expected, found)
+    }
+}

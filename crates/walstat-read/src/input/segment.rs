@@ -1,0 +1,54 @@
+//! A segment of the plan: which one it is, how much of it its name says the file holds, and where its
+//! bytes are.
+
+use super::input_kind::InputKind;
+use super::names::{Standing, file_name};
+use super::probe::{FirstPage, NotWal};
+use super::source::Source;
+use std::time::SystemTime;
+
+/// One file of a segment.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// Segment number: LSN divided by the segment size.
+    pub number: u64,
+    /// Timeline of the file.
+    pub timeline: u32,
+    /// Length of the file if it is not compressed, bytes.
+    pub raw_bytes: Option<u64>,
+    /// When the file was last written to, before the reading began.
+    pub modified: Option<SystemTime>,
+    /// SHA-1 of the uncompressed segment, if the file's name has it.
+    pub sha1: Option<String>,
+    /// Whether the file's name says which segment it is, and not its first page.
+    pub named: bool,
+    /// How much of the segment the file has to hold, by its name.
+    pub standing: Standing,
+    /// What the directory where it lies is taken for.
+    pub taken_for: InputKind,
+    /// Its first page, or why it is none.
+    pub first_page: Result<FirstPage, NotWal>,
+    /// Whether its bytes come compressed.
+    pub compressed: bool,
+    /// Where its bytes are.
+    pub source: Source,
+    /// Index of the piece that it was made from.
+    pub piece: usize,
+}
+
+impl Segment {
+    /// The file's name, to be shown.
+    pub fn file(&self) -> String {
+        file_name(self.source.path())
+    }
+
+    /// Whether the file has to hold a whole segment, by its name.
+    pub fn claims_whole_segment(&self) -> bool {
+        self.standing == Standing::Full
+    }
+
+    /// Whether it has to be filled with records to its end: in an archive, under a segment's full name.
+    pub fn must_be_full(&self) -> bool {
+        self.claims_whole_segment() && self.taken_for == InputKind::Archive
+    }
+}

@@ -1,0 +1,195 @@
+//! The bytes of one segment, in order, into a buffer of the caller's.
+//!
+//! Whoever reads them does not know whether they were in a file, compressed, or came through a pipe.
+//! Reading into a reused buffer was faster than mapping the file when measured, cannot fault when a
+//! live file shrinks, and keeps memory flat (`benches/README.md`).
+
+use super::codec::Codec;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Where the bytes of a segment are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file as the server wrote it.
+    Raw(PathBuf),
+    /// A compressed file.
+    Compressed(PathBuf, Codec),
+    /// The bytes came through a stream and are gone; the path of the stream and the member.
+    Streamed(PathBuf),
+    /// The bytes came through a stream and were kept.
+    Kept(PathBuf, Arc<Kept>),
+}
+
+/// Bytes of a stream that were kept in memory.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Zeros before all others.
+    pub zeros: u64,
+    /// The others.
+    pub rest: Vec<u8>,
+    /// The error that the bytes ended with, if any.
+    #[serde(with = "kept_error")]
+    pub error: Option<(io::ErrorKind, String)>,
+}
+
+/// The bytes of a segment, being read.
+pub enum Bytes<'a> {
+    /// A file as the server wrote it.
+    Raw(File),
+    /// A decoder, or a part of a stream.
+    Read(Box<dyn Read + 'a>),
+}
+
+impl Source {
+    /// The file.
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Source::Raw(path)
+            | Source::Compressed(path, _)
+            | Source::Streamed(path)
+            | Source::Kept(path, _) => path,
+        }
+    }
+
+    /// Whether the bytes are in a file, and can be read again.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Source::Raw(_) | Source::Compressed(..))
+    }
+
+    /// When the file was last written to, as far as that can be told.
+    pub fn modified(&self) -> Option<SystemTime> {
+        std::fs::metadata(self.path()).and_then(|metadata| metadata.modified()).ok()
+    }
+
+    /// Opens the segment and goes to byte `from` of it.
+    pub fn open(&self, from: u64) -> io::Result<Bytes<'static>> {
+        match self {
+            Source::Raw(path) => {
+                let mut file = File::open(path)?;
+                if from > 0 {
+                    file.seek(SeekFrom::Start(from))?;
+                }
+                Ok(Bytes::Raw(file))
+            }
+            Source::Compressed(path, codec) => {
+                let mut bytes = Bytes::Read(codec.decoder(File::open(path)?)?);
+                bytes.skip(from)?;
+                Ok(bytes)
+            }
+            Source::Streamed(_) => Err(io::Error::other("a stream cannot be read again")),
+            Source::Kept(_, kept) => {
+                let mut bytes = Bytes::Read(Box::new(KeptReader { kept: kept.clone(), at: 0 }));
+                bytes.skip(from)?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+/// Of the kind of an error only whether the bytes were cut off is written: nothing else matters.
+mod kept_error {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::io::ErrorKind;
+
+    type Error = Option<(ErrorKind, String)>;
+
+    pub(super) fn serialize<S: Serializer>(
+        error: &Error,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let form = error.as_ref().map(|(kind, text)| (*kind == ErrorKind::UnexpectedEof, text));
+        form.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Error, D::Error> {
+        let form = Option::<(bool, String)>::deserialize(deserializer)?;
+        Ok(form.map(|(is_cut, text)| {
+            if is_cut { (ErrorKind::UnexpectedEof, text) } else { (ErrorKind::Other, text) }
+        }))
+    }
+}
+
+impl Kept {
+    /// No bytes, but an error.
+    pub fn failing(kind: io::ErrorKind, text: String) -> Kept {
+        Kept { zeros: 0, rest: Vec::new(), error: Some((kind, text)) }
+    }
+}
+
+/// Reads kept bytes again.
+struct KeptReader {
+    kept: Arc<Kept>,
+    at: u64,
+}
+
+impl Read for KeptReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let zeros = usize::try_from(self.kept.zeros.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let count = if zeros > 0 {
+            let count = zeros.min(out.len());
+            out.iter_mut().take(count).for_each(|byte| *byte = 0);
+            count
+        } else {
+            let from = usize::try_from(self.at - self.kept.zeros).unwrap_or(usize::MAX);
+            self.kept.rest.get(from..).unwrap_or_default().read(out)?
+        };
+        self.at += count as u64;
+        match &self.kept.error {
+            Some((kind, text)) if count == 0 && !out.is_empty() => {
+                Err(io::Error::new(*kind, text.clone()))
+            }
+            _ => Ok(count),
+        }
+    }
+}
+
+impl<'a> Bytes<'a> {
+    /// The bytes as a reader of any kind.
+    pub fn into_reader(self) -> Box<dyn Read + 'a> {
+        match self {
+            Bytes::Raw(file) => Box::new(file),
+            Bytes::Read(reader) => reader,
+        }
+    }
+
+    /// Fills `window` from where the last call ended; fewer bytes only at the end. The bytes
+    /// before an error are delivered, the error with the next call.
+    pub fn fill(&mut self, window: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < window.len() {
+            let rest = &mut window[filled..];
+            let read = match self {
+                Bytes::Raw(file) => file.read(rest),
+                Bytes::Read(reader) => reader.read(rest),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(bytes) => filled += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) if filled > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Skips up to `bytes` bytes, and returns how many there were.
+    pub fn skip(&mut self, bytes: u64) -> io::Result<u64> {
+        match self {
+            Bytes::Raw(file) => io::copy(&mut file.take(bytes), &mut io::sink()),
+            Bytes::Read(reader) => io::copy(&mut reader.take(bytes), &mut io::sink()),
+        }
+    }
+
+    /// Whether the rest of the segment need not be read to know how long it is.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Bytes::Raw(_))
+    }
+}

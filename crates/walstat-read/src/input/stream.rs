@@ -1,0 +1,285 @@
+//! What can only be read from front to back: tars and pipes, compressed or not, segments one after the
+//! other. Nothing is unpacked to disk; items come in the order in which they lie.
+
+use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
+use super::names::file_name;
+use super::names::{FileName, SegmentFile};
+use super::probe::{FirstPage, NotWal, first_page, read_head};
+use super::recognise::{Content, recognise};
+use super::tar::{Kind, Member, for_each_member};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// One thing in a stream.
+pub enum Item<'a> {
+    /// A segment, or a file with a segment's name.
+    Segment(StreamSegment<'a>),
+    /// The history of a timeline: its text or why it cannot be read, and the file's name.
+    History(u32, Result<String, String>, String),
+    /// Something that was expected to be WAL and is not.
+    NotWal(String, NotWal),
+    /// Another file, by its path in the tar.
+    Other(PathBuf),
+    /// A directory in a tar.
+    Directory(PathBuf),
+    /// Something in a tar with a segment's name that is no file.
+    NoFile(PathBuf, &'static str),
+    /// Something that ends too early or cannot be read; its name and the error.
+    Broken(String, io::Error),
+}
+
+/// A segment in a stream.
+pub struct StreamSegment<'a> {
+    /// The path of a tar's member; else a name to show.
+    pub path: PathBuf,
+    /// What its name says, if it has one.
+    pub name: Option<SegmentFile>,
+    /// Whether the member itself is compressed.
+    pub compressed: bool,
+    /// Its first page.
+    pub first_page: Result<FirstPage, NotWal>,
+    /// Its bytes, from the first one on. Not more than a segment has, if it has no name.
+    pub bytes: &'a mut dyn Read,
+}
+
+/// Takes an item; says whether more are wanted.
+pub type Visit<'v> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'v;
+
+/// How deep things may be packed: a compressed file in a tar in a compressed file.
+const DEPTH_MAX: usize = 4;
+/// How much is read after a tar's end mark, at most.
+const TRAILER_BYTES_MAX: u64 = 16 << 20;
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Shows everything in the stream at `path` to `visit`.
+pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
+    let result = if path == Path::new(STANDARD_INPUT) {
+        walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, visit)
+    } else {
+        File::open(path).and_then(|file| walk(file, &file_name(path), DEPTH_MAX, visit))
+    };
+    if let Err(error) = result {
+        let _ = visit(Item::Broken(path.display().to_string(), error));
+    }
+}
+
+fn walk<'r>(
+    mut reader: impl Read + 'r,
+    name: &str,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
+    let head = read_head(&mut reader)?;
+    let content = recognise(&head, name);
+    let reader = Cursor::new(head.clone()).chain(reader);
+    match content {
+        Content::Compressed(codec) if depth > 0 => {
+            walk(codec.decoder(reader)?, without_suffix(name), depth - 1, visit)
+        }
+        Content::Tar if depth > 0 => members(reader, name, depth - 1, visit),
+        Content::Plain => segments(reader, name, visit),
+        other => Ok(visit(Item::NotWal(name.to_owned(), not_wal(other)))),
+    }
+}
+
+fn not_wal(content: Content) -> NotWal {
+    match content {
+        Content::Encrypted(encryption) => NotWal::Encrypted(encryption),
+        Content::Unsupported(format) => NotWal::Unsupported(format.into()),
+        _ => NotWal::Unsupported("an archive inside of archives".into()),
+    }
+}
+
+fn without_suffix(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(rest, _)| rest)
+}
+
+/// The members of a tar: segments and histories, wherever they lie in it.
+fn members(
+    mut reader: impl Read,
+    name: &str,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
+    let mut flow = ControlFlow::Continue(());
+    for_each_member(&mut reader, |member| {
+        flow = take_member(member, depth, visit)?;
+        Ok(flow)
+    })?;
+    // Reading on also checks the codec's last checksum, which comes after the end mark.
+    if flow.is_continue() && another_follows(reader.take(TRAILER_BYTES_MAX))? {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "tar: another one after its end");
+        flow = visit(Item::Broken(name.to_owned(), error));
+    }
+    Ok(flow)
+}
+
+/// Reads to the end of what follows a tar, and says whether that is another one: a second tar written
+/// after the first is read by no tool.
+fn another_follows(mut reader: impl Read) -> io::Result<bool> {
+    const MAGIC: std::ops::Range<usize> = 257..262;
+    let mut found = false;
+    loop {
+        let mut block = Vec::with_capacity(512);
+        if reader.by_ref().take(512).read_to_end(&mut block)? == 0 {
+            return Ok(found);
+        }
+        found |= block.get(MAGIC) == Some(b"ustar");
+    }
+}
+
+fn take_member(
+    member: Member<'_>,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
+    let file = file_name(&member.path);
+    let name = FileName::parse(&file);
+    let no_file = match (member.kind, &name) {
+        (Kind::File, _) => None,
+        (Kind::Directory, FileName::Segment(_)) => Some("directory"),
+        (Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
+        (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
+        (Kind::Special, _) => return Ok(ControlFlow::Continue(())),
+    };
+    if let Some(kind) = no_file {
+        return Ok(visit(Item::NoFile(member.path, kind)));
+    }
+    match name {
+        FileName::Other if depth > 0 && is_called_like_a_tar(&file) => {
+            let walked = walk(member.bytes, &file, depth, visit);
+            Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))))
+        }
+        FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
+        FileName::Other => Ok(visit(Item::Other(member.path))),
+        FileName::History(timeline) => {
+            let text = decoded(member.bytes, &file, depth).and_then(|(_, reader)| text_of(reader));
+            let text = text.map_err(|error| error.to_string());
+            Ok(visit(Item::History(timeline, text, file)))
+        }
+        FileName::Segment(name) => Ok(take_segment(member, &file, name, depth, visit)),
+    }
+}
+
+/// A member that cannot be read does not stop the others from being read.
+fn take_segment(
+    member: Member<'_>,
+    file: &str,
+    name: SegmentFile,
+    depth: usize,
+    visit: &mut Visit<'_>,
+) -> ControlFlow<()> {
+    let opened = decoded(member.bytes, file, depth).and_then(|(compressed, mut reader)| {
+        let head = read_head(&mut reader)?;
+        Ok((compressed, head, reader))
+    });
+    let path = member.path;
+    let name = Some(name);
+    let (compressed, head, reader) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let first_page = Err(NotWal::Io(error.to_string()));
+            let mut bytes = Failing(Some(error));
+            let segment =
+                StreamSegment { path, name, compressed: true, first_page, bytes: &mut bytes };
+            return visit(Item::Segment(segment));
+        }
+    };
+    let first_page = match recognise(&head, "") {
+        Content::Plain => first_page(&head),
+        other => Err(not_wal(other)),
+    };
+    let mut bytes = Cursor::new(head).chain(reader);
+    visit(Item::Segment(StreamSegment { path, name, compressed, first_page, bytes: &mut bytes }))
+}
+
+/// A reader that fails with the error of a member that cannot be read.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+/// Directories of a data directory that hold anything but WAL, of all releases.
+const DATA_DIRECTORIES: [&str; 18] = [
+    "base",
+    "global",
+    "pg_clog",
+    "pg_commit_ts",
+    "pg_dynshmem",
+    "pg_log",
+    "pg_logical",
+    "pg_multixact",
+    "pg_notify",
+    "pg_replslot",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat",
+    "pg_stat_tmp",
+    "pg_subtrans",
+    "pg_tblspc",
+    "pg_twophase",
+    "pg_xact",
+];
+
+/// Whether a file lies in one of them: of a base backup there are thousands.
+fn is_data(path: &Path) -> bool {
+    let mut directories = path.parent().into_iter().flat_map(Path::iter);
+    directories.any(|name| name.to_str().is_some_and(|name| DATA_DIRECTORIES.contains(&name)))
+}
+
+fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
+    let mut text = Vec::new();
+    reader.take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The plain bytes of a member, and whether it is compressed.
+fn decoded<'m>(
+    bytes: &'m mut dyn Read,
+    name: &str,
+    depth: usize,
+) -> io::Result<(bool, Box<dyn Read + 'm>)> {
+    let mut bytes = bytes;
+    let head = read_head(&mut bytes)?;
+    let content = recognise(&head, name);
+    let reader = Cursor::new(head).chain(bytes);
+    match content {
+        Content::Compressed(codec) if depth > 0 => Ok((true, codec.decoder(reader)?)),
+        _ => Ok((false, Box::new(reader))),
+    }
+}
+
+/// Segments one after the other; the first one says how long each is.
+fn segments(
+    mut reader: impl Read,
+    name: &str,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
+    let mut length = None;
+    loop {
+        let head = read_head(&mut reader)?;
+        if head.is_empty() && length.is_some() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let first_page = first_page(&head);
+        let said = first_page.as_ref().ok().map(|page| u64::from(page.long.segment_bytes));
+        length = length.or(said);
+        let Some(length) = length else {
+            let reason = first_page.err().unwrap_or(NotWal::Empty);
+            return Ok(visit(Item::NotWal(name.to_owned(), reason)));
+        };
+        let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
+        let path = PathBuf::from(name);
+        let (name, compressed) = (None, false);
+        let segment = StreamSegment { path, name, compressed, first_page, bytes: &mut bytes };
+        if visit(Item::Segment(segment)).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        io::copy(&mut bytes, &mut io::sink())?;
+    }
+}

@@ -1,0 +1,184 @@
+//! Which timeline's file to read for which segment, and of which timeline a page must be.
+
+use super::history::{Ancestor, Histories};
+use std::collections::BTreeSet;
+use walstat_format::lsn::Lsn;
+
+/// A history: a timeline and its ancestors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lineage {
+    /// Ancestors and the timeline itself, oldest first.
+    stages: Vec<Stage>,
+}
+
+/// A timeline, and where it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stage {
+    /// The timeline.
+    pub timeline: u32,
+    /// Where it branched off; 0 for the oldest.
+    pub begin: Lsn,
+}
+
+impl Lineage {
+    /// The lineage of `timeline`; without a history file it has no ancestors.
+    pub fn of(timeline: u32, histories: &Histories) -> Lineage {
+        let ancestors = histories.ancestors(timeline).unwrap_or_default();
+        let begins = [Lsn(0)].into_iter().chain(ancestors.iter().map(|ancestor| ancestor.end));
+        let timelines = ancestors.iter().map(|ancestor| ancestor.timeline).chain([timeline]);
+        let stage = |(timeline, begin)| Stage { timeline, begin };
+        Lineage { stages: timelines.zip(begins).map(stage).collect() }
+    }
+
+    /// The timeline whose file a server reads for a segment: the newest one that has begun before
+    /// the segment's end. Such a file begins with a copy of the older one's bytes.
+    pub fn of_file(&self, number: u64, segment_bytes: u32) -> u32 {
+        let begun = |stage: &&Stage| stage.begin.0 / u64::from(segment_bytes) <= number;
+        self.stages.iter().rev().find(begun).map_or(0, |stage| stage.timeline)
+    }
+
+    /// The timeline of the page at `lsn`: the page in which a timeline begins still names the older
+    /// one.
+    pub fn of_page(&self, lsn: Lsn) -> u32 {
+        let begun = |stage: &&Stage| stage.begin <= lsn;
+        self.stages.iter().rev().find(begun).map_or(0, |stage| stage.timeline)
+    }
+
+    /// The timeline itself.
+    pub fn timeline(&self) -> u32 {
+        self.stages.last().map_or(0, |stage| stage.timeline)
+    }
+
+    /// Where the timeline itself began.
+    pub fn begin(&self) -> Lsn {
+        self.stages.last().map_or(Lsn(0), |stage| stage.begin)
+    }
+
+    /// Whether `timeline` is part of the history.
+    pub fn has(&self, timeline: u32) -> bool {
+        self.stages.iter().any(|stage| stage.timeline == timeline)
+    }
+}
+
+/// The newest timeline whose history is complete: timeline 1, one with a history file, or the only one
+/// there is. If there is none, the oldest.
+pub(crate) fn newest_complete(present: &BTreeSet<u32>, histories: &Histories) -> Option<u32> {
+    let oldest = *present.first()?;
+    let complete = |t: &&u32| **t == 1 || histories.ancestors(**t).is_some() || **t == oldest;
+    present.iter().rev().find(complete).copied()
+}
+
+/// Timelines whose history is needed and missing. A server looks for the newest timeline one by one,
+/// and gives up where a history is missing.
+pub(crate) fn without_history(present: &BTreeSet<u32>, histories: &Histories) -> Vec<u32> {
+    let (Some(&oldest), Some(&newest)) = (present.first(), present.last()) else {
+        return Vec::new();
+    };
+    let named = histories.all().map(|(timeline, _)| timeline).collect::<BTreeSet<u32>>();
+    // A history without segments may be of an abandoned timeline. Where thousands are missing, the
+    // numbers were not given out one by one.
+    let Some(second) = oldest.max(1).checked_add(1) else { return Vec::new() };
+    let missing = |timeline: &u32| !named.contains(timeline) && !histories.has(*timeline);
+    (second..=newest).filter(missing).take(MISSING_MAX).collect()
+}
+
+/// How many missing histories are reported.
+const MISSING_MAX: usize = 100;
+
+/// A branch: where a timeline leaves another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Branch {
+    /// The newer timeline.
+    pub child: u32,
+    /// The older one.
+    pub parent: u32,
+    /// Where.
+    pub at: Lsn,
+    /// The timeline whose history says so.
+    pub history: u32,
+}
+
+/// All branches that the histories of the timelines present tell of, each place once.
+pub(crate) fn branches(present: &BTreeSet<u32>, histories: &Histories) -> Vec<Branch> {
+    let mut all: Vec<Branch> = Vec::new();
+    for (history, ancestors) in histories.all().filter(|(t, _)| present.contains(t)) {
+        let children = ancestors.iter().skip(1).map(|a| a.timeline).chain([history]);
+        for (Ancestor { timeline: parent, end: at }, child) in ancestors.iter().zip(children) {
+            let branch = Branch { child, parent: *parent, at: *at, history };
+            let same = |b: &Branch| (b.child, b.parent, b.at) == (child, *parent, *at);
+            if !all.iter().any(same) {
+                all.push(branch);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn histories() -> Histories {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/250000\tx"), "00000002.history");
+        histories.add(3, Ok("1\t0/250000\tx\n2\t0/400000\tx"), "00000003.history");
+        histories
+    }
+
+    #[test]
+    fn a_segment_is_read_from_the_timeline_that_had_begun_in_it() {
+        let lineage = Lineage::of(3, &histories());
+        let files = [0, 1, 2, 3, 4, 5].map(|number| lineage.of_file(number, MB as u32));
+        assert_eq!(files, [1, 1, 2, 2, 3, 3]);
+        assert!(!lineage.has(4));
+        assert_eq!(lineage.begin(), Lsn(4 * MB));
+    }
+
+    #[test]
+    fn the_page_of_a_switch_is_of_the_older_timeline() {
+        let lineage = Lineage::of(3, &histories());
+        let pages = [0x24E000, 0x250000, 0x252000, 0x3FE000, 0x400000].map(Lsn);
+        assert_eq!(pages.map(|lsn| lineage.of_page(lsn)), [1, 2, 2, 2, 3]);
+        assert_eq!(Lineage::of(7, &histories()).of_page(Lsn(5)), 7);
+    }
+
+    #[test]
+    fn the_newest_timeline_with_a_history_is_followed() {
+        let newest =
+            |present: &[u32]| newest_complete(&present.iter().copied().collect(), &histories());
+        assert_eq!(newest(&[1, 2, 3]), Some(3));
+        assert_eq!(newest(&[1, 2, 4]), Some(2));
+        assert_eq!(newest(&[5]), Some(5));
+        assert_eq!(newest(&[4, 5]), Some(4));
+        assert_eq!(newest(&[]), None);
+    }
+
+    #[test]
+    fn a_history_is_needed_from_the_second_timeline_on() {
+        let missing =
+            |present: &[u32]| without_history(&present.iter().copied().collect(), &histories());
+        assert_eq!(missing(&[1, 2, 3]), [0u32; 0]);
+        assert_eq!(missing(&[3, 4, 6]), [4, 5, 6]);
+        assert_eq!(missing(&[5]), [0u32; 0]);
+        assert_eq!(missing(&[u32::MAX]), [0u32; 0]);
+        assert_eq!(missing(&[1, u32::MAX]).len(), MISSING_MAX);
+    }
+
+    #[test]
+    fn a_history_that_is_missing_after_many_others_is_missed() {
+        let mut histories = Histories::default();
+        for timeline in (2..=150).filter(|timeline| *timeline != 140) {
+            histories.add(timeline, Ok("1\t0/250000\tx"), "a history");
+        }
+        assert_eq!(without_history(&(1..=150).collect(), &histories), [140]);
+    }
+
+    #[test]
+    fn each_branch_is_told_once() {
+        let branches = branches(&BTreeSet::from([1, 2, 3]), &histories());
+        let told: Vec<_> = branches.iter().map(|b| (b.parent, b.child, b.at.0)).collect();
+        assert_eq!(told, [(1, 2, 0x250000), (2, 3, 0x400000)]);
+    }
+}

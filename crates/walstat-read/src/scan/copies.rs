@@ -1,0 +1,201 @@
+//! The same segment more than once: raw and compressed, whole and partial, from two servers. It is
+//! counted once. Where copies have other bytes, each is read after the segment before it, and one
+//! without damage is counted.
+
+use super::outcome::Outcome;
+use super::timeline_switches::TimelineSwitches;
+use super::verify::Verifier;
+use crate::input::digest::{Digest, digest};
+use crate::input::placing::Key;
+use crate::input::plan::Plan;
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::input::timeline::Lineage;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+
+/// What was found in a copy, read after the segment before it.
+struct Judged {
+    segment: Segment,
+    /// What is wrong in it.
+    problems: Vec<Problem>,
+    /// Whether records fill it to its end.
+    whole: bool,
+    /// How far valid records go.
+    reach: Lsn,
+    /// Sum over its records. Where sums are equal, copies differ only in bytes that no server reads:
+    /// padding, and what follows an `XLOG_SWITCH`.
+    records: u64,
+}
+
+/// Puts the best copy of each segment first, books the others as duplicates, and reports those of them
+/// that are damaged. `digests`: those of what came through streams, by the index of the piece.
+pub(super) fn resolve(plan: &mut Plan, digests: &BTreeMap<usize, Digest>, verifier: &Verifier<'_>) {
+    let several = plan.files.iter().filter(|(_, files)| files.len() > 1);
+    let keys: Vec<Key> = several.map(|(key, _)| *key).collect();
+    for key in keys {
+        let files = plan.files.get(&key).cloned().unwrap_or_default();
+        let digests: Vec<Option<Digest>> = files
+            .iter()
+            .map(|file| digest_of(file, digests, plan.geometry.segment_bytes))
+            .collect();
+        let best = best(plan, key, &files, &digests, verifier);
+        plan.duplicate_bytes += duplicate_bytes(plan, key, &digests, best, verifier);
+        if let Some(files) = plan.files.get_mut(&key) {
+            files.swap(0, best);
+        }
+    }
+    plan.choose();
+}
+
+fn digest_of(file: &Segment, passed: &BTreeMap<usize, Digest>, bytes: u32) -> Option<Digest> {
+    passed.get(&file.piece).cloned().or_else(|| digest(&file.source, bytes))
+}
+
+/// The bytes of all copies but the best one, in the range.
+fn duplicate_bytes(
+    plan: &Plan,
+    (timeline, number): Key,
+    digests: &[Option<Digest>],
+    best: usize,
+    verifier: &Verifier<'_>,
+) -> u64 {
+    if plan.lineage.of_file(number, plan.geometry.segment_bytes) != timeline {
+        return 0;
+    }
+    let segment = u64::from(plan.geometry.segment_bytes);
+    let start = number * segment;
+    let others = digests.iter().enumerate().filter(|(index, _)| *index != best);
+    let bytes = others.filter_map(|(_, digest)| Some(digest.as_ref()?.bytes.min(segment)));
+    bytes.map(|bytes| verifier.scope.clip(Lsn(start), Lsn(start + bytes))).sum()
+}
+
+/// The index of the copy to be counted. Problems of the other copies are reported.
+fn best<'d>(
+    plan: &mut Plan,
+    key: Key,
+    files: &'d [Segment],
+    digests: &'d [Option<Digest>],
+    verifier: &Verifier<'_>,
+) -> usize {
+    let standing = files.first().map(|file| file.standing);
+    let rivals = files.iter().zip(digests).enumerate();
+    let rivals = rivals.filter(|(_, (file, _))| Some(file.standing) == standing);
+    // Of equal copies only the preferred one. Copies whose names have different SHA-1s are not equal.
+    let mut known: BTreeSet<(&Digest, &Option<String>)> = BTreeSet::new();
+    let mut is_new = |file, digest: &'d Option<Digest>| {
+        let sound = digest.as_ref().filter(|digest| digest.whole);
+        sound.is_none_or(|digest| known.insert((digest, file)))
+    };
+    let distinct = rivals.filter(|(_, (file, digest))| is_new(&file.sha1, digest));
+    let distinct: Vec<usize> = distinct.map(|(index, _)| index).collect();
+    if distinct.len() < 2 || verifier.scope.limit.is_some() {
+        return 0;
+    }
+    let lineage = plan.lineage_of(key.0).cloned().unwrap_or_default();
+    let judged: Vec<(usize, Judged)> = distinct
+        .iter()
+        .filter_map(|&index| {
+            let file = files.get(index)?.clone();
+            Some((index, judge(plan, file, &lineage, verifier)))
+        })
+        .collect();
+    let order = |(index, copy): &&(usize, Judged)| {
+        (!copy.problems.is_empty(), !copy.whole, std::cmp::Reverse(copy.reach), *index)
+    };
+    let Some((chosen, best)) = judged.iter().min_by_key(order) else { return 0 };
+    let others = judged.iter().filter(|(index, _)| index != chosen);
+    let told: Vec<Problem> = others.flat_map(|(_, other)| problems_of_copy(other, best)).collect();
+    plan.problems.extend(told);
+    *chosen
+}
+
+/// Reads a copy after the segment before it; if it is full, with the segment after it too, into which
+/// its last record may go on.
+fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Judged {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let range = Lsn(segment.number * bytes)..Lsn((segment.number + 1) * bytes);
+    let near = |number: u64| {
+        let timeline = lineage.of_file(number, plan.geometry.segment_bytes);
+        plan.files.get(&(timeline, number)).map(Vec::as_slice).unwrap_or_default()
+    };
+    let before = segment.number.checked_sub(1).and_then(|number| near(number).first().cloned());
+    let chain: Vec<Segment> = before.into_iter().chain([segment.clone()]).collect();
+    let alone = verifier.read(&chain, lineage);
+    let mut problems = problems_in(&alone, &segment, &range);
+    let whole = alone.whole_to >= range.end;
+    if whole && problems.is_empty() {
+        let after = segment.number.checked_add(1).map(near).unwrap_or_default();
+        problems = fewest(after.iter().map(|next| {
+            let chain: Vec<Segment> = chain.iter().chain([next]).cloned().collect();
+            problems_in(&verifier.read(&chain, lineage), &segment, &range)
+        }));
+    }
+    let last = alone.last;
+    Judged {
+        problems,
+        whole,
+        reach: last.map_or(range.start, |last| last.next.min(range.end)),
+        records: alone.observer.sum(),
+        segment,
+    }
+}
+
+/// The shortest list; stops at an empty one.
+fn fewest(mut lists: impl Iterator<Item = Vec<Problem>>) -> Vec<Problem> {
+    let mut fewest = lists.next().unwrap_or_default();
+    while !fewest.is_empty()
+        && let Some(list) = lists.next()
+    {
+        if list.len() < fewest.len() {
+            fewest = list;
+        }
+    }
+    fewest
+}
+
+/// The problems that lie in a segment.
+fn problems_in(
+    outcome: &Outcome<TimelineSwitches>,
+    segment: &Segment,
+    range: &Range<Lsn>,
+) -> Vec<Problem> {
+    let inside = |problem: &&Problem| match problem.lsn {
+        Some(lsn) => {
+            let end = lsn.0.saturating_add(problem.skipped_bytes.max(1));
+            lsn < range.end && end > range.start.0
+        }
+        None => problem.segment == segment.file(),
+    };
+    outcome.problems.iter().filter(inside).cloned().collect()
+}
+
+/// Problems of a copy that is not counted; they name both paths.
+fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
+    let (path, counted) = (copy.segment.source.path(), best.segment.source.path());
+    let differs = |lsn: Option<Lsn>, kind: ProblemKind, found: &str| {
+        let expected = format!("the bytes of {}", counted.display());
+        let found = format!("{}: {found}", path.display());
+        let problem = Problem::of_file(kind, &copy.segment.file(), expected, found);
+        Problem { lsn, ..problem }
+    };
+    if !copy.segment.claims_whole_segment() {
+        return Vec::new();
+    }
+    if !copy.problems.is_empty() {
+        let told = |problem: &Problem| {
+            if problem.kind.is_of_file() {
+                differs(problem.lsn, problem.kind, &problem.found)
+            } else {
+                let found = format!("{}, {}", problem.kind, problem.found);
+                differs(problem.lsn, ProblemKind::DuplicateDiffers, &found)
+            }
+        };
+        return copy.problems.iter().map(told).collect();
+    }
+    // A copy that is not full has fewer records than the one that is counted.
+    let differ = copy.whole && best.whole && copy.records != best.records;
+    let found = "other records, which are valid too";
+    differ.then(|| differs(None, ProblemKind::DuplicateDiffers, found)).into_iter().collect()
+}

@@ -1,0 +1,26 @@
+//! From segments to records, in LSN order. Knows nothing of what is counted.
+
+pub mod books;
+mod copies;
+mod damage;
+pub mod ending;
+mod fast;
+mod join;
+mod joined_runs;
+pub mod observe;
+pub mod observer;
+pub mod outcome;
+mod page_buffer;
+pub mod pages;
+mod parallel;
+pub mod partial;
+mod pending;
+pub mod read;
+pub mod reader;
+mod resync;
+pub mod run;
+pub mod scope;
+pub mod seek;
+pub mod streamed;
+mod timeline_switches;
+mod verify;

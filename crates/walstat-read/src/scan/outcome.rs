@@ -1,0 +1,255 @@
+//! The result of a scan, out of all its runs: every byte accounted for, the ending named, missing
+//! segments reported, and files checked against what their names say they hold.
+
+mod filename_check;
+
+use super::books::{Books, Heading};
+use super::damage::{Cause, Gap};
+use super::ending::{self, Ending, EndingKind};
+use super::observer::Observer;
+use super::run::{Last, Run};
+use crate::input::plan::{Chain, Plan};
+use crate::input::problem::{Problem, ProblemKind};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::{LONG_HEADER_BYTES, PageFault};
+
+/// The result of a scan.
+#[derive(Debug)]
+pub struct Outcome<O> {
+    /// Everything that is not in a counted record.
+    pub books: Books,
+    /// Bytes of the input, second copies included.
+    pub input_bytes: u64,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// Where reading first met damage.
+    pub first_damage: Option<Lsn>,
+    /// How the WAL ends.
+    pub ending: Ending,
+    /// Segments that end here or before are full. What lies behind is the end of the WAL, or was not
+    /// looked at.
+    pub whole_to: Lsn,
+    /// The first segment that is not full, where it cannot be told whether the directory is an archive
+    /// (in which it would be a problem) or a server's own.
+    pub open: Option<String>,
+    /// The last valid record.
+    pub last: Option<Last>,
+    /// The first valid record in the range, before any filter.
+    pub first: Option<Lsn>,
+    /// After the last counted record.
+    pub counted_end: Option<Lsn>,
+    /// Commits that the filters left out.
+    pub filtered_commits: u64,
+    /// The part of the range asked for that the WAL does not cover.
+    pub uncovered: Option<Problem>,
+    /// What was counted.
+    pub observer: O,
+}
+
+impl<O> Outcome<O> {
+    /// The same, with what was counted turned into something else.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> Outcome<P> {
+        Outcome {
+            books: self.books,
+            input_bytes: self.input_bytes,
+            problems: self.problems,
+            first_damage: self.first_damage,
+            ending: self.ending,
+            whole_to: self.whole_to,
+            open: self.open,
+            last: self.last,
+            first: self.first,
+            counted_end: self.counted_end,
+            filtered_commits: self.filtered_commits,
+            uncovered: self.uncovered,
+            observer: change(self.observer),
+        }
+    }
+}
+
+/// Makes the result of a scan out of its runs, which lie before and after missing segments; what was
+/// counted goes into `observer`, an empty one. `None` if there is no WAL in any of them.
+pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outcome<Observer>> {
+    if !runs.iter().any(Run::has_wal) {
+        return None;
+    }
+    let mut outcome = conclude_chain(&plan.chain(), runs, observer);
+    outcome.input_bytes += plan.duplicate_bytes;
+    outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
+    outcome.problems.extend(plan.problems.iter().cloned());
+    outcome.sort_problems();
+    if plan.branch_point == Some(outcome.ending.lsn) {
+        outcome.ending.kind = EndingKind::TimelineSwitch;
+    }
+    Some(outcome)
+}
+
+/// The same for any chain of segments: only what is wrong in them.
+pub fn conclude_chain(chain: &Chain<'_>, runs: Vec<Run>, observer: Observer) -> Outcome<Observer> {
+    let live = runs.iter().rposition(Run::has_wal);
+    let begin = runs.first().map_or(Lsn(0), |run| run.start);
+    let mut outcome = Outcome::new(begin, observer);
+    let mut before: Option<Lsn> = None;
+    for (index, run) in runs.into_iter().enumerate() {
+        let missed = |end: &Lsn| {
+            *end < run.start
+                && (live.is_some_and(|live| index <= live)
+                    || filename_check::is_missing_before(&outcome, chain, *end, &run))
+        };
+        if let Some(end) = before.filter(missed) {
+            outcome.problems.push(missing(chain, end, run.start));
+        }
+        let is_first = before.replace(run.end).is_none();
+        let place = live.map_or(std::cmp::Ordering::Greater, |live| index.cmp(&live));
+        outcome.take(chain, run, place, is_first);
+    }
+    filename_check::check(&mut outcome, chain);
+    for problem in &mut outcome.problems {
+        if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
+            problem.segment = chain.segment_name(lsn);
+        }
+    }
+    outcome.sort_problems();
+    outcome
+}
+
+impl Outcome<Observer> {
+    /// Adds a run; `place`: whether the WAL ends before it, in it or after it. Where records follow in a
+    /// later run, a gap at its end is damage.
+    fn take(&mut self, chain: &Chain<'_>, mut run: Run, place: std::cmp::Ordering, is_first: bool) {
+        let version = chain.geometry.version;
+        let (closed, last) = (place.is_lt(), place.is_eq());
+        run.end_of_input();
+        let ending = ending::name(&run, chain.geometry);
+        if last {
+            self.ending = ending;
+            self.whole_to = filename_check::whole_to(&run, chain.geometry);
+            self.last = run.last;
+        }
+        if let Some(gap) = run.lead_gap.take() {
+            if begins_in_switch(&run, &gap, chain) {
+                run.books.add(Heading::Switch, gap.counts.total());
+            } else {
+                run.gap_is_damage(&gap, version);
+            }
+        }
+        if let Some(gap) = run.gap.take() {
+            let cut_by_missing = gap.cause == Cause::Cut && gap.seen_at == run.end;
+            match () {
+                // The missing segment is the problem, not the record that runs into it.
+                () if closed && cut_by_missing => {
+                    run.books.add(Heading::Damaged, gap.counts.total());
+                }
+                () if closed || ending.kind == EndingKind::Damage => {
+                    run.gap_is_damage(&gap, version);
+                }
+                () => run.books.merge(&gap.counts),
+            }
+        }
+        self.books.merge(&run.lead.books);
+        self.books.merge(&run.books);
+        self.input_bytes += run.input_bytes;
+        filename_check::say_once(&mut run.problems);
+        let damage = run.problems.iter().filter_map(|problem| problem.lsn).min();
+        self.first_damage = self.first_damage.or(damage);
+        self.problems.append(&mut run.problems);
+        self.first = self.first.or(run.first_in_range);
+        self.counted_end = run.counted_end.or(self.counted_end);
+        self.filtered_commits += run.filtered_commits;
+        if is_first {
+            // Taken as it is: where there is only one run, a copy would double the memory.
+            self.observer = run.observer;
+        } else {
+            self.observer.merge(run.observer);
+        }
+    }
+}
+
+impl<O> Outcome<O> {
+    /// The result before any run was added; the WAL begins at `begin`.
+    pub fn new(begin: Lsn, observer: O) -> Outcome<O> {
+        Outcome {
+            books: Books::default(),
+            input_bytes: 0,
+            problems: Vec::new(),
+            first_damage: None,
+            ending: Ending { kind: EndingKind::Zeroed, lsn: begin },
+            whole_to: begin,
+            open: None,
+            last: None,
+            first: None,
+            counted_end: None,
+            filtered_commits: 0,
+            uncovered: None,
+            observer,
+        }
+    }
+
+    /// Notes where the WAL that there is does not cover the range asked for.
+    pub fn check_covers(&mut self, plan: &Plan, range: &Range<Lsn>) {
+        let Range { start, end } = *range;
+        let first = plan.bounds().start;
+        let last = self.ending.lsn;
+        let covered = first <= start || start == Lsn(0);
+        if covered && (end == Lsn::MAX || last >= end || self.whole_to >= end) {
+            return;
+        }
+        let place = if covered { last } else { start };
+        let to = if end == Lsn::MAX { "the end".to_owned() } else { end.to_string() };
+        let (expected, found) = (format!("WAL from {start} to {to}"), format!("{first} to {last}"));
+        let segment = plan.segment_name(place);
+        let kind = ProblemKind::RangeNotCovered;
+        let problem = Problem::of_file(kind, &segment, expected, found);
+        self.uncovered = Some(Problem { lsn: Some(place), ..problem });
+    }
+
+    /// Adds problems that were found elsewhere, except those that it has already.
+    pub fn add_problems(&mut self, problems: Vec<Problem>) {
+        let identity = |problem: &Problem| (problem.kind, problem.lsn, problem.segment.clone());
+        let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect();
+        self.problems
+            .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));
+        self.sort_problems();
+    }
+
+    fn sort_problems(&mut self) {
+        // The order does not depend on that in which files were looked at.
+        self.problems.sort_by(|a, b| {
+            let order = |problem: &Problem| (problem.lsn, problem.kind.name());
+            order(a).cmp(&order(b)).then_with(|| a.segment.cmp(&b.segment))
+        });
+    }
+}
+
+/// Whether the range begins in the rest of a segment after an `XLOG_SWITCH`: nothing but zero pages up
+/// to the first record of the next segment.
+fn begins_in_switch(run: &Run, gap: &Gap, chain: &Chain<'_>) -> bool {
+    let segment = u64::from(chain.geometry.segment_bytes);
+    let first = run.first.map_or(0, |first| first.lsn.0);
+    let zeros = gap.counts.get(Heading::Zero) + gap.counts.get(Heading::PageHeader);
+    gap.cause == Cause::Page(PageFault::Zero)
+        && !gap.start.0.is_multiple_of(segment)
+        && run.lead.books.total() == 0
+        && zeros == gap.counts.total()
+        && first % segment == LONG_HEADER_BYTES as u64
+}
+
+/// The segments that are missing between two runs.
+pub fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
+    let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
+    let first = chain.segment_name(from);
+    let found = match count {
+        1 => "no such file".to_owned(),
+        _ => format!("none of {count} segments, up to {}", chain.segment_name(Lsn(to.0 - 1))),
+    };
+    Problem {
+        kind: ProblemKind::MissingSegment,
+        segment: first.clone(),
+        lsn: Some(from),
+        expected: format!("segment {first}"),
+        found,
+        skipped_bytes: 0,
+    }
+}

@@ -1,0 +1,173 @@
+//! Files whose records end before the segment does. In an archive, a file with a segment's full name
+//! has to be full: the server archives a segment when it has finished it. In a server's own directory
+//! the newest segment may be unfinished; elsewhere it cannot be told.
+
+use super::Outcome;
+use crate::input::input_kind::InputKind;
+use crate::input::names::Standing;
+use crate::input::plan::Chain;
+use crate::input::probe::NotWal;
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::scan::damage::{Cause, Gap};
+use crate::scan::ending::EndingKind;
+use crate::scan::run::Run;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+
+/// Up to where segments are full of records; `run`: the last one with WAL. The last record may go on
+/// after that, whether or not its rest is valid.
+pub(super) fn whole_to(run: &Run, geometry: &Geometry) -> Lsn {
+    match &run.gap {
+        None if run.range_end.is_some() => Lsn::MAX,
+        None => run.end,
+        Some(gap) => broken_from(gap, geometry),
+    }
+}
+
+/// From where on something is wrong. If a record is wrong only in the next segment, that is where this
+/// segment ends, not where the record begins.
+fn broken_from(gap: &Gap, geometry: &Geometry) -> Lsn {
+    let segment = u64::from(geometry.segment_bytes);
+    let end = Lsn((gap.start.0 / segment + 1).saturating_mul(segment));
+    let crosses = gap.start.0.saturating_add(u64::from(gap.record_bytes.unwrap_or(0))) > end.0;
+    match &gap.cause {
+        _ if gap.seen_at > gap.start => gap.seen_at,
+        Cause::Checksum { .. } | Cause::Body(_) | Cause::Header(_) if crosses => end,
+        _ => gap.start,
+    }
+}
+
+/// Whether segments are missing between `end` and `next`, a run without WAL: the WAL went on into them,
+/// or there is a file after them that has to be full.
+pub(super) fn is_missing_before<O>(
+    outcome: &Outcome<O>,
+    chain: &Chain<'_>,
+    end: Lsn,
+    next: &Run,
+) -> bool {
+    let must_be_full = |segment: &Segment| {
+        let start = chain.span(segment).start;
+        (next.start..next.end).contains(&start) && segment.must_be_full()
+    };
+    outcome.last.is_some() && outcome.whole_to >= end || chain.segments.iter().any(must_be_full)
+}
+
+/// Reports segments that have to be full and are not, and files that lie in the place of a segment and
+/// cannot replace it, like a `.partial`.
+pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
+    let mut problems = Vec::new();
+    let told = Told::of(&outcome.problems);
+    for segment in chain.segments {
+        let Range { start, end } = chain.span(segment);
+        if end <= outcome.whole_to || !segment.claims_whole_segment() {
+            continue;
+        }
+        match &segment.first_page {
+            _ if told.has(segment, start..end) => {}
+            _ if segment.must_be_full() => problems.push(open_segment(outcome, segment, start)),
+            // Neither zeros, nor written, nor recycled.
+            Err(reason) if start >= outcome.whole_to && *reason != NotWal::Zeros => {
+                let (expected, found) = ("a WAL segment".to_owned(), reason.to_string());
+                let problem =
+                    Problem::of_file(ProblemKind::NotWal, &segment.file(), expected, found);
+                problems.push(Problem { lsn: Some(start), ..problem });
+            }
+            _ if segment.taken_for == InputKind::Copy => {
+                outcome.open.get_or_insert_with(|| segment.file());
+            }
+            _ => {}
+        }
+    }
+    problems.extend(stand_ins(outcome, chain));
+    outcome.problems.extend(problems);
+}
+
+/// What has been reported: problems of which files, and of records at which places.
+struct Told {
+    files: BTreeSet<String>,
+    places: BTreeSet<Lsn>,
+}
+
+impl Told {
+    fn of(problems: &[Problem]) -> Told {
+        let (records, files): (Vec<_>, Vec<_>) =
+            problems.iter().partition(|problem| problem.segment.is_empty());
+        Told {
+            files: files.into_iter().map(|problem| problem.segment.clone()).collect(),
+            places: records.into_iter().filter_map(|problem| problem.lsn).collect(),
+        }
+    }
+
+    /// Whether a problem of this file, or of a record in it, has been reported.
+    fn has(&self, segment: &Segment, range: Range<Lsn>) -> bool {
+        self.places.range(range).next().is_some() || self.files.contains(&segment.file())
+    }
+}
+
+fn open_segment<O>(outcome: &Outcome<O>, segment: &Segment, start: Lsn) -> Problem {
+    let at = outcome.ending.lsn.max(start);
+    let found = match (&segment.first_page, outcome.ending.kind) {
+        (Err(reason), _) if start >= outcome.whole_to => reason.to_string(),
+        (Ok(page), _) if start >= outcome.whole_to && page.header.address != start => {
+            format!("the content of {}", page.header.address)
+        }
+        (_, EndingKind::Zeroed) => format!("zeros from {at} on"),
+        (_, EndingKind::Shutdown) => format!("nothing after the checkpoint of a shutdown, at {at}"),
+        (_, EndingKind::Recycled) => format!("old content from {at} on"),
+        (_, EndingKind::IncompleteRecord) => format!("a record that is not whole, at {at}"),
+        _ => format!("no record at {at}"),
+    };
+    let expected = "records up to the segment's end, or an XLOG_SWITCH".to_owned();
+    let problem = Problem::of_file(ProblemKind::OpenSegment, &segment.file(), expected, found);
+    Problem { lsn: Some(at), ..problem }
+}
+
+/// Files like a `.partial` in the place of a segment with more WAL after it: a restore stops there.
+fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
+    let goes_on = |segment: &&Segment| {
+        let start = chain.span(segment).start;
+        segment.claims_whole_segment() && (segment.must_be_full() || start < outcome.ending.lsn)
+    };
+    let last = chain.segments.iter().rfind(goes_on).map_or(0, |segment| segment.number);
+    let first = chain.segments.iter().find(|segment| segment.claims_whole_segment());
+    let first = first.map_or(0, |segment| segment.number);
+    // A file under an unusual name before all segments may be a leftover; a `.partial` was to become a
+    // segment.
+    let counts =
+        |segment: &&Segment| segment.standing == Standing::Partial || segment.number > first;
+    let stand_in = |segment: &&Segment| {
+        segment.named && !segment.claims_whole_segment() && segment.number < last
+    };
+    let problem = |segment: &Segment| {
+        let start = chain.span(segment).start;
+        let name = chain.segment_name(start);
+        let (expected, found) = (format!("segment {name}"), format!("only {}", segment.file()));
+        let problem = Problem::of_file(ProblemKind::MissingSegment, &name, expected, found);
+        Problem { lsn: Some(start), ..problem }
+    };
+    chain.segments.iter().filter(stand_in).filter(counts).map(problem).collect()
+}
+
+/// A file that is cut off or unreadable is reported as a file, and by the records that are lost in it:
+/// leaves only the records, which say more.
+pub(super) fn say_once(problems: &mut Vec<Problem>) {
+    let file_faults = [ProblemKind::Truncated, ProblemKind::Unreadable];
+    let of_records: Vec<(ProblemKind, u64, u64)> = problems
+        .iter()
+        .filter(|problem| problem.segment.is_empty() && file_faults.contains(&problem.kind))
+        .filter_map(|problem| {
+            let lsn = problem.lsn?.0;
+            Some((problem.kind, lsn, lsn.saturating_add(problem.skipped_bytes)))
+        })
+        .collect();
+    problems.retain(|problem| {
+        let lsn = problem.lsn.map_or(0, |lsn| lsn.0);
+        let said = |(kind, from, to): &(ProblemKind, u64, u64)| {
+            problem.kind == *kind && (*from..=*to).contains(&lsn)
+        };
+        problem.segment.is_empty() || !of_records.iter().any(said)
+    });
+}

@@ -1,0 +1,227 @@
+//! Brings the pages of segments to a reader, through one buffer that is used again and again.
+
+use super::page_buffer::PageBuffer;
+use super::reader::{Flow, Reader};
+use super::scope::Scope;
+use crate::input::names::Standing;
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::input::source::Bytes;
+use sha1::{Digest, Sha1};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use walstat_format::lsn::Lsn;
+
+/// How much is read at a time: it fits into the second-level cache, and is a multiple of every page
+/// size.
+const WINDOW_BYTES: usize = 512 << 10;
+
+/// Bytes read so far, to show progress.
+pub type Progress = AtomicU64;
+
+/// Brings pages to a reader; one for each thread, which keeps its buffer.
+pub struct Pages<'a> {
+    scope: &'a Scope,
+    progress: &'a Progress,
+    window: PageBuffer,
+}
+
+/// A segment while it is read.
+struct Place<'s> {
+    segment: &'s Segment,
+    first: u64,
+    /// Length of a segment.
+    length: u64,
+    sha1: Option<Sha1>,
+}
+
+impl<'a> Pages<'a> {
+    /// Brings pages for the scan that `scope` describes, through a buffer of its own.
+    pub fn new(scope: &'a Scope, progress: &'a Progress) -> Self {
+        Pages::through(PageBuffer::default(), scope, progress)
+    }
+
+    /// The same, through a buffer that was used before.
+    pub fn through(window: PageBuffer, scope: &'a Scope, progress: &'a Progress) -> Self {
+        Pages { scope, progress, window }
+    }
+
+    /// The buffer, to be used again.
+    pub fn into_window(self) -> PageBuffer {
+        self.window
+    }
+
+    /// Opens a segment and pushes its pages, from the range's start on.
+    pub fn push_segment(&mut self, segment: &Segment, reader: &mut Reader<'_>) -> Flow {
+        let from = self.first_page_in_range(segment);
+        match segment.source.open(from) {
+            Ok(mut bytes) => self.push_bytes(segment, from, &mut bytes, reader),
+            Err(error) => {
+                reader.begin_segment(segment.timeline);
+                let first = self.first_byte(segment);
+                let length = u64::from(self.scope.geometry.segment_bytes);
+                fail(&Place { segment, first, length, sha1: None }, from, &error, reader)
+            }
+        }
+    }
+
+    /// Where in a segment the first page lies that the range needs.
+    pub fn first_page_in_range(&self, segment: &Segment) -> u64 {
+        let page_bytes = u64::from(self.scope.geometry.page_bytes);
+        let from = self.scope.start.0.saturating_sub(self.first_byte(segment));
+        from / page_bytes * page_bytes
+    }
+
+    fn first_byte(&self, segment: &Segment) -> u64 {
+        segment.number * u64::from(self.scope.geometry.segment_bytes)
+    }
+
+    /// Pushes the pages of a segment, whose `bytes` begin at offset `from`.
+    pub fn push_bytes(
+        &mut self,
+        segment: &Segment,
+        from: u64,
+        bytes: &mut Bytes<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Flow {
+        let length = u64::from(self.scope.geometry.segment_bytes);
+        let sha1 = segment.sha1.as_ref().filter(|_| from == 0).map(|_| Sha1::new());
+        let mut place = Place { segment, first: self.first_byte(segment), length, sha1 };
+        reader.begin_segment(segment.timeline);
+        let mut offset = from;
+        let (mut switched, mut skipped) = (false, false);
+        while offset < length {
+            let wanted = WINDOW_BYTES.min(self.useful_bytes(&place, offset));
+            let filled = match self.fill(bytes, wanted) {
+                Ok(filled) => filled,
+                Err(error) => return fail(&place, offset, &error, reader),
+            };
+            let window = self.window.filled(filled);
+            if let Some(sha1) = &mut place.sha1 {
+                sha1.update(window);
+            }
+            match reader.push(Lsn(place.first + offset), window) {
+                Flow::Next => {}
+                Flow::SkipSegment => switched = true,
+                Flow::Done => return Flow::Done,
+            }
+            offset += filled as u64;
+            if switched && bytes.is_file() && place.sha1.is_none() {
+                let end = segment.raw_bytes.unwrap_or(length).min(length);
+                reader.skip(Lsn(place.first + offset), end.saturating_sub(offset));
+                offset = end.max(offset);
+                skipped = true;
+                break;
+            }
+            if filled < wanted {
+                // The end, unless an error ended the bytes early: then the next call returns it.
+                match bytes.fill(&mut [0; 1]) {
+                    Ok(_) => break,
+                    Err(error) => return fail(&place, offset, &error, reader),
+                }
+            }
+        }
+        if offset < length {
+            cut(&place, offset, "end of file", reader);
+        }
+        if !skipped {
+            check_end(&place, offset, bytes, reader);
+        } else if segment.raw_bytes.is_some_and(|bytes| bytes > length) {
+            reader.note(Problem::trailing_bytes(&segment.file(), length));
+        }
+        Flow::Next
+    }
+
+    /// How much there is to read from `offset` on: what lies in the range, and one page more, which
+    /// shows that the range has ended.
+    fn useful_bytes(&self, place: &Place<'_>, offset: u64) -> usize {
+        let page_bytes = u64::from(self.scope.geometry.page_bytes);
+        let in_range = self.scope.end.0.saturating_sub(place.first + offset);
+        let pages = (in_range / page_bytes).saturating_add(2).saturating_mul(page_bytes);
+        usize::try_from(pages.min(place.length - offset)).unwrap_or(usize::MAX)
+    }
+
+    /// Fills the buffer with `wanted` bytes, or as many as there are.
+    fn fill(&mut self, bytes: &mut Bytes<'_>, wanted: usize) -> io::Result<usize> {
+        let filled = bytes.fill(self.window.fresh(wanted, WINDOW_BYTES))?;
+        self.progress.fetch_add(filled as u64, Ordering::Relaxed);
+        Ok(filled)
+    }
+}
+
+/// The bytes end with an error. A compressed file that is cut off is treated like an uncompressed one.
+fn fail(place: &Place<'_>, offset: u64, error: &io::Error, reader: &mut Reader<'_>) -> Flow {
+    let lsn = Lsn(place.first + offset);
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => cut(place, offset, &error.to_string(), reader),
+        _ => {
+            let expected = "readable bytes".to_owned();
+            note(place, ProblemKind::Unreadable, lsn, expected, error.to_string(), reader);
+            reader.unreadable(lsn, error.to_string());
+        }
+    }
+    check_sha1(place, reader);
+    Flow::Next
+}
+
+/// The bytes end before the segment does. That is a problem for a file with a segment's full name; for
+/// others it only matters what follows.
+fn cut(place: &Place<'_>, offset: u64, found: &str, reader: &mut Reader<'_>) {
+    let lsn = Lsn(place.first + offset);
+    if place.segment.claims_whole_segment() {
+        let expected = format!("{} bytes", place.length);
+        let found = format!("{found} after {offset} bytes");
+        note(place, ProblemKind::Truncated, lsn, expected, found, reader);
+    }
+    reader.cut(lsn);
+}
+
+/// Reports a problem of the file itself at `lsn`.
+fn note(
+    place: &Place<'_>,
+    kind: ProblemKind,
+    lsn: Lsn,
+    expected: String,
+    found: String,
+    reader: &mut Reader<'_>,
+) {
+    let problem = Problem::of_file(kind, &place.segment.file(), expected, found);
+    reader.note(Problem { lsn: Some(lsn), ..problem });
+}
+
+/// Checks that nothing follows a whole segment, and that it has the SHA-1 in the file's name.
+fn check_end(place: &Place<'_>, offset: u64, bytes: &mut Bytes<'_>, reader: &mut Reader<'_>) {
+    let file = place.segment.file();
+    if offset == place.length {
+        match bytes.fill(&mut [0; 1]) {
+            Ok(0) => {}
+            Ok(_) => reader.note(Problem::trailing_bytes(&file, place.length)),
+            // A compressed file that pg_receivewal is still writing has no end mark.
+            Err(error) if place.segment.standing == Standing::Partial && is_cut(&error) => {}
+            Err(error) => reader.note(Problem::of_file(
+                ProblemKind::CodecChecksum,
+                &file,
+                "a compressed file that ends as it should".into(),
+                error.to_string(),
+            )),
+        }
+    }
+    check_sha1(place, reader);
+}
+
+fn check_sha1(place: &Place<'_>, reader: &mut Reader<'_>) {
+    let file = place.segment.file();
+    if let (Some(sha1), Some(expected)) = (&place.sha1, &place.segment.sha1) {
+        let digest = sha1.clone().finalize();
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        if found != *expected {
+            let expected = format!("SHA-1 {expected}, as the file name says");
+            let found = format!("SHA-1 {found}");
+            reader.note(Problem::of_file(ProblemKind::ArchiveChecksum, &file, expected, found));
+        }
+    }
+}
+
+fn is_cut(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
+}

@@ -1,0 +1,259 @@
+//! Partial results: what was found in some files, with the run that each of them gave, to be put
+//! together with others elsewhere. Judges nothing: that is done when all are together, as if all had
+//! been read at once.
+
+use super::observe::Observe;
+use super::observer::Observer;
+use super::pages::Progress;
+use super::run::Run;
+use super::streamed::{self, Passed, Wanted};
+use super::timeline_switches::TimelineSwitches;
+use crate::input::digest::Digest;
+use crate::input::discover::Found;
+use crate::input::error::InputError;
+use crate::input::history::Histories;
+use crate::input::input_kind::Directories;
+use crate::input::names::FileName;
+use crate::input::names::file_name;
+use crate::input::piece::Piece;
+use crate::input::piece::vote;
+use crate::input::probe::{FirstPage, NotWal, Probe};
+use crate::input::problem::Problem;
+use crate::input::source::{Kept, Source};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use walstat_format::page::Geometry;
+use walstat_format::segment::SEGMENT_BYTES;
+
+/// What was found in some files, and the runs that they gave.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Partial<O> {
+    /// The paths that were looked at.
+    pub paths: Vec<String>,
+    pieces: Vec<PieceForm>,
+    directories: Directories,
+    histories: Histories,
+    data_directory: Option<String>,
+    others: Vec<String>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+    /// By the index of the piece.
+    passed: BTreeMap<usize, PassedForm<O>>,
+}
+
+/// A segment that was read.
+#[derive(Debug, Serialize, Deserialize)]
+struct PassedForm<O> {
+    run: Run,
+    turns: TimelineSwitches,
+    counted: O,
+    digest: Digest,
+}
+
+/// A piece whose bytes are elsewhere.
+#[derive(Debug, Serialize, Deserialize)]
+struct PieceForm {
+    path: String,
+    /// Whether its name says what it is.
+    named: bool,
+    compressed: bool,
+    directory: usize,
+    after: Option<usize>,
+    first_page: Result<FirstPage, NotWal>,
+    /// Its bytes, where only the others tell how to read them.
+    kept: Option<Kept>,
+}
+
+/// Partial results that do not belong together.
+#[derive(Debug, thiserror::Error)]
+#[error("WAL of {found}, expected {expected} as in {first}")]
+pub struct OtherWal {
+    /// The paths of the first one that tells.
+    pub first: String,
+    /// Whose WAL that is.
+    pub expected: String,
+    /// Whose WAL this is.
+    pub found: String,
+}
+
+impl<O: Observe> Partial<O> {
+    /// Reads everything that was found, each segment by itself.
+    pub fn read(
+        mut found: Found,
+        wanted: &Wanted,
+        progress: &Progress,
+        prototype: &O,
+    ) -> Partial<O> {
+        let observer = Partial::observer(prototype);
+        let mut passed = streamed::pass(&mut found, wanted, progress, &observer);
+        passed.extend(streamed::pass_files(&mut found, wanted, progress, &observer));
+        let form = |(piece, passed)| Some((piece, PassedForm::of(passed)?));
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        Partial {
+            paths: found.paths.iter().map(text).collect(),
+            pieces: found.pieces.into_iter().map(PieceForm::of).collect(),
+            directories: found.directories,
+            histories: found.histories,
+            data_directory: found.data_directory.as_ref().map(text),
+            others: found.others,
+            problems: found.problems,
+            notes: found.notes,
+            passed: passed.into_iter().filter_map(form).collect(),
+        }
+    }
+
+    /// The dimension by which parts are counted, and with which they are put together: what is read only
+    /// then is merged with what the parts have counted, and both have to be of one kind.
+    pub fn observer(prototype: &O) -> Observer {
+        Observer::new(prototype.clone())
+    }
+
+    /// Whether something is wrong already now.
+    pub fn has_problems(&self) -> bool {
+        let in_run = |passed: &PassedForm<O>| !passed.run.problems.is_empty();
+        !self.problems.is_empty()
+            || !self.histories.problems.is_empty()
+            || self.passed.values().any(in_run)
+    }
+
+    /// Puts partial results together, into what one reading of all files would have found.
+    ///
+    /// # Errors
+    ///
+    /// When they are not of one cluster, release and segment size.
+    pub fn merge(partials: Vec<Partial<O>>) -> Result<(Found, BTreeMap<usize, Passed>), OtherWal> {
+        let (mut found, mut passed) = (Found::default(), BTreeMap::new());
+        let mut first: Option<(String, Geometry)> = None;
+        for partial in partials {
+            let (pieces, root) = (found.pieces.len(), found.paths.len());
+            let paths = partial.paths.join(", ");
+            let directories = found.directories.extend(root, partial.directories);
+            let own: Vec<Piece> = partial.pieces.into_iter().map(PieceForm::into_piece).collect();
+            if let Some(geometry) = vote(&own) {
+                agree(&mut first, paths, geometry)?;
+            }
+            found.pieces.extend(own.into_iter().map(|piece| Piece {
+                directory: piece.directory.saturating_add(directories),
+                after: piece.after.map(|before| before.saturating_add(pieces)),
+                ..piece
+            }));
+            found.paths.extend(partial.paths.into_iter().map(PathBuf::from));
+            found.histories.extend(partial.histories);
+            let data_directory = partial.data_directory.map(PathBuf::from);
+            found.data_directory = found.data_directory.or(data_directory);
+            found.others.extend(partial.others);
+            found.problems.extend(partial.problems);
+            found.notes.extend(partial.notes);
+            let own = partial.passed.into_iter();
+            let form = |(index, form): (usize, PassedForm<O>)| {
+                (index.saturating_add(pieces), form.into_passed())
+            };
+            passed.extend(own.map(form));
+        }
+        Ok((found, passed))
+    }
+}
+
+/// Holds what one partial result is of against the first that tells.
+fn agree(
+    first: &mut Option<(String, Geometry)>,
+    paths: String,
+    geometry: Geometry,
+) -> Result<(), OtherWal> {
+    let text = |geometry: &Geometry| {
+        format!("PostgreSQL {}, {}", geometry.version.name, geometry.long_header())
+    };
+    let (before, expected) = first.get_or_insert((paths, geometry));
+    let (expected, found) = (text(expected), text(&geometry));
+    match expected == found {
+        true => Ok(()),
+        false => Err(OtherWal { first: before.clone(), expected, found }),
+    }
+}
+
+impl<O: Observe> PassedForm<O> {
+    fn of(passed: Passed) -> Option<PassedForm<O>> {
+        let Passed { mut run, counted, digest } = passed;
+        let turns = std::mem::take(&mut run.observer).into_inner().ok()?;
+        Some(PassedForm { run, turns, counted: counted.into_inner().ok()?, digest })
+    }
+
+    fn into_passed(self) -> Passed {
+        let PassedForm { run, turns, counted, digest } = self;
+        let run = Run { observer: Observer::new(turns), ..run };
+        Passed { run, counted: Partial::observer(&counted), digest }
+    }
+}
+
+impl PieceForm {
+    fn of(piece: Piece) -> PieceForm {
+        let path = piece.path().to_string_lossy().into_owned();
+        let kept = match piece.probe.source {
+            Source::Kept(_, kept) => Arc::into_inner(kept),
+            _ => None,
+        };
+        PieceForm {
+            path,
+            named: piece.name.is_some(),
+            compressed: piece.probe.compressed,
+            directory: piece.directory,
+            after: piece.after,
+            first_page: piece.probe.first_page,
+            kept,
+        }
+    }
+
+    fn into_piece(self) -> Piece {
+        let path = PathBuf::from(self.path);
+        let name = match FileName::parse(&file_name(&path)) {
+            FileName::Segment(name) if self.named => Some(name),
+            _ => None,
+        };
+        let source = match self.kept {
+            Some(kept) => {
+                // One byte after the longest segment tells that there are too many, as where it was kept.
+                let zeros = kept.zeros.min(u64::from(*SEGMENT_BYTES.end()) + 1);
+                Source::Kept(path, Arc::new(Kept { zeros, ..kept }))
+            }
+            None => Source::Streamed(path),
+        };
+        let probe = Probe {
+            source,
+            compressed: self.compressed,
+            raw_bytes: None,
+            modified: None,
+            first_page: self.first_page,
+        };
+        Piece { name, probe, directory: self.directory, after: self.after }
+    }
+}
+
+impl From<OtherWal> for InputError {
+    fn from(other: OtherWal) -> InputError {
+        InputError::Apart { reason: other.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number alone would have them read for years.
+    #[test]
+    fn no_more_zeros_are_believed_in_than_a_segment_has() {
+        let kept = Kept { zeros: u64::MAX, ..Kept::default() };
+        let form = PieceForm {
+            path: "0000000100000000000000FF".to_owned(),
+            named: true,
+            compressed: false,
+            directory: 0,
+            after: None,
+            first_page: Err(NotWal::Zeros),
+            kept: Some(kept),
+        };
+        let Source::Kept(_, kept) = form.into_piece().probe.source else { panic!("not kept") };
+        assert_eq!(kept.zeros, (1 << 30) + 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
+
+use super::copies;
+use super::ending::EndingKind;
+use super::observer::Observer;
+use super::outcome::{Outcome, conclude};
+use super::pages::Progress;
+use super::parallel::{self, Ready};
+use super::run::Run;
+use super::streamed::{self, Passed, Wanted};
+use super::verify::{self, Verifier};
+use crate::input::digest::Digest;
+use crate::input::discover::Found;
+use crate::input::error::InputError;
+use crate::input::placing::place;
+use crate::input::plan::{Plan, plan};
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::input::source::Source;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
+use walstat_format::lsn::Lsn;
+
+/// Reads the WAL that was found, on up to `threads` threads. Each run of segments is counted by a copy
+/// of `prototype`, a dimension that is configured and empty.
+///
+/// # Errors
+///
+/// When there is nothing to count: see [`InputError`]. What is wrong in the WAL itself is in
+/// the outcome's problems.
+pub fn read_found(
+    mut found: Found,
+    wanted: Wanted,
+    threads: NonZeroUsize,
+    progress: &Progress,
+    prototype: &Observer,
+) -> Result<(Plan, Outcome<Observer>), InputError> {
+    let passed = streamed::pass(&mut found, &wanted, progress, prototype);
+    read_passed(found, passed, wanted, threads, progress, prototype)
+}
+
+/// The same for WAL of which some segments (`passed`) were read before.
+///
+/// # Errors
+///
+/// As those of [`read_found`].
+pub fn read_passed(
+    mut found: Found,
+    passed: BTreeMap<usize, Passed>,
+    wanted: Wanted,
+    threads: NonZeroUsize,
+    progress: &Progress,
+    prototype: &Observer,
+) -> Result<(Plan, Outcome<Observer>), InputError> {
+    let range = wanted.range.clone();
+    let mut reading = Reading { wanted, threads, progress, prototype, passed };
+    // What came through a stream does not come again.
+    let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
+    let (mut tries, mut seen) = (0, None);
+    let (plan, mut outcome) = loop {
+        let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
+        let there = has_holes(&plan).then(|| segments_of(&plan));
+        if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
+            (tries, seen) = (tries + 1, there);
+            std::thread::sleep(SETTLING);
+            found = found.again()?;
+            continue;
+        }
+        plan.clip(&range)?;
+        let result = reading.read(&mut plan);
+        tries += 1;
+        // A server removes and renames segments while they are read: look again what there is.
+        let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
+        if sound || tries >= tries_max || !has_lost_files(&plan) {
+            break (plan, result?);
+        }
+        found = found.again()?;
+    };
+    if range.start > Lsn(0) && outcome.first.is_none() {
+        return Err(no_record(&plan, range.start));
+    }
+    if reading.wanted.limit.is_none() {
+        outcome.check_covers(&plan, &range);
+    }
+    Ok((plan, outcome))
+}
+
+/// How often WAL is looked for and read again if files disappear meanwhile.
+const TRIES_MAX: u32 = 10;
+
+/// A server removes old segments in no order, one every few milliseconds, so that for a while some are
+/// missing between others. If nothing has changed after this pause, they are really missing.
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// Timelines and numbers of the segments.
+fn segments_of(plan: &Plan) -> Vec<(u32, u64)> {
+    plan.segments.iter().map(|segment| (segment.timeline, segment.number)).collect()
+}
+
+fn has_holes(plan: &Plan) -> bool {
+    plan.segments.windows(2).any(|pair| matches!(pair, [a, b] if a.number + 1 < b.number))
+}
+
+/// Whether a server may be writing there: a file is younger than a second.
+fn is_live(plan: &Plan) -> bool {
+    plan.segments.iter().any(is_young)
+}
+
+/// Whether a file of the plan is not there any more.
+fn has_lost_files(plan: &Plan) -> bool {
+    let mut files = plan.files.values().flatten().filter(|segment| segment.source.is_file());
+    files.any(|segment| segment.source.modified().is_none())
+}
+
+/// What is asked, and what came through streams.
+struct Reading<'a> {
+    wanted: Wanted,
+    threads: NonZeroUsize,
+    progress: &'a Progress,
+    prototype: &'a Observer,
+    passed: BTreeMap<usize, Passed>,
+}
+
+impl Reading<'_> {
+    /// Reads the segments of the plan, and verifies all other files with a segment's full name.
+    fn read(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
+        let verified = Wanted { select: None, ..self.wanted.clone() };
+        self.forgive_aside(plan);
+        let runs = self.passed.iter().map(|(piece, passed)| (*piece, passed.run.clone()));
+        let verifier = Verifier {
+            scope: verified.scope(plan.geometry),
+            threads: self.threads,
+            progress: self.progress,
+            passed: runs.collect(),
+        };
+        let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
+        let digests: BTreeMap<usize, Digest> = digests.collect();
+        copies::resolve(plan, &digests, &verifier);
+        let problems = verify::others(plan, &verifier);
+        let mut outcome = self.read_live(plan)?;
+        outcome.add_problems(problems);
+        Ok(outcome)
+    }
+
+    /// Removes "cut off" problems of files that need not hold a whole segment: for what came through a
+    /// stream it was not known when it was read.
+    fn forgive_aside(&mut self, plan: &Plan) {
+        for segment in
+            plan.files.values().flatten().filter(|segment| !segment.claims_whole_segment())
+        {
+            if let Some(passed) = self.passed.get_mut(&segment.piece) {
+                let cut = |problem: &Problem| problem.kind == ProblemKind::Truncated;
+                passed.run.problems.retain(|problem| problem.segment.is_empty() || !cut(problem));
+            }
+        }
+    }
+
+    /// Reads what is counted. If a server was writing there meanwhile, the place where it had not
+    /// finished writing looks like damage, but is gone when it is read again: then the WAL ends there.
+    /// What is still there is damage.
+    fn read_live(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
+        let Range { start, end } = self.wanted.range;
+        let outcome = self.read_once(plan, end)?;
+        let Some(damage) = outcome.first_damage else { return Ok(outcome) };
+        let settled = !is_being_written(plan, damage) && !was_just_written(plan, damage);
+        // What came through a stream does not come again.
+        let streamed = plan.segments.iter().any(|s| matches!(s.source, Source::Streamed(_)));
+        if settled || streamed || has_lost_files(plan) {
+            return Ok(outcome);
+        }
+        // A write within the last tick of the file system's clock leaves no trace: look again.
+        std::thread::sleep(CLOCK_TICK);
+        let seen = outcome.last.map_or(Lsn(0), |last| last.lsn);
+        let outcome = self.read_once(plan, end)?;
+        let moved = outcome.first_damage.filter(|&again| again != damage);
+        let Some(moved) = moved.filter(|&moved| may_be_overtaken(plan, moved, seen)) else {
+            return Ok(outcome);
+        };
+        plan.clip(&(start..moved))?;
+        let mut outcome = self.read_once(plan, moved)?;
+        outcome.ending.kind = EndingKind::IncompleteRecord;
+        Ok(outcome)
+    }
+
+    fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<Observer>, InputError> {
+        let start = self.wanted.range.start;
+        let scope = Wanted { range: start..end, ..self.wanted.clone() }.scope(plan.geometry);
+        let passed = |segment: &Segment| {
+            let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
+            Some((segment.number, Run { observer: counted, ..run }))
+        };
+        let ready: Ready = plan.segments.iter().filter_map(passed).collect();
+        let Reading { threads, progress, prototype, .. } = *self;
+        let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);
+        conclude(plan, runs, prototype.clone()).ok_or_else(|| no_record(plan, start))
+    }
+}
+
+/// Whether a server may have overtaken the reading at `lsn`: it writes in order, so whatever comes
+/// before a record that was `seen` earlier is there by now. Segments in an archive are never written
+/// piece by piece, except while they are being copied.
+fn may_be_overtaken(plan: &Plan, lsn: Lsn, seen: Lsn) -> bool {
+    let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
+    lsn > seen && !plan.segments.iter().any(|s| s.number >= number && s.must_be_full())
+}
+
+/// Longer than a tick of the clock that file systems take modification times from.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// The files in which a record at `lsn` can lie: its own segment's and the next one's.
+fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {
+    let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
+    let near = plan.segments.iter().filter(move |s| (number..=number + 1).contains(&s.number));
+    near.filter(|segment| segment.source.is_file())
+}
+
+/// Whether a file at `lsn` was written to since the plan was made.
+fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
+    files_at(plan, lsn).any(|segment| segment.source.modified() != segment.modified)
+}
+
+/// Whether a file at `lsn` was written to so shortly before the plan was made that a later write may
+/// have the same modification time.
+fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
+    files_at(plan, lsn).any(is_young)
+}
+
+fn is_young(segment: &Segment) -> bool {
+    let age = |time: SystemTime| time.elapsed().unwrap_or_default();
+    segment.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK)
+}
+
+fn no_record(plan: &Plan, start: Lsn) -> InputError {
+    let path = plan.segments.first().map(|segment| segment.source.path().clone());
+    let path = path.unwrap_or_default();
+    let Range { start: first, end: last } = plan.bounds();
+    if start > Lsn(0) {
+        InputError::NothingInRange { path, start, first, last }
+    } else {
+        InputError::NoRecord { path, first, last }
+    }
+}

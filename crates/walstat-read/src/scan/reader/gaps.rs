@@ -1,0 +1,65 @@
+//! What a reader does where there is no valid record, and where the range ends: whether the gap there is
+//! damage is known when a record follows.
+
+use super::Reader;
+use crate::scan::books::Heading;
+use crate::scan::damage::{Cause, Gap};
+use walstat_format::lsn::Lsn;
+
+impl Reader<'_> {
+    /// There is no valid record at `start`; what was collected of one becomes part of the gap.
+    pub(super) fn fail(
+        &mut self,
+        start: Lsn,
+        seen_at: Lsn,
+        cause: Cause,
+        record_bytes: Option<u32>,
+    ) {
+        match self.pending.take() {
+            Some(mut pending) => self.run.fail_record(&mut pending, seen_at, cause),
+            None => self.run.fail(start, seen_at, cause, record_bytes),
+        }
+    }
+
+    /// Whether nothing at `lsn` or after it matters. After the range, reading goes on while a gap is
+    /// open: a record tells that it was damage.
+    pub(super) fn is_past_end(&self, lsn: Lsn) -> bool {
+        lsn >= self.scope.end && self.run.gap.is_none()
+    }
+
+    /// The range has ended. Returns whether reading goes on: after a run without a record, the run
+    /// before it has to know whether a record follows. Else it would depend on how the WAL is divided
+    /// into runs whether its gap is damage or the end.
+    pub(super) fn reach_end(&mut self) -> bool {
+        let looks_on =
+            self.ended.is_none() && self.run.range_end.is_none() && self.run.first.is_none();
+        if looks_on {
+            if let Some(pending) = self.pending.as_ref().filter(|p| p.lsn >= self.scope.start) {
+                self.run.first_in_range.get_or_insert(pending.lsn);
+            }
+            self.run.range_end = Some(self.scope.end);
+            let beyond = self.run.look_beyond(self.scope.end);
+            self.ended = Some(std::mem::replace(&mut self.run, beyond));
+            return true;
+        }
+        if let Some(mut pending) = self.pending.take() {
+            self.run.drop_record(self.scope, &mut pending, Heading::Incomplete);
+        }
+        self.run.range_end.get_or_insert(self.scope.end);
+        false
+    }
+
+    /// Books bytes in which no record was found: so many zeros, and what follows them.
+    pub(super) fn book_rest(&mut self, lsn: Lsn, bytes: &[u8], zeros: usize) {
+        self.book(Heading::Zero, lsn, zeros);
+        self.book(Heading::Stale, Lsn(lsn.0 + zeros as u64), bytes.len() - zeros);
+        let segment = u64::from(self.scope.geometry.segment_bytes);
+        let in_segment = |gap: &Gap| gap.start.0 / segment == lsn.0 / segment;
+        if let Some(gap) = &mut self.run.gap
+            && zeros < bytes.len()
+            && in_segment(gap)
+        {
+            gap.stale_follows = true;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Looks into single segments without reading all: for finding times by bisection. Reports no problems.
+
+use super::observe::Observe;
+use super::observer::Observer;
+use super::pages::Progress;
+use super::parallel;
+use super::streamed::Wanted;
+use crate::input::plan::Plan;
+use crate::input::segment::Segment;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use walstat_format::lsn::Lsn;
+
+/// Counts the records of some segments, up to `end`.
+pub fn look<O: Observe>(plan: &Plan, segments: &[Segment], end: Lsn, prototype: &O) -> O {
+    let range = Lsn(0)..end;
+    let wanted = Wanted { crc: None, range, limit: None, timeline: None, select: None };
+    let scope = wanted.scope(plan.geometry);
+    let (threads, progress) = (NonZeroUsize::MIN, Progress::default());
+    let ready = BTreeMap::new();
+    let observer = Observer::new(prototype.clone());
+    let runs = parallel::scan(segments, ready, &scope, threads, &progress, &observer);
+    let mut found = prototype.clone();
+    let counted = runs.into_iter().filter_map(|run| run.observer.into_inner::<O>().ok());
+    counted.for_each(|counted| found.merge(counted));
+    found
+}

@@ -1,0 +1,449 @@
+//! Segments that come through a stream, in any order: each is read at once, as a run of its own, with
+//! the sizes that its own first page says. Which of them belong together is decided when all were read,
+//! as for files.
+
+use super::observe::Select;
+use super::observer::Observer;
+use super::page_buffer::PageBuffer;
+use super::pages::{Pages, Progress};
+use super::reader::Reader;
+use super::run::Run;
+use super::scope::Scope;
+use super::timeline_switches::TimelineSwitches;
+use crate::input::digest::{Digest, Digesting};
+use crate::input::discover::{Found, Stream};
+use crate::input::input_kind::{ARCHIVE_STATUS, InputKind, SERVER_DIRECTORIES};
+use crate::input::names::file_name;
+use crate::input::names::{FileName, Standing};
+use crate::input::piece::Piece;
+use crate::input::piece::geometry_of;
+use crate::input::probe::{NotWal, Probe};
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::input::source::{Bytes, Kept, Source};
+use crate::input::stream::{Item, StreamSegment, for_each_item};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use walstat_format::crc::Crc32c;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+use walstat_format::segment::{SEGMENT_BYTES, number_of};
+
+/// What is asked of a scan, before release and sizes are known.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// How checksums are computed; `None`: they are not verified.
+    pub crc: Option<Crc32c>,
+    /// Records that start and end in this range are counted.
+    pub range: Range<Lsn>,
+    /// Stop after that many counted records.
+    pub limit: Option<u64>,
+    /// Timeline to follow.
+    pub timeline: Option<u32>,
+    /// The filters; `None`: all records are counted.
+    pub select: Option<Arc<dyn Select>>,
+}
+
+/// Everything, with its checksums verified.
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted {
+            crc: Some(Crc32c::detect()),
+            range: Lsn(0)..Lsn::MAX,
+            limit: None,
+            timeline: None,
+            select: None,
+        }
+    }
+}
+
+impl Wanted {
+    /// The scope of a scan of WAL of this geometry.
+    pub fn scope(self, geometry: Geometry) -> Scope {
+        let Range { start, end } = self.range;
+        Scope { geometry, crc: self.crc, start, end, limit: self.limit, select: self.select }
+    }
+}
+
+/// Names of other files in a stream are kept for so many of them.
+const UNREAD_MAX: usize = 1000;
+
+/// Segments without a first page do not say how long a segment is; up to so many bytes of them are
+/// kept until it is known. Zeros are only counted.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// A segment that was read from a stream.
+#[derive(Debug)]
+pub struct Passed {
+    /// Its run, whose observer has noted the timeline switches in it.
+    pub run: Run,
+    /// What was counted in it.
+    pub counted: Observer,
+    /// Digest of all its bytes.
+    pub digest: Digest,
+}
+
+/// Reads streams, and collects what is in them.
+struct Collector<'a> {
+    found: &'a mut Found,
+    wanted: &'a Wanted,
+    progress: &'a Progress,
+    prototype: &'a Observer,
+    window: PageBuffer,
+    /// By the index of the piece.
+    passed: BTreeMap<usize, Passed>,
+    /// How many records were counted, those that go on after their segment included.
+    counted: u64,
+    /// How many bytes are kept.
+    kept_bytes: usize,
+    stream: Stream,
+    /// The last segment of the stream.
+    last: Option<usize>,
+    /// Whether it had neither a name nor a first page: after two of those in a row the stream is not
+    /// read on.
+    last_was_bare: bool,
+    unread: usize,
+}
+
+/// Reads all streams. The segments in them are added to what was found; what was counted is returned,
+/// by the index of the piece.
+pub fn pass(
+    found: &mut Found,
+    wanted: &Wanted,
+    progress: &Progress,
+    prototype: &Observer,
+) -> BTreeMap<usize, Passed> {
+    let streams = found.streams.clone();
+    let mut collector = Collector::new(found, wanted, progress, prototype);
+    for stream in streams {
+        collector.stream = stream.clone();
+        (collector.last, collector.last_was_bare) = (None, false);
+        for_each_item(&stream.path, &mut |item| collector.take(item));
+    }
+    collector.passed
+}
+
+/// Reads the files that were found in the same way, each segment as a run of its own: for partial
+/// results.
+pub fn pass_files(
+    found: &mut Found,
+    wanted: &Wanted,
+    progress: &Progress,
+    prototype: &Observer,
+) -> BTreeMap<usize, Passed> {
+    let mut collector = Collector::new(found, wanted, progress, prototype);
+    for index in 0..collector.found.pieces.len() {
+        collector.take_file(index);
+    }
+    collector.passed
+}
+
+impl<'a> Collector<'a> {
+    fn new(
+        found: &'a mut Found,
+        wanted: &'a Wanted,
+        progress: &'a Progress,
+        prototype: &'a Observer,
+    ) -> Self {
+        Collector {
+            found,
+            wanted,
+            progress,
+            prototype,
+            window: PageBuffer::default(),
+            passed: BTreeMap::new(),
+            counted: 0,
+            kept_bytes: 0,
+            stream: Stream { path: PathBuf::new(), root: 0 },
+            last: None,
+            last_was_bare: false,
+            unread: 0,
+        }
+    }
+
+    /// Reads a file as if its bytes came through a stream.
+    fn take_file(&mut self, index: usize) {
+        let Some(piece) = self.found.pieces.get_mut(index) else { return };
+        let path = piece.path().to_owned();
+        let refused = matches!(&piece.probe.first_page, Err(reason) if reason.is_final());
+        // Only files are opened: to open a pipe would wait for somebody to write into it.
+        if refused || !piece.probe.source.is_file() {
+            return;
+        }
+        let mut bytes = match piece.probe.source.open(0) {
+            Ok(bytes) => bytes.into_reader(),
+            Err(error) => {
+                let kept = Kept::failing(error.kind(), error.to_string());
+                piece.probe.source = Source::Kept(path, Arc::new(kept));
+                return;
+            }
+        };
+        piece.probe.source = Source::Streamed(path);
+        let segment = StreamSegment {
+            path: piece.path().to_owned(),
+            name: piece.name.clone(),
+            first_page: piece.probe.first_page.clone(),
+            compressed: piece.probe.compressed,
+            bytes: &mut bytes,
+        };
+        match &segment.first_page {
+            Err(_) => self.keep(index, segment.bytes),
+            Ok(page) => {
+                if let Some(geometry) = geometry_of(page) {
+                    // Only a limit ends it early.
+                    let _ = self.read(index, geometry, segment);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
+        match item {
+            Item::Segment(segment) => return self.take_segment(segment),
+            Item::History(timeline, text, file) => {
+                let text = text.as_deref().map_err(Clone::clone);
+                self.found.histories.add(timeline, text, &file);
+            }
+            Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
+            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
+            Item::Other(path) => self.take_other(&path),
+            Item::Directory(path) => self.look_at(&path),
+            Item::Broken(file, error) => self.take_error(file, &error),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take_other(&mut self, path: &Path) {
+        self.look_at(path);
+        if let Some(parent) = path.parent() {
+            self.look_at(parent);
+        }
+        if self.unread < UNREAD_MAX {
+            self.unread += 1;
+            self.found.others.push(file_name(path));
+        }
+    }
+
+    /// Notes what the path of a member says about the directories around it.
+    fn look_at(&mut self, path: &Path) {
+        let parent = self.directory_of(path);
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(ARCHIVE_STATUS) => self.is_servers(&parent),
+            Some("PG_VERSION") => {
+                SERVER_DIRECTORIES.iter().for_each(|name| self.is_servers(&parent.join(name)));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_servers(&mut self, directory: &Path) {
+        let index = self.found.directories.index(self.stream.root, directory);
+        self.found.directories.is_servers(index);
+    }
+
+    /// The directory of a member, below the stream that it came in.
+    fn directory_of(&self, member: &Path) -> PathBuf {
+        let inner = member.parent().unwrap_or_else(|| Path::new(""));
+        // Without single dots: `./pg_wal` is `pg_wal`.
+        let inner: PathBuf = inner.components().filter(|part| part.as_os_str() != ".").collect();
+        if inner.as_os_str().is_empty() {
+            self.stream.path.clone()
+        } else {
+            self.stream.path.join(inner)
+        }
+    }
+
+    /// A stream, or a member of one, that cannot be read to its end.
+    fn take_error(&mut self, file: String, error: &io::Error) {
+        let (kind, expected) = match error.kind() {
+            io::ErrorKind::UnexpectedEof => (ProblemKind::Truncated, "the rest of the stream"),
+            _ => (ProblemKind::Unreadable, "bytes that can be read"),
+        };
+        let problem = Problem::of_file(kind, &file, expected.to_owned(), error.to_string());
+        self.found.problems.push(problem);
+    }
+
+    fn refuse(&mut self, path: &Path, reason: NotWal) {
+        let name = match FileName::parse(&file_name(path)) {
+            FileName::Segment(name) => Some(name),
+            _ => None,
+        };
+        let directory = self.directory_of(path);
+        let probe = Probe::failed(path, reason);
+        self.found.add_piece(self.stream.root, &directory, name, probe);
+    }
+
+    fn take_segment(&mut self, item: StreamSegment<'_>) -> ControlFlow<()> {
+        let bare = item.name.is_none() && item.first_page.is_err();
+        if bare && self.last_was_bare {
+            let found = "more segments without a first page".to_owned();
+            let expected = "the end of the stream".to_owned();
+            let file = file_name(&item.path);
+            let problem = Problem::of_file(ProblemKind::TrailingBytes, &file, expected, found);
+            self.found.problems.push(problem);
+            return ControlFlow::Break(());
+        }
+        self.last_was_bare = bare;
+        let index = self.add_piece(&item);
+        let before = self.last.replace(index);
+        if let Some(piece) = self.found.pieces.get_mut(index).filter(|_| bare) {
+            piece.after = before;
+        }
+        match &item.first_page {
+            Err(reason) if reason.is_final() => {}
+            Err(_) => self.keep(index, item.bytes),
+            Ok(page) => {
+                if let Some(geometry) = geometry_of(page) {
+                    return self.read(index, geometry, item);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add_piece(&mut self, item: &StreamSegment<'_>) -> usize {
+        let path = match &item.name {
+            Some(_) => self.stream.path.join(&item.path),
+            None => item.path.clone(),
+        };
+        let probe = Probe {
+            source: Source::Streamed(path),
+            compressed: item.compressed,
+            raw_bytes: None,
+            modified: None,
+            first_page: item.first_page.clone(),
+        };
+        let directory = self.directory_of(&item.path);
+        self.found.add_piece(self.stream.root, &directory, item.name.clone(), probe)
+    }
+
+    /// Keeps the bytes of a segment whose first page does not say how long it is.
+    fn keep(&mut self, index: usize, bytes: &mut dyn Read) {
+        let room = KEPT_BYTES_MAX - self.kept_bytes;
+        let Some(piece) = self.found.pieces.get_mut(index) else { return };
+        let path = piece.path().to_owned();
+        match kept(bytes, room) {
+            Some(kept) => {
+                self.kept_bytes += kept.rest.len();
+                piece.probe.source = Source::Kept(path, Arc::new(kept));
+            }
+            None => {
+                let mb = KEPT_BYTES_MAX >> 20;
+                let reason = format!("no first page, and more than {mb} MB of such segments");
+                piece.probe.source =
+                    Source::Kept(path, Arc::new(Kept::failing(io::ErrorKind::Other, reason)));
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        index: usize,
+        geometry: Geometry,
+        item: StreamSegment<'_>,
+    ) -> ControlFlow<()> {
+        let path = self.found.pieces.get(index).map_or(Path::new(""), Piece::path);
+        let Some(segment) = segment_of(index, &item, &geometry, path) else {
+            return ControlFlow::Continue(());
+        };
+        // Whether a file with an unusual name has to be whole is known only at the end: so every
+        // problem is noted.
+        let standing = Standing::of(item.name.as_ref(), self.found.taken_for, false);
+        let segment = Segment { standing, ..segment };
+        let bytes = u64::from(geometry.segment_bytes);
+        let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));
+        let scope = self.wanted.clone().scope(geometry);
+        if start >= scope.end || end <= scope.start {
+            return ControlFlow::Continue(());
+        }
+        let limit = scope.limit.map(|limit| limit.saturating_sub(self.counted).max(1));
+        let scope = Scope { limit, ..scope };
+        let switches = Observer::new(TimelineSwitches::default());
+        let observer = Observer::both(self.prototype.clone(), switches);
+        let mut reader = Reader::new(&scope, start, end, observer);
+        let window = std::mem::take(&mut self.window);
+        let mut pages = Pages::through(window, &scope, self.progress);
+        let from = pages.first_page_in_range(&segment);
+        let mut digesting = Digesting::new(item.bytes, geometry.segment_bytes);
+        let mut bytes = Bytes::Read(Box::new(&mut digesting));
+        if bytes.skip(from).is_ok() {
+            pages.push_bytes(&segment, from, &mut bytes, &mut reader);
+        }
+        drop(bytes);
+        self.window = pages.into_window();
+        let mut run = reader.finish();
+        self.counted += run.counted + u64::from(run.open.is_some());
+        // A segment that comes later may lie before this one: so the stream is read on, unless the
+        // limit was reached here.
+        let done = scope.limit.is_some_and(|limit| run.counted >= limit);
+        let (mut counted, switches) =
+            std::mem::take(&mut run.observer).into_both().unwrap_or_default();
+        run.observer = switches;
+        counted.shrink();
+        self.passed.insert(index, Passed { run, counted, digest: digesting.finish() });
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The segment, as far as it is known while the stream is read; `None` if it cannot be told which one
+/// it is.
+fn segment_of(
+    piece: usize,
+    item: &StreamSegment<'_>,
+    geometry: &Geometry,
+    path: &Path,
+) -> Option<Segment> {
+    let page = item.first_page.as_ref().ok()?;
+    let (number, timeline) = match &item.name {
+        Some(file) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
+        None => {
+            let number = number_of(page.header.address, geometry.segment_bytes)?;
+            (number, page.header.timeline)
+        }
+    };
+    Some(Segment {
+        number,
+        timeline,
+        raw_bytes: None,
+        modified: None,
+        sha1: item.name.as_ref().and_then(|name| name.sha1.clone()),
+        named: item.name.is_some(),
+        standing: Standing::Aside,
+        taken_for: InputKind::Copy,
+        first_page: item.first_page.clone(),
+        compressed: item.compressed,
+        source: Source::Streamed(path.to_owned()),
+        piece,
+    })
+}
+
+/// All bytes of a reader, if there are at most `room`; zeros at the start do not count.
+fn kept(bytes: &mut dyn Read, room: usize) -> Option<Kept> {
+    let mut kept = Kept::default();
+    let mut buffer = vec![0; 64 << 10];
+    // One byte more than the longest segment has, to see that there are too many.
+    let mut bytes = bytes.take(u64::from(*SEGMENT_BYTES.end()) + 1);
+    loop {
+        match bytes.read(&mut buffer) {
+            Ok(0) => return Some(kept),
+            Ok(count) => {
+                let new = buffer.get(..count).unwrap_or_default();
+                if kept.rest.is_empty() && new.iter().all(|&byte| byte == 0) {
+                    kept.zeros += count as u64;
+                } else if kept.rest.len() + count <= room {
+                    kept.rest.extend_from_slice(new);
+                } else {
+                    return None;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                kept.error = Some((error.kind(), error.to_string()));
+                return Some(kept);
+            }
+        }
+    }
+}

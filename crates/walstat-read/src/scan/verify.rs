@@ -1,0 +1,154 @@
+//! Verifies files with a segment's name that are not counted: segments of other timelines, and the
+//! places where a timeline leaves another. Each is read after the segment before it.
+
+use super::observer::Observer;
+use super::outcome::{Outcome, conclude_chain};
+use super::pages::Progress;
+use super::parallel::{self, Ready};
+use super::run::Run;
+use super::scope::Scope;
+use super::timeline_switches::TimelineSwitches;
+use crate::input::history;
+use crate::input::placing::Key;
+use crate::input::plan::{Chain, Plan};
+use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
+use crate::input::timeline::{Branch, Lineage};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use walstat_format::lsn::Lsn;
+
+/// Reads segments without counting their records.
+pub(super) struct Verifier<'a> {
+    /// What all runs have in common.
+    pub scope: Scope,
+    /// Threads to read on.
+    pub threads: NonZeroUsize,
+    /// Bytes read.
+    pub progress: &'a Progress,
+    /// The runs of what came through streams, by the index of the piece.
+    pub passed: BTreeMap<usize, Run>,
+}
+
+impl Verifier<'_> {
+    /// Reads some segments of one history: what is wrong in them, and where timelines begin.
+    pub(super) fn read(
+        &self,
+        segments: &[Segment],
+        lineage: &Lineage,
+    ) -> Outcome<TimelineSwitches> {
+        let chain = Chain { geometry: &self.scope.geometry, segments, lineage };
+        let passed = |segment: &Segment| {
+            let run = self.passed.get(&segment.piece)?;
+            Some((segment.number, run.clone()))
+        };
+        let ready: Ready = segments.iter().filter_map(passed).collect();
+        let prototype = Observer::new(TimelineSwitches::default());
+        let Verifier { scope, threads, progress, .. } = self;
+        let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);
+        conclude_chain(&chain, runs, prototype).map(|seen| seen.into_inner().unwrap_or_default())
+    }
+}
+
+/// Problems of all segments that are not counted.
+pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    if verifier.scope.limit.is_some() {
+        return problems;
+    }
+    for lineage in &plan.other_lineages {
+        problems.extend(timeline(plan, lineage, verifier));
+    }
+    for branch in &plan.branches {
+        problems.extend(branch_point(plan, branch, verifier));
+    }
+    problems
+}
+
+/// Problems of the segments of a timeline that are not counted: of another timeline than the one that
+/// is followed, or of an ancestor after the place where it was left.
+fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>) -> Vec<Problem> {
+    let bytes = plan.geometry.segment_bytes;
+    let timeline = lineage.timeline();
+    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect();
+    let own = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
+    let numbers = own.map(|((_, number), _)| *number);
+    let ours = |number: &u64| {
+        lineage.of_file(*number, bytes) == timeline && !counted.contains(&(timeline, *number))
+    };
+    let numbers: Vec<u64> = numbers.filter(ours).collect();
+    let Some(&first) = numbers.first() else { return Vec::new() };
+    let context = before(plan, lineage, first);
+    let target = Lsn(first * u64::from(bytes));
+    let own = numbers.iter().filter_map(|number| file(plan, timeline, *number));
+    let own: Vec<Segment> = own.collect();
+    let segments: Vec<Segment> = context.into_iter().chain(own.iter().cloned()).collect();
+    let outcome = verifier.read(&segments, lineage);
+    let reaches = |problem: &Problem| {
+        let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
+        match problem.lsn {
+            Some(lsn) => lsn >= target || end > Some(target) || is_hole(problem),
+            None => own.iter().any(|segment| segment.file() == problem.segment),
+        }
+    };
+    outcome.problems.into_iter().filter(reaches).collect()
+}
+
+fn is_hole(problem: &Problem) -> bool {
+    problem.kind == ProblemKind::MissingSegment
+}
+
+/// The nearest segment before `number` in this history.
+fn before(plan: &Plan, lineage: &Lineage, number: u64) -> Option<Segment> {
+    let bytes = plan.geometry.segment_bytes;
+    let keys = plan.files.keys().filter(|(timeline, before)| {
+        *before < number && lineage.of_file(*before, bytes) == *timeline
+    });
+    let (timeline, before) = keys.max_by_key(|(_, before)| *before)?;
+    file(plan, *timeline, *before)
+}
+
+/// The file that is read for a segment.
+fn file(plan: &Plan, timeline: u32, number: u64) -> Option<Segment> {
+    plan.files.get(&(timeline, number))?.first().cloned()
+}
+
+/// Checks that a timeline begins where a history file says it does.
+fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Option<Problem> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let number = branch.at.0 / bytes;
+    let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
+    if !(range_start..range_end).contains(&branch.at) {
+        return None;
+    }
+    let Branch { child, parent, at, history } = *branch;
+    let early = plan.files.range((child, 0)..(child, number)).next_back();
+    let problem = |found: String| {
+        let expected = format!("timeline {child}, which leaves timeline {parent} at {at}");
+        let file = history::name_of(history);
+        let problem = Problem::of_file(ProblemKind::History, &file, expected, found);
+        Some(Problem { lsn: Some(at), ..problem })
+    };
+    if let Some(segment) = early.and_then(|(_, files)| files.first()) {
+        return problem(format!("{}, a segment that begins earlier", segment.file()));
+    }
+    file(plan, child, number)?;
+    let lineage = plan.lineage_of(child)?;
+    // The record may begin or end in a neighbour.
+    let around = [number.checked_sub(1), Some(number), number.checked_add(1)];
+    let around = around.into_iter().flatten();
+    let segments: Vec<Segment> = around
+        .filter_map(|near| file(plan, lineage.of_file(near, plan.geometry.segment_bytes), near))
+        .collect();
+    let outcome = verifier.read(&segments, lineage);
+    // Damage at this place is reported as such, and WAL that ends before it says nothing.
+    let covered = outcome.problems.iter().any(|problem| {
+        let end = problem.lsn.map(|lsn| lsn.0.saturating_add(problem.skipped_bytes));
+        problem.lsn.is_some_and(|lsn| lsn <= at) && end.is_some_and(|end| end >= at.0)
+    });
+    if covered || outcome.ending.lsn <= at {
+        return None;
+    }
+    let held = outcome.observer.check(parent, child, at, &plan.geometry);
+    held.err().and_then(problem)
+}

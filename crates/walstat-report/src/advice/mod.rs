@@ -1,0 +1,408 @@
+//! Advice: rules that look at a report and may find something worth a change.
+//!
+//! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
+//! is silent, its evidence, what to do and at what price, when to ignore it, its source.
+
+mod rules;
+
+use super::model::finding::{Finding, Together};
+use super::model::threshold::Threshold;
+use super::model::{CommandName, Report};
+
+/// An advice rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its id: also its file's name.
+    pub id: &'static str,
+    /// What it looks at, in one sentence.
+    pub summary: &'static str,
+    /// Its file: the doc comment at the top explains it.
+    pub text: &'static str,
+    /// From where on it speaks.
+    pub threshold: Threshold,
+    /// Looks at a report.
+    pub check: fn(&Report) -> Option<Finding>,
+}
+
+/// All rules, in the order in which their findings are told.
+pub const RULES: &[Rule] = &[
+    rules::consistency_checking::RULE,
+    rules::checkpoint_spacing::RULE,
+    rules::wal_compression::RULE,
+    rules::fpi_ratio::RULE,
+    rules::hint_images::RULE,
+    rules::burst_after_checkpoint::RULE,
+    rules::hot_ratio::RULE,
+    rules::random_index::RULE,
+    rules::index_cost::RULE,
+    rules::replica_identity_full::RULE,
+    rules::logical_overhead::RULE,
+    rules::toast_rewrites::RULE,
+    rules::ddl_churn::RULE,
+    rules::vacuum_freeze_share::RULE,
+    rules::lock_traffic::RULE,
+    rules::large_transactions::RULE,
+    rules::backup_window::RULE,
+    rules::write_amplification::RULE,
+    rules::recovery_distance::RULE,
+    rules::standby_lag::RULE,
+    rules::commit_pressure::RULE,
+    rules::switch_waste::RULE,
+];
+
+/// Looks at a report that has all that was counted; the report and the check have advice.
+pub(crate) fn advise(report: &mut Report) {
+    let advises = [CommandName::Report, CommandName::Check].contains(&report.command);
+    report.findings = advises.then(|| findings(report));
+    report.notes.extend(note(report).filter(|_| advises));
+    report.advice_together = together(report);
+}
+
+/// Where the rules speak, if that is not the default: other findings are no other WAL.
+fn note(report: &Report) -> Option<String> {
+    let thresholds = &report.thresholds;
+    let own = |rule: &Rule| {
+        if thresholds.is_off(rule.id) {
+            Some(format!("{} is off", rule.id))
+        } else {
+            let number = thresholds.set.get(rule.id)?;
+            Some(format!("{} speaks {}", rule.id, rule.threshold.told(*number)))
+        }
+    };
+    let preset = format!("advice rules speak by the preset {}", thresholds.ruleset);
+    let all = std::iter::once(preset).chain(RULES.iter().filter_map(own));
+    (!thresholds.are_default()).then(|| all.collect::<Vec<_>>().join("; "))
+}
+
+/// What all that is advised comes to, which is not the sum of what each advice saves.
+fn together(report: &Report) -> Option<Together> {
+    let findings = report.findings.as_ref()?;
+    let quoting = findings.iter().filter(|finding| !finding.settings.is_empty());
+    let setting = |name: &str| quoting.clone().find_map(|finding| finding.settings.get(name));
+    let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
+    let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
+    let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
+    Some(Together {
+        rules: quoting.clone().map(|finding| finding.rule.clone()).collect(),
+        settings: quoting.clone().flat_map(|finding| finding.settings.clone()).collect(),
+        predicted: row.predicted,
+    })
+}
+
+/// What all rules find in `report`, worst first.
+fn findings(report: &Report) -> Vec<Finding> {
+    let rules = RULES.iter().filter(|rule| !report.thresholds.is_off(rule.id));
+    let mut findings: Vec<Finding> = rules.filter_map(|rule| (rule.check)(report)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    // What another one says already comes after what is new.
+    let mut seen = Vec::new();
+    let (new, known): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|finding| {
+        let is_new = finding.settings.is_empty() || !seen.contains(&finding.settings);
+        seen.push(finding.settings.clone());
+        is_new
+    });
+    new.into_iter().chain(known).collect()
+}
+
+/// All rules as a paper: `docs/advice.md`.
+pub fn paper() -> String {
+    let mut text = String::from(
+        "# Advice\n\nThe rules behind WHAT TO DO, from their own files (`walstat rules ID` prints one). \
+         Shares say little of little WAL:\nmost rules begin at 16 MB. What a change saves is estimated \
+         from a sample of the images where settings are\nnamed, and follows from a stated rule \
+         elsewhere.\n",
+    );
+    for rule in RULES {
+        text.push_str(&format!(
+            "\n## {}\n\n*{}*\n\n{}\n\n{}\n",
+            rule.id,
+            rule.summary,
+            rule.explanation(),
+            rule.threshold.presets()
+        ));
+    }
+    text
+}
+
+impl Rule {
+    /// The threshold in force.
+    fn limit(&self, report: &Report) -> f64 {
+        report.thresholds.of(self.id, &self.threshold)
+    }
+
+    /// The same of what is counted in whole numbers.
+    fn whole_limit(&self, report: &Report) -> u64 {
+        self.limit(report) as u64
+    }
+
+    /// The doc comment of its file.
+    pub fn explanation(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
+        lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::estimate::{EstimateRow, Estimates, Predicted};
+    use crate::model::table::RecordRow;
+    use crate::model::threshold::{Ruleset, Speaks, Unit};
+    use crate::model::when::{Overview, Spacing};
+    use crate::model::who::{IndexPart, Part, WholeTableRow};
+    use crate::model::{LargeTransactionRow, Numbers, Sums, sample};
+
+    /// So much that any rule speaks of it.
+    const TOTAL: u64 = 10_000 << 20;
+
+    /// A share of it, in bytes.
+    fn bytes(share: f64) -> u64 {
+        ((share * 10_000.0).round() as u64) << 20
+    }
+
+    fn report() -> Report {
+        sample::report(0, TOTAL)
+    }
+
+    fn with_when(change: impl FnOnce(&mut Overview)) -> Report {
+        let mut overview = Overview::default();
+        change(&mut overview);
+        Report { when: Some(overview), ..report() }
+    }
+
+    fn with_record(rmgr: &str, record: &str, sums: Sums) -> Report {
+        let row = RecordRow { rmgr: rmgr.into(), record: record.into(), info: "0x00".into(), sums };
+        Report { records: Some(vec![row].into()), ..report() }
+    }
+
+    fn with_table(row: WholeTableRow) -> Report {
+        Report { tables: Some(vec![row].into()), ..report() }
+    }
+
+    fn sums(bytes: u64) -> Sums {
+        Sums { record_bytes: bytes, total_bytes: bytes, ..Sums::default() }
+    }
+
+    fn numbers(bytes: u64) -> Numbers {
+        Numbers { total_bytes: bytes, fpi_bytes: bytes, ..Numbers::default() }
+    }
+
+    fn part(bytes: u64) -> Part {
+        Part { numbers: numbers(bytes), ..Part::default() }
+    }
+
+    fn index(bytes: u64) -> IndexPart {
+        let (leaf_inserts, rightmost_ratio) = (Some(1000), Some(0.1));
+        IndexPart { part: part(bytes), leaf_inserts, rightmost_ratio, ..IndexPart::default() }
+    }
+
+    fn with_codec(saved: f64) -> Report {
+        let predicted =
+            Predicted { predicted_bytes: 0, change_ratio: -saved, low_bytes: 0, high_bytes: 0 };
+        let row = EstimateRow {
+            checkpoints_apart: Some(1),
+            wal_compression: Some("lz4".into()),
+            predicted,
+        };
+        let estimates = Estimates { scenarios: vec![row], ..Estimates::default() };
+        Report { estimates: Some(estimates), ..report() }
+    }
+
+    /// A report on which a rule measures just this number.
+    fn measured(id: &str, number: f64) -> Report {
+        let mut report = report();
+        let spacing = |median| Spacing { count: 10, median, ..Spacing::default() };
+        match id {
+            "consistency-checking" => {
+                (report.totals.fpi_count, report.totals.fpi_check_count) =
+                    (1000, bytes(number) / 10485760);
+            }
+            "checkpoint-spacing" => {
+                return with_when(|when| when.spacing_seconds = Some(spacing(number as u64)));
+            }
+            "wal-compression" => return with_codec(number),
+            "fpi-ratio" => report.ratios.fpi_ratio = Some(number),
+            "hint-images" => report.ratios.hint_fpi_ratio = Some(number),
+            "burst-after-checkpoint" => {
+                let mut report = with_when(|when| {
+                    (when.fpi_first_quarter_ratio, when.checkpoints) = (Some(number), 5);
+                });
+                report.ratios.fpi_ratio = Some(0.4);
+                return report;
+            }
+            "hot-ratio" => (report.ratios.hot_ratio, report.ratios.updates) = (Some(number), 5000),
+            "random-index" => {
+                let indexes = vec![index(bytes(number))];
+                return with_table(WholeTableRow { indexes, ..WholeTableRow::default() });
+            }
+            "index-cost" => {
+                let heap = Some(part(bytes(0.2)));
+                let indexes = vec![index(bytes(0.1 * number)), index(bytes(0.1 * number))];
+                return with_table(WholeTableRow { heap, indexes, ..WholeTableRow::default() });
+            }
+            "replica-identity-full" => {
+                let sums = Sums { main_data_bytes: bytes(number), ..Sums::default() };
+                return with_record("Heap", "UPDATE", sums);
+            }
+            "logical-overhead" => return with_record("Heap2", "NEW_CID", sums(bytes(number))),
+            "toast-rewrites" => {
+                let (toast, updates) = (Some(part(bytes(number))), 5000);
+                return with_table(WholeTableRow { toast, updates, ..WholeTableRow::default() });
+            }
+            "ddl-churn" => {
+                let (schema, numbers) = (Some("pg_catalog".into()), numbers(bytes(number)));
+                return with_table(WholeTableRow { schema, numbers, ..WholeTableRow::default() });
+            }
+            "vacuum-freeze-share" => return with_record("Heap2", "VISIBLE", sums(bytes(number))),
+            "lock-traffic" => return with_record("Heap", "LOCK", sums(bytes(number))),
+            "large-transactions" => {
+                let row = LargeTransactionRow { xid: "7".into(), total_bytes: bytes(number) };
+                report.large_transactions = Some(vec![row]);
+            }
+            "backup-window" => {
+                return with_when(|when| {
+                    (when.backup_fpi_bytes, when.backups) = (bytes(number), 1)
+                });
+            }
+            "write-amplification" => report.ratios.write_amplification = Some(number),
+            "recovery-distance" => {
+                let bytes = number as u64 * (50 << 20);
+                return with_when(|when| when.worst_recovery_bytes = Some(bytes));
+            }
+            "standby-lag" => return with_when(|when| when.slow_replay_lag_seconds = Some(number)),
+            "commit-pressure" => {
+                let mut report = with_when(|when| when.peak_syncs = Some(number as u64));
+                report.ratios.commits = 50_000;
+                return report;
+            }
+            "switch-waste" => {
+                (report.books.switch_bytes, report.books.input_bytes) = (bytes(number), TOTAL);
+                report.input.segments = 100;
+            }
+            _ => panic!("{id}: say what it measures"),
+        }
+        report
+    }
+
+    /// What a rule finds in a report.
+    fn found(id: &str, mut report: Report) -> Option<Finding> {
+        advise(&mut report);
+        report.findings.into_iter().flatten().find(|finding| finding.rule == id)
+    }
+
+    /// The nearest number at which a rule speaks, and the nearest at which it is silent.
+    fn edges(threshold: &Threshold, number: f64) -> (f64, f64) {
+        let step = match threshold.unit {
+            Unit::Ratio => 0.005,
+            Unit::Times => 0.1,
+            Unit::Seconds | Unit::PerSecond => 1.0,
+        };
+        match threshold.speaks {
+            Speaks::From => (number, number - step),
+            Speaks::Above => (number + step, number),
+            Speaks::Below => (number - step, number),
+        }
+    }
+
+    #[test]
+    fn strict_speaks_earlier_and_relaxed_later() {
+        for rule in RULES {
+            let Threshold { speaks, chen, strict, relaxed, .. } = rule.threshold;
+            let is_ordered = match speaks {
+                Speaks::From | Speaks::Above => strict < chen && chen < relaxed,
+                Speaks::Below => strict > chen && chen > relaxed,
+            };
+            assert!(is_ordered && strict > 0.0 && relaxed > 0.0, "{}", rule.id);
+            for (earlier, later) in
+                [(Ruleset::Strict, Ruleset::Chen), (Ruleset::Chen, Ruleset::Relaxed)]
+            {
+                let (spoken, _) = edges(&rule.threshold, rule.threshold.of(earlier));
+                let speaks = |ruleset| {
+                    let mut report = measured(rule.id, spoken);
+                    report.thresholds.ruleset = ruleset;
+                    found(rule.id, report).is_some()
+                };
+                assert!(speaks(earlier) && !speaks(later), "{} {earlier} {later}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn every_rule_speaks_from_the_threshold_in_force_on_and_names_it() {
+        for rule in RULES {
+            let more = if rule.threshold.chen < 1.0 { 0.02 } else { 10.0 };
+            let own = ((rule.threshold.relaxed + more) * 100.0).round() / 100.0;
+            let set = Ruleset::ALL.iter().map(|ruleset| (*ruleset, None));
+            for (ruleset, set) in set.chain([(Ruleset::Strict, Some(own))]) {
+                let number = set.unwrap_or(rule.threshold.of(ruleset));
+                let find = |measured_number| {
+                    let mut report = measured(rule.id, measured_number);
+                    report.thresholds.ruleset = ruleset;
+                    report.thresholds.set.extend(set.map(|number| (rule.id.to_owned(), number)));
+                    found(rule.id, report)
+                };
+                let (spoken, silent) = edges(&rule.threshold, number);
+                let finding =
+                    find(spoken).unwrap_or_else(|| panic!("{} {ruleset} {spoken}", rule.id));
+                assert!(find(silent).is_none(), "{} {ruleset} {silent}", rule.id);
+                let told =
+                    ["threshold", "reachable"].iter().find_map(|key| finding.evidence.get(*key));
+                assert_eq!(
+                    told.and_then(|told| told.as_f64()),
+                    Some(number),
+                    "{} {ruleset}",
+                    rule.id
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_off_says_nothing_and_that_is_noted() {
+        for rule in RULES {
+            let (spoken, _) = edges(&rule.threshold, rule.threshold.chen);
+            let mut report = measured(rule.id, spoken);
+            assert!(found(rule.id, report.clone()).is_some(), "{}", rule.id);
+            report.thresholds.off.insert(rule.id.to_owned());
+            assert_eq!(found(rule.id, report.clone()), None);
+            advise(&mut report);
+            assert!(
+                report.notes.concat().contains(&format!("{} is off", rule.id)),
+                "{:?}",
+                report.notes
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_default_is_noted_and_stands_in_the_json() {
+        let mut report = measured("lock-traffic", 0.3);
+        advise(&mut report);
+        assert!(report.notes.is_empty(), "{:?}", report.notes);
+        assert!(serde_json::to_value(&report).expect("JSON").get("thresholds").is_none());
+        report.thresholds.ruleset = Ruleset::Strict;
+        report.thresholds.set.insert("lock-traffic".into(), 0.07);
+        advise(&mut report);
+        let note = "advice rules speak by the preset strict; lock-traffic speaks from 7 % on";
+        assert_eq!(report.notes, [note]);
+        let json = serde_json::to_value(&report).expect("JSON");
+        assert_eq!(
+            json["thresholds"],
+            serde_json::json!({"ruleset": "strict", "set": {"lock-traffic": 0.07}})
+        );
+        let back: Report = serde_json::from_value(json).expect("a report");
+        assert_eq!(back.thresholds, report.thresholds);
+    }
+
+    /// What a rule's summary says of its threshold is the default.
+    #[test]
+    fn summaries_tell_the_default() {
+        for rule in RULES {
+            let told = rule.threshold.told(rule.threshold.chen);
+            let number =
+                told.split(' ').find(|word| word.parse::<f64>().is_ok()).unwrap_or_default();
+            let number = if rule.id == "index-cost" { "twice" } else { number };
+            assert!(rule.summary.contains(number), "{}: {told}", rule.id);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What it looks at: images in checkpoint cycles that a base backup began.
+//!
+//! Why it matters: a base backup asks for a checkpoint, after which every page that is changed brings an
+//! image once more; and while it runs images are written even where full_page_writes is off. From 20 % of
+//! all bytes on it is worth a look.
+//!
+//! What to do: back up when little is written; fewer full backups, incremental ones (17 and later) or
+//! snapshots between them.
+//!
+//! When to ignore it: where the range is little more than a backup.
+//!
+//! Reference: continuous archiving in the PostgreSQL manual.
+
+use super::{evidence, plain_finding, says_little};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::Finding;
+use crate::model::percent::percent;
+use crate::model::threshold::Threshold;
+
+/// From this share of the bytes on it is worth a look.
+const SHARE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "backup-window",
+    summary: "images after the checkpoints of base backups are 20 % of the bytes",
+    text: include_str!("backup_window.rs"),
+    threshold: SHARE,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let when = report.when.as_ref().filter(|_| !says_little(report))?;
+    let threshold = RULE.limit(report);
+    let share = when.backup_fpi_bytes as f64 / report.totals.total_bytes as f64;
+    (share >= threshold && when.backups > 0).then(|| Finding {
+        evidence: evidence([
+            ("backup_fpi_ratio", share.into()),
+            ("threshold", threshold.into()),
+            ("backup_fpi_bytes", when.backup_fpi_bytes.into()),
+            ("backups", when.backups.into()),
+        ]),
+        advice: vec![
+            "back up when little is written".into(),
+            "incremental backups (17 and later) or snapshots between fewer full ones".into(),
+        ],
+        ignore_when: "the range is little more than a backup".into(),
+        source: "PostgreSQL manual, continuous archiving".into(),
+        ..plain_finding(
+            &RULE,
+            format!(
+                "{} of the bytes are images after the checkpoint of a backup",
+                percent(share, 0)
+            ),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+    use crate::model::when::Overview;
+
+    #[test]
+    fn it_speaks_from_a_fifth_of_the_bytes_on() {
+        let found = |bytes: u64, total: u64, backups| {
+            let mut report = sample::report(0, total << 20);
+            let backup_fpi_bytes = bytes << 20;
+            report.when = Some(Overview { backup_fpi_bytes, backups, ..Overview::default() });
+            check(&report).is_some()
+        };
+        assert!(found(20, 100, 1));
+        assert!(!found(19, 100, 1));
+        assert!(!found(20, 100, 0));
+        assert!(!found(10, 15, 1));
+    }
+}

@@ -1,0 +1,90 @@
+//! What it looks at: how many writes to disk the commits may need in the busiest second, where those
+//! that come within a millisecond share one. `--stats=commit` counts them by each commit's time.
+//!
+//! Why it matters: a session waits at its commit until the disk has its WAL. From 500 writes a second
+//! on the disk decides how fast the application is; many disks and most network storage do not reach
+//! it.
+//!
+//! What to do: put several changes into one transaction; `synchronous_commit = off` for those whose
+//! last moments may be lost; a write cache with a battery.
+//!
+//! When to ignore it: where the commits were asynchronous already, which the WAL does not tell.
+//!
+//! Reference: `synchronous_commit` and `commit_delay` in the PostgreSQL manual; `pg_test_fsync`.
+
+use super::{evidence, plain_finding};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::Finding;
+use crate::model::threshold::{Speaks, Threshold, Unit};
+
+/// From so many writes in a second on it is worth a look.
+const SYNCS: Threshold = Threshold {
+    speaks: Speaks::From,
+    chen: 500.0,
+    strict: 200.0,
+    relaxed: 2000.0,
+    unit: Unit::PerSecond,
+};
+/// Fewer commits are no load, however fast they came.
+const COMMITS: u64 = 5000;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "commit-pressure",
+    summary: "commits need up to 500 writes to disk in a second, group commit included",
+    text: include_str!("commit_pressure.rs"),
+    threshold: SYNCS,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let when = report.when.as_ref()?;
+    let threshold = RULE.whole_limit(report);
+    let syncs = when.peak_syncs.filter(|syncs| *syncs >= threshold)?;
+    if report.ratios.commits < COMMITS {
+        return None;
+    }
+    Some(Finding {
+        evidence: evidence([
+            ("syncs_per_second", syncs.into()),
+            ("threshold", threshold.into()),
+            ("commits_per_second", when.peak_commits.into()),
+            ("commits_per_second_mean", when.mean_commits.into()),
+            ("bytes_per_commit", report.ratios.bytes_per_commit.into()),
+        ]),
+        advice: vec![
+            "several changes in one transaction".into(),
+            "synchronous_commit = off where the last moments may be lost".into(),
+        ],
+        side_effects: vec![
+            "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
+        ],
+        ignore_when: "commits are asynchronous already, which the WAL does not tell".into(),
+        source: "PostgreSQL manual, asynchronous commit".into(),
+        ..plain_finding(
+            &RULE,
+            format!("commits need up to {syncs} writes to disk in the busiest second"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+    use crate::model::when::Overview;
+
+    #[test]
+    fn it_speaks_from_500_writes_and_5000_commits_on() {
+        let found = |syncs, commits| {
+            let mut report = sample::report(0, 1 << 20);
+            report.ratios.commits = commits;
+            report.when = Some(Overview { peak_syncs: Some(syncs), ..Overview::default() });
+            check(&report).is_some()
+        };
+        assert!(found(500, 5000));
+        assert!(!found(499, 5000));
+        assert!(!found(500, 4999));
+    }
+}

@@ -1,0 +1,160 @@
+//! What it looks at: the share of full page images in all bytes of the records.
+//!
+//! Why it matters: an image of 8 kB is written when a page is touched for the first time after
+//! a checkpoint. Above 70 % most of the WAL repeats pages rather than telling changes. From 95 %
+//! on it is critical: twenty bytes are written for each byte of change, what Chen measured on a
+//! server that was never tuned.
+//!
+//! What to do: space checkpoints out, so that a page is imaged less often. `wal-compression` is about the
+//! size of the images.
+//!
+//! When to ignore it: shortly after a start, or on a server that writes little.
+//!
+//! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
+//! `wal_compression` in the PostgreSQL manual.
+
+use super::{
+    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
+    is_for_checking, plain_finding, recovery_price, says_little, worst_tables,
+};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::{Finding, Severity};
+use crate::model::percent::percent;
+use crate::model::table::TableRow;
+use crate::model::threshold::FPI_RATIO;
+use crate::model::who::WholeTableRow;
+use serde_json::{Value, json};
+
+/// From this share on it is critical: 95 %.
+const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "fpi-ratio",
+    summary: "full page images are more than 70 % of the bytes; 95 % is critical",
+    text: include_str!("fpi_ratio.rs"),
+    threshold: FPI_RATIO,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let ratio = report.ratios.fpi_ratio?;
+    let threshold = RULE.limit(report);
+    if ratio <= threshold || says_little(report) || is_for_checking(report) {
+        return None;
+    }
+    let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
+    let mut advice = where_they_are(&tables);
+    let mut side_effects = Vec::new();
+    if !is_far_apart(report) {
+        advice.extend(spacing_advice(report));
+        side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    }
+    let finding = Finding {
+        severity: if ratio < CRITICAL { Severity::Warning } else { Severity::Critical },
+        evidence: evidence([
+            ("fpi_ratio", ratio.into()),
+            ("threshold", threshold.into()),
+            ("critical", CRITICAL.into()),
+            ("fpi_bytes", report.totals.fpi_bytes.into()),
+            ("fpi_count", report.totals.fpi_count.into()),
+            ("tables", tables.iter().map(|(row, bytes, _)| named(row, *bytes)).collect()),
+        ]),
+        advice,
+        side_effects,
+        ignore_when: "the server writes little, or the range begins right after a checkpoint"
+            .into(),
+        source: CHEN_2017.into(),
+        ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
+    };
+    let further = further_apart(report, None).filter(|_| !is_far_apart(report));
+    Some(finding.quoting(report, further))
+}
+
+fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
+    json!({"table": row.label(), "fpi_bytes": fpi_bytes})
+}
+
+/// Whose pages the images are.
+fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+    let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
+        format!("{} ({})", row.label(), percent(*share, 0))
+    };
+    let list: Vec<String> = tables.iter().map(words).collect();
+    if list.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("images, with those of indexes: {}", list.join(", "))]
+    }
+}
+
+/// What to say of checkpoints that may be further apart.
+fn spacing_advice(report: &Report) -> Vec<String> {
+    let when = report.when.as_ref();
+    let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
+    let mut advice = Vec::new();
+    if timeout.is_none_or(|seconds| seconds < FAR_APART) {
+        let text =
+            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+        advice.push(text.to_owned());
+    }
+    // By time alone, the volume was never the limit.
+    if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
+        let text = "max_wal_size: raise it, so that checkpoints come by time and not by volume";
+        advice.push(text.to_owned());
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+    use crate::model::when::{Causes, Overview, Spacing};
+
+    #[test]
+    fn it_speaks_above_the_threshold_and_the_volume_only() {
+        let found = |fpi, total| check(&sample::report(fpi, total)).map(|finding| finding.severity);
+        assert_eq!(found(80 << 20, 100 << 20), Some(Severity::Warning));
+        assert_eq!(found(70 << 20, 100 << 20), None);
+        assert_eq!(found(8 << 20, 10 << 20), None);
+    }
+
+    #[test]
+    fn it_leaves_images_for_checking_to_their_own_rule() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        (report.totals.fpi_count, report.totals.fpi_check_count) = (100, 50);
+        assert!(check(&report).is_none());
+        report.totals.fpi_check_count = 49;
+        assert!(check(&report).is_some());
+    }
+
+    #[test]
+    fn it_is_critical_from_95_percent_on() {
+        let severity = |fpi, total| check(&sample::report(fpi, total)).map(|f| f.severity);
+        assert_eq!(severity(950 << 20, 1000 << 20), Some(Severity::Critical));
+        assert_eq!(severity(949 << 20, 1000 << 20), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn what_the_wal_shows_already_is_not_advised() {
+        let told = |median, timeout| {
+            let mut report = sample::report(80 << 20, 100 << 20);
+            let spacing = Spacing { count: 4, median, ..Spacing::default() };
+            report.when = Some(Overview {
+                spacing_seconds: Some(spacing),
+                checkpoint_timeout_seconds: timeout,
+                causes: Causes { time: 4, ..Causes::default() },
+                ..Overview::default()
+            });
+            check(&report).expect("a finding").advice.join("\n")
+        };
+        let half_an_hour = told(1800, Some(1800));
+        assert!(!half_an_hour.contains("checkpoint_timeout"), "{half_an_hour}");
+        assert!(!half_an_hour.contains("max_wal_size"), "{half_an_hour}");
+        let five_minutes = told(300, Some(300));
+        assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
+        assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+}

@@ -1,0 +1,75 @@
+//! What it looks at: the share of page images written for hint bits alone (`FPI_FOR_HINT`).
+//!
+//! Why it matters: with data checksums or `wal_log_hints`, the first reader of a page that was changed
+//! before the last checkpoint writes all of it into the WAL, only to note that its rows are
+//! committed. From 30 % of the bytes on, reading writes more than it should.
+//!
+//! What to do: VACUUM after loading and after large changes, before the next checkpoint, or load with
+//! `COPY … FREEZE`; space checkpoints out; without `wal_log_hints`, if nothing needs it (pg_rewind
+//! does, unless there are checksums).
+//!
+//! When to ignore it: shortly after a bulk load, once.
+//!
+//! Reference: `wal_log_hints` and data checksums in the PostgreSQL manual.
+
+use super::{evidence, plain_finding, says_little};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::{Finding, Severity};
+use crate::model::percent::percent;
+use crate::model::threshold::Threshold;
+
+/// From this share of the bytes on it is worth a look.
+const HINTS: Threshold = Threshold::from_share(0.3, 0.15, 0.5);
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "hint-images",
+    summary: "30 % of the bytes are page images for hint bits",
+    text: include_str!("hint_images.rs"),
+    threshold: HINTS,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let threshold = RULE.limit(report);
+    let share = report.ratios.hint_fpi_ratio.filter(|share| *share >= threshold)?;
+    if says_little(report) {
+        return None;
+    }
+    Some(Finding {
+        severity: Severity::Warning,
+        evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", threshold.into())]),
+        advice: vec![
+            "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
+                .into(),
+            "space checkpoints out: each page is imaged once a cycle at most".into(),
+            "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it".into(),
+        ],
+        side_effects: vec!["without wal_log_hints and checksums pg_rewind does not work".into()],
+        ignore_when: "it follows a load that is over".into(),
+        source: "PostgreSQL manual, wal_log_hints".into(),
+        ..plain_finding(
+            &RULE,
+            format!("{} of the bytes are page images for hint bits", percent(share, 1)),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn it_speaks_from_three_tenths_and_above_the_volume_only() {
+        let found = |share, total| {
+            let mut report = sample::report(0, total);
+            report.ratios.hint_fpi_ratio = Some(share);
+            check(&report).is_some()
+        };
+        assert!(found(0.3, 100 << 20));
+        assert!(!found(0.29, 100 << 20));
+        assert!(!found(0.9, 15 << 20));
+    }
+}

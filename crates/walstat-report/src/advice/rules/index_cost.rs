@@ -1,0 +1,120 @@
+//! What it looks at: tables whose indexes write more than twice as much as the rows themselves.
+//!
+//! Why it matters: each index is one more record, and after a checkpoint one more image, for every row that
+//! is inserted and for every update that is not HOT. An index that no query uses costs the same.
+//!
+//! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each was);
+//! put several into one. It speaks where indexes write twice what the heap does, and 20 % of all bytes.
+//!
+//! When to ignore it: where all of them are used, or the statistics were reset lately.
+//!
+//! Reference: Chen 2017; `pg_stat_user_indexes` in the PostgreSQL manual.
+
+use super::{CHEN_2017, evidence, plain_finding, says_little};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::Finding;
+use crate::model::percent::percent;
+use crate::model::table::TableRow;
+use crate::model::threshold::{Speaks, Threshold, Unit};
+use crate::model::who::WholeTableRow;
+
+/// Indexes write so many times what the heap does.
+const TIMES: Threshold =
+    Threshold { speaks: Speaks::From, chen: 2.0, strict: 1.5, relaxed: 3.0, unit: Unit::Times };
+/// They are at least this share of all bytes: 20 %.
+const SHARE: f64 = 0.2;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "index-cost",
+    summary: "the indexes of a table write twice what its rows do, and 20 % of the bytes",
+    text: include_str!("index_cost.rs"),
+    threshold: TIMES,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
+    let total = report.totals.total_bytes as f64;
+    let threshold = RULE.limit(report);
+    let dear = tables.rows.iter().filter(|row| {
+        let bytes = index_bytes(row) as f64;
+        row.indexes.len() > 1
+            && bytes >= threshold * heap_bytes(row) as f64
+            && bytes >= SHARE * total
+    });
+    let worst = dear.max_by_key(|row| index_bytes(row))?;
+    let mut ranked: Vec<(&str, u64)> = worst
+        .indexes
+        .iter()
+        .map(|index| (index.name.as_str(), index.part.numbers.total_bytes))
+        .collect();
+    ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
+    let (first, most) = *ranked.first()?;
+    let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
+    Some(Finding {
+        evidence: evidence([
+            ("table", worst.label().into()),
+            ("indexes", worst.indexes.len().into()),
+            ("index_bytes", index_bytes(worst).into()),
+            ("heap_bytes", heap_bytes(worst).into()),
+            ("threshold", threshold.into()),
+            ("largest", first.into()),
+        ]),
+        advice: vec![
+            format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
+            "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes ORDER BY idx_scan;".into(),
+        ],
+        side_effects: vec!["queries that use an index are slow without it".into()],
+        ignore_when: "all of them are used".into(),
+        estimate: Some(most),
+        source: CHEN_2017.into(),
+        ..plain_finding(
+            &RULE,
+            format!(
+                "{} indexes of {} write {times:.1} times what its rows do",
+                worst.indexes.len(),
+                worst.label()
+            ),
+        )
+    })
+}
+
+fn index_bytes(row: &WholeTableRow) -> u64 {
+    row.indexes.iter().map(|index| index.part.numbers.total_bytes).sum()
+}
+
+fn heap_bytes(row: &WholeTableRow) -> u64 {
+    row.heap.as_ref().map_or(0, |heap| heap.numbers.total_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Numbers;
+    use crate::model::sample;
+    use crate::model::who::{IndexPart, Part};
+
+    #[test]
+    fn it_speaks_of_several_indexes_that_write_more_than_the_rows() {
+        let part = |bytes: u64| Part {
+            numbers: Numbers { total_bytes: bytes << 20, ..Numbers::default() },
+            ..Part::default()
+        };
+        let found = |heap, indexes: &[u64], total: u64| {
+            let mut report = sample::report(0, total << 20);
+            let index = |bytes: &u64| IndexPart { part: part(*bytes), ..IndexPart::default() };
+            let indexes = indexes.iter().map(index).collect();
+            let heap = Some(part(heap));
+            report.tables =
+                Some(vec![WholeTableRow { heap, indexes, ..Default::default() }].into());
+            check(&report).map(|finding| finding.estimate)
+        };
+        assert_eq!(found(10, &[12, 8], 100), Some(Some(12 << 20)));
+        assert_eq!(found(11, &[12, 8], 100), None);
+        assert_eq!(found(9, &[11, 8], 100), None);
+        assert_eq!(found(10, &[20], 100), None);
+        assert_eq!(found(1, &[12, 2], 15), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! The rules, one file each, named after what they find.
+
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::estimate::EstimateRow;
+use crate::model::finding::{Finding, Severity};
+use crate::model::table::TableRow;
+use crate::model::threshold::MIN_VOLUME_BYTES;
+use crate::model::who::WholeTableRow;
+use crate::when::REPLAY_RATES;
+use serde_json::{Map, Value};
+use std::cmp::Reverse;
+use walstat_analyse::ratios::ratio;
+
+pub mod backup_window;
+pub mod burst_after_checkpoint;
+pub mod checkpoint_spacing;
+pub mod commit_pressure;
+pub mod consistency_checking;
+pub mod ddl_churn;
+pub mod fpi_ratio;
+pub mod hint_images;
+pub mod hot_ratio;
+pub mod index_cost;
+pub mod large_transactions;
+pub mod lock_traffic;
+pub mod logical_overhead;
+pub mod random_index;
+pub mod recovery_distance;
+pub mod replica_identity_full;
+pub mod standby_lag;
+pub mod switch_waste;
+pub mod toast_rewrites;
+pub mod vacuum_freeze_share;
+pub mod wal_compression;
+pub mod write_amplification;
+
+/// Where the first rules come from.
+const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2017";
+
+/// What a server shows that was never tuned: so many bytes for each byte of change.
+const UNTUNED_AMPLIFICATION: f64 = 20.0;
+
+/// Checkpoints that are so far apart need not be further apart, in seconds.
+const FAR_APART: u64 = 1800;
+
+/// From this share on it is mostly that.
+const MOSTLY: f64 = 0.5;
+
+/// A table with less than this share of something is not named for it.
+const LEAST_SHARE: f64 = 0.10;
+
+/// A share that a rule looks at, which has reached its threshold.
+struct ReachedShare {
+    share: f64,
+    threshold: f64,
+}
+
+impl Rule {
+    /// The share of `part` bytes in `whole`, if it has reached the rule's threshold in a report that has
+    /// enough WAL.
+    fn share(&self, report: &Report, part: u64, whole: u64) -> Option<ReachedShare> {
+        let (share, threshold) = (part as f64 / whole.max(1) as f64, self.limit(report));
+        (!says_little(report) && share >= threshold).then_some(ReachedShare { share, threshold })
+    }
+}
+
+/// A finding of a rule with what most findings have: it is for information, and nothing is estimated.
+fn plain_finding(rule: &Rule, title: String) -> Finding {
+    Finding {
+        rule: rule.id.into(),
+        severity: Severity::Info,
+        title,
+        evidence: Map::new(),
+        advice: Vec::new(),
+        side_effects: Vec::new(),
+        ignore_when: String::new(),
+        estimate: None,
+        settings: Map::new(),
+        predicted: None,
+        source: String::new(),
+    }
+}
+
+/// Whether a report is of too little WAL for its shares to say anything.
+fn says_little(report: &Report) -> bool {
+    report.totals.total_bytes < MIN_VOLUME_BYTES
+}
+
+/// Which share of the images is for checking only; `None` without images.
+fn checking_share(report: &Report) -> Option<f64> {
+    ratio(report.totals.fpi_check_count, report.totals.fpi_count)
+}
+
+/// Whether most images are for checking only, which no other setting changes.
+fn is_for_checking(report: &Report) -> bool {
+    checking_share(report).is_some_and(|share| share >= MOSTLY)
+}
+
+/// Whether checkpoints are as far apart already as anybody advises.
+fn is_far_apart(report: &Report) -> bool {
+    let spacing = report.when.as_ref().and_then(|when| when.spacing_seconds.as_ref());
+    // Times are cut to whole seconds.
+    spacing.is_some_and(|spacing| spacing.median + 1 >= FAR_APART)
+}
+
+/// A size as settings are written: `4096MB`.
+fn megabytes(bytes: u64) -> String {
+    format!("{}MB", bytes.div_ceil(1 << 20))
+}
+
+/// How many times further apart checkpoints may be until they are as far as anybody advises; four
+/// times where nobody knows how far they are.
+fn times_apart(report: &Report) -> u64 {
+    let spacing = report.when.as_ref().and_then(|when| when.spacing_seconds.as_ref());
+    spacing.map_or(4, |spacing| FAR_APART.div_ceil(spacing.median.max(1)))
+}
+
+/// What checkpoints that are as far apart as anybody advises would come to, with a codec or without.
+fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r EstimateRow> {
+    let estimates = report.estimates.as_ref()?;
+    let apart = estimates.widest(times_apart(report));
+    estimates.of(apart, codec).filter(|_| apart != Some(1))
+}
+
+impl Finding {
+    /// The same with what its settings come to, if that was estimated.
+    fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
+        let Some(row) = row else { return self };
+        let mut settings = Map::new();
+        if row.checkpoints_apart != Some(1) {
+            settings.insert("checkpoints_apart".into(), row.checkpoints_apart.into());
+        }
+        if let Some(codec) = &row.wal_compression {
+            settings.insert("wal_compression".into(), codec.as_str().into());
+        }
+        let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
+        Finding { estimate: Some(saved), settings, predicted: Some(row.predicted), ..self }
+    }
+}
+
+/// Tables that a finding names.
+const TABLES_NAMED: usize = 3;
+
+/// Of the tables that were counted those with most of what `amount` says, as far as each has a
+/// tenth of it all: with their amounts and shares.
+fn worst_tables(
+    report: &Report,
+    amount: impl Fn(&WholeTableRow) -> u64,
+) -> Vec<(&WholeTableRow, u64, f64)> {
+    let rows = report.tables.as_ref().map_or(&[][..], |tables| &tables.rows);
+    let all: u64 = rows.iter().map(&amount).sum();
+    let mut worst: Vec<_> = rows
+        .iter()
+        .filter(|row| row.database.is_some())
+        .map(|row| (row, amount(row), amount(row) as f64 / all.max(1) as f64))
+        .filter(|(_, _, share)| *share >= LEAST_SHARE)
+        .collect();
+    worst.sort_by_key(|(row, amount, _)| (Reverse(*amount), row.label()));
+    worst.truncate(TABLES_NAMED);
+    worst
+}
+
+/// Evidence: names and numbers.
+fn evidence<const N: usize>(numbers: [(&str, Value); N]) -> Map<String, Value> {
+    numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect()
+}
+
+/// What larger distances between checkpoints cost.
+fn recovery_price() -> String {
+    let (slow, fast) = REPLAY_RATES;
+    let seconds = |rate: u64| (1u64 << 30).div_ceil(rate);
+    format!(
+        "crash recovery {} to {} s longer for each GB since the last checkpoint",
+        seconds(fast),
+        seconds(slow)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::percent::percent;
+    use crate::model::table::RecordRow;
+    use crate::model::threshold::{FPI_RATIO, MIN_UPDATES};
+    use crate::model::{Sums, sample};
+
+    /// A report with one record type of so many bytes, none of them images.
+    pub fn with_record(rmgr: &str, record: &str, bytes: u64, total: u64) -> Report {
+        let mut report = sample::report(0, total);
+        let sums = Sums { record_bytes: bytes, total_bytes: bytes, ..Sums::default() };
+        let row = RecordRow { rmgr: rmgr.into(), record: record.into(), info: "0x00".into(), sums };
+        report.records = Some(vec![row].into());
+        report
+    }
+
+    /// Thresholds that stand in texts are those of the code.
+    #[test]
+    fn texts_tell_the_thresholds() {
+        let critical = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
+        for words in [percent(FPI_RATIO.chen, 0), percent(critical, 0)] {
+            assert!(fpi_ratio::RULE.summary.contains(&words), "{words}");
+            assert!(fpi_ratio::RULE.text.contains(&words), "{words}");
+        }
+        let updates = MIN_UPDATES.to_string();
+        let updates = format!("{},{}", &updates[..1], &updates[1..]);
+        assert!(hot_ratio::RULE.text.contains(&updates), "{updates}");
+    }
+}

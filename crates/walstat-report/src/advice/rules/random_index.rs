@@ -1,0 +1,126 @@
+//! What it looks at: B-trees whose entries go everywhere, as those of random keys do (UUIDv4, hashes).
+//!
+//! Why it matters: each entry then touches another leaf, and after a checkpoint nearly each brings an image
+//! of 8 kB for an entry of some 30 bytes. Entries in order (a sequence, a time, UUIDv7) fill one leaf after
+//! the other. It speaks where the images of such an index are 10 % of all bytes, less than half of its
+//! entries went into the right-most leaf, there were 1,000 of them, and most came from inserts and not from
+//! updates that are not HOT.
+//!
+//! What to do: keys in the order of time; an index that nobody needs does not have to be random either.
+//! What it would save: entries in order touch as many leaves as they fill.
+//!
+//! When to ignore it: where keys have to be unpredictable.
+//!
+//! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
+
+use super::{evidence, plain_finding, says_little};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::{Finding, Severity};
+use crate::model::threshold::Threshold;
+use crate::model::who::{IndexPart, WholeTableRow};
+use serde_json::json;
+
+/// Its images are at least this share of all bytes.
+const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
+/// Fewer of its entries than this went into the right-most leaf.
+const IN_ORDER: f64 = 0.5;
+/// Fewer entries are no habit.
+const ENTRIES: u64 = 1000;
+/// What is usable of a leaf, filled to 90 %.
+const LEAF_BYTES: u64 = 7300;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "random-index",
+    summary: "the images of an index with keys in random order are 10 % of the bytes",
+    text: include_str!("random_index.rs"),
+    threshold: IMAGES,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
+    // Entries of updates that are not HOT go where their keys are, whatever the order of keys.
+    let is_filled =
+        |row: &&WholeTableRow| row.inserts >= row.updates.saturating_sub(row.hot_updates);
+    let filled = tables.rows.iter().filter(is_filled);
+    let indexes = filled.flat_map(|row| &row.indexes);
+    let threshold = RULE.limit(report);
+    let least = threshold * report.totals.total_bytes as f64;
+    let random = indexes.filter(|index| is_random(index, least));
+    let worst = random.max_by_key(|index| index.part.numbers.fpi_bytes)?;
+    let numbers = &worst.part.numbers;
+    let entries = worst.leaf_inserts.unwrap_or(0);
+    let share = numbers.fpi_bytes as f64 / report.totals.total_bytes as f64;
+    let leaves = worst.part.block_data_bytes.div_ceil(LEAF_BYTES).max(1);
+    let image = numbers.fpi_bytes / numbers.fpi_count.max(1);
+    let per_entry = numbers.fpi_count as f64 / entries.max(1) as f64;
+    Some(Finding {
+        severity: Severity::Warning,
+        evidence: evidence([
+            ("index", worst.name.as_str().into()),
+            ("fpi_ratio", share.into()),
+            ("threshold", threshold.into()),
+            ("leaf_inserts", entries.into()),
+            ("rightmost_ratio", worst.rightmost_ratio.into()),
+            ("images_an_entry", json!(per_entry)),
+            ("leaves_if_in_order", leaves.into()),
+        ]),
+        advice: vec![
+            format!(
+                "{}: {per_entry:.2} images for each entry; keys in the order of time need {:.4}",
+                worst.name,
+                leaves as f64 / entries.max(1) as f64
+            ),
+            "UUIDv7 in place of UUIDv4, a sequence, or a time first".into(),
+        ],
+        side_effects: vec!["keys tell when they were made".into()],
+        ignore_when: "keys have to be unpredictable".into(),
+        estimate: Some(numbers.fpi_bytes.saturating_sub(leaves * image)),
+        source: "Vondra, On the impact of full-page writes, 2016".into(),
+        ..plain_finding(&RULE, format!("keys of {} come in random order", worst.name))
+    })
+}
+
+/// Whether an index has keys in no order, and at least so many bytes of images.
+fn is_random(index: &IndexPart, least: f64) -> bool {
+    index.leaf_inserts.is_some_and(|entries| entries >= ENTRIES)
+        && index.rightmost_ratio.is_some_and(|ratio| ratio < IN_ORDER)
+        && index.part.numbers.fpi_bytes as f64 >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Numbers;
+    use crate::model::sample;
+    use crate::model::who::Part;
+
+    fn found(fpi: u64, entries: u64, rightmost: f64, total: u64) -> Option<Finding> {
+        let mut report = sample::report(total / 2, total);
+        let numbers = Numbers { fpi_bytes: fpi, fpi_count: fpi / 8192, ..Numbers::default() };
+        let index = IndexPart {
+            name: "orders_key".into(),
+            leaf_inserts: Some(entries),
+            rightmost_ratio: Some(rightmost),
+            part: Part { numbers, block_data_bytes: entries * 24, ..Part::default() },
+            ..IndexPart::default()
+        };
+        report.tables =
+            Some(vec![WholeTableRow { indexes: vec![index], ..Default::default() }].into());
+        check(&report)
+    }
+
+    #[test]
+    fn it_speaks_of_many_images_for_entries_in_no_order() {
+        let finding = found(10 << 20, 1000, 0.49, 100 << 20).expect("a finding");
+        // 24,000 bytes of entries fill four leaves.
+        assert_eq!(finding.estimate, Some((10 << 20) - 4 * 8192));
+        assert!(finding.advice[0].starts_with("orders_key: 1.28 images"), "{:?}", finding.advice);
+        assert!(found(10 << 20, 1000, 0.5, 100 << 20).is_none());
+        assert!(found(10 << 20, 999, 0.1, 100 << 20).is_none());
+        assert!(found(9 << 20, 1000, 0.1, 100 << 20).is_none());
+        assert!(found(10 << 20, 1000, 0.1, 15 << 20).is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! What it looks at: which share of the WAL is the rest of segments that a switch left empty.
+//!
+//! Why it matters: `archive_timeout`, backups and `pg_switch_wal()` end a segment early. Its rest is
+//! archived and sent all the same, and takes the space of a whole segment. From 20 % on it is worth
+//! a look.
+//!
+//! What to do: raise `archive_timeout`; or let a standby or `pg_receivewal` stream the WAL, which
+//! needs no switches; compress archived segments, whose rest then takes next to nothing.
+//!
+//! When to ignore it: where archived segments are compressed and the disk is large enough.
+//!
+//! Reference: `archive_timeout` in the PostgreSQL manual.
+
+use super::{evidence, megabytes, plain_finding};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::finding::Finding;
+use crate::model::percent::percent;
+use crate::model::threshold::{MIN_VOLUME_BYTES, Threshold};
+
+/// From this share of the input on it is worth a look.
+const WASTE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "switch-waste",
+    summary: "20 % of the WAL is the empty rest of segments that were switched early",
+    text: include_str!("switch_waste.rs"),
+    threshold: WASTE,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    let books = &report.books;
+    let share = walstat_analyse::ratios::ratio(books.switch_bytes, books.input_bytes)?;
+    // A segment or two that a backup ended early are no habit.
+    let threshold = RULE.limit(report);
+    if share < threshold || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
+        return None;
+    }
+    Some(Finding {
+        evidence: evidence([
+            ("switch_bytes", books.switch_bytes.into()),
+            ("input_bytes", books.input_bytes.into()),
+            ("threshold", threshold.into()),
+        ]),
+        advice: vec![
+            "archive_timeout: raise it, or stream the WAL instead".into(),
+            format!(
+                "compress archived segments: {} of them are empty",
+                megabytes(books.switch_bytes)
+            ),
+        ],
+        side_effects: vec![
+            "without an archive_timeout a crash can lose more of what is archived only".into(),
+        ],
+        ignore_when: "archived segments are compressed".into(),
+        estimate: Some(books.switch_bytes),
+        source: "PostgreSQL manual, archive_timeout".into(),
+        ..plain_finding(
+            &RULE,
+            format!("{} of the WAL is the rest of segments switched early", percent(share, 0)),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    #[test]
+    fn it_speaks_from_a_fifth_of_the_input_on() {
+        let found = |switch: u64, input: u64, segments| {
+            let mut report = sample::report(0, 1 << 20);
+            report.books.switch_bytes = switch << 20;
+            report.books.input_bytes = input << 20;
+            report.input.segments = segments;
+            check(&report).is_some()
+        };
+        assert!(found(20, 100, 7));
+        assert!(!found(19, 100, 7));
+        assert!(!found(15, 48, 4));
+        assert!(!found(20, 48, 3));
+    }
+}

@@ -1,0 +1,179 @@
+//! What it looks at: how much shorter full page images would be with a codec that the release has.
+//!
+//! Why it matters: pages of tables and indexes are mostly compressible, and images are the larger part
+//! of the WAL of most servers. What is not written is not flushed, archived and sent to standbys either.
+//!
+//! What to do: `wal_compression`. From 15 on lz4 costs little and zstd saves more; before there is pglz
+//! alone (`on`), which costs most. It speaks where a tenth of all bytes would be saved by what was tried on
+//! a sample of this WAL's images; where nothing was tried, where images are stored at more than 95 % of
+//! their size and are 30 % of the bytes.
+//!
+//! When to ignore it: where the processors are busy and the disks are not.
+//!
+//! Reference: Chen 2017; `wal_compression` in the PostgreSQL manual.
+
+use super::{CHEN_2017, evidence, is_for_checking, plain_finding, says_little};
+use crate::advice::Rule;
+use crate::model::Report;
+use crate::model::estimate::EstimateRow;
+use crate::model::finding::{Finding, Severity};
+use crate::model::percent::percent;
+use crate::model::threshold::Threshold;
+use walstat_format::version::VERSIONS;
+
+/// Images stored at more than this share of their size are hardly compressed.
+const HARDLY_COMPRESSED: f64 = 0.95;
+/// Where nothing was tried: so much of the bytes has to be images.
+const IMAGES: f64 = 0.3;
+/// A codec has to save so much of all bytes.
+const WORTH_IT: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
+/// A codec that costs more has to save so much more of all bytes.
+const WORTH_MORE: f64 = 0.05;
+/// From this share on it is worth a change.
+const MUCH: f64 = 0.3;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule {
+    id: "wal-compression",
+    summary: "another codec for page images would save 10 % of the bytes",
+    text: include_str!("wal_compression.rs"),
+    threshold: WORTH_IT,
+    check,
+};
+
+fn check(report: &Report) -> Option<Finding> {
+    if says_little(report) || is_for_checking(report) {
+        return None;
+    }
+    let (codec, row) = better_codec(report)?;
+    let stored = report.ratios.compression_ratio;
+    let share = row.map(|row| -row.predicted.change_ratio);
+    let mut advice = vec![format!("wal_compression = {}", setting(codec))];
+    advice.extend(row.and_then(|row| more(report, row)));
+    let finding = Finding {
+        severity: match share {
+            Some(share) if share >= MUCH => Severity::Warning,
+            _ => Severity::Info,
+        },
+        evidence: evidence([
+            ("compression_ratio", stored.into()),
+            ("fpi_bytes", report.totals.fpi_bytes.into()),
+            ("saved_ratio", share.into()),
+            ("threshold", RULE.limit(report).into()),
+        ]),
+        advice,
+        side_effects: vec!["compression takes CPU time of the writing sessions".into()],
+        ignore_when: "the processors are busy and the disks are not".into(),
+        source: CHEN_2017.into(),
+        ..plain_finding(
+            &RULE,
+            match stored {
+                Some(stored) if stored > HARDLY_COMPRESSED && stored < 1.0 => {
+                    "images are hardly compressed".to_owned()
+                }
+                Some(stored) if stored < 1.0 => {
+                    format!("images are stored in {} of their size", percent(stored, 0))
+                }
+                _ => "images are not compressed".to_owned(),
+            },
+        )
+    };
+    Some(finding.quoting(report, row))
+}
+
+/// What the setting is called: before 15 it is on or off.
+fn setting(codec: &str) -> &str {
+    if codec == "pglz" { "on" } else { codec }
+}
+
+/// The codec to take, if one is worth it, and what it comes to where that was tried.
+pub(crate) fn better_codec(report: &Report) -> Option<(&'static str, Option<&EstimateRow>)> {
+    let has_lz4 = VERSIONS
+        .iter()
+        .any(|version| version.name == report.input.postgres && version.image_flags.has_lz4());
+    let usual = if has_lz4 { "lz4" } else { "pglz" };
+    let Some(estimates) = &report.estimates else {
+        let is_raw = report.ratios.compression_ratio.is_some_and(|ratio| ratio > HARDLY_COMPRESSED);
+        let is_much = report.ratios.fpi_ratio.is_none_or(|ratio| ratio == 0.0 || ratio >= IMAGES);
+        return (is_raw && is_much).then_some((usual, None));
+    };
+    let threshold = RULE.limit(report);
+    let worth = |row: &&EstimateRow| -row.predicted.change_ratio >= threshold;
+    let tried = |codec: &'static str| {
+        Some((codec, Some(estimates.of(Some(1), Some(codec)).filter(worth)?)))
+    };
+    tried(usual).or_else(|| tried("zstd").filter(|_| has_lz4))
+}
+
+/// What a dearer codec saves more.
+fn more(report: &Report, row: &EstimateRow) -> Option<String> {
+    let dearer = report.estimates.as_ref()?.of(Some(1), Some("zstd"))?;
+    let more = row.predicted.change_ratio - dearer.predicted.change_ratio;
+    (more >= WORTH_MORE).then(|| {
+        format!("zstd would save {} of all bytes", percent(-dearer.predicted.change_ratio, 0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::estimate::{Estimates, Predicted};
+    use crate::model::sample;
+
+    fn tried(codecs: &[(&str, f64)]) -> Option<Estimates> {
+        let row = |(codec, change): &(&str, f64)| EstimateRow {
+            checkpoints_apart: Some(1),
+            wal_compression: Some((*codec).to_owned()),
+            predicted: Predicted {
+                predicted_bytes: ((1.0 + change) * f64::from(100 << 20)) as u64,
+                change_ratio: *change,
+                low_bytes: 0,
+                high_bytes: 0,
+            },
+        };
+        Some(Estimates { scenarios: codecs.iter().map(row).collect(), ..Estimates::default() })
+    }
+
+    fn found(codecs: &[(&str, f64)], total: u64) -> Option<Finding> {
+        let mut report = sample::report(total / 2, total);
+        report.estimates = tried(codecs);
+        check(&report)
+    }
+
+    #[test]
+    fn it_speaks_from_a_tenth_of_the_bytes_on_and_above_the_volume_only() {
+        let finding = found(&[("lz4", -0.35), ("zstd", -0.37)], 100 << 20).expect("a finding");
+        assert_eq!((finding.severity, finding.advice.len()), (Severity::Warning, 1));
+        assert_eq!(finding.estimate, Some((100 << 20) - (0.65 * f64::from(100 << 20)) as u64));
+        assert_eq!(finding.settings["wal_compression"], "lz4");
+        let near = found(&[("lz4", -0.10), ("zstd", -0.16)], 100 << 20).expect("a finding");
+        assert_eq!((near.severity, near.advice.len()), (Severity::Info, 2));
+        assert!(found(&[("lz4", -0.09), ("zstd", -0.09)], 100 << 20).is_none());
+        assert!(found(&[("lz4", -0.35)], 15 << 20).is_none());
+        // What is compressed with lz4 already may gain with zstd.
+        let dearer = found(&[("lz4", 0.0), ("zstd", -0.2)], 100 << 20).expect("a finding");
+        assert_eq!(dearer.advice, ["wal_compression = zstd"]);
+    }
+
+    #[test]
+    fn where_nothing_was_tried_it_looks_at_how_images_are_stored() {
+        for (stored, words) in
+            [(1.0, Some("images are not")), (0.97, Some("images are hardly")), (0.5, None)]
+        {
+            let mut report = sample::report(80 << 20, 100 << 20);
+            report.ratios.compression_ratio = Some(stored);
+            let title = check(&report).map(|finding| finding.title);
+            assert_eq!(title.is_some(), words.is_some());
+            assert!(title.unwrap_or_default().starts_with(words.unwrap_or_default()));
+        }
+        let few_images = sample::report(20 << 20, 100 << 20);
+        assert!(check(&few_images).is_none());
+    }
+
+    #[test]
+    fn an_old_release_has_on_alone() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        report.input.postgres = "13".into();
+        assert_eq!(check(&report).map(|f| f.advice), Some(vec!["wal_compression = on".into()]));
+    }
+}

@@ -1,0 +1,142 @@
+//! The report of every command is put together here, of whatever was counted for it.
+
+use super::build::{Counted, Draft, Request, build};
+use super::estimate::estimates;
+use super::known::Known;
+use super::model::CommandName;
+use super::model::table::Sort;
+use super::when::{Origin, Questions};
+use super::{when as told_when, who as told_who};
+use walstat_analyse::counters::{Counters, RestoreInput, Statistics};
+use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::finished_transactions::Order;
+use walstat_analyse::large_transactions::LargeTransaction;
+use walstat_analyse::sample;
+use walstat_analyse::select::Filters;
+use walstat_analyse::when::{self, When};
+use walstat_analyse::who::{self, Who};
+use walstat_read::input::plan::Plan;
+use walstat_read::scan::outcome::Outcome;
+
+/// What the rules need tables of.
+pub fn dimensions() -> Dimensions {
+    Dimensions::from([Dimension::Rmgr, Dimension::Record, Dimension::Table])
+}
+
+/// Counters of an overview: who wrote the WAL is not in it.
+pub fn overview() -> Counters {
+    Counters { when: Some(When::new(when::Config::OVERVIEW)), ..Counters::default() }
+}
+
+/// Counters of all that the rules look at; with what is `known` of names.
+pub fn whole(known: &Known) -> Counters {
+    let who = Who::new(&dimensions(), 0, Order::Bytes, known.store());
+    Counters { who, advice: Some(Default::default()), ..overview() }
+}
+
+/// WAL that was read and counted, concluded.
+#[derive(Debug)]
+pub struct Gathered {
+    /// The paths, as they were given.
+    pub paths: Vec<String>,
+    /// What there was to read.
+    pub plan: Plan,
+    /// What was read, and what every report says of it.
+    pub scanned: Outcome<Statistics>,
+    /// Who wrote it, as far as that was asked for.
+    pub who: who::Counted,
+    /// When it was written, as far as that was asked for.
+    pub when: Option<when::WhenFound>,
+    /// Some of its images, and who wrote much at once, as far as there is to be advice.
+    pub advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
+    /// What a restore needs to know, as far as that was asked for.
+    pub restore: RestoreInput,
+    /// Why names are missing.
+    pub warnings: Vec<String>,
+}
+
+impl Gathered {
+    /// Concludes what was counted, with what is `known` of names.
+    pub fn of(
+        paths: Vec<String>,
+        plan: Plan,
+        scanned: Outcome<Counters>,
+        known: Known,
+    ) -> Gathered {
+        let mut counters = Counters::default();
+        let scanned = scanned.map(|all| {
+            counters = all;
+            std::mem::take(&mut counters.statistics)
+        });
+        let end = scanned.ending.lsn;
+        let (who, warnings) = known.finish(counters.who, &plan);
+        Gathered {
+            who,
+            when: counters.when.map(|when| when.finish(end)),
+            advice: counters.advice.map(|(sample, large)| (sample.finish(), large.finish())),
+            restore: counters.restore.unwrap_or_default(),
+            warnings,
+            paths,
+            plan,
+            scanned,
+        }
+    }
+
+    /// WAL of which nothing but the statistics were counted.
+    pub fn plain(paths: Vec<String>, plan: Plan, scanned: Outcome<Statistics>) -> Gathered {
+        let counters = |statistics| Counters { statistics, ..Counters::default() };
+        Gathered::of(paths, plan, scanned.map(counters), Known::default())
+    }
+}
+
+/// How it is to be told.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// Rows of tables.
+    pub rows: told_who::Rows,
+    /// What was asked about times and rates.
+    pub questions: Questions,
+}
+
+impl Default for Telling {
+    fn default() -> Telling {
+        let rows = told_who::Rows { by: told_who::By::Table, sort: Sort::Bytes, shown: 0 };
+        Telling { rows, questions: Questions::default() }
+    }
+}
+
+/// Puts the report together, but for its advice.
+pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Draft {
+    let Gathered { paths, plan, scanned, who, when, advice, warnings, .. } = gathered;
+    let origin = Origin::of(&plan);
+    let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
+    let overview = when.as_ref().filter(|_| has_overview);
+    let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
+    let (sample, large) = advice.unzip();
+    let statistics = &scanned.observer;
+    let counted = Counted {
+        statistics,
+        overview: overview.map(|found| told_when::overview(found, origin)),
+        estimates: sample.and_then(|sample| estimates(&sample, cycles, &statistics.0)),
+        large,
+    };
+    let mut draft = build(paths, &plan, &scanned, counted, request);
+    if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
+        let (asked, questions) = (&request.dimensions, &telling.questions);
+        told_when::fill(&mut draft.report, found, asked, questions, origin);
+    }
+    draft.report.notes.extend(warnings);
+    told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
+    draft
+}
+
+/// What is asked of a report with all that the rules look at.
+pub fn whole_request(command: CommandName) -> Request {
+    Request {
+        command,
+        dimensions: dimensions(),
+        checksums_verified: true,
+        start: None,
+        filters: Filters::default(),
+    }
+}

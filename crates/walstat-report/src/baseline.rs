@@ -1,0 +1,87 @@
+//! An earlier report, read back: only what a comparison needs.
+
+use super::model::{Ratios, SCHEMA};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// What an earlier report says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baseline {
+    /// The report's file.
+    pub path: PathBuf,
+    /// Bytes of records per commit; `None` if nothing was committed.
+    pub bytes_per_commit: Option<f64>,
+}
+
+/// Why a file is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// No JSON, or not a report's.
+    #[error("no walstat report ({0}), expected the output of 'walstat --format json'")]
+    NoReport(String),
+    /// A report, of another major version.
+    #[error("a report of schema {found}, expected {SCHEMA}")]
+    Schema {
+        /// The report's schema.
+        found: String,
+    },
+}
+
+/// The keys of a report that are used. Others may be added to reports later.
+#[derive(Deserialize)]
+struct Keys {
+    #[serde(rename = "walstat")]
+    _walstat: String,
+    schema: String,
+    ratios: Ratios,
+}
+
+/// Reads the JSON of the report at `path`.
+pub fn parse(path: &Path, json: &[u8]) -> Result<Baseline, BaselineError> {
+    let keys: Keys =
+        serde_json::from_slice(json).map_err(|error| BaselineError::NoReport(error.to_string()))?;
+    let major = |schema: &str| schema.split('.').next().map(str::to_owned);
+    if major(&keys.schema) != major(SCHEMA) {
+        return Err(BaselineError::Schema { found: keys.schema });
+    }
+    Ok(Baseline { path: path.to_owned(), bytes_per_commit: keys.ratios.bytes_per_commit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+
+    fn per_commit(json: &[u8]) -> Result<Option<f64>, BaselineError> {
+        parse(Path::new("before.json"), json).map(|baseline| baseline.bytes_per_commit)
+    }
+
+    #[test]
+    fn our_own_report_is_one() {
+        let mut report = sample::report(1, 2);
+        report.ratios.bytes_per_commit = Some(1234.5);
+        let json = serde_json::to_vec(&report).unwrap_or_default();
+        assert_eq!(per_commit(&json).ok(), Some(Some(1234.5)));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for json in [
+            "",
+            "[]",
+            "{}",
+            r#"{"walstat": "1", "schema": "1.0"}"#,
+            r#"{"walstat": "1", "schema": "1.0", "ratios": {}}"#,
+            r#"{"schema": "1.0", "ratios": {"bytes_per_commit": 1}}"#,
+        ] {
+            assert!(
+                matches!(per_commit(json.as_bytes()), Err(BaselineError::NoReport(_))),
+                "{json}"
+            );
+        }
+        let newer = br#"{"walstat": "9", "schema": "2.0", "ratios": {"bytes_per_commit": 1}}"#;
+        assert!(matches!(per_commit(newer), Err(BaselineError::Schema { .. })));
+        let later = br#"{"walstat": "9", "schema": "1.7", "ratios": {"bytes_per_commit": null}}"#;
+        assert_eq!(per_commit(later).ok(), Some(None));
+    }
+}

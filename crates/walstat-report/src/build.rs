@@ -1,0 +1,384 @@
+//! Results of a scan → the model. Every number of a report is computed here or below, once.
+
+use super::advice::advise;
+use super::model::estimate::Estimates;
+use super::model::filters::Filters;
+use super::model::table::{RecordRow, RmgrRow};
+use super::model::threshold::Thresholds;
+use super::model::view::{Official, View};
+use super::model::when::Overview;
+use super::model::{self, CommandName, Report, Sums};
+use super::official;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use walstat_analyse::clock::Clock;
+use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::large_transactions::LargeTransaction;
+use walstat_analyse::ratios::{Ratios, ratio};
+use walstat_analyse::select;
+use walstat_analyse::totals::{RecordTable, Totals};
+use walstat_analyse::volume::Volume;
+use walstat_analyse::why;
+use walstat_analyse::why::ByteCause;
+use walstat_format::fork::Fork;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
+use walstat_format::rmgr;
+use walstat_format::version::Version;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::Problem;
+use walstat_read::scan::books::Heading;
+use walstat_read::scan::outcome::Outcome;
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The command: a report has causes, a report and a check have findings.
+    pub command: CommandName,
+    /// What the report has tables of.
+    pub dimensions: Dimensions,
+    /// Every checksum was verified.
+    pub checksums_verified: bool,
+    /// Start of the range, if it was given.
+    pub start: Option<Lsn>,
+    /// What was left out of the statistics.
+    pub filters: select::Filters,
+}
+
+/// What was counted. Every report needs the statistics; a dimension that may be asked for is an
+/// `Option` beside them.
+#[derive(Debug, Clone)]
+pub struct Counted<'c> {
+    /// By record type, and the WAL's clock.
+    pub statistics: &'c (RecordTable, Clock),
+    /// When it was written, in a few numbers; the rules look at them.
+    pub overview: Option<Overview>,
+    /// What other settings would have written; the advice quotes it.
+    pub estimates: Option<Estimates>,
+    /// Transactions that wrote much at once, largest first.
+    pub large: Option<Vec<LargeTransaction>>,
+}
+
+impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
+    fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
+        Counted { statistics, overview: None, estimates: None, large: None }
+    }
+}
+
+/// LargeTransactions transactions that are told.
+const LARGE_TOLD: usize = 20;
+
+fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
+    let row = |LargeTransaction { xid, bytes }| model::LargeTransactionRow {
+        xid: xid.to_string(),
+        total_bytes: bytes,
+    };
+    found.into_iter().take(LARGE_TOLD).map(row).collect()
+}
+
+/// Data pages if no image tells their size: the default of every release.
+const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
+
+/// Begins to fill the model, from what was scanned and counted for every report; `paths` as they were given.
+pub fn build<O>(
+    paths: Vec<String>,
+    plan: &Plan,
+    outcome: &Outcome<O>,
+    counted: Counted<'_>,
+    request: &Request,
+) -> Draft {
+    let (table, clock) = counted.statistics;
+    let all = table.sum(|_| true);
+    let page_bytes = table.page_bytes().unwrap_or(DEFAULT_DATA_PAGE_BYTES);
+    let totals = all.sums(page_bytes);
+    let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
+    let version = plan.version();
+    let asked = |dimension| request.dimensions.contains(&dimension);
+    let rmgrs = || rmgr_rows(table, version, page_bytes).into();
+    let records = || record_rows(table, version, page_bytes).into();
+    let report = Report {
+        walstat: model::VERSION.to_owned(),
+        schema: model::SCHEMA.to_owned(),
+        command: request.command,
+        input: input(paths, plan, request),
+        range: range(start, outcome.ending.lsn, times(clock, &request.filters)),
+        books: close_books(outcome, &totals),
+        totals,
+        ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
+        why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
+        rmgrs: asked(Dimension::Rmgr).then(rmgrs),
+        records: asked(Dimension::Record).then(records),
+        relations: None,
+        names: None,
+        tables: None,
+        databases: None,
+        tablespaces: None,
+        forks: None,
+        blocks: None,
+        transactions: None,
+        when: counted.overview,
+        estimates: counted.estimates,
+        large_transactions: counted.large.map(large_rows),
+        thresholds: Thresholds::default(),
+        advice_together: None,
+        timeline: None,
+        checkpoints: None,
+        checkpoint_summary: None,
+        recovery: None,
+        replication: None,
+        commits: None,
+        whatif: None,
+        ending: ending(plan, outcome),
+        problems: problems(plan, outcome, request),
+        findings: None,
+        notes: notes(table, &all, (plan, outcome), request),
+        checks: None,
+        segment_groups: None,
+    };
+    Draft { report, official: official::lines(version, request.start, plan, outcome) }
+}
+
+/// A report that more may be filled into.
+#[derive(Debug)]
+#[must_use = "a draft has no advice yet"]
+pub struct Draft {
+    /// What was filled in so far.
+    pub report: Report,
+    official: Official,
+}
+
+impl Draft {
+    /// Nothing more is filled in: what the rules look at is there.
+    pub fn conclude(mut self) -> View {
+        advise(&mut self.report);
+        View::of(self.report, self.official)
+    }
+}
+
+/// What is wrong. That the WAL is shorter than the range asked for is wrong where it is checked.
+fn problems<O>(plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<model::Problem> {
+    let uncovered = outcome.uncovered.iter().filter(|_| request.command == CommandName::Check);
+    outcome.problems.iter().chain(uncovered).map(|found| problem(plan, found)).collect()
+}
+
+/// The volume of the range, whatever the filters left out of the table; of a span of time, if that was
+/// the only one.
+fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>, filters: &select::Filters) -> Volume {
+    if filters.are_of_time_alone() {
+        return Volume::of(table, 0, 0);
+    }
+    Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
+}
+
+fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
+    model::Input {
+        paths,
+        segments: plan.segments.len(),
+        timelines: plan.timelines.clone(),
+        system_identifier: plan.geometry.system_identifier.to_string(),
+        postgres: plan.version().name.to_owned(),
+        magic: format!("0x{:04X}", plan.version().magic),
+        segment_bytes: plan.geometry.segment_bytes,
+        page_bytes: plan.geometry.page_bytes,
+        checksums_verified: request.checksums_verified,
+        taken_for: plan.taken_for(),
+        filters: filters(&request.filters),
+        other_files: plan.other_files.clone(),
+    }
+}
+
+/// The filters that are on, by the names of their options.
+fn filters(filters: &select::Filters) -> Filters {
+    let fork = |number| Fork::of(number).map_or_else(|| number.to_string(), |f| f.to_string());
+    Filters {
+        rmgr: filters.rmgrs.iter().map(|id| rmgr::name(*id).into()).collect(),
+        record: filters.records.clone(),
+        xid: filters.xid.map(|xid| xid.to_string()),
+        relation: filters.relation.as_ref().map(|relation| relation.text.clone()),
+        table: filters.relation.as_ref().and_then(|asked| asked.whole_table.then_some(true)),
+        block: filters.block,
+        fork: filters.fork.map(fork),
+        database: filters.database,
+        fullpage: filters.full_page.then_some(true),
+        since: filters.span.as_ref().and_then(|span| rfc3339(span.times.start)),
+        until: filters.span.as_ref().and_then(|span| rfc3339(span.times.end)),
+    }
+}
+
+/// First and last time. Records that filters leave out tell the time too; a span of time leaves out
+/// other times.
+fn times(clock: &Clock, filters: &select::Filters) -> Option<(Time, Time)> {
+    match &filters.span {
+        None => clock.all,
+        Some(_) if filters.are_of_time_alone() => clock.counted,
+        Some(span) => {
+            let within = |time: Time| time.clamp(span.times.start, span.times.end);
+            clock.all.map(|(first, last)| (within(first), within(last)))
+        }
+    }
+}
+
+fn range(start: Lsn, end: Lsn, times: Option<(Time, Time)>) -> model::Range {
+    model::Range {
+        start: start.to_string(),
+        end: end.to_string(),
+        first_time: times.and_then(|(first, _)| rfc3339(first)),
+        last_time: times.and_then(|(_, last)| rfc3339(last)),
+    }
+}
+
+/// RFC 3339, UTC, microseconds; `None` for a time outside the years that can be written.
+pub fn rfc3339(time: Time) -> Option<String> {
+    let timestamp = jiff::Timestamp::from_microsecond(time.0).ok()?;
+    Some(format!("{timestamp:.6}"))
+}
+
+fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {
+    let get = |heading| outcome.books.get(heading);
+    let accounted = outcome.books.total() + totals.total_bytes;
+    model::Books {
+        input_bytes: outcome.input_bytes,
+        record_bytes: totals.record_bytes,
+        fpi_bytes: totals.fpi_bytes,
+        filtered_bytes: get(Heading::Filtered),
+        padding_bytes: get(Heading::Padding),
+        page_header_bytes: get(Heading::PageHeader),
+        continuation_bytes: get(Heading::Continuation),
+        switch_bytes: get(Heading::Switch),
+        overwritten_bytes: get(Heading::Overwritten),
+        incomplete_bytes: get(Heading::Incomplete),
+        stale_bytes: get(Heading::Stale),
+        zero_bytes: get(Heading::Zero),
+        duplicate_bytes: get(Heading::Duplicate),
+        damaged_bytes: get(Heading::Damaged),
+        unaccounted_bytes: outcome.input_bytes.wrapping_sub(accounted) as i64,
+    }
+}
+
+fn why_rows(table: &RecordTable, totals: &Sums) -> Vec<model::Why> {
+    let causes = why::causes(table).into_iter();
+    let mut rows: Vec<model::Why> = causes
+        .map(|(cause, bytes)| model::Why {
+            cause,
+            label: cause.text().to_owned(),
+            bytes,
+            share: ratio(bytes, totals.total_bytes),
+        })
+        .collect();
+    // What is left comes last, however much it is.
+    rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
+    rows
+}
+
+/// Every built-in resource manager of the release, and those of extensions that have records.
+fn rmgr_rows(table: &RecordTable, version: &Version, page_bytes: u32) -> Vec<RmgrRow> {
+    let ids = (0..=u8::MAX).map(|id| (id, table.sum(|record| record.rmgr == id)));
+    ids.filter(|(id, totals)| *id <= version.rmgr_max || totals.count > 0)
+        .map(|(id, totals)| RmgrRow {
+            rmgr: rmgr::name(id).into(),
+            id,
+            sums: totals.sums(page_bytes),
+        })
+        .collect()
+}
+
+/// Every record type that has records.
+fn record_rows(table: &RecordTable, version: &Version, page_bytes: u32) -> Vec<RecordRow> {
+    let rows = table.rows().map(|(record, totals)| RecordRow {
+        rmgr: rmgr::name(record.rmgr).into(),
+        record: record.name(version).into(),
+        info: format!("0x{:02X}", record.info()),
+        sums: totals.sums(page_bytes),
+    });
+    rows.collect()
+}
+
+fn ending<O>(plan: &Plan, outcome: &Outcome<O>) -> model::Ending {
+    let ending = outcome.ending;
+    // A position at the very end of a segment is told as part of that segment.
+    let inside = Lsn(ending.lsn.0.saturating_sub(1)).max(plan.bounds().start);
+    model::Ending {
+        kind: ending.kind,
+        lsn: ending.lsn.to_string(),
+        segment: plan.segment_name(inside),
+        text: format!("{}.", ending.kind.text()),
+    }
+}
+
+fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
+    let segment_bytes = u64::from(plan.geometry.segment_bytes);
+    model::Problem {
+        kind: problem.kind,
+        segment: problem.segment.clone(),
+        lsn: problem.lsn.map(|lsn| lsn.to_string()),
+        offset: problem.lsn.map(|lsn| lsn.0 % segment_bytes),
+        expected: problem.expected.clone(),
+        found: problem.found.clone(),
+        skipped_bytes: problem.skipped_bytes,
+    }
+}
+
+/// What is verified and not counted: segments of timelines that the one followed has left.
+fn not_counted(plan: &Plan) -> Vec<String> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    let bytes = plan.geometry.segment_bytes;
+    let left = plan.files.keys().filter(|(timeline, number)| {
+        *timeline != plan.timeline && plan.lineage.of_file(*number, bytes) != *timeline
+    });
+    left.for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
+    let note = |(timeline, count): (u32, usize)| {
+        let segments = if count == 1 { "segment" } else { "segments" };
+        let followed = plan.timeline;
+        format!(
+            "{count} {segments} of timeline {timeline} verified but not counted: timeline \
+             {followed} is followed (-t {timeline} counts them)"
+        )
+    };
+    counts.into_iter().map(note).collect()
+}
+
+/// The unused rest of segments is worth a note where it is more than such a share of all records.
+const CLOSED_EARLY_RATIO: f64 = 0.1;
+
+/// The space that segments take which were closed before they were full.
+fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
+    let unused = outcome.books.get(Heading::Switch);
+    let share = ratio(unused, totals.total_bytes + outcome.books.get(Heading::Filtered));
+    share.filter(|share| *share >= CLOSED_EARLY_RATIO).map(|_| {
+        format!(
+            "{unused} bytes are the unused rest of segments that were closed early \
+             (archive_timeout, pg_switch_wal, backups)"
+        )
+    })
+}
+
+fn notes<O>(
+    table: &RecordTable,
+    totals: &Totals,
+    (plan, outcome): (&Plan, &Outcome<O>),
+    request: &Request,
+) -> Vec<String> {
+    let mut notes = plan.notes.clone();
+    if let Some(file) = &outcome.open {
+        notes.push(format!(
+            "{file} is open at its end, which only a server's own directory may be: --as archive \
+             checks an archive"
+        ));
+    }
+    if let Some(Problem { expected, found, .. }) = &outcome.uncovered {
+        notes.push(format!("asked for was {expected}; there is {found}"));
+    }
+    if !request.checksums_verified {
+        notes.push("checksums were not verified".to_owned());
+    }
+    notes.extend(not_counted(plan));
+    notes.extend(closed_early(totals, outcome));
+    // A check shows no figure that rests on it.
+    let shown = request.command != CommandName::Check;
+    if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {
+        notes.push(format!(
+            "no image tells the size of data pages; uncompressed_fpi_bytes takes {DEFAULT_DATA_PAGE_BYTES}"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,314 @@
+//! What other settings would have written, estimated from a sample of the images.
+//!
+//! Checkpoints k times as far apart: every k-th redo point stays, and an image that is due stays if a
+//! redo point that stays lies between the last change of its page, which the page itself tells, and it.
+//! What the image had replaced comes back, taken for as long as that of the record type's others. Images of
+//! pages that were changed before the range stay. Another codec: those of the sampled images that stay
+//! compressed with it.
+
+use super::model::estimate::{EstimateRow, Estimates, Predicted};
+use std::collections::BTreeMap;
+use walstat_analyse::checkpoint::Cycles;
+use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
+use walstat_analyse::totals::RecordTable;
+use walstat_format::image::Compression;
+use walstat_format::lsn::Lsn;
+use walstat_format::rmgr::RecordType;
+use walstat_whatif::recode::STANDARD_ERRORS;
+
+/// How far apart checkpoints are tried, beside none at all.
+const TIMES: [u32; 6] = [2, 4, 8, 16, 32, 64];
+/// The sample is divided into so many parts to see how much they differ.
+const PARTS: usize = 16;
+/// Of fewer images than that, of a sample, nothing is concluded.
+const IMAGES_MIN: usize = 30;
+/// Where all of n images say the same, up to 3/n of all may not (the rule of three).
+const RULE_OF_THREE: f64 = 3.0;
+/// `XLogRecordBlockImageHeader`.
+const IMAGE_HEADER_BYTES: f64 = 5.0;
+
+/// What the server calls a codec.
+fn name_of(codec: Compression) -> &'static str {
+    match codec {
+        Compression::Pglz => "pglz",
+        Compression::Lz4 => "lz4",
+        Compression::Zstd => "zstd",
+    }
+}
+
+/// Estimates for WAL with these cycles and sums; `None` where no image was sampled.
+pub fn estimates(
+    found: &SampledImages,
+    cycles: Option<&Cycles>,
+    table: &RecordTable,
+) -> Option<Estimates> {
+    let all = table.sum(|_| true);
+    if found.images.is_empty() || all.fpi_bytes == 0 {
+        return None;
+    }
+    let base = Base { total: all.total_bytes as f64, images: all.fpi_bytes as f64 };
+    let redo = redo_points(cycles);
+    let start = cycles.and_then(|cycles| cycles.cycles.first()).map_or(Lsn(0), |cycle| cycle.start);
+    let saved = Saved { start, redo: &redo, replaced: replaced(found, table), table };
+    let mut apart: Vec<Option<u32>> = vec![Some(1)];
+    if found.is_whole || found.images.len() >= IMAGES_MIN {
+        apart
+            .extend(TIMES.iter().filter(|times| **times as usize <= redo.len()).copied().map(Some));
+        apart.extend((!redo.is_empty()).then_some(None));
+    }
+    let mut scenarios = Vec::new();
+    for apart in apart {
+        let parts = saved.parts(found, apart);
+        let own = (None, Share { value: 1.0, error: 0.0 });
+        let codecs = Lengths::CODECS.iter().filter_map(|codec| {
+            Some((Some(name_of(*codec)), saved.compressed(found, apart, *codec)?))
+        });
+        for (name, stored) in std::iter::once(own).chain(codecs) {
+            scenarios.push(EstimateRow {
+                checkpoints_apart: apart,
+                wal_compression: name.map(str::to_owned),
+                predicted: base.predicted((&parts, found.images.len(), found.is_whole), stored),
+            });
+        }
+    }
+    Some(Estimates {
+        sampled_images: found.images.len() as u64,
+        compressed_images: found.lengths.len() as u64,
+        redo_points: redo.len() as u64,
+        is_whole: found.is_whole && found.all_compressed,
+        scenarios,
+    })
+}
+
+/// Redo points of the range, ascending.
+fn redo_points(cycles: Option<&Cycles>) -> Vec<Lsn> {
+    let cycles = cycles.map_or(&[][..], |cycles| &cycles.cycles);
+    cycles.iter().skip(1).filter_map(|cycle| cycle.redo).collect()
+}
+
+/// A share with its standard error.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    value: f64,
+    error: f64,
+}
+
+impl Share {
+    /// The ratio of two sums over a sample in parts, and how much it differs where one part is left
+    /// out (the jackknife); no error where the sample is everything.
+    fn of(parts: &[(f64, f64); PARTS], is_whole: bool) -> Share {
+        let sum = |without: Option<usize>| {
+            let kept = parts.iter().enumerate().filter(|(place, _)| Some(*place) != without);
+            kept.fold((0.0, 0.0), |(a, b), (_, (c, d))| (a + c, b + d))
+        };
+        let ratio = |(part, whole): (f64, f64)| if whole > 0.0 { part / whole } else { 0.0 };
+        let value = ratio(sum(None));
+        if is_whole {
+            return Share { value, error: 0.0 };
+        }
+        let others: Vec<f64> = (0..PARTS).map(|place| ratio(sum(Some(place)))).collect();
+        let mean = others.iter().sum::<f64>() / PARTS as f64;
+        let squares: f64 = others.iter().map(|other| (other - mean).powi(2)).sum();
+        Share { value, error: (squares * (PARTS as f64 - 1.0) / PARTS as f64).sqrt() }
+    }
+}
+
+/// What is saved in one part of the sample.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    /// Images that are not there any more, bytes.
+    images: f64,
+    /// Their headers and whole hint records, less what had been replaced and comes back; bytes.
+    records: f64,
+    /// All images, bytes.
+    all: f64,
+}
+
+/// The WAL as it is, in bytes.
+struct Base {
+    total: f64,
+    images: f64,
+}
+
+impl Base {
+    /// What it comes to if so much is saved, of a sample of so many images, and each image that is left
+    /// is stored in such a share of its bytes.
+    fn predicted(
+        &self,
+        (parts, sampled, is_whole): (&[Part; PARTS], usize, bool),
+        stored: Share,
+    ) -> Predicted {
+        let with_codec = |part: &Part| (part.images * stored.value + part.records, part.all);
+        let saved = Share::of(&parts.each_ref().map(with_codec), is_whole);
+        let images = Share::of(&parts.each_ref().map(|part| (part.images, part.all)), true).value;
+        let predicted = self.total - self.images * (1.0 - stored.value) - self.images * saved.value;
+        // Where nothing is tried there is nothing to be wrong about.
+        let is_tried = parts.iter().any(|part| part.images > 0.0) || saved.error > 0.0;
+        let least = if is_whole || !is_tried || sampled == 0 {
+            0.0
+        } else {
+            RULE_OF_THREE / STANDARD_ERRORS / sampled as f64
+        };
+        let error = saved.error.max(least).hypot((1.0 - images) * stored.error) * self.images;
+        let bytes = |value: f64| value.max(0.0).round() as u64;
+        Predicted {
+            predicted_bytes: bytes(predicted),
+            change_ratio: (predicted - self.total) / self.total,
+            low_bytes: bytes(predicted - STANDARD_ERRORS * error),
+            high_bytes: bytes(predicted + STANDARD_ERRORS * error),
+        }
+    }
+}
+
+fn part_of(hash: u32) -> usize {
+    hash as usize % PARTS
+}
+
+/// Block data of a record without images, by type; of types of which each has one, the mean of all.
+fn replaced(found: &SampledImages, table: &RecordTable) -> BTreeMap<RecordType, f64> {
+    let without = |kind: RecordType| {
+        let totals = table.sum(|record| record == kind);
+        let imaged = found.imaged_data.get(&kind).copied().unwrap_or(0);
+        let count = totals.count.saturating_sub(totals.fpi_records);
+        (totals.block_data_bytes.saturating_sub(imaged) as f64, count as f64)
+    };
+    let kinds: Vec<(RecordType, (f64, f64))> =
+        table.rows().map(|(kind, _)| (kind, without(kind))).collect();
+    let (bytes, count) = kinds.iter().fold((0.0, 0.0), |(a, b), (_, (c, d))| (a + c, b + d));
+    let usual = if count > 0.0 { bytes / count } else { 0.0 };
+    let mean = |(kind, (bytes, count)): (RecordType, (f64, f64))| {
+        (kind, if count > 0.0 { bytes / count } else { usual })
+    };
+    kinds.into_iter().map(mean).collect()
+}
+
+/// What images save that are not there.
+struct Saved<'w> {
+    /// Where the range begins.
+    start: Lsn,
+    redo: &'w [Lsn],
+    replaced: BTreeMap<RecordType, f64>,
+    table: &'w RecordTable,
+}
+
+impl Saved<'_> {
+    /// By parts of the sample, with checkpoints so many times as far apart.
+    fn parts(&self, found: &SampledImages, apart: Option<u32>) -> [Part; PARTS] {
+        let mut parts = [Part::default(); PARTS];
+        for (hash, image) in &found.images {
+            let Some(part) = parts.get_mut(part_of(*hash)) else { continue };
+            part.all += f64::from(image.bytes);
+            if !self.stays(image, apart) {
+                part.images += f64::from(image.bytes);
+                part.records += self.record_bytes(image);
+            }
+        }
+        parts
+    }
+
+    /// How much of their bytes images that stay take with a codec; `None` where the release does not
+    /// have it, or too few of those stay that were compressed.
+    fn compressed(
+        &self,
+        found: &SampledImages,
+        apart: Option<u32>,
+        codec: Compression,
+    ) -> Option<Share> {
+        let mut parts = [(0.0, 0.0); PARTS];
+        let mut count = 0;
+        for (hash, _) in found.images.iter().filter(|(_, image)| self.stays(image, apart)) {
+            let Some(lengths) = found.lengths.get(hash) else { continue };
+            let part = parts.get_mut(part_of(*hash))?;
+            part.0 += f64::from(lengths.with(codec)?);
+            part.1 += f64::from(lengths.stored);
+            count += 1;
+        }
+        let is_enough = found.all_compressed || count >= IMAGES_MIN;
+        is_enough.then(|| Share::of(&parts, found.all_compressed))
+    }
+
+    /// Whether an image would be there.
+    fn stays(&self, image: &Sampled, apart: Option<u32>) -> bool {
+        let Some(changed) = image.changed.filter(|_| image.is_due) else { return true };
+        let (before, now) = (self.cycle(changed), self.cycle(image.lsn));
+        // A page that was changed before the range has a redo point from before it. With none between,
+        // the image is there for another reason.
+        changed < self.start || before >= now || stays(apart, before, now)
+    }
+
+    /// How many redo points lie before.
+    fn cycle(&self, lsn: Lsn) -> u32 {
+        self.redo.partition_point(|redo| *redo <= lsn) as u32
+    }
+
+    /// The image's header, less what it had replaced; of a hint bit's the whole record.
+    fn record_bytes(&self, image: &Sampled) -> f64 {
+        if image.record.is_hint_image() {
+            let totals = self.table.sum(|record| record == image.record);
+            return totals.record_bytes() as f64 / totals.count.max(1) as f64;
+        }
+        let replaced = if image.keeps_data {
+            0.0
+        } else {
+            self.replaced.get(&image.record).copied().unwrap_or(0.0)
+        };
+        IMAGE_HEADER_BYTES - replaced
+    }
+}
+
+/// Whether a redo point that stays lies between two cycles.
+fn stays(apart: Option<u32>, before: u32, cycle: u32) -> bool {
+    apart.is_some_and(|times| cycle / times > before / times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(part: Part) -> [Part; PARTS] {
+        [part; PARTS]
+    }
+
+    #[test]
+    fn a_redo_point_stays_if_it_is_the_kth() {
+        assert!(!stays(Some(2), 0, 1) && stays(Some(2), 1, 2) && stays(Some(2), 0, 2));
+        assert!(stays(Some(1), 3, 4) && !stays(Some(4), 4, 7) && stays(Some(4), 3, 4));
+        assert!(!stays(None, 0, 100));
+    }
+
+    #[test]
+    fn what_comes_back_is_not_compressed() {
+        let base = Base { total: 2000.0, images: 1600.0 };
+        let part = Part { images: 50.0, records: -5.0, all: 100.0 };
+        let stored = Share { value: 0.25, error: 0.0 };
+        // Of 1,600 half is not there, a quarter of the rest is; and 80 come back as they are.
+        let predicted = base.predicted((&parts(part), 160, true), stored);
+        assert_eq!(predicted.predicted_bytes, 400 + 200 + 80);
+        assert_eq!((predicted.low_bytes, predicted.high_bytes), (680, 680));
+        let nothing = Part { all: 100.0, ..Part::default() };
+        let own = Share { value: 1.0, error: 0.0 };
+        let same = base.predicted((&parts(nothing), 160, false), own);
+        assert_eq!((same.predicted_bytes, same.low_bytes, same.high_bytes), (2000, 2000, 2000));
+    }
+
+    #[test]
+    fn a_sample_that_says_the_same_everywhere_may_be_wrong_all_the_same() {
+        let base = Base { total: 2000.0, images: 1000.0 };
+        let part = Part { images: 100.0, records: 0.0, all: 100.0 };
+        let predicted =
+            base.predicted((&parts(part), 100, false), Share { value: 1.0, error: 0.0 });
+        assert_eq!((predicted.predicted_bytes, predicted.high_bytes), (1000, 1030));
+    }
+
+    #[test]
+    fn the_jackknife_finds_the_error_of_a_mean() {
+        let mut sums = [(0.0, 1.0); PARTS];
+        sums.iter_mut().step_by(2).for_each(|(part, _)| *part = 1.0);
+        let share = Share::of(&sums, false);
+        assert!((share.value - 0.5).abs() < 1e-12);
+        // Of sixteen values, half 0 and half 1: the standard error of their mean.
+        let want = (0.25_f64 / 15.0).sqrt();
+        assert!((share.error - want).abs() < 1e-3, "{} {want}", share.error);
+        assert_eq!(Share::of(&sums, true).error, 0.0);
+    }
+}

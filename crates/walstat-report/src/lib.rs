@@ -1,0 +1,52 @@
+//! One typed model of everything that is printed, and what fills, judges and compares it. Touches no WAL
+//! and prints nothing: what records come to is counted by `walstat-analyse`, text is made by the program.
+//!
+//! * [`model`]: the report, a field for each key of the JSON; [`model::view`] has what only renderers need.
+//! * [`assemble`]: the one place where the report of a command is put together, of whatever was counted.
+//! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
+//!   (over time) and [`whatif`] (predictions).
+//! * [`known`]: names of relations that are known before the WAL is read.
+//! * [`estimate`]: what other settings would have written, from a sample of the images.
+//! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
+//! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
+//!   can be restored, [`annotation`] how code hosts and scanners take it.
+//! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
+//! * [`amount`]: sizes, ratios, rates and times as people write them in options.
+//! * `official`: what `pg_waldump` prints around its table.
+//! * `schema`: the JSON Schema, with the feature of that name.
+//!
+//! # Where to add
+//!
+//! * **A key of the JSON**: a field of its row in [`model`], filled in [`build`], [`who`] or [`mod@when`];
+//!   then renew `docs/report.schema.json` as `tests/it/schema.rs` says.
+//! * **A dimension**: its rows in [`model`], a [`model::table::TableRow`] each, in a
+//!   [`model::table::Table`]; what fills them in [`assemble`] and the files that it calls.
+//! * **An advice rule**: a file in `advice/rules`, named after its id, with the five headings in its doc
+//!   comment and its threshold in each preset; a line in [`advice::RULES`], and what it measures in the
+//!   tests below them.
+//! * **A budget**: a row of `OPTIONS` in [`budget`] and a field of its `Budgets`.
+
+#[macro_use]
+extern crate walstat_format;
+
+pub mod advice;
+pub mod amount;
+pub mod annotation;
+pub mod assemble;
+pub mod baseline;
+pub mod budget;
+pub mod build;
+pub mod check;
+pub mod diff;
+pub mod estimate;
+pub mod known;
+pub mod model;
+mod official;
+pub mod restore;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod segment_group;
+pub mod table_budget;
+pub mod whatif;
+pub mod when;
+pub mod who;

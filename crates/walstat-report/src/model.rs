@@ -1,0 +1,303 @@
+//! Everything that a program sees of a result, as one typed model: its serde form is the JSON of
+//! the contract, and reads back. Keys may be added within a major version of the schema, never
+//! renamed or retyped. What only people see is in [`view`].
+
+pub mod checked;
+pub mod diff;
+pub mod estimate;
+pub mod filters;
+pub mod finding;
+pub mod names;
+pub mod percent;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
+pub mod table;
+pub mod threshold;
+pub mod update;
+pub mod view;
+pub mod whatif;
+pub mod when;
+pub mod who;
+
+pub use table::{RecordRow, RmgrRow, Table};
+pub use walstat_analyse::ratios::Ratios;
+pub use walstat_analyse::sums::{Numbers, Sums};
+pub use walstat_analyse::why::ByteCause;
+pub use walstat_read::input::input_kind::InputKind;
+pub use walstat_read::input::problem::ProblemKind;
+pub use walstat_read::scan::ending::EndingKind;
+
+use checked::{Check, SegmentGroup};
+use filters::Filters;
+use finding::Finding;
+use serde::{Deserialize, Serialize};
+use threshold::Thresholds;
+
+/// The version of the JSON schema.
+pub const SCHEMA: &str = "1.0";
+/// The program's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+named! {
+    /// Commands that have a result.
+    pub enum CommandName {
+        Report "report" "The report";
+        Stats "stats" "Statistics only";
+        Check "check" "Integrity and budgets";
+        Names "names" "Names of relations";
+        WhatIf "whatif" "Predicted WAL under other settings";
+        Diff "diff" "Two reports side by side";
+    }
+}
+
+/// A report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Report {
+    /// The program's version.
+    pub walstat: String,
+    /// The version of this schema.
+    pub schema: String,
+    /// What was asked for.
+    pub command: CommandName,
+    /// What was read.
+    pub input: Input,
+    /// From where to where.
+    pub range: Range,
+    /// Every byte under one heading.
+    pub books: Books,
+    /// Sums over all counted records.
+    pub totals: Sums,
+    /// Ratios over all counted records.
+    pub ratios: Ratios,
+    /// Bytes by cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Vec<Why>>,
+    /// Sums by resource manager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rmgrs: Option<Table<RmgrRow>>,
+    /// Sums by record type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<Table<RecordRow>>,
+    /// Sums by fork of a relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relations: Option<Table<who::RelationRow>>,
+    /// Which names of relations are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<who::NamesSummary>,
+    /// Sums by table, with its indexes and TOAST.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Table<who::WholeTableRow>>,
+    /// Sums by database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub databases: Option<Table<who::DatabaseRow>>,
+    /// Sums by tablespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tablespaces: Option<Table<who::TablespaceRow>>,
+    /// Sums by fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forks: Option<Table<who::ForkRow>>,
+    /// The hottest blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<who::Blocks>,
+    /// The largest transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<who::Transactions>,
+    /// When WAL was written, in a few numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<when::Overview>,
+    /// What other settings would have written, estimated from a sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates: Option<estimate::Estimates>,
+    /// Transactions that wrote a good part of the WAL of their time, largest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_transactions: Option<Vec<LargeTransactionRow>>,
+    /// Where the advice rules speak, if that is not the default.
+    #[serde(default, skip_serializing_if = "Thresholds::are_default")]
+    pub thresholds: Thresholds,
+    /// What all advice with settings comes to together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice_together: Option<finding::Together>,
+    /// WAL over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<when::Timeline>,
+    /// By checkpoint cycle, in WAL order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<Table<when::CheckpointRow>>,
+    /// What they come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_summary: Option<when::CheckpointSummary>,
+    /// What a crash would make the server replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<when::Recovery>,
+    /// How fast WAL grows, and what keeps up with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<when::Replication>,
+    /// Commits, and what they ask of a disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<when::Commits>,
+    /// What the same workload would have written under other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whatif: Option<whatif::WhatIf>,
+    /// How the WAL ends.
+    pub ending: Ending,
+    /// What is wrong in the WAL.
+    pub problems: Vec<Problem>,
+    /// What could be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding>>,
+    /// What a reader of the numbers should know.
+    pub notes: Vec<String>,
+    /// One verdict each, of `check`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<Check>>,
+    /// Integrity by group of segments, as archives group them in directories; of `check`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment_groups: Option<Vec<SegmentGroup>>,
+}
+
+/// The answer where there is no report: the input cannot be read as WAL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unreadable {
+    /// The program's version.
+    pub walstat: String,
+    /// The version of this schema.
+    pub schema: String,
+    /// What was asked for.
+    pub command: CommandName,
+    /// The line that stands on standard error too.
+    pub error: String,
+}
+
+impl Unreadable {
+    /// The answer to `command`: why there is no other one.
+    pub fn new(command: CommandName, error: String) -> Unreadable {
+        Unreadable { walstat: VERSION.to_owned(), schema: SCHEMA.to_owned(), command, error }
+    }
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Input {
+    /// As given.
+    pub paths: Vec<String>,
+    /// Segments read.
+    pub segments: usize,
+    /// Their timelines.
+    pub timelines: Vec<u32>,
+    /// The cluster.
+    pub system_identifier: String,
+    /// The release that wrote the WAL.
+    pub postgres: String,
+    /// The page magic.
+    pub magic: String,
+    /// Segment size.
+    pub segment_bytes: u32,
+    /// WAL page size.
+    pub page_bytes: u32,
+    /// Whether every record's checksum was verified.
+    pub checksums_verified: bool,
+    /// What a segment's name promises here.
+    pub taken_for: InputKind,
+    /// The filters that were on.
+    pub filters: Filters,
+    /// Files that are no segments of this history.
+    pub other_files: Vec<String>,
+}
+
+/// From where to where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Range {
+    /// The first record.
+    pub start: String,
+    /// After the last one.
+    pub end: String,
+    /// The WAL's own clock, RFC 3339.
+    pub first_time: Option<String>,
+    /// The same at the end.
+    pub last_time: Option<String>,
+}
+
+/// Every byte of the input under one heading; all in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(missing_docs, reason = "the names are the contract's, which defines them")]
+pub struct Books {
+    pub input_bytes: u64,
+    pub record_bytes: u64,
+    pub fpi_bytes: u64,
+    pub filtered_bytes: u64,
+    pub padding_bytes: u64,
+    pub page_header_bytes: u64,
+    pub continuation_bytes: u64,
+    pub switch_bytes: u64,
+    pub overwritten_bytes: u64,
+    pub incomplete_bytes: u64,
+    pub stale_bytes: u64,
+    pub zero_bytes: u64,
+    pub duplicate_bytes: u64,
+    pub damaged_bytes: u64,
+    /// Signed, so that a mistake in either direction shows; 0 always.
+    pub unaccounted_bytes: i64,
+}
+
+/// Bytes of one cause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Why {
+    /// The cause, for programs.
+    pub cause: ByteCause,
+    /// The cause, for people.
+    pub label: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Of all bytes of the counted records.
+    pub share: Option<f64>,
+}
+
+/// How the WAL ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ending {
+    /// How.
+    pub kind: EndingKind,
+    /// Where the next record would start.
+    pub lsn: String,
+    /// The segment of that place.
+    pub segment: String,
+    /// One sentence.
+    pub text: String,
+}
+
+/// Something wrong in the WAL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Problem {
+    /// The kind.
+    pub kind: ProblemKind,
+    /// Segment file.
+    pub segment: String,
+    /// Where; `null` if it is about the whole file.
+    pub lsn: Option<String>,
+    /// The same as an offset in the segment.
+    pub offset: Option<u64>,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// Bytes that were left out for it.
+    pub skipped_bytes: u64,
+}
+
+/// A transaction that wrote much at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LargeTransactionRow {
+    /// The xid of its records: subtransactions have their own.
+    pub xid: String,
+    /// Bytes that it wrote, counted only where it wrote a sixteenth of the WAL or more: at least so many.
+    pub total_bytes: u64,
+}

@@ -1,0 +1,228 @@
+//! Restore readiness: can a backup be restored with this WAL, and how far?
+//!
+//! Needed are, without a gap: the WAL from the backup's start on; the checkpoint that the label
+//! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
+//! before the start does not matter.
+
+use super::build::rfc3339;
+use super::model::checked::{Check, CheckKind, Unit, Verdict};
+use super::model::finding::Severity;
+use walstat_analyse::backup::Backups;
+use walstat_analyse::replay_points::ReplayPoints;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+use walstat_read::input::history;
+use walstat_read::input::label::Label;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::Problem;
+use walstat_read::input::segment::Segment;
+
+/// Digits of a segment's name.
+const SEGMENT_DIGITS: usize = 24;
+
+/// What is to be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backup {
+    /// Where replay begins.
+    pub start: Lsn,
+    /// The backup's label, if there is one: an LSN alone says less.
+    pub label: Option<Label>,
+    /// The cluster it is of, if that is known.
+    pub system_identifier: Option<u64>,
+}
+
+/// What the WAL has to offer.
+#[derive(Debug, Clone, Copy)]
+pub struct Wal<'a> {
+    /// The segments.
+    pub plan: &'a Plan,
+    /// What is wrong with them.
+    pub problems: &'a [Problem],
+    /// Checkpoints and ends of backups.
+    pub backups: &'a Backups,
+    /// Where replay stands, segment by segment.
+    pub reach: &'a ReplayPoints,
+    /// Where the WAL ends.
+    pub end: Lsn,
+}
+
+/// Judges whether `backup` can be restored.
+pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
+    let result = cluster(backup, wal.plan)
+        .and_then(|()| begins(backup, &wal))
+        .and_then(|()| checkpoint(backup, &wal))
+        .and_then(|()| reach(backup, &wal));
+    let (verdict, text) = match result {
+        Ok(text) => (Verdict::Pass, text),
+        Err(text) => (Verdict::Fail, text),
+    };
+    Check {
+        check: "restore".into(),
+        kind: CheckKind::Restore,
+        verdict,
+        severity: Severity::Critical,
+        value: None,
+        limit: None,
+        unit: Unit::None,
+        bound: None,
+        text,
+    }
+}
+
+/// The WAL is of the backup's cluster.
+fn cluster(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let found = plan.geometry.system_identifier;
+    match backup.system_identifier.filter(|wanted| *wanted != found) {
+        Some(wanted) => Err(format!(
+            "not restorable: the backup is of cluster {wanted}, the WAL of cluster {found}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The segment of the backup's start is there, and the WAL reaches it.
+fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let start = backup.start;
+    let first = wal.plan.bounds().start;
+    if first > start {
+        return Err(format!(
+            "not restorable: the WAL begins at {first}, the backup needs it from {start}"
+        ));
+    }
+    if wal.end <= start {
+        let end = wal.end;
+        return Err(format!("not restorable: the WAL ends at {end}, before the backup's {start}"));
+    }
+    let number = start.0 / u64::from(wal.plan.geometry.segment_bytes);
+    match wal.plan.segments.binary_search_by_key(&number, |s| s.number) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!(
+            "not restorable: segment {} with the backup's {start} is missing",
+            wal.plan.segment_name(start)
+        )),
+    }
+}
+
+/// The label's checkpoint lies where it says, begins where it says, on its timeline.
+fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let Some(label) = backup.label else { return Ok(()) };
+    let lsn = label.checkpoint;
+    let found = wal.backups.checkpoints.iter().find(|placed| placed.lsn == lsn);
+    let Some(found) = found.map(|placed| placed.checkpoint) else {
+        if wal.end <= lsn {
+            return Err(format!(
+                "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
+                wal.end
+            ));
+        }
+        let other = if label.timeline == wal.plan.timeline {
+            String::new()
+        } else {
+            format!(" (timeline {}; read: {})", label.timeline, wal.plan.timeline)
+        };
+        return Err(format!(
+            "not restorable: no checkpoint record at {lsn}, where the backup's label has one{other}"
+        ));
+    };
+    if found.timeline != label.timeline {
+        return Err(format!(
+            "not restorable: the backup is of timeline {}, the WAL at {lsn} of timeline {}",
+            label.timeline, found.timeline
+        ));
+    }
+    if found.redo != label.start {
+        return Err(format!(
+            "not restorable: the checkpoint at {lsn} begins at {}, the backup's label says {}",
+            found.redo, label.start
+        ));
+    }
+    Ok(())
+}
+
+/// How far replay comes: to the end of the last whole record before the first fault after the
+/// start, or before the first segment that no server asks for.
+fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+    let broken =
+        wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
+    let broken = broken.min_by_key(|(limit, _)| *limit);
+    let limit = broken.map_or(Lsn::MAX, |(limit, _)| limit).min(unnamed(backup, wal));
+    let point = wal.reach.before(limit).filter(|point| point.end > backup.start);
+    let segment = u64::from(wal.plan.geometry.segment_bytes);
+    let stop = match point {
+        Some(point) if point.switch => Lsn(point.end.0.next_multiple_of(segment)),
+        Some(point) => point.end,
+        None => backup.start,
+    };
+    let consistent = consistent(backup, wal, stop)?;
+    let time = point.and_then(|point| point.time).and_then(rfc3339);
+    let time = time.map_or(String::new(), |time| format!(" (time {time})"));
+    let timeline = if wal.plan.other_lineages.is_empty() {
+        String::new()
+    } else {
+        format!(" on timeline {}", wal.plan.timeline)
+    };
+    match broken {
+        Some((_, problem)) => Err(format!(
+            "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
+            wal.end, problem.kind, problem.segment
+        )),
+        None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
+    }
+}
+
+/// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
+/// that a server cannot use.
+fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
+    let plan = wal.plan;
+    let name = problem.segment.get(..SEGMENT_DIGITS).and_then(SegmentName::parse);
+    let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
+    let on_the_way = match name.zip(begin) {
+        Some((name, begin)) => {
+            let bytes = plan.geometry.segment_bytes;
+            plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
+        }
+        None => history::timeline_of(&problem.segment).is_some_and(|t| plan.lineage.has(t)),
+    };
+    let limit = match problem.kind {
+        kind if kind.is_of_records() => problem.lsn,
+        _ => begin.or(problem.lsn),
+    };
+    // A damaged record may begin before the start and reach over it: it counts.
+    let segment = u64::from(plan.geometry.segment_bytes);
+    let end = if problem.kind.is_of_records() {
+        problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)))
+    } else {
+        begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
+    };
+    let matters = limit >= Some(backup.start) || end > Some(backup.start);
+    limit.filter(|_| on_the_way && matters)
+}
+
+/// The first segment after the start that is only there under a name that no server asks for.
+fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
+    let bytes = u64::from(wal.plan.geometry.segment_bytes);
+    let after = |segment: &&Segment| (segment.number + 1) * bytes > backup.start.0;
+    let mut segments = wal.plan.segments.iter().filter(after);
+    let first = segments.find(|segment| segment.named && !segment.claims_whole_segment());
+    first.map_or(Lsn::MAX, |segment| Lsn(segment.number * bytes))
+}
+
+/// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
+fn consistent(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<&'static str, String> {
+    let Some(label) = backup.label else {
+        return Ok("; where the backup is consistent only its label would tell");
+    };
+    if label.from_standby && label.stop.is_none() {
+        return Ok("; taken from a standby, it is consistent where its pg_control says");
+    }
+    let in_wal = wal.backups.ends.iter().find(|end| end.start == label.start).map(|end| end.end);
+    match label.stop.or(in_wal) {
+        Some(end) if end <= stop => Ok(""),
+        Some(end) => Err(format!(
+            "not restorable: consistent from {end} on, but the WAL is good to {stop} only"
+        )),
+        None => Err(format!(
+            "not restorable: the end of the backup is not in the WAL, which is good to {stop}"
+        )),
+    }
+}

@@ -1,0 +1,119 @@
+//! What has to be said beside a prediction: side effects of the settings, and what of the number is
+//! not certain and why.
+
+use crate::when::REPLAY_RATES;
+use walstat_whatif::base::Base;
+use walstat_whatif::outcome::Outcome;
+use walstat_whatif::predict::Prediction;
+use walstat_whatif::segments_of;
+use walstat_whatif::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
+
+/// Bytes of images that are compressed, by which CPU is told.
+const GB: f64 = 1e9;
+
+/// What else the settings change.
+pub fn side_effects(
+    settings: &Settings,
+    done: &Prediction,
+    recovery_bytes: u64,
+    own: &Outcome,
+) -> Vec<String> {
+    let recovery = recovery(recovery_bytes, own);
+    let codec = done.codec_time.filter(|_| done.codec_bytes > 0).map(|time| {
+        let rate = time.as_secs_f64() / (done.codec_bytes as f64 / GB);
+        format!("compression takes about {rate:.1} s of CPU a GB of images")
+    });
+    let fixed = [
+        (
+            settings.full_page_writes == Some(false),
+            "a page that a crash tears stays torn: only for storage that writes whole pages at once",
+        ),
+        (
+            settings.log_hints == Some(false),
+            "hint images go away only where neither data checksums nor wal_log_hints are left; without \
+             checksums a page that storage spoils is not noticed, without either pg_rewind cannot be used",
+        ),
+        (settings.logical == Some(false), "logical replication and decoding stop"),
+        (
+            matches!(settings.archive_timeout, Some(ArchiveTimeout::Off)),
+            "an archive lags by up to a segment, however long that takes to fill",
+        ),
+    ];
+    let fixed = fixed.iter().filter(|(holds, _)| *holds).map(|(_, text)| (*text).to_owned());
+    recovery.into_iter().chain(codec).chain(fixed).collect()
+}
+
+fn recovery(bytes: u64, own: &Outcome) -> Option<String> {
+    let more = bytes.checked_sub(own.recovery_bytes).filter(|more| *more > 0)?;
+    let seconds = more as f64 / REPLAY_RATES.0 as f64;
+    Some(format!(
+        "crash recovery replays up to {more} bytes more: up to {seconds:.1} s longer (at {} MB a second)",
+        REPLAY_RATES.0 >> 20
+    ))
+}
+
+/// Why parts of a prediction are not certain.
+pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String> {
+    let said = done.uncertainties.iter().filter_map(|one| one.kind.text());
+    said.chain(volume_limit(settings, base)).collect()
+}
+
+/// What begins checkpoints by volume where nobody said it.
+fn volume_limit(settings: &Settings, base: &Base) -> Option<String> {
+    let Checkpoints::Timed(Timed { max_wal_size: None, .. }) = settings.checkpoints else {
+        return None;
+    };
+    Some(match segments_of(base) {
+        Some(segments) => format!(
+            "checkpoints begin after {segments} segments too, as they did (--max-wal-size changes that)"
+        ),
+        None => {
+            "max_wal_size is taken for unlimited, for the WAL does not show it: --max-wal-size \
+                 says it"
+                .to_owned()
+        }
+    })
+}
+
+/// What is said of the base, for all predictions.
+pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
+    let all = [
+        (
+            !sees_start,
+            "the WAL begins in the middle of a checkpoint cycle: blocks touched before it look \
+             untouched, and gains of checkpoints farther apart are overstated (-s at a redo point is exact)",
+        ),
+        (
+            !base.checkpoints.iter().filter_map(|c| c.record).any(|record| base.contains(record)),
+            "no checkpoint ended in the range: its settings are taken for the usual ones",
+        ),
+        (
+            !base.full_page_writes,
+            "full_page_writes was off: the number of images is told, not their length",
+        ),
+        (
+            base.checks_consistency,
+            "images for checking only (wal_consistency_checking) stay as they are",
+        ),
+        (
+            base.has_custom_rmgrs,
+            "records of custom resource managers are taken as their images show them",
+        ),
+        (
+            base.is_concurrent,
+            "transactions ran side by side: how they do is not the same twice, and not in the ranges",
+        ),
+        (
+            !base.backups.is_empty(),
+            "a base backup ran: its images stay whatever full_page_writes says",
+        ),
+    ];
+    let said = all.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
+    let given_up = (base.given_up > 0).then(|| {
+        format!(
+            "{} pages were given up to stay within --memory: their images are estimates",
+            base.given_up
+        )
+    });
+    said.chain(given_up).collect()
+}

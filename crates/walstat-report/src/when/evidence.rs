@@ -1,0 +1,76 @@
+//! From what a checkpoint's cause was told, as the sentence that the model carries.
+
+use walstat_analyse::checkpoint::evidence::{Evidence, MaxWalSize};
+
+/// One sentence, without a full stop.
+pub fn sentence(evidence: &Evidence) -> String {
+    match *evidence {
+        Evidence::BackupFromRedoPoint => "a base backup started from its redo point".to_owned(),
+        Evidence::AfterEndOfRecovery => "the first one after an END_OF_RECOVERY record".to_owned(),
+        Evidence::BeginsTimeline(timeline) => format!("timeline {timeline} begins with it"),
+        Evidence::TornRecordReplaced => {
+            "a record torn by a crash was replaced before it".to_owned()
+        }
+        Evidence::OidsGivenBack => {
+            "the server gave back oids that it had in stock, as only one that stops does".to_owned()
+        }
+        Evidence::OidsLost => {
+            "the server lost the oids that it had in stock, as after a crash".to_owned()
+        }
+        Evidence::AfterSwitch => {
+            "directly after a switch to the next segment, as an archiving server stops".to_owned()
+        }
+        Evidence::NothingAfterIt => "nothing was written after it".to_owned(),
+        Evidence::AfterDatabaseCopied => "directly after a database was copied".to_owned(),
+        Evidence::BeforeDatabaseCopied => "directly before a database was copied".to_owned(),
+        Evidence::BeforeDatabaseDropped => "directly before a database was dropped".to_owned(),
+        Evidence::NeitherTimeNorVolume { seconds } => format!(
+            "{seconds} s after the one before and in the same segment: neither time nor volume"
+        ),
+        Evidence::SoonerThanOthers { seconds, segments } => format!(
+            "{seconds} s and {segments} segments after the one before, less than others were apart"
+        ),
+        Evidence::RegularTime { seconds, checkpoints: 1 } => {
+            format!("{seconds} s after the one before, a usual checkpoint_timeout")
+        }
+        Evidence::RegularTime { seconds, checkpoints } => {
+            format!("{seconds} s after the one before, as {checkpoints} of them")
+        }
+        Evidence::RegularVolume { segments, checkpoints, max_wal_size } => {
+            let how = match checkpoints {
+                1 => "at the beginning of one".to_owned(),
+                _ => format!("as {checkpoints} of them"),
+            };
+            format!("{segments} segments after the one before, {how}: {}", between(max_wal_size))
+        }
+    }
+}
+
+fn between(size: MaxWalSize) -> String {
+    let (least, most) = (size.least_bytes >> 20, size.most_bytes.div_ceil(1 << 20));
+    format!("max_wal_size between {least} and {most} MB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_are_alike_is_said_unless_it_is_the_only_one() {
+        let time = |checkpoints| sentence(&Evidence::RegularTime { seconds: 300, checkpoints });
+        assert_eq!(time(1), "300 s after the one before, a usual checkpoint_timeout");
+        assert_eq!(time(4), "300 s after the one before, as 4 of them");
+    }
+
+    #[test]
+    fn max_wal_size_is_rounded_outwards_to_megabytes() {
+        let max_wal_size = MaxWalSize { least_bytes: (64 << 20) + 5, most_bytes: (96 << 20) + 1 };
+        let volume = |checkpoints| {
+            sentence(&Evidence::RegularVolume { segments: 3, checkpoints, max_wal_size })
+        };
+        let size = "max_wal_size between 64 and 97 MB";
+        let one = "3 segments after the one before, at the beginning of one";
+        assert_eq!(volume(1), format!("{one}: {size}"));
+        assert_eq!(volume(5), format!("3 segments after the one before, as 5 of them: {size}"));
+    }
+}

@@ -1,0 +1,288 @@
+//! Tables with all that belongs to them: the table itself over all its files, its TOAST table, its
+//! indexes.
+
+use super::{By, database_name, kind, schema};
+use crate::model::update::{UpdateBytes, UpdateCost};
+use crate::model::who::{IndexPart, Part, WholeTableRow};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use walstat_analyse::leaf::Leaves;
+use walstat_analyse::ratios::ratio;
+use walstat_analyse::relation::{Relation, Relations};
+use walstat_analyse::update::{Cost, Costs, Updates};
+use walstat_format::block::RelFileLocator;
+use walstat_names::catalog::names;
+use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::kind::TOAST;
+
+/// The schema of all TOAST tables and their indexes.
+const TOAST_SCHEMA: &str = "pg_toast";
+
+/// What a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Database and oid.
+    Table(u32, u32),
+    /// A file of an unknown relation.
+    File(RelFileLocator),
+    /// Records without a block.
+    NoBlock,
+}
+
+/// Which part of the row a file is.
+enum Place {
+    Heap,
+    Toast,
+    Index(u32),
+}
+
+/// All tables.
+pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> Vec<WholeTableRow> {
+    let placed = |file: Option<RelFileLocator>| {
+        let named = file.and_then(|file| names.relation(file));
+        let (key, place) = key_of(file, named, names);
+        match (by, named) {
+            (By::Parent, Some(named)) => in_parent(key, place, named, names),
+            _ => (key, place, named),
+        }
+    };
+    let file = |relation: &Relation<'_>| relation.key.map(|key| key.relation);
+    // The rows of a table lie anywhere: one table is built at a time.
+    let keys = relations.rows().map(|relation| placed(file(&relation)).0);
+    let mut order: Vec<(Key, usize)> = keys.zip(0..).collect();
+    order.sort_unstable();
+    let tables = order.chunk_by(|(one, _), (other, _)| one == other);
+    let row = |table: &[(Key, usize)]| {
+        let mut building = Building::default();
+        for relation in table.iter().filter_map(|(_, number)| relations.row(*number)) {
+            let (_, place, named) = placed(file(&relation));
+            let costs = relation.key.filter(|key| key.fork == 0);
+            let costs = costs.and_then(|key| updates.of(key.relation));
+            costs.into_iter().for_each(|costs| building.costs.add(costs));
+            building.add(&relation, place, named);
+        }
+        table.first().map(|(key, _)| building.finish(*key, names))
+    };
+    tables.filter_map(row).collect()
+}
+
+fn key_of(
+    file: Option<RelFileLocator>,
+    named: Option<&names::Relation>,
+    names: &Names,
+) -> (Key, Place) {
+    let Some(file) = file else { return (Key::NoBlock, Place::Heap) };
+    let Some(named) = named else { return (Key::File(file), Place::Heap) };
+    let Some(table) = names.table_of(file.database, named) else {
+        return (Key::Table(file.database, named.oid), Place::Heap);
+    };
+    let is_toast =
+        named.kind == TOAST || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA);
+    let place = if table.oid == named.oid {
+        Place::Heap
+    } else if is_toast {
+        Place::Toast
+    } else if named.is_index() {
+        Place::Index(named.oid)
+    } else {
+        Place::Heap
+    };
+    (Key::Table(file.database, table.oid), place)
+}
+
+/// The same in the row of the table that all is a partition of; an index is part of an index there.
+fn in_parent<'n>(
+    key: Key,
+    place: Place,
+    named: &'n names::Relation,
+    names: &'n Names,
+) -> (Key, Place, Option<&'n names::Relation>) {
+    let Key::Table(database, oid) = key else { return (key, place, Some(named)) };
+    let root = names.by_oid(database, oid).map(|table| names.root_of(database, table));
+    let key = root.map_or(key, |root| Key::Table(database, root.oid));
+    match place {
+        Place::Index(_) => {
+            let index = names.root_of(database, named);
+            (key, Place::Index(index.oid), Some(index))
+        }
+        Place::Heap | Place::Toast => (key, place, Some(named)),
+    }
+}
+
+/// A row in the making.
+#[derive(Default)]
+struct Building {
+    row: WholeTableRow,
+    costs: Costs,
+    indexes: BTreeMap<u32, Index>,
+}
+
+/// An index in the making.
+#[derive(Default)]
+struct Index {
+    part: IndexPart,
+    keys: Keys,
+    is_gone: bool,
+}
+
+/// Insertions into an index's leaves.
+#[derive(Default)]
+struct Keys {
+    is_btree: bool,
+    inserts: u64,
+    blocks: u64,
+    /// Of those files whose right-most leaf is known: insertions, and those into it.
+    known: (u64, u64),
+}
+
+impl Building {
+    fn add(&mut self, relation: &Relation<'_>, place: Place, named: Option<&names::Relation>) {
+        self.row.numbers.add(&relation.amounts.numbers());
+        match place {
+            Place::Heap if relation.key.is_none() => {}
+            Place::Heap => {
+                let operations = &relation.operations;
+                self.row.inserts += operations.inserts;
+                self.row.updates += operations.updates;
+                self.row.hot_updates += operations.hot_updates;
+                self.row.updates_new_page += operations.updates_new_page;
+                self.row.deletes += operations.deletes;
+                self.row.heap.get_or_insert_default().add(relation);
+            }
+            Place::Toast => self.row.toast.get_or_insert_default().add(relation),
+            Place::Index(oid) => {
+                let index = self.indexes.entry(oid).or_default();
+                index.part.part.add(relation);
+                index.keys.add_leaves(relation.leaves);
+                if let Some(named) = named {
+                    index.is_gone = named.is_gone;
+                    index.part.oid = oid;
+                    index.part.schema = schema(named);
+                    index.part.name = named.name.to_string();
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, key: Key, names: &Names) -> WholeTableRow {
+        self.row.indexes = together(self.indexes).map(Index::finish).collect();
+        self.row.indexes.sort_by_key(|index| (Reverse(index.part.numbers.total_bytes), index.oid));
+        let parts = self.row.heap.iter_mut().chain(&mut self.row.toast);
+        let indexes = self.row.indexes.iter_mut().map(|index| &mut index.part);
+        parts.chain(indexes).for_each(|part| {
+            part.relfilenodes.sort_unstable();
+            part.relfilenodes.dedup();
+        });
+        self.row.bytes_per_hot_update = per_update(&self.costs.hot);
+        self.row.bytes_per_non_hot_update = per_update(&self.costs.non_hot);
+        self.row.update_bytes = update_bytes(&self.costs);
+        let database = match key {
+            Key::Table(database, _) => Some(database),
+            Key::File(file) => Some(file.database),
+            Key::NoBlock => None,
+        };
+        self.row.database = database;
+        self.row.database_name = database.and_then(|oid| database_name(oid, names));
+        if let Key::Table(database, oid) = key
+            && let Some(table) = names.by_oid(database, oid)
+        {
+            self.row.oid = Some(oid);
+            self.row.schema = schema(table);
+            self.row.name = Some(table.name.to_string());
+            self.row.kind = kind(table);
+        }
+        self.row
+    }
+}
+
+fn per_update(cost: &Cost) -> Option<f64> {
+    ratio(cost.total_bytes(), cost.updates)
+}
+
+fn update_bytes(costs: &Costs) -> UpdateBytes {
+    let cost = |cost: &Cost| UpdateCost {
+        updates: cost.updates,
+        heap_bytes: cost.heap_bytes,
+        lock_bytes: cost.lock_bytes,
+        prune_bytes: cost.prune_bytes,
+        index_bytes: cost.index_bytes,
+        total_bytes: cost.total_bytes(),
+        fpi_bytes: cost.fpi_bytes,
+    };
+    UpdateBytes { hot: cost(&costs.hot), non_hot: cost(&costs.non_hot) }
+}
+
+/// Indexes that are one: a change of a column's type drops an index and makes it anew under its name.
+fn together(indexes: BTreeMap<u32, Index>) -> impl Iterator<Item = Index> {
+    let mut by_name: BTreeMap<_, Vec<Index>> = BTreeMap::new();
+    for index in indexes.into_values() {
+        let name = (index.part.schema.clone(), index.part.name.clone());
+        let of_name = by_name.entry(name).or_default();
+        match of_name.last_mut() {
+            Some(last) if last.is_gone || index.is_gone => last.add(index),
+            _ => of_name.push(index),
+        }
+    }
+    by_name.into_values().flatten()
+}
+
+impl Index {
+    /// Adds what another index of the name wrote, a later one by its oid.
+    fn add(&mut self, later: Index) {
+        let Index { part, keys, is_gone } = later;
+        self.part.part.add_part(part.part);
+        self.keys.add(&keys);
+        if self.is_gone {
+            (self.part.oid, self.is_gone) = (part.oid, is_gone);
+        }
+    }
+
+    fn finish(self) -> IndexPart {
+        let keys = self.keys;
+        IndexPart {
+            leaf_inserts: keys.is_btree.then_some(keys.inserts),
+            leaf_blocks: keys.is_btree.then_some(keys.blocks),
+            rightmost_ratio: ratio(keys.known.1, keys.known.0),
+            ..self.part
+        }
+    }
+}
+
+impl Keys {
+    fn add(&mut self, other: &Keys) {
+        self.is_btree |= other.is_btree;
+        self.inserts += other.inserts;
+        self.blocks += other.blocks;
+        self.known.0 += other.known.0;
+        self.known.1 += other.known.1;
+    }
+
+    fn add_leaves(&mut self, leaves: Option<&Leaves>) {
+        let Some(leaves) = leaves else { return };
+        self.is_btree = true;
+        self.inserts += leaves.inserts;
+        self.blocks += leaves.blocks.len();
+        if let Some(rightmost) = leaves.rightmost_inserts() {
+            self.known.0 += leaves.inserts;
+            self.known.1 += rightmost;
+        }
+    }
+}
+
+impl Part {
+    fn add_part(&mut self, other: Part) {
+        self.relfilenodes.extend(other.relfilenodes);
+        self.numbers.add(&other.numbers);
+        self.block_refs += other.block_refs;
+        self.block_data_bytes += other.block_data_bytes;
+        self.distinct_blocks += other.distinct_blocks;
+    }
+
+    fn add(&mut self, relation: &Relation<'_>) {
+        self.relfilenodes.extend(relation.key.map(|key| key.relation.to_string()));
+        self.numbers.add(&relation.amounts.numbers());
+        self.block_refs += relation.block_refs;
+        self.block_data_bytes += relation.block_data_bytes;
+        self.distinct_blocks += relation.distinct_blocks;
+    }
+}

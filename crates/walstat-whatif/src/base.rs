@@ -1,0 +1,226 @@
+//! What the trace shows of how the base was written: its redo points and what belongs to each
+//! checkpoint, its settings, its clock.
+
+mod unfinished;
+
+use super::blocks::{BEFORE, Ordinal};
+use super::position::Geometry;
+use super::trace::{Entry, RecordEffect, Trace};
+use std::ops::Range;
+use walstat_format::image::Compression;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
+use walstat_format::version::Version;
+
+/// A checkpoint of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BaseCheckpoint {
+    /// Its redo point.
+    pub redo: Lsn,
+    /// The first record after that.
+    pub first: Ordinal,
+    /// Its record; `None` where it never ended.
+    pub record: Option<Ordinal>,
+    /// When it began.
+    pub time: Time,
+    /// Whether the server ran on.
+    pub online: bool,
+}
+
+/// The base.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The release that wrote it.
+    pub version: &'static Version,
+    /// Sizes of WAL pages and segments.
+    pub geometry: Geometry,
+    /// First byte of the range.
+    pub start: Lsn,
+    /// After its last byte.
+    pub end: Lsn,
+    /// Ordinal of the first record of the range.
+    pub first: Ordinal,
+    /// Ordinal after the last one.
+    pub last: Ordinal,
+    /// full_page_writes at the start.
+    pub full_page_writes: bool,
+    /// Whether changes of hint bits are logged.
+    pub log_hints: bool,
+    /// Whether wal_level is logical.
+    pub logical: bool,
+    /// How images are compressed.
+    pub compression: Option<Compression>,
+    /// Its checkpoints, before and after the range too.
+    pub checkpoints: Vec<BaseCheckpoint>,
+    /// Records that belong to an online checkpoint, ascending.
+    pub of_checkpoints: Vec<Ordinal>,
+    /// Whether checkpoints log the running transactions (wal_level replica or higher).
+    pub logs_running: bool,
+    /// Whether transactions ran side by side.
+    pub is_concurrent: bool,
+    /// Base backups: from the first record after the start of each up to its end.
+    pub backups: Vec<Range<Ordinal>>,
+    /// Whether images are there for checking only.
+    pub checks_consistency: bool,
+    /// Pages that were given up for want of memory.
+    pub given_up: u64,
+    /// Whether a resource manager of an extension has records.
+    pub has_custom_rmgrs: bool,
+    /// Commits in the range.
+    pub commits: Vec<(Ordinal, Time)>,
+}
+
+impl Base {
+    /// Looks through the trace.
+    pub fn of(
+        trace: &Trace,
+        version: &'static Version,
+        geometry: Geometry,
+        (start, end): (Lsn, Lsn),
+    ) -> Base {
+        let (last, end) = whole_records(trace, geometry, end);
+        let mut base = Base {
+            version,
+            geometry,
+            start,
+            end,
+            first: trace.ordinal_at(start),
+            last,
+            full_page_writes: true,
+            log_hints: trace.logs_hints,
+            logical: trace.is_logical,
+            compression: trace.compression,
+            checkpoints: Vec::new(),
+            of_checkpoints: Vec::new(),
+            logs_running: false,
+            is_concurrent: false,
+            backups: Vec::new(),
+            checks_consistency: trace.checks_consistency,
+            given_up: trace.given_up,
+            has_custom_rmgrs: trace.has_custom_rmgrs,
+            commits: Vec::new(),
+        };
+        base.read_marks(trace);
+        let unfinished = unfinished::find(trace, &base);
+        base.checkpoints.extend(unfinished);
+        base.checkpoints.sort_by_key(|checkpoint| checkpoint.first);
+        base.logs_running |= base.checkpoints.iter().all(|checkpoint| !checkpoint.online);
+        base
+    }
+
+    fn read_marks(&mut self, trace: &Trace) {
+        let (mut running, mut redo_mark, mut images) = (None, None, None);
+        for (ordinal, effect) in &trace.effects {
+            match *effect {
+                RecordEffect::Checkpoint { redo, online, full_page_writes, time } => {
+                    let first = trace.redo_at(redo);
+                    let record = Some(*ordinal);
+                    self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
+                    if first <= self.first || images.is_none() {
+                        images = Some(full_page_writes);
+                    }
+                    if online {
+                        let own = running.take().filter(|running| *running >= first);
+                        self.logs_running |= own.is_some();
+                        self.of_checkpoints.extend(redo_mark.take());
+                        self.of_checkpoints.extend(own);
+                        self.of_checkpoints.push(*ordinal);
+                    }
+                }
+                RecordEffect::RunningXacts => running = Some(*ordinal),
+                RecordEffect::Redo => redo_mark = Some(*ordinal),
+                RecordEffect::BackupEnd { start } => {
+                    self.backups.push(trace.ordinal_at(start)..*ordinal);
+                }
+                RecordEffect::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
+                RecordEffect::Hint { .. } => self.log_hints = true,
+                _ => {}
+            }
+        }
+        self.full_page_writes = images.unwrap_or(true);
+        let commits = trace.commits.iter().filter(|commit| self.contains(commit.ordinal));
+        self.commits = commits.map(|commit| (commit.ordinal, commit.time)).collect();
+        let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
+        self.is_concurrent = trace.side_by_side.is_some_and(meets);
+        self.sharpen_times(trace);
+    }
+
+    /// Checkpoints tell whole seconds: the first commit after one tells the part, if it lies in that
+    /// second.
+    fn sharpen_times(&mut self, trace: &Trace) {
+        for checkpoint in &mut self.checkpoints {
+            let commit = trace.commit_from(checkpoint.first).map(|commit| commit.time);
+            let second = checkpoint.time.0..checkpoint.time.0.saturating_add(1_000_000);
+            if let Some(time) = commit.filter(|time| second.contains(&time.0)) {
+                checkpoint.time = time;
+            }
+        }
+    }
+
+    /// Whether a base backup forced images at a record.
+    pub fn is_in_backup(&self, ordinal: Ordinal) -> bool {
+        self.backups.iter().any(|backup| backup.contains(&ordinal))
+    }
+
+    /// Whether a record lies in the range.
+    pub fn contains(&self, ordinal: Ordinal) -> bool {
+        self.first <= ordinal && ordinal < self.last
+    }
+
+    /// When the next transaction of the range commits.
+    pub fn next_commit(&self, after: Ordinal) -> Option<Time> {
+        let next = self.commits.partition_point(|(ordinal, _)| *ordinal <= after);
+        self.commits.get(next).map(|(_, time)| *time)
+    }
+
+    /// How long it took, by the clock of its commits.
+    pub fn seconds(&self) -> Option<f64> {
+        let (first, last) = (self.commits.first()?.1, self.commits.last()?.1);
+        Some(last.0.checked_sub(first.0).filter(|micros| *micros > 0)? as f64 / 1e6)
+    }
+
+    /// How fast it was written.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        let seconds = self.seconds()?;
+        Some(self.end.0.saturating_sub(self.start.0) as f64 / seconds)
+    }
+
+    /// The checkpoints whose redo point lies after the start and not after the end.
+    pub fn own_checkpoints(&self) -> impl Iterator<Item = &BaseCheckpoint> {
+        self.checkpoints.iter().filter(|c| c.redo > self.start && c.redo <= self.end)
+    }
+
+    /// The last checkpoint that began before the range.
+    pub fn checkpoint_before(&self) -> Option<&BaseCheckpoint> {
+        self.checkpoints.iter().rfind(|checkpoint| checkpoint.redo <= self.start)
+    }
+
+    /// The first record after the redo point that is in force at a record of the base.
+    pub fn redo_at(&self, ordinal: Ordinal) -> Ordinal {
+        let after = self.checkpoints.partition_point(|checkpoint| checkpoint.first <= ordinal);
+        let before = after.checked_sub(1).and_then(|index| self.checkpoints.get(index));
+        before.map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+
+    /// Whether the redo point that is in force at the start lies in the WAL.
+    pub fn sees_cycle(&self) -> bool {
+        self.checkpoint_before().is_some_and(|checkpoint| checkpoint.first > BEFORE)
+    }
+
+    /// The first record after the redo point that is in force at the start.
+    pub fn redo_at_start(&self) -> Ordinal {
+        self.checkpoint_before().map_or(BEFORE, |checkpoint| checkpoint.first)
+    }
+}
+
+/// The range up to `end`, without its last record if that ends after `end`.
+fn whole_records(trace: &Trace, geometry: Geometry, end: Lsn) -> (Ordinal, Lsn) {
+    let after = trace.ordinal_at(end);
+    let last = after.checked_sub(1).and_then(|last| trace.entry_of(last));
+    let is_cut =
+        |entry: &Entry| geometry.end(geometry.usable(entry.lsn) + u64::from(entry.bytes)) > end;
+    match last.filter(is_cut) {
+        Some(entry) => (after - 1, entry.lsn),
+        None => (after, end),
+    }
+}

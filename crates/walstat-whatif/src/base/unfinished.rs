@@ -1,0 +1,102 @@
+//! Checkpoints that began and never ended: the server crashed, or the WAL stops before. Up to
+//! release 16 no record marks their redo points, but images do: a page that was stamped since the last
+//! known redo point has an image again.
+
+use super::{Base, BaseCheckpoint};
+use crate::blocks::Ordinal;
+use crate::trace::{RecordEffect, Trace, TracedBlock, fact};
+use walstat_format::payload::Time;
+
+/// What images tell of the records between two known redo points.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    /// The newest stamp of a page that has an image again: before the redo point.
+    after: Ordinal,
+    /// The first such image: after the redo point.
+    before: Option<Ordinal>,
+    /// The oldest stamp of a page that has none, from there on: not before the redo point.
+    oldest_kept: Option<Ordinal>,
+}
+
+impl Evidence {
+    fn note(
+        &mut self,
+        ordinal: Ordinal,
+        reference: &TracedBlock,
+        (redo, log_hints): (Ordinal, bool),
+    ) {
+        let stamped = if log_hints { reference.stamped } else { reference.stamped_without_hints };
+        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || stamped < redo {
+            return;
+        }
+        if reference.is(fact::BASE_IMAGE) {
+            self.after = self.after.max(stamped);
+            self.before.get_or_insert(ordinal);
+        } else if self.before.is_some() {
+            let oldest = self.oldest_kept.get_or_insert(stamped);
+            *oldest = (*oldest).min(stamped);
+        }
+    }
+
+    /// The first record after the redo point, if all that was seen fits to one.
+    fn redo(&self) -> Option<Ordinal> {
+        let first = self.before?;
+        let redo = self.after + 1;
+        let fits = redo <= first && self.oldest_kept.is_none_or(|kept| kept >= redo);
+        fits.then_some(redo)
+    }
+}
+
+/// The checkpoints that never ended: before a crash, or before the end of the WAL.
+pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
+    if base.version.pacing.marks_redo {
+        return marked(trace, base);
+    }
+    if !base.full_page_writes {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut cycles = cut_cycles(base).into_iter().peekable();
+    let Some((begin, _)) = cycles.peek().copied() else { return found };
+    let mut evidence = Evidence::default();
+    trace.read_from(begin).for_each(|traced| {
+        while cycles.next_if(|(_, end)| *end <= traced.ordinal).is_some() {
+            found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
+        }
+        if let Some((redo, _)) = cycles.peek().filter(|(redo, _)| *redo <= traced.ordinal) {
+            let known = (*redo, base.log_hints);
+            traced
+                .refs
+                .iter()
+                .for_each(|reference| evidence.note(traced.ordinal, reference, known));
+        }
+    });
+    found.extend(checkpoint(trace, evidence.redo()));
+    found
+}
+
+/// Ranges of records from a redo point to the next, where the next is that of a shutdown or a recovery;
+/// and the last one.
+fn cut_cycles(base: &Base) -> Vec<(Ordinal, Ordinal)> {
+    let crashes = base.checkpoints.windows(2).filter_map(|pair| match pair {
+        [from, to] if !to.online => Some((from.first, to.first)),
+        _ => None,
+    });
+    let last = base.checkpoints.last().map(|last| (last.first, Ordinal::MAX));
+    crashes.chain(last).collect()
+}
+
+/// Redo points that mark themselves, and belong to no checkpoint.
+fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
+    let is_known = |ordinal: Ordinal| base.checkpoints.iter().any(|known| known.first == ordinal);
+    let effects = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Redo);
+    let unknown = effects.filter(|(ordinal, _)| !is_known(*ordinal));
+    unknown.filter_map(|(ordinal, _)| checkpoint(trace, Some(*ordinal))).collect()
+}
+
+fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
+    let first = redo?;
+    let lsn = trace.entry_of(first)?.lsn;
+    let time = trace.commit_before(first).map_or(Time(0), |commit| commit.time);
+    Some(BaseCheckpoint { redo: lsn, first, record: None, time, online: true })
+}

@@ -1,0 +1,386 @@
+//! A prediction from beginning to end: reads the WAL, replays it under its own and other settings, and
+//! reads it again where images are compressed otherwise.
+
+use super::base::Base;
+use super::in_order::read_in_order;
+use super::observe::Feed;
+use super::outcome::Outcome;
+use super::position::Geometry;
+use super::predict::{self, Prediction, Run};
+use super::recode::{Means, Recoded, Recoder, Recoding, Share};
+use super::scenario::{Asked, Scenario};
+use super::settings::{Change, Checkpoints, Settings};
+use super::trace::Trace;
+use super::trace_builder::TraceBuilder;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use walstat_analyse::counters::Statistics;
+use walstat_format::image::Compression;
+use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
+use walstat_read::Scan;
+use walstat_read::input::discover::STANDARD_INPUT;
+use walstat_read::input::error::InputError;
+use walstat_read::input::plan::Plan;
+use walstat_read::scan::observe::Observe;
+use walstat_read::scan::outcome::Outcome as Scanned;
+
+/// Memory for pages where nothing else is said, bytes.
+const USUAL_MEMORY_BYTES: u64 = 1 << 30;
+
+/// A question about other settings, to be asked of the WAL that a scan reads.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is predicted until it is run"]
+pub struct WhatIf {
+    scan: Scan,
+    memory: u64,
+    share: Option<Share>,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Predicted {
+    /// What there was to read.
+    pub plan: Plan,
+    /// What every report says of the range.
+    pub scanned: Scanned<Statistics>,
+    /// The WAL as it is.
+    pub base: Base,
+    /// What each scenario comes to; the first is the WAL as it is, replayed.
+    pub scenarios: Vec<(Scenario, Prediction)>,
+    /// Whether a scenario compresses images.
+    pub compresses: bool,
+    /// Why no file could be written beside the memory: then more of it was used than was allowed.
+    pub unfiled: Option<String>,
+}
+
+/// Why there is no prediction.
+#[derive(Debug, thiserror::Error)]
+pub enum WhatIfError {
+    /// The input cannot be read as WAL.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// What can be read only once could not be kept.
+    #[error("{}: cannot be kept in a file to be read again: {error}", path.display())]
+    Spool {
+        /// The pipe, or where temporary files lie.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What was noted of the records could not be read back.
+    #[error("{}: what was noted of the records: {reason}", path.display())]
+    Trace {
+        /// Where temporary files lie.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The release that wrote the WAL has not got the codec.
+    #[error("--wal-compression {value}: PostgreSQL {release} has pglz only")]
+    Codec {
+        /// What was asked for.
+        value: String,
+        /// The release.
+        release: &'static str,
+    },
+    /// A redo point outside of the WAL.
+    #[error("--{option} {place}: expected a place from {start} to {end}")]
+    Place {
+        /// The setting.
+        option: &'static str,
+        /// What was asked for.
+        place: Lsn,
+        /// First place that there is.
+        start: Lsn,
+        /// Last one.
+        end: Lsn,
+    },
+    /// The scan stops after some records.
+    #[error("a limit: a prediction is about a range")]
+    Limit,
+    /// The filter selects no record.
+    #[error("no record is selected")]
+    Nothing,
+    /// The second reading found other records than the first.
+    #[error("{}: the WAL changed while it was read", path.display())]
+    Changed {
+        /// The first path.
+        path: PathBuf,
+    },
+}
+
+impl WhatIfError {
+    /// Whether something else has to be asked; else something cannot be read.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            WhatIfError::Codec { .. }
+            | WhatIfError::Place { .. }
+            | WhatIfError::Limit
+            | WhatIfError::Nothing => true,
+            WhatIfError::Input(_)
+            | WhatIfError::Spool { .. }
+            | WhatIfError::Trace { .. }
+            | WhatIfError::Changed { .. } => false,
+        }
+    }
+}
+
+impl WhatIf {
+    /// About the WAL that `scan` reads: its range, or that of the records that its filter selects.
+    pub fn new(scan: impl Into<Scan>) -> WhatIf {
+        WhatIf { scan: scan.into(), memory: USUAL_MEMORY_BYTES, share: None }
+    }
+
+    /// With so many bytes of memory for pages.
+    pub fn memory(self, bytes: u64) -> WhatIf {
+        WhatIf { memory: bytes, ..self }
+    }
+
+    /// Compresses a share of the images only, and tells from them how long the others become.
+    pub fn sample(self, share: Share) -> WhatIf {
+        WhatIf { share: Some(share), ..self }
+    }
+
+    /// What these scenarios would have written; none: the usual ones.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to read, or a scenario makes no sense for it.
+    pub fn run(self, asked: Vec<Scenario>) -> Result<Predicted, WhatIfError> {
+        if self.scan.wanted.limit.is_some() {
+            return Err(WhatIfError::Limit);
+        }
+        let spooled = Spooled::of(&self.scan.paths)?;
+        let scan = Scan { paths: spooled.paths.clone(), ..self.scan.clone() };
+        let question = WhatIf { scan: within_extent(scan)?, ..self };
+        let (plan, scanned, trace, base) = question.replay_base(&asked)?;
+        let scenarios = scenarios(asked, &base, &plan)?;
+        let runs = predict::runs(&base, &scenarios);
+        let compresses = runs.iter().any(|run| run.codec.is_some());
+        let predictions = question.predictions(&trace, &base, &scenarios, &runs)?;
+        if let Some(error) = trace.records.failure() {
+            let (path, reason) = (std::env::temp_dir(), error.to_string());
+            return Err(WhatIfError::Trace { path, reason });
+        }
+        Ok(Predicted {
+            plan,
+            scanned,
+            unfiled: trace.records.unfiled().map(|error| error.to_string()),
+            base,
+            scenarios: scenarios.into_iter().zip(predictions).collect(),
+            compresses,
+        })
+    }
+
+    /// What every report says of the range, and the trace: from one reading, or from two where the trace
+    /// needs what lies around the range too.
+    fn replay_base(
+        &self,
+        asked: &[Scenario],
+    ) -> Result<(Plan, Scanned<Statistics>, Trace, Base), WhatIfError> {
+        let mut changes = asked.iter().flat_map(|scenario| &scenario.asked);
+        let asks_level = changes.any(|asked| matches!(asked.change, Change::Logical(_)));
+        let memory = self.memory;
+        let builder = move || {
+            let plain = TraceBuilder::within(memory, || Ok(Box::new(tempfile::tempfile()?)));
+            if asks_level { plain.with_levels() } else { plain }
+        };
+        let (plan, scanned, builder) = if self.scan.wanted.range == (Lsn(0)..Lsn::MAX) {
+            let prototype = (Statistics::default(), Feed::new(builder));
+            let (plan, both) = self.scan.count(&prototype)?;
+            let mut fed = None;
+            let scanned = both.map(|(statistics, feed)| {
+                fed = Some(feed.finish());
+                statistics
+            });
+            (plan, scanned, fed.unwrap_or_else(builder))
+        } else {
+            let (plan, scanned) = self.scan.count(&Statistics::default())?;
+            let (_, fed) = self.all().count(&Feed::new(builder))?;
+            (plan, scanned, fed.observer.finish())
+        };
+        let geometry = Geometry {
+            page: plan.geometry.page_bytes.into(),
+            segment: plan.geometry.segment_bytes.into(),
+        };
+        let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
+        let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
+        let range = (start, scanned.ending.lsn);
+        let (trace, base) = builder.finish(plan.version(), geometry, range);
+        Ok((plan, scanned, trace, base))
+    }
+
+    /// What lies before and after the range too: when blocks were touched before it, and the records of
+    /// checkpoints that began in it.
+    fn all(&self) -> Scan {
+        let mut scan = self.scan.clone();
+        scan.wanted.range = Lsn(0)..Lsn::MAX;
+        scan
+    }
+
+    fn predictions(
+        &self,
+        trace: &Trace,
+        base: &Base,
+        scenarios: &[Scenario],
+        runs: &[Run],
+    ) -> Result<Vec<Prediction>, WhatIfError> {
+        let mut recoded = self.recoded(trace, base, runs)?.into_iter();
+        let plain: Vec<Settings> =
+            runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
+        let threads = self.scan.threads;
+        let mut replayed = predict::replay_all(trace, base, &plain, threads).into_iter();
+        let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
+        for run in runs {
+            let plain = |outcome: Outcome| Recoded { outcome, ..Recoded::default() };
+            let result = match run.codec {
+                Some(_) => recoded.next(),
+                None => replayed.next().map(plain),
+            };
+            if let Some(ways) = ways.get_mut(run.scenario) {
+                ways.extend(result);
+            }
+        }
+        let page_bytes = trace.page_bytes as u64;
+        let ways = scenarios.iter().zip(&ways);
+        Ok(ways.map(|(asked, ways)| predict::predict(page_bytes, base, asked, ways)).collect())
+    }
+
+    /// The runs with another codec.
+    fn recoded(
+        &self,
+        trace: &Trace,
+        base: &Base,
+        runs: &[Run],
+    ) -> Result<Vec<Recoded>, WhatIfError> {
+        let with_codec = runs.iter().filter_map(|run| Some((run.settings.clone(), run.codec?)));
+        let runs: Vec<(Settings, Recoding)> = with_codec.collect();
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let share = self.share.unwrap_or(Share::ALL);
+        let means = Means { threads: self.scan.threads.get(), page_bytes: self.memory, share };
+        let recoder = read_in_order(&self.all(), || Recoder::new(trace, base, &runs, means))?;
+        match recoder.mismatches() {
+            0 => Ok(recoder.finish()),
+            _ => {
+                let path = self.scan.paths.first().cloned().unwrap_or_default();
+                Err(WhatIfError::Changed { path })
+            }
+        }
+    }
+}
+
+/// The base itself, and what was asked for.
+fn scenarios(asked: Vec<Scenario>, base: &Base, plan: &Plan) -> Result<Vec<Scenario>, WhatIfError> {
+    let flags = plan.version().image_flags;
+    let newer = |change: &Change| {
+        matches!(change, Change::Compression(Some(Compression::Lz4 | Compression::Zstd)))
+    };
+    for setting in asked.iter().flat_map(|scenario| &scenario.asked) {
+        if newer(&setting.change) && !flags.has_lz4() {
+            let (value, release) = (setting.value.clone(), plan.version().name);
+            return Err(WhatIfError::Codec { value, release });
+        }
+    }
+    for setting in asked.iter().flat_map(|scenario| &scenario.asked) {
+        check_places(setting, base)?;
+    }
+    let mut scenarios = vec![Scenario::default()];
+    if asked.is_empty() {
+        scenarios.extend(Scenario::usual(flags, base.compression));
+    } else {
+        scenarios.extend(asked);
+    }
+    Ok(scenarios)
+}
+
+/// Redo points have to lie in the range.
+fn check_places(setting: &Asked, base: &Base) -> Result<(), WhatIfError> {
+    let Change::Checkpoints(Checkpoints::At(places)) = &setting.change else { return Ok(()) };
+    let (start, end) = (base.start, base.end);
+    match places.iter().find(|place| **place < start || **place > end) {
+        Some(&place) => Err(WhatIfError::Place { option: setting.option, place, start, end }),
+        None => Ok(()),
+    }
+}
+
+/// The same scan with its filter as the range in which the selected records lie: a server writes what lies
+/// between them, too.
+fn within_extent(mut scan: Scan) -> Result<Scan, WhatIfError> {
+    if scan.wanted.select.is_some() {
+        let (_, scanned) = scan.count(&Extent::default())?;
+        let (start, end) = scanned.observer.0.ok_or(WhatIfError::Nothing)?;
+        scan.wanted.range = start..end;
+        scan.wanted.select = None;
+    }
+    Ok(scan)
+}
+
+/// From the first record's start to the last one's end.
+#[derive(Debug, Clone, Default)]
+struct Extent(Option<(Lsn, Lsn)>);
+
+impl Observe for Extent {
+    fn observe(&mut self, record: &Record<'_>) {
+        let start = self.0.map_or(record.lsn, |(start, _)| start);
+        self.0 = Some((start, record.end.aligned()));
+    }
+
+    fn merge(&mut self, later: Extent) {
+        self.0 = match (self.0, later.0) {
+            (Some((start, _)), Some((_, end))) => Some((start, end)),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+}
+
+/// What can be read only once, as it was kept to be read again.
+#[derive(Debug)]
+pub struct Spooled {
+    /// The paths, with files in place of pipes.
+    pub paths: Vec<PathBuf>,
+    _directory: Option<TempDir>,
+}
+
+impl Spooled {
+    /// Keeps what comes through a pipe in a file: the WAL is read several times.
+    ///
+    /// # Errors
+    ///
+    /// When a pipe cannot be read, or no file written.
+    pub fn of(paths: &[PathBuf]) -> Result<Spooled, WhatIfError> {
+        if !paths.iter().any(|path| is_pipe(path)) {
+            return Ok(Spooled { paths: paths.to_vec(), _directory: None });
+        }
+        let failed = |path: &Path, error| WhatIfError::Spool { path: path.to_owned(), error };
+        let directory = TempDir::new().map_err(|error| failed(&std::env::temp_dir(), error))?;
+        let keep = |(number, path): (usize, &PathBuf)| {
+            if !is_pipe(path) {
+                return Ok(path.clone());
+            }
+            let kept = directory.path().join(format!("standard-input{number}"));
+            copy(path, &kept).map_err(|error| failed(path, error))?;
+            Ok(kept)
+        };
+        let paths = paths.iter().enumerate().map(keep).collect::<Result<_, WhatIfError>>()?;
+        Ok(Spooled { paths, _directory: Some(directory) })
+    }
+}
+
+fn copy(path: &Path, kept: &Path) -> io::Result<u64> {
+    let mut kept = File::create(kept)?;
+    if path == Path::new(STANDARD_INPUT) {
+        io::copy(&mut io::stdin().lock(), &mut kept)
+    } else {
+        io::copy(&mut File::open(path)?, &mut kept)
+    }
+}
+
+/// Standard input, or what a shell puts in its place: `<(zcat x.tar.gz)`.
+fn is_pipe(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT) || path.starts_with("/dev/fd")
+}

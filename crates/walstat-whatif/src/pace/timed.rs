@@ -1,0 +1,299 @@
+//! Checkpoints as the server times them: by the WAL written since the last redo point and by the
+//! clock (`XLogCheckpointNeeded` and `CalculateCheckpointSegments` in
+//! `src/backend/access/transam/xlog.c`, `CheckpointerMain` and `IsCheckpointOnSchedule` in
+//! `src/backend/postmaster/checkpointer.c`).
+
+use super::super::base::Base;
+use super::super::position::Geometry;
+use super::super::settings::Timed;
+use super::Event;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::{SECOND, Time};
+
+/// checkpoint_timeout where neither it nor the base says anything.
+const USUAL_TIMEOUT: i64 = 300_000_000;
+
+/// State of the checkpointer.
+pub struct TimedPace {
+    geometry: Geometry,
+    /// `CheckPointSegments`: a checkpoint is requested when as many segments are full, counted
+    /// from the one with the redo point.
+    segments: Option<u64>,
+    timeout: i64,
+    /// How much is written while a checkpoint runs, and how long it takes at most.
+    spread_bytes: u64,
+    spread_time: i64,
+    requests_lost: bool,
+    late_segments: u64,
+    redo_segment: u64,
+    /// Segments before this one are full and written.
+    written: u64,
+    running: Option<RunningCheckpoint>,
+    pending: bool,
+    due: bool,
+    /// When the clock asks for the next one.
+    due_at: Option<i64>,
+    /// When it asked for the one that is due.
+    clock: Option<i64>,
+    /// When the last one was complete.
+    completed: i64,
+    now: Option<Time>,
+}
+
+/// A checkpoint that runs.
+struct RunningCheckpoint {
+    until: u64,
+    until_time: Option<i64>,
+}
+
+/// How long it waits where there was nothing to do.
+const IDLE_WAIT_MICROS: i64 = 15_000_000;
+
+/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
+pub const NAP_MICROS: i64 = 100_000;
+
+/// Whether a checkpoint may still run when the next one is asked for: it ends a nap late, in which
+/// more is written than is left of the distance.
+pub fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool {
+    let pacing = base.version.pacing;
+    let target = timed.completion_target.unwrap_or(pacing.completion_target);
+    let Some(bytes) = timed.max_wal_size else { return false };
+    let segments = checkpoint_segments(bytes, geometry, pacing.kept + target);
+    let left = segments as f64 * geometry.segment as f64 * (1.0 - target);
+    base.bytes_per_second().is_some_and(|rate| rate * (NAP_MICROS as f64 / 1e6) > left)
+}
+
+impl TimedPace {
+    /// As the settings, the base and the release say.
+    pub fn new(base: &Base, timed: Timed, geometry: Geometry) -> TimedPace {
+        let pacing = base.version.pacing;
+        let target = timed.completion_target.unwrap_or(pacing.completion_target);
+        let segments = match timed.max_wal_size {
+            Some(bytes) => Some(checkpoint_segments(bytes, geometry, pacing.kept + target)),
+            None => segments_of(base),
+        };
+        let timeout = timed.timeout.unwrap_or_else(|| timeout_of(base));
+        let before = base.checkpoint_before();
+        let redo = before.map_or(base.start, |checkpoint| checkpoint.redo);
+        // Without a limit only the clock ends a checkpoint.
+        let spread = segments.map_or(u64::MAX, |segments| {
+            (segments as f64 * geometry.usable_per_segment() as f64 * target) as u64
+        });
+        TimedPace {
+            geometry,
+            segments,
+            timeout,
+            spread_bytes: spread,
+            spread_time: (timeout as f64 * target) as i64,
+            requests_lost: timed.requests_lost,
+            late_segments: timed.late_segments,
+            redo_segment: redo.0 / geometry.segment,
+            written: base.start.0 / geometry.segment,
+            running: None,
+            pending: false,
+            due: false,
+            due_at: before.map(|checkpoint| checkpoint.time.0.saturating_add(timeout)),
+            clock: None,
+            completed: i64::MIN,
+            now: None,
+        }
+    }
+
+    /// What happens next before a record that would begin at `usable`.
+    pub fn next(&mut self, usable: u64) -> Option<Event> {
+        let is_over = |running: &RunningCheckpoint| {
+            let late = running.until_time.zip(self.now).is_some_and(|(end, now)| now.0 >= end);
+            usable >= running.until || late
+        };
+        if self.running.as_ref().is_some_and(is_over) {
+            self.running = None;
+            self.due |= self.pending && !self.requests_lost;
+            self.pending = false;
+            return Some(Event::Complete);
+        }
+        self.write_by_buffers(usable);
+        if self.running.is_some() || !std::mem::take(&mut self.due) {
+            return None;
+        }
+        // By the clock it begins when it is due, whoever commits next.
+        let begun = self.clock.take().or(self.now.map(|now| now.0));
+        self.due_at = begun.map(|begun| begun.saturating_add(self.timeout)).or(self.due_at);
+        // What the clock asks for until now has nothing to write: nobody committed since then.
+        while let (Some(due_at), Some(now)) = (&mut self.due_at, self.now)
+            && *due_at < now.0
+        {
+            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
+        }
+        self.running = Some(RunningCheckpoint {
+            until: usable.saturating_add(self.spread_bytes),
+            until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
+        });
+        Some(Event::Begin { completes: false })
+    }
+
+    /// Up to which position nothing happens until the next commit.
+    pub fn quiet(&self) -> u64 {
+        let ends = self.running.as_ref().map_or(u64::MAX, |running| running.until);
+        let is_late = self.running.as_ref().and_then(|running| running.until_time).zip(self.now);
+        if self.due || is_late.is_some_and(|(end, now)| now.0 >= end) {
+            return 0;
+        }
+        // A segment that the buffers hold is written when the one after it is full.
+        let segment = self.geometry.usable_per_segment();
+        ends.min(self.written.saturating_add(2).saturating_mul(segment))
+    }
+
+    /// Whether something may happen before a record that begins at `usable` at most.
+    pub fn is_due(&self, usable: u64) -> bool {
+        let ends = self.running.as_ref().is_some_and(|running| usable >= running.until);
+        let segment = self.geometry.start(usable).0 / self.geometry.segment;
+        let fills = segment > self.written && self.is_needed(segment);
+        self.due || ends || fills
+    }
+
+    /// Whether a full segment asks for a checkpoint.
+    fn is_needed(&self, segment: u64) -> bool {
+        let late = self.late_segments;
+        self.segments.is_some_and(|segments| segment + 1 >= self.redo_segment + segments + late)
+    }
+
+    /// Without commits WAL is written when its buffers are full: they hold a segment.
+    fn write_by_buffers(&mut self, usable: u64) {
+        let buffered = self.geometry.usable_per_segment();
+        let written = self.geometry.start(usable.saturating_sub(buffered));
+        self.written_up_to(written.0 / self.geometry.segment);
+    }
+
+    fn written_up_to(&mut self, segment: u64) {
+        while self.written < segment {
+            if self.is_needed(self.written) {
+                self.request();
+            }
+            self.written += 1;
+        }
+    }
+
+    fn request(&mut self) {
+        match self.running {
+            Some(_) => self.pending = true,
+            None => self.due = true,
+        }
+    }
+
+    /// A checkpoint began at `redo`.
+    pub fn began(&mut self, redo: Lsn) {
+        self.redo_segment = redo.0 / self.geometry.segment;
+    }
+
+    /// A commit was written, up to `end`.
+    pub fn after_commit(&mut self, time: Time, end: Lsn) {
+        let before = self.now.replace(time);
+        self.written_up_to(end.0 / self.geometry.segment);
+        if let Some(until) = self.running.as_ref().and_then(|running| running.until_time) {
+            if until > time.0 {
+                return;
+            }
+            self.completed = until;
+        } else if self.running.is_some() {
+            return;
+        }
+        self.look_at_clock(before, time);
+    }
+
+    /// The clock asks for a checkpoint when it is time; where nothing was written since the last one was
+    /// complete, again later (`CreateCheckPoint`, `CheckpointerMain`).
+    fn look_at_clock(&mut self, before: Option<Time>, time: Time) {
+        let due_at = self.due_at.get_or_insert(time.0.saturating_add(self.timeout));
+        while *due_at <= time.0 {
+            let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
+            if !before.is_some_and(is_idle) {
+                self.due = true;
+                self.clock = Some(*due_at);
+                return;
+            }
+            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
+        }
+    }
+}
+
+/// `CheckPointSegments` for max_wal_size: whole segments of it, divided by how many checkpoints'
+/// WAL is kept.
+fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
+    let whole = bytes / geometry.segment;
+    ((whole as f64 / kept) as u64).max(1)
+}
+
+/// The same as the base shows it: every distance has as many segments; or, where there are others too,
+/// three have the most there are, and the clock began none of them.
+pub fn segments_of(base: &Base) -> Option<u64> {
+    let segment = |lsn: Lsn| lsn.0 / base.geometry.segment;
+    let pairs: Vec<(u64, i64)> = base
+        .checkpoints
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [a, b] => Some((
+                segment(b.redo).saturating_sub(segment(a.redo)),
+                b.time.0.saturating_sub(a.time.0),
+            )),
+            _ => None,
+        })
+        .collect();
+    let most = pairs.iter().map(|(segments, _)| *segments).max().filter(|most| *most > 1)?;
+    let full: Vec<&(u64, i64)> = pairs.iter().filter(|(segments, _)| *segments == most).collect();
+    if pairs.len() > 2 && full.len() == pairs.len() {
+        return Some(most);
+    }
+    let times = || full.iter().map(|(_, time)| *time);
+    let spread = times().max()?.saturating_sub(times().min()?);
+    (full.len() > 2 && spread > 2 * SECOND).then_some(most)
+}
+
+/// checkpoint_timeout as the base shows it: none of its checkpoints began later than that.
+fn timeout_of(base: &Base) -> i64 {
+    let times: Vec<i64> = base.checkpoints.iter().map(|checkpoint| checkpoint.time.0).collect();
+    let longest = times.windows(2).filter_map(|pair| match pair {
+        [earlier, later] => Some(later.saturating_sub(*earlier)),
+        _ => None,
+    });
+    longest.max().unwrap_or(0).max(USUAL_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
+    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
+    #[test]
+    fn an_idle_server_skips_what_the_clock_asks_for() {
+        let mut pace = TimedPace {
+            geometry: Geometry { page: 8192, segment: 16 << 20 },
+            segments: None,
+            timeout: 30 * SECOND,
+            spread_bytes: u64::MAX,
+            spread_time: 27 * SECOND,
+            requests_lost: false,
+            late_segments: 0,
+            redo_segment: 1,
+            written: 1,
+            running: None,
+            pending: false,
+            due: false,
+            due_at: Some(30 * SECOND),
+            clock: None,
+            completed: i64::MIN,
+            now: None,
+        };
+        let mut begun = Vec::new();
+        let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
+        for (usable, second) in (16u64 << 20..).zip(commits) {
+            while let Some(event) = pace.next(usable) {
+                if event == (Event::Begin { completes: false }) {
+                    begun.push(second);
+                }
+            }
+            pace.after_commit(Time(second * SECOND), Lsn(usable));
+        }
+        assert_eq!(begun, [42, 123]);
+    }
+}

@@ -1,0 +1,430 @@
+//! A data page that is rolled forward: header, line pointers, tuples, special space, and the
+//! few operations by which all access methods change one (`src/backend/storage/page/bufpage.c`).
+//!
+//! What a record does with the page is said elsewhere, one file a resource manager. Every
+//! operation returns `None` where the page cannot be what the record takes it for; it is not
+//! followed any further then.
+
+use walstat_format::cursor::{Field, at};
+use walstat_format::data_page::{
+    ITEM_ID_BYTES, Item, ItemState, LAYOUT_VERSION, PAGE_HEADER_BYTES as HEADER_BYTES, field,
+};
+use walstat_format::lsn::Lsn;
+
+/// Which way tuples are packed: the order does not change their lengths, but what a codec
+/// makes of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// As they lay.
+    ByPlace,
+    /// By line pointer number, the first one highest, unless they already lie so.
+    ByItem,
+}
+
+/// The bytes of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    bytes: Vec<u8>,
+}
+
+impl Page {
+    /// A page made of its bytes; `None` if they are no page.
+    pub fn from_bytes(bytes: Vec<u8>) -> Option<Page> {
+        let sound = bytes.len() >= HEADER_BYTES && bytes.len() <= 1 << 15;
+        sound.then_some(Page { bytes })
+    }
+
+    /// A new page of `size` bytes, `special` of them at its end kept for the access method.
+    pub fn new(size: usize, special: usize) -> Option<Page> {
+        let mut page = Page::from_bytes(vec![0; size])?;
+        let end = u16::try_from(size.checked_sub(special)?).ok()?;
+        page.set_lower(HEADER_BYTES as u16)?;
+        page.set_upper(end)?;
+        page.put_u16(field::SPECIAL, end)?;
+        page.put_u16(field::PAGESIZE_VERSION, u16::try_from(size).ok()? | LAYOUT_VERSION)?;
+        Some(page)
+    }
+
+    /// Its bytes, of which it is made.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bytes from `at` on, to be changed.
+    pub fn bytes_mut(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
+        self.bytes.get_mut(at..at.checked_add(len)?)
+    }
+
+    /// Size of the page.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The number at `offset`.
+    pub fn field<T: Field>(&self, offset: usize) -> Option<T> {
+        at(&self.bytes, offset)
+    }
+
+    /// Writes 16 bits at `at`.
+    pub fn put_u16(&mut self, at: usize, value: u16) -> Option<()> {
+        self.put(at, &value.to_le_bytes())
+    }
+
+    /// Writes 32 bits at `at`.
+    pub fn put_u32(&mut self, at: usize, value: u32) -> Option<()> {
+        self.put(at, &value.to_le_bytes())
+    }
+
+    /// Writes bytes at `at`.
+    pub fn put(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
+        self.bytes_mut(at, bytes.len())?.copy_from_slice(bytes);
+        Some(())
+    }
+
+    fn header(&self, offset: usize) -> usize {
+        at::<u16>(&self.bytes, offset).map_or(0, usize::from)
+    }
+
+    /// `pd_lower`: line pointers end here.
+    pub fn lower(&self) -> usize {
+        self.header(field::LOWER)
+    }
+
+    /// `pd_upper`: tuples begin here.
+    pub fn upper(&self) -> usize {
+        self.header(field::UPPER)
+    }
+
+    /// `pd_special`: the special space begins here.
+    pub fn special(&self) -> usize {
+        self.header(field::SPECIAL)
+    }
+
+    /// Sets `pd_lower`.
+    pub fn set_lower(&mut self, lower: u16) -> Option<()> {
+        self.put_u16(field::LOWER, lower)
+    }
+
+    /// Sets `pd_upper`.
+    pub fn set_upper(&mut self, upper: u16) -> Option<()> {
+        self.put_u16(field::UPPER, upper)
+    }
+
+    /// `pd_lsn`: the end of the last record that stamped the page.
+    pub fn lsn(&self) -> Option<Lsn> {
+        // Two numbers, the high one first.
+        let (high, low): (u32, u32) = self.field(field::LSN)?;
+        Some(Lsn(u64::from(high) << 32 | u64::from(low)))
+    }
+
+    /// The bytes that an image leaves out, if the page is of the standard layout.
+    pub fn hole(&self) -> std::ops::Range<usize> {
+        let (lower, upper) = (self.lower(), self.upper());
+        if lower >= HEADER_BYTES && upper > lower && upper <= self.size() {
+            lower..upper
+        } else {
+            0..0
+        }
+    }
+
+    /// How many line pointers there are.
+    pub fn items(&self) -> u16 {
+        (self.lower().saturating_sub(HEADER_BYTES) / ITEM_ID_BYTES) as u16
+    }
+
+    /// Line pointer `number`, from 1.
+    pub fn item(&self, number: u16) -> Option<Item> {
+        let offset = item_at(number)?;
+        (offset < self.lower()).then_some(())?;
+        Some(Item::of(at(&self.bytes, offset)?))
+    }
+
+    /// Sets line pointer `number`.
+    pub fn set_item(&mut self, number: u16, item: Item) -> Option<()> {
+        self.put(item_at(number)?, &item.bits().to_le_bytes())
+    }
+
+    /// The tuple of line pointer `number`.
+    pub fn tuple(&self, number: u16) -> Option<&[u8]> {
+        let item = self.item(number)?;
+        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
+        let from = usize::from(item.offset);
+        self.bytes.get(from..from + usize::from(item.bytes)).filter(|_| has_storage)
+    }
+
+    /// The tuple of line pointer `number`, to be changed.
+    pub fn tuple_mut(&mut self, number: u16) -> Option<&mut [u8]> {
+        let item = self.item(number)?;
+        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
+        let from = usize::from(item.offset);
+        self.bytes.get_mut(from..from + usize::from(item.bytes)).filter(|_| has_storage)
+    }
+
+    /// Adds a tuple under a number that is free, or the next one (`PageAddItem`, overwriting).
+    pub fn add(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+        self.add_parts(number, [tuple])
+    }
+
+    /// The same of a tuple in parts.
+    pub fn add_parts<const N: usize>(&mut self, number: u16, parts: [&[u8]; N]) -> Option<()> {
+        if self.item(number).is_some_and(|item| item.state != ItemState::Unused) {
+            return None;
+        }
+        (number <= self.items() + 1).then_some(())?;
+        self.place(number, parts)
+    }
+
+    /// Adds a tuple under a number; those from there on move up (`PageAddItem` of an index).
+    pub fn insert(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+        let last = self.items();
+        (number >= 1 && number <= last + 1).then_some(())?;
+        self.grow_to(last + 1)?;
+        let from = item_at(number)?;
+        self.bytes.copy_within(from..item_at(last + 1)?, from + ITEM_ID_BYTES);
+        self.set_item(number, Item::UNUSED)?;
+        self.place(number, [tuple])
+    }
+
+    /// Adds a tuple behind the last one.
+    pub fn append(&mut self, tuple: &[u8]) -> Option<()> {
+        self.place(self.items() + 1, [tuple])
+    }
+
+    fn place<const N: usize>(&mut self, number: u16, parts: [&[u8]; N]) -> Option<()> {
+        self.grow_to(number)?;
+        let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
+        let upper = self.upper().checked_sub(bytes.next_multiple_of(8))?;
+        (upper >= self.lower() && upper <= self.size()).then_some(())?;
+        let offset = u16::try_from(upper).ok()?;
+        let mut rest = self.bytes.get_mut(upper..upper + bytes.next_multiple_of(8))?;
+        // What a copy of a shorter tuple leaves is part of the page.
+        if let Some(end) = rest.last_chunk_mut() {
+            *end = [0; 8];
+        }
+        for part in parts {
+            let (own, after) = rest.split_at_mut_checked(part.len())?;
+            own.copy_from_slice(part);
+            rest = after;
+        }
+        self.set_upper(offset)?;
+        let bytes = u16::try_from(bytes).ok()?;
+        self.set_item(number, Item { offset, bytes, state: ItemState::Normal })
+    }
+
+    fn grow_to(&mut self, number: u16) -> Option<()> {
+        let end = item_at(number)? + ITEM_ID_BYTES;
+        if end > self.lower() {
+            (end <= self.upper()).then_some(())?;
+            self.set_lower(u16::try_from(end).ok()?)?;
+        }
+        Some(())
+    }
+
+    /// Cuts free line pointers off the end; at least `keep` stay.
+    pub fn cut_unused(&mut self, keep: u16) -> Option<()> {
+        let mut last = self.items();
+        while last > keep && self.item(last)?.state == ItemState::Unused {
+            last -= 1;
+        }
+        self.set_lower((HEADER_BYTES + ITEM_ID_BYTES * usize::from(last)) as u16)
+    }
+
+    /// Packs the tuples at the end of the page (`PageRepairFragmentation`).
+    pub fn pack(&mut self, packing: Packing) -> Option<()> {
+        let mut stored = Vec::with_capacity(self.items().into());
+        for number in 1..=self.items() {
+            let item = self.item(number)?;
+            match item.state {
+                ItemState::Unused => self.set_item(number, Item::UNUSED)?,
+                ItemState::Redirect => {}
+                _ if item.bytes > 0 => stored.push((number, item)),
+                _ => {}
+            }
+        }
+        self.pack_items(stored, packing)
+    }
+
+    fn pack_items(&mut self, mut stored: Vec<(u16, Item)>, packing: Packing) -> Option<()> {
+        if packing == Packing::ByPlace {
+            stored.sort_by_key(|(_, item)| std::cmp::Reverse(item.offset));
+        }
+        let before = self.bytes.clone();
+        let mut upper = self.special();
+        for (number, item) in stored {
+            let from = usize::from(item.offset);
+            let len = usize::from(item.bytes).next_multiple_of(8);
+            upper = upper.checked_sub(len)?;
+            let tuple = before.get(from..from + len)?;
+            self.put(upper, tuple)?;
+            self.set_item(number, Item { offset: u16::try_from(upper).ok()?, ..item })?;
+        }
+        (upper >= self.lower()).then_some(())?;
+        self.set_upper(u16::try_from(upper).ok()?)
+    }
+
+    /// Removes an item of an index; those behind it move down (`PageIndexTupleDelete`).
+    pub fn remove(&mut self, number: u16) -> Option<()> {
+        let item = self.item(number)?;
+        let (last, from) = (self.items(), item_at(number)?);
+        self.bytes.copy_within(from + ITEM_ID_BYTES..item_at(last)? + ITEM_ID_BYTES, from);
+        self.set_lower((HEADER_BYTES + ITEM_ID_BYTES * usize::from(last - 1)) as u16)?;
+        self.close(item.offset, usize::from(item.bytes).next_multiple_of(8))
+    }
+
+    /// Removes the tuple of an item whose number stays (`PageIndexTupleDeleteNoCompact`).
+    pub fn remove_tuple(&mut self, number: u16) -> Option<()> {
+        let item = self.item(number)?;
+        self.set_item(number, Item::UNUSED)?;
+        self.cut_unused(0)?;
+        self.close(item.offset, usize::from(item.bytes).next_multiple_of(8))
+    }
+
+    /// Moves the tuples below `offset` up by `len`.
+    fn close(&mut self, offset: u16, len: usize) -> Option<()> {
+        let upper = self.upper();
+        let from = usize::from(offset);
+        (from >= upper && from + len <= self.size()).then_some(())?;
+        self.bytes.copy_within(upper..from, upper + len);
+        self.set_upper(u16::try_from(upper + len).ok()?)?;
+        self.shift_items(offset, len as i32)
+    }
+
+    /// Adds `by` to the place of every tuple up to `offset`.
+    fn shift_items(&mut self, offset: u16, by: i32) -> Option<()> {
+        for number in 1..=self.items() {
+            let item = self.item(number)?;
+            let stored = item.bytes > 0 && item.state != ItemState::Redirect;
+            if stored && item.offset <= offset {
+                let offset = u16::try_from(i32::from(item.offset) + by).ok()?;
+                self.set_item(number, Item { offset, ..item })?;
+            }
+        }
+        Some(())
+    }
+
+    /// Removes several items, ascending (`PageIndexMultiDelete`).
+    pub fn remove_all(&mut self, numbers: &[u16], packing: Packing) -> Option<()> {
+        if numbers.len() <= 2 {
+            return numbers.iter().rev().try_for_each(|&number| self.remove(number));
+        }
+        let mut gone = numbers.iter().copied().peekable();
+        let mut kept = Vec::with_capacity(self.items().into());
+        for number in 1..=self.items() {
+            if gone.next_if_eq(&number).is_none() {
+                kept.push(self.item(number)?);
+            }
+        }
+        gone.peek().is_none().then_some(())?;
+        self.set_lower((HEADER_BYTES + ITEM_ID_BYTES * kept.len()) as u16)?;
+        let numbered: Vec<(u16, Item)> = (1..).zip(kept).collect();
+        self.pack_items(numbered, packing)
+    }
+
+    /// Puts another tuple, of any length, in the place of one (`PageIndexTupleOverwrite`).
+    pub fn replace(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+        let item = self.item(number)?;
+        let old = usize::from(item.bytes).next_multiple_of(8);
+        let new = tuple.len().next_multiple_of(8);
+        let (from, upper) = (usize::from(item.offset), self.upper());
+        (from >= upper && new <= old + upper - self.lower()).then_some(())?;
+        let shifted = (upper + old).checked_sub(new)?;
+        self.bytes.copy_within(upper..from, shifted);
+        self.set_upper(u16::try_from(shifted).ok()?)?;
+        self.shift_items(item.offset, old as i32 - new as i32)?;
+        let moved = self.item(number)?;
+        self.set_item(number, Item { bytes: u16::try_from(tuple.len()).ok()?, ..moved })?;
+        self.put(moved.offset.into(), tuple)
+    }
+}
+
+fn item_at(number: u16) -> Option<usize> {
+    let index = usize::from(number).checked_sub(1)?;
+    Some(HEADER_BYTES + ITEM_ID_BYTES * index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(lengths: &[usize]) -> Page {
+        let mut page = Page::new(512, 16).expect("a page");
+        for (index, &len) in lengths.iter().enumerate() {
+            page.append(&vec![index as u8 + 1; len]).expect("room");
+        }
+        page
+    }
+
+    fn tuples(page: &Page) -> Vec<Vec<u8>> {
+        (1..=page.items()).map(|n| page.tuple(n).unwrap_or_default().to_vec()).collect()
+    }
+
+    #[test]
+    fn tuples_are_aligned_and_found_again() {
+        let page = page(&[5, 16]);
+        assert_eq!((page.lower(), page.upper(), page.items()), (32, 512 - 16 - 24, 2));
+        assert_eq!(tuples(&page), [vec![1; 5], vec![2; 16]]);
+        assert_eq!(page.hole(), 32..472);
+    }
+
+    #[test]
+    fn a_number_in_use_is_refused_and_a_free_one_taken() {
+        let mut page = page(&[8, 8]);
+        assert_eq!(page.add(1, &[9; 8]), None);
+        page.set_item(1, Item::UNUSED).expect("there");
+        page.pack(Packing::ByPlace).expect("packed");
+        assert_eq!(page.upper(), 512 - 16 - 8);
+        assert_eq!(page.add(1, &[9; 8]), Some(()));
+        assert_eq!(tuples(&page), [vec![9; 8], vec![2; 8]]);
+        assert_eq!(page.add(4, &[9; 8]), None);
+    }
+
+    #[test]
+    fn an_index_inserts_and_removes_between() {
+        let mut page = page(&[8, 16, 8, 24]);
+        page.insert(2, &[7; 8]).expect("room");
+        assert_eq!(tuples(&page), [vec![1; 8], vec![7; 8], vec![2; 16], vec![3; 8], vec![4; 24]]);
+        page.remove_all(&[1, 3, 4], Packing::ByPlace).expect("there");
+        assert_eq!(tuples(&page), [vec![7; 8], vec![4; 24]]);
+        assert_eq!((page.lower(), page.upper()), (32, 512 - 16 - 32));
+        page.remove_all(&[1], Packing::ByPlace).expect("there");
+        assert_eq!(tuples(&page), [vec![4; 24]]);
+        assert_eq!(page.remove(2), None);
+    }
+
+    #[test]
+    fn an_item_is_replaced_by_a_longer_or_shorter_one() {
+        for len in [8, 16, 32] {
+            let mut page = page(&[8, 16, 8]);
+            page.replace(2, &vec![9; len]).expect("room");
+            assert_eq!(tuples(&page), [vec![1; 8], vec![9; len], vec![3; 8]]);
+            assert_eq!(page.upper(), 512 - 16 - 16 - len);
+        }
+    }
+
+    #[test]
+    fn free_numbers_at_the_end_are_cut() {
+        let mut page = page(&[8, 8, 8]);
+        page.set_item(2, Item::UNUSED).expect("there");
+        page.set_item(3, Item::UNUSED).expect("there");
+        page.cut_unused(0).expect("cut");
+        assert_eq!(page.items(), 1);
+        page.set_item(1, Item::UNUSED).expect("there");
+        page.cut_unused(1).expect("cut");
+        assert_eq!(page.items(), 1);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut page = page(&[8]);
+        assert_eq!(page.append(&[0; 500]), None);
+        assert_eq!(page.item(0), None);
+        assert_eq!(page.tuple(2), None);
+        assert_eq!(page.remove_all(&[1, 1, 1], Packing::ByItem), None);
+        assert!(Page::from_bytes(vec![0; 23]).is_none());
+    }
+}

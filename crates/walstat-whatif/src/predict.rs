@@ -1,0 +1,229 @@
+//! From scenarios to simulated runs, and from these to predictions.
+
+use super::base::Base;
+use super::outcome::Outcome;
+use super::pace::timed::{NAP_MICROS, may_overlap};
+use super::position::Geometry;
+use super::recode::{Recoded, Recoding};
+use super::replay::replay;
+use super::scenario::Scenario;
+use super::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
+use super::trace::Trace;
+use super::uncertainty::{self, Circumstances, Uncertainty, UncertaintyKind};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// A run that is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Place of its scenario.
+    pub scenario: usize,
+    /// Its settings.
+    pub settings: Settings,
+    /// How images are compressed that the base does not have so. The pages themselves are needed
+    /// then.
+    pub codec: Option<Recoding>,
+}
+
+/// What a scenario comes to.
+#[derive(Debug, Clone, Default)]
+pub struct Prediction {
+    /// The simulated run.
+    pub outcome: Outcome,
+    /// Least that it can come to, bytes.
+    pub low: u64,
+    /// Most that it can come to, bytes.
+    pub high: u64,
+    /// Least that any way comes to which the server may go, bytes.
+    pub low_other: u64,
+    /// What of it is not certain, in the order in which it is told.
+    pub uncertainties: Vec<Uncertainty>,
+    /// What codecs took of one processor; `None` where that was not measured.
+    pub codec_time: Option<Duration>,
+    /// Bytes that they were given.
+    pub codec_bytes: u64,
+}
+
+/// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
+/// for each way it may go.
+pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
+    let of_one = |(scenario, asked): (usize, &Scenario)| {
+        let settings = asked.settings();
+        let delta = other_ways(base, &settings);
+        let ways = std::iter::once(settings).chain(delta);
+        ways.map(|settings| Run { scenario, codec: codec(base, &settings), settings })
+            .collect::<Vec<_>>()
+    };
+    scenarios.iter().enumerate().flat_map(of_one).collect()
+}
+
+/// A request for a checkpoint that comes while one runs may be lost or not, and where that is likely
+/// each may be served late.
+fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
+    let Checkpoints::Timed(timed) = settings.checkpoints else { return Vec::new() };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let geometry = Geometry { segment, ..base.geometry };
+    let lost = Timed { requests_lost: true, ..timed };
+    // By the clock a checkpoint begins when the checkpointer wakes up.
+    let nap =
+        |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
+    let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
+    let late = Timed { late_segments: 1, ..timed };
+    let late = may_overlap(base, timed, geometry).then_some(late);
+    let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
+    let rare = timed.max_wal_size.map(|_| rare);
+    let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
+    std::iter::once(lost).chain(late).chain(naps).chain(rare).map(with).collect()
+}
+
+/// So far away no WAL asks for a checkpoint.
+const FAR_SEGMENTS: u64 = 1 << 40;
+
+/// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
+/// are lost one after the other, and it may come to any number of them.
+const SECONDS_BETWEEN: f64 = 1.0;
+
+fn is_by_volume(settings: &Settings) -> bool {
+    matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }))
+}
+
+/// Whether a run has as many checkpoints as a server may not keep up with.
+fn is_crowded(base: &Base, settings: &Settings, outcome: &Outcome) -> bool {
+    let count = outcome.redo_points.len() as f64;
+    let seconds = base.seconds().unwrap_or(0.0);
+    is_by_volume(settings) && count > 1.0 && seconds < count * SECONDS_BETWEEN
+}
+
+fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
+    match settings.compression {
+        Some(asked) => asked.map(Recoding::With),
+        None if *settings == Settings::default() => None,
+        None => base.compression.map(|_| Recoding::AsTheBase),
+    }
+}
+
+/// Simulates runs that need no pages, each thread its share.
+pub fn replay_all(
+    trace: &Trace,
+    base: &Base,
+    runs: &[Settings],
+    threads: NonZeroUsize,
+) -> Vec<Outcome> {
+    let share = runs.len().div_ceil(threads.get()).max(1);
+    std::thread::scope(|scope| {
+        let start = |share| scope.spawn(move || replay(trace, base, share));
+        let (own, deltas) = runs.split_at(share.min(runs.len()));
+        let deltas: Vec<_> = deltas.chunks(share).map(start).collect();
+        let mut outcomes = replay(trace, base, own);
+        for delta in deltas {
+            match delta.join() {
+                Ok(done) => outcomes.extend(done),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        outcomes
+    })
+}
+
+/// The background writer logs the running transactions by the clock: one time more or less.
+const SNAPSHOT_BYTES: u64 = 56;
+
+/// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
+/// be changed before it or after it.
+const LATE_PAGES: u64 = 16;
+/// The last look at the clock may come before the end of the range or after it, and the first one too.
+const LATE_SWITCHES: u64 = 2;
+
+/// How far a server is from doing at the very record what it does by clock and volume.
+fn lateness(
+    base: &Base,
+    page_bytes: u64,
+    settings: &Settings,
+    outcome: &Outcome,
+) -> [Uncertainty; 2] {
+    let pages = match settings.checkpoints {
+        Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
+            LATE_PAGES * outcome.redo_points.len() as u64
+        }
+        _ => 0,
+    };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let (fewer, more) = match settings.archive_timeout {
+        Some(ArchiveTimeout::After(wait)) => {
+            let looks = base.seconds().unwrap_or(0.0) * 1e6 / wait as f64;
+            (LATE_SWITCHES.min(outcome.switches), LATE_SWITCHES.min(1 + looks as u64))
+        }
+        _ => (0, 0),
+    };
+    let pages = pages * page_bytes;
+    let (low, high) = (pages + fewer * segment, pages + more * segment);
+    let count = outcome.switches_dropped;
+    let dropped = UncertaintyKind::DroppedSwitches { count };
+    [
+        Uncertainty { kind: UncertaintyKind::Lateness, low, high },
+        Uncertainty { kind: dropped, low: 0, high: count * segment },
+    ]
+}
+
+/// Puts together what the runs of one scenario came to: the first one is the prediction.
+pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded]) -> Prediction {
+    let Some(first) = ways.first() else { return Prediction::default() };
+    let settings = asked.settings();
+    let is_crowded = is_crowded(base, &settings, &first.outcome);
+    // The last way is that of a server which does not keep up.
+    let likely = if is_by_volume(&settings) && !is_crowded { ways.len() - 1 } else { ways.len() };
+    let ways = ways.get(..likely).unwrap_or(ways);
+    let circumstances = Circumstances {
+        page_bytes,
+        has_no_images: !base.full_page_writes,
+        to_logical: settings.logical == Some(true) && !base.logical,
+        has_codec: settings.compression.is_some_and(|codec| codec.is_some()),
+    };
+    let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };
+    let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
+    let snapshot = Uncertainty { kind: UncertaintyKind::Snapshot, low: snapshot, high: snapshot };
+    let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshot]).collect();
+    let range_of = |way: &Recoded| {
+        let own = way.outcome.uncertain.uncertainties(&circumstances);
+        let all = [own, of_servers.clone()].concat();
+        uncertainty::range(way.outcome.bytes, &all)
+    };
+    let ranges = || ways.iter().map(range_of);
+    let bytes = || ways.iter().map(|way| way.outcome.bytes);
+    let differ = bytes().any(|other| other != first.outcome.bytes);
+    let mut uncertainties = first.outcome.uncertain.uncertainties(&circumstances);
+    uncertainties.extend(of_servers.clone());
+    uncertainties.extend(told(base, &settings, first, (is_crowded, differ)));
+    uncertainties.sort_by(|one, other| one.kind.cmp(&other.kind));
+    Prediction {
+        outcome: first.outcome.clone(),
+        low: ranges().map(|(low, _)| low).min().unwrap_or_default(),
+        high: ranges().map(|(_, high)| high).max().unwrap_or_default(),
+        low_other: bytes().min().unwrap_or_default(),
+        uncertainties,
+        codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
+        codec_bytes: first.codec_bytes,
+    }
+}
+
+/// What is only told: its range is that of all ways, or is not known.
+fn told(
+    base: &Base,
+    settings: &Settings,
+    run: &Recoded,
+    (is_crowded, ways_differ): (bool, bool),
+) -> Vec<Uncertainty> {
+    let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
+    let sample = run.sampled_images.map(|compressed| UncertaintyKind::Sample {
+        compressed,
+        images: run.outcome.images,
+        error: run.outcome.uncertain.sample_error,
+    });
+    let kinds = [
+        is_crowded.then_some(UncertaintyKind::CrowdedCheckpoints),
+        ways_differ.then_some(UncertaintyKind::LostRequests),
+        (is_timed && base.commits.is_empty()).then_some(UncertaintyKind::NoClock),
+        sample,
+    ];
+    kinds.into_iter().flatten().map(|kind| Uncertainty { kind, low: 0, high: 0 }).collect()
+}

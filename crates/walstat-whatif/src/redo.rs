@@ -1,0 +1,292 @@
+//! What a record does to a page, and which data of it an image replaced: one file a resource manager, each
+//! the twin of the redo functions in `src/backend/access/`, and one row for each in [`TABLE`].
+//!
+//! Pages are rolled forward as recovery would do it. The primary's own page differs from that in
+//! bits that no record carries: hints, command ids, dead index entries. Their lengths agree.
+//!
+//! A new record type: its resource manager's file gets one more arm where the page is changed (`apply`) and
+//! one where data are measured (`data_bytes`). A new resource manager: a file, and a row of [`TABLE`].
+
+mod brin;
+mod btree;
+mod generic;
+mod gin;
+mod gist;
+mod hash;
+mod heap;
+mod heap2;
+mod index_tuple;
+mod sequence;
+mod spgist;
+
+use super::page::{Packing, Page};
+use super::whole_record::WholeRecord;
+use walstat_format::block::BlockRef;
+use walstat_format::rmgr::{
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
+};
+
+pub use heap::is_decoded;
+
+/// What the simulator has to know of one resource manager's records.
+struct RmgrRedo {
+    rmgr: u8,
+    /// Whether pages of all forks are followed, and not those of the main fork alone.
+    all_forks: bool,
+    /// The page after the record, from the page before it; `None` where it cannot be followed.
+    apply: fn(Redo<'_>, Option<Page>) -> Option<Page>,
+    /// Length of the block data that an image replaced: from the page of the image, and the page before the
+    /// record, if it is known.
+    data_bytes: fn(Redo<'_>, &Page, Option<&Page>) -> Option<DataBytes>,
+    /// Length of the data of the first block at the other wal_level, where it may be another one.
+    data_at_other_level: fn(Redo<'_>, &Page) -> Option<DataBytes>,
+    /// Whether data of the first block stay beside an image, for logical decoding.
+    keeps_data: fn(&WholeRecord<'_>) -> bool,
+    /// Rows that the record inserts into a table.
+    inserted_rows: fn(&WholeRecord<'_>) -> u16,
+    /// Whether rows of the block were looked at before the record was written.
+    looks_at: fn(&WholeRecord<'_>, &BlockRef) -> bool,
+    vacuum: Vacuum,
+}
+
+/// What there is to know of records that prune, vacuum and freeze.
+struct Vacuum {
+    prunes: fn(&WholeRecord<'_>) -> Option<bool>,
+    is_scan: fn(&WholeRecord<'_>) -> bool,
+    is_vacuum: fn(&WholeRecord<'_>) -> bool,
+    unfrozen: fn(&WholeRecord<'_>, &BlockRef) -> Option<Unfrozen>,
+}
+
+/// A resource manager whose pages are not followed: an extension's own.
+const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
+    rmgr: u8::MAX,
+    all_forks: false,
+    apply: |_, _| None,
+    data_bytes: |_, _, _| None,
+    data_at_other_level: |_, _| None,
+    keeps_data: |_| false,
+    inserted_rows: |_| 0,
+    looks_at: |_, _| false,
+    vacuum: Vacuum {
+        prunes: |_| None,
+        is_scan: |_| false,
+        is_vacuum: |_| false,
+        unfrozen: |_, _| None,
+    },
+};
+
+/// Records without any block data.
+fn no_data(_: Redo<'_>, _: &Page, _: Option<&Page>) -> Option<DataBytes> {
+    DataBytes::exact(0)
+}
+
+/// One row a resource manager; all others are [`NOT_FOLLOWED`].
+static TABLE: [RmgrRedo; 11] = [
+    // Pages that are logged as a whole have no data beside their image.
+    RmgrRedo { rmgr: XLOG, all_forks: true, data_bytes: no_data, ..NOT_FOLLOWED },
+    RmgrRedo {
+        rmgr: HEAP,
+        apply: heap::apply,
+        data_bytes: heap::data_bytes,
+        data_at_other_level: heap::data_at_other_level,
+        keeps_data: heap::keeps_data,
+        inserted_rows: heap::inserted_rows,
+        looks_at: heap::looks_at,
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo {
+        rmgr: HEAP2,
+        apply: heap2::apply,
+        data_bytes: heap2::data_bytes,
+        keeps_data: heap2::keeps_data,
+        inserted_rows: heap2::inserted_rows,
+        looks_at: heap2::looks_at,
+        vacuum: Vacuum {
+            prunes: heap2::prunes,
+            is_scan: heap2::is_vacuum_scan,
+            is_vacuum: heap2::is_vacuum,
+            unfrozen: heap2::unfrozen,
+        },
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo { rmgr: BTREE, apply: btree::apply, data_bytes: btree::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: HASH, apply: hash::apply, data_bytes: hash::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: GIN, apply: gin::apply, data_bytes: gin::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: GIST, apply: gist::apply, data_bytes: gist::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: SEQUENCE, apply: sequence::apply, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: SPGIST, apply: spgist::apply, data_bytes: no_data, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: BRIN, apply: brin::apply, data_bytes: brin::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo {
+        rmgr: GENERIC,
+        all_forks: true,
+        apply: generic::apply,
+        data_bytes: generic::data_bytes,
+        ..NOT_FOLLOWED
+    },
+];
+
+/// By resource manager, the place of its row in [`TABLE`]; beyond its end where there is none.
+static PLACES: [u8; 256] = {
+    let mut places = [u8::MAX; 256];
+    let mut place = 0;
+    while place < TABLE.len() {
+        places[TABLE[place].rmgr as usize] = place as u8;
+        place += 1;
+    }
+    places
+};
+
+fn row(record: &WholeRecord<'_>) -> &'static RmgrRedo {
+    let place = PLACES.get(usize::from(record.header.rmgr)).copied().unwrap_or(u8::MAX);
+    TABLE.get(usize::from(place)).unwrap_or(&NOT_FOLLOWED)
+}
+
+/// A record's work on one of its blocks.
+#[derive(Debug, Clone, Copy)]
+struct Redo<'r> {
+    record: &'r WholeRecord<'r>,
+    block: &'r BlockRef,
+    /// `BLCKSZ`.
+    page_bytes: usize,
+}
+
+impl<'r> Redo<'r> {
+    /// Data of the block.
+    fn data(&self) -> &'r [u8] {
+        self.record.data(self.block)
+    }
+
+    /// The page as it is found: made anew, or as it was.
+    fn page(&self, before: Option<Page>, special: usize) -> Option<Page> {
+        if self.block.will_init { Page::new(self.page_bytes, special) } else { before }
+    }
+
+    /// How the release packs tuples.
+    fn packing(&self) -> Packing {
+        if self.record.version.pages.packs_by_item { Packing::ByItem } else { Packing::ByPlace }
+    }
+}
+
+/// The page after `record`, from the page before it; `None` where it cannot be followed.
+pub fn apply(
+    record: &WholeRecord<'_>,
+    block: &BlockRef,
+    before: Option<Page>,
+    page_bytes: usize,
+) -> Option<Page> {
+    let row = row(record);
+    if block.fork != 0 && !row.all_forks {
+        return None;
+    }
+    (row.apply)(Redo { record, block, page_bytes }, before)
+}
+
+/// Length of block data that was not logged because an image took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataBytes {
+    /// Bytes.
+    pub bytes: u16,
+    /// Whether it is a guess.
+    pub estimated: bool,
+}
+
+impl DataBytes {
+    fn exact(bytes: usize) -> Option<DataBytes> {
+        Some(DataBytes { bytes: u16::try_from(bytes).ok()?, estimated: false })
+    }
+
+    fn estimated(bytes: usize) -> Option<DataBytes> {
+        Some(DataBytes { bytes: u16::try_from(bytes).ok()?, estimated: true })
+    }
+}
+
+/// The data that `record` would have had for `block` without its image: `after` is the page of the
+/// image, `before` that of the record before, if it is known.
+pub fn data_bytes(
+    record: &WholeRecord<'_>,
+    block: &BlockRef,
+    after: &Page,
+    before: Option<&Page>,
+) -> Option<DataBytes> {
+    let row = row(record);
+    if block.fork != 0 && !row.all_forks {
+        // Changes of the maps are not logged but as images.
+        return DataBytes::exact(0);
+    }
+    (row.data_bytes)(Redo { record, block, page_bytes: after.size() }, after, before)
+}
+
+/// Length of the data of `block` at the other wal_level, where it may be another one.
+pub fn data_at_other_level(
+    record: &WholeRecord<'_>,
+    block: &BlockRef,
+    after: &Page,
+) -> Option<u16> {
+    if block.id != 0 || block.fork != 0 {
+        return None;
+    }
+    let redo = Redo { record, block, page_bytes: after.size() };
+    (row(record).data_at_other_level)(redo, after).map(|data| data.bytes)
+}
+
+/// Rows that a record inserts into a table.
+pub fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
+    (row(record).inserted_rows)(record)
+}
+
+/// Whether the record prunes a page; `None` if it does not freeze rows either.
+pub fn prunes(record: &WholeRecord<'_>) -> Option<bool> {
+    (row(record).vacuum.prunes)(record)
+}
+
+/// Whether it is vacuum that prunes and freezes here, by one record for both.
+pub fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
+    (row(record).vacuum.is_scan)(record)
+}
+
+/// The block of a table that vacuum looks at, where only vacuum writes such a record.
+pub fn vacuumed(record: &WholeRecord<'_>) -> Option<u32> {
+    if !(row(record).vacuum.is_vacuum)(record) {
+        return None;
+    }
+    record.blocks.iter().find(|block| block.fork == 0).map(|block| block.block)
+}
+
+/// What is left of a record that freezes rows where it does not freeze them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfrozen {
+    /// The record is not written: it does nothing else.
+    NoRecord,
+    /// It has so many bytes of block data.
+    Data(u16),
+}
+
+/// What is left of `record` without the freezing; `None` for one that does not freeze, or where pruning
+/// and freezing have records of their own.
+pub fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
+    (row(record).vacuum.unfrozen)(record, block)
+}
+
+/// Whether rows of `block` were looked at before the record was written.
+pub fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+    block.fork == 0 && (row(record).looks_at)(record, block)
+}
+
+/// Whether the data of `block` stay beside an image, for logical decoding.
+pub fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+    block.id == 0 && (row(record).keeps_data)(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_resource_manager_has_one_row_and_finds_it() {
+        for (place, row) in TABLE.iter().enumerate() {
+            assert_eq!(usize::from(PLACES[usize::from(row.rmgr)]), place);
+        }
+        let rows = PLACES.iter().filter(|place| usize::from(**place) < TABLE.len());
+        assert_eq!(rows.count(), TABLE.len());
+    }
+}

@@ -1,0 +1,189 @@
+//! GIN indexes (`ginRedo*` in `src/backend/access/gin/ginxlog.c`): the tree of keys, the trees of
+//! rows, the list of pending entries. Leaves of rows are rewritten by [`leaf`].
+
+mod leaf;
+
+use super::index_tuple::size;
+use super::{DataBytes, Redo};
+use crate::page::Page;
+use walstat_format::cursor::at;
+use walstat_format::payload::gin::{DeletePage, Insert, UpdateMeta, opcode};
+
+/// `GinPageOpaqueData`: right link, count, flags.
+const SPECIAL_BYTES: usize = 8;
+const RIGHT_AT: usize = 0;
+const COUNT_AT: usize = 4;
+const FLAGS_AT: usize = 6;
+/// Entries of inner pages of a tree of rows: a block and a row's place.
+const POSTING_ITEM_BYTES: usize = 10;
+
+/// Bits of the flags.
+mod flag {
+    pub const DATA: u16 = 0x01;
+    pub const LEAF: u16 = 0x02;
+    pub const DELETED: u16 = 0x04;
+    pub const LIST: u16 = 0x10;
+    pub const INCOMPLETE_SPLIT: u16 = 0x40;
+    pub const COMPRESSED: u16 = 0x80;
+}
+
+pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+    let record = redo.record;
+    let main = record.main_data();
+    match (record.info(), redo.block.id) {
+        (opcode::CREATE_PTREE, 0) => {
+            let mut page = new_page(redo, flag::DATA | flag::LEAF | flag::COMPRESSED)?;
+            let bytes: u32 = at(main, 0)?;
+            leaf::set(&mut page, main.get(4..4 + bytes as usize)?)?;
+            Some(page)
+        }
+        (opcode::INSERT_LISTPAGE, 0) => {
+            let mut page = new_page(redo, flag::LIST)?;
+            append_all(&mut page, redo.data())?;
+            Some(page)
+        }
+        (opcode::DELETE_LISTPAGE, 1..) => {
+            // Recovery makes the page anew; the primary leaves its content.
+            let mut page = before?;
+            page.put_u16(page.special() + FLAGS_AT, flag::DELETED)?;
+            Some(page)
+        }
+        (opcode::CREATE_INDEX, 1) => new_page(redo, flag::LEAF),
+        // The metapage is always written as a whole.
+        (_, 0) if redo.block.will_init => None,
+        _ => {
+            let mut page = before?;
+            change_page(redo, &mut page)?;
+            Some(page)
+        }
+    }
+}
+
+fn new_page(redo: Redo<'_>, flags: u16) -> Option<Page> {
+    let mut page = Page::new(redo.page_bytes, SPECIAL_BYTES)?;
+    page.put_u32(page.special() + RIGHT_AT, u32::MAX)?;
+    page.put_u16(page.special() + FLAGS_AT, flags)?;
+    Some(page)
+}
+
+fn change_page(redo: Redo<'_>, page: &mut Page) -> Option<()> {
+    let record = redo.record;
+    let main = record.main_data();
+    match (record.info(), redo.block.id) {
+        (opcode::INSERT, 0) => insert(redo, page, Insert::parse(main)?),
+        (opcode::INSERT, 1) | (opcode::SPLIT, 3) => {
+            let flags: u16 = page.field(page.special() + FLAGS_AT)?;
+            page.put_u16(page.special() + FLAGS_AT, flags & !flag::INCOMPLETE_SPLIT)
+        }
+        (opcode::VACUUM_DATA_LEAF_PAGE, 0) => leaf::recompress(page, redo.data()),
+        (opcode::DELETE_PAGE, 0) => {
+            let flags: u16 = page.field(page.special() + FLAGS_AT)?;
+            page.put_u16(page.special() + FLAGS_AT, flags | flag::DELETED)
+        }
+        (opcode::DELETE_PAGE, 1) => remove_item(page, DeletePage::parse(main)?.parent_offset),
+        (opcode::DELETE_PAGE, 2) => {
+            page.put_u32(page.special() + RIGHT_AT, DeletePage::parse(main)?.right)
+        }
+        (opcode::UPDATE_META_PAGE, 1) => match UpdateMeta::parse(main)?.tuples {
+            0 => Some(()),
+            _ => append_all(page, redo.data()),
+        },
+        _ => None,
+    }
+}
+
+fn append_all(page: &mut Page, data: &[u8]) -> Option<()> {
+    let mut rest = data;
+    while !rest.is_empty() {
+        let bytes = size(rest).filter(|&bytes| bytes > 0)?;
+        let (entry, after) = rest.split_at_checked(bytes)?;
+        page.append(entry)?;
+        rest = after;
+    }
+    Some(())
+}
+
+fn insert(redo: Redo<'_>, page: &mut Page, insert: Insert) -> Option<()> {
+    let data = redo.data();
+    match (insert.is_data, insert.is_leaf) {
+        (true, true) => leaf::recompress(page, data),
+        (true, false) => add_item(page, at(data, 0)?, data.get(2..)?),
+        (false, _) => {
+            let number: u16 = at(data, 0)?;
+            if at::<bool>(data, 2)? {
+                page.remove(number)?;
+            }
+            page.insert(number, data.get(4..)?)
+        }
+    }
+}
+
+/// Where entry `number` of an inner page of a tree of rows lies.
+fn item_at(number: u16) -> Option<usize> {
+    let index = usize::from(number).checked_sub(1)?;
+    Some(leaf::DATA_AT + index * POSTING_ITEM_BYTES)
+}
+
+fn add_item(page: &mut Page, number: u16, item: &[u8]) -> Option<()> {
+    let count: u16 = page.field(page.special() + COUNT_AT)?;
+    let (from, end) = (item_at(number)?, item_at(count + 1)?);
+    let moved = page.bytes().get(from..end)?.to_vec();
+    page.put(from, item.get(..POSTING_ITEM_BYTES)?)?;
+    page.put(from + POSTING_ITEM_BYTES, &moved)?;
+    set_count(page, count + 1)
+}
+
+fn remove_item(page: &mut Page, number: u16) -> Option<()> {
+    let count: u16 = page.field(page.special() + COUNT_AT)?;
+    let (from, end) = (item_at(number)?, item_at(count + 1)?);
+    let moved = page.bytes().get(from + POSTING_ITEM_BYTES..end)?.to_vec();
+    page.put(from, &moved)?;
+    set_count(page, count.checked_sub(1)?)
+}
+
+fn set_count(page: &mut Page, count: u16) -> Option<()> {
+    page.put_u16(page.special() + COUNT_AT, count)?;
+    page.set_lower(u16::try_from(item_at(count + 1)?).ok()?)
+}
+
+/// Offset and a flag before an entry of the tree of keys.
+const ENTRY_HEADER_BYTES: usize = 4;
+
+pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+    let main = redo.record.main_data();
+    match (redo.record.info(), redo.block.id) {
+        (opcode::INSERT, 0) => {
+            let insert = Insert::parse(main)?;
+            match (insert.is_data, insert.is_leaf) {
+                (true, true) => leaf::data_bytes(after, before),
+                (true, false) => DataBytes::exact(2 + POSTING_ITEM_BYTES),
+                (false, _) => entry_bytes(after, before),
+            }
+        }
+        (opcode::VACUUM_DATA_LEAF_PAGE, 0) => leaf::data_bytes(after, before),
+        (opcode::UPDATE_META_PAGE, 1) => {
+            let tuples = UpdateMeta::parse(main)?.tuples;
+            let first = after.items().checked_sub(u16::try_from(tuples).ok()?)? + 1;
+            let mut bytes = 0;
+            for number in first..=after.items() {
+                bytes += after.tuple(number)?.len();
+            }
+            DataBytes::exact(bytes)
+        }
+        _ => DataBytes::exact(0),
+    }
+}
+
+/// The entry that is new, or another one than before.
+fn entry_bytes(after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+    let is_new = |before: &Page, number: u16| before.tuple(number) != after.tuple(number);
+    let number = before.and_then(|before| (1..=after.items()).find(|&n| is_new(before, n)));
+    match number {
+        Some(number) => DataBytes::exact(ENTRY_HEADER_BYTES + after.tuple(number)?.len()),
+        None => {
+            let stored = after.special().checked_sub(after.upper())?;
+            let each = stored / usize::from(after.items()).max(1);
+            DataBytes::estimated(ENTRY_HEADER_BYTES + each)
+        }
+    }
+}

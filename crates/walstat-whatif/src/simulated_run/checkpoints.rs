@@ -1,0 +1,95 @@
+//! What a simulated run does at checkpoints, and what it notes of the cycle between two.
+
+use super::{CHECKPOINT_REDO_BYTES, HEAD_BYTES, RUNNING_XACTS_BYTES, SimulatedRun, Touched};
+use crate::blocks::{BEFORE, FIRST, Ordinal};
+use crate::outcome::RedoPoint;
+use crate::pace::Event;
+use crate::trace::{TracedBlock, TracedRecord};
+use walstat_format::payload::standby::RUNNING_XACTS;
+use walstat_format::payload::xlog::CHECKPOINT_REDO;
+use walstat_format::rmgr::{STANDBY, XLOG, XLOG_CHECKPOINT_ONLINE};
+
+impl SimulatedRun<'_> {
+    pub(super) fn checkpoint(&mut self, event: Event, traced: &TracedRecord<'_>, before: &mut u64) {
+        let (ordinal, lsn) = (traced.ordinal, traced.entry.lsn);
+        let Event::Begin { completes } = event else { return self.complete(before) };
+        let simulated = self.geometry.start(self.usable + *before);
+        self.note_unread();
+        self.redo = ordinal;
+        self.begun = simulated;
+        self.has_base_redo_points &= self.base.own_checkpoints().any(|own| own.first == ordinal);
+        if lsn > self.base.start {
+            self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
+        }
+        self.pace.began(simulated);
+        if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
+            self.add(self.kind(XLOG, CHECKPOINT_REDO), CHECKPOINT_REDO_BYTES, before);
+        }
+        if completes {
+            self.complete(before);
+        }
+    }
+
+    /// A checkpoint is complete, and recovery begins at its redo point from now on.
+    fn complete(&mut self, before: &mut u64) {
+        self.note_recovery(*before);
+        self.completed = self.begun;
+        if self.replaces_checkpoints {
+            if self.base.logs_running {
+                let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
+                self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
+            }
+            let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
+            self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
+        }
+    }
+
+    /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.
+    pub(super) fn base_checkpoint(&mut self, ordinal: Ordinal, online: bool) {
+        self.note_recovery(0);
+        if !online {
+            self.note_unread();
+            self.redo = ordinal;
+            self.begun = self.position();
+            self.pace.began(self.begun);
+        }
+        self.completed = self.begun;
+    }
+
+    /// At a redo point: notes the pages that may have been read without being changed again.
+    pub(super) fn note_unread(&mut self) {
+        let Touched { before, since, again, old, old_again, .. } = self.touched;
+        let may_differ = !self.base.log_hints || self.replaces_checkpoints;
+        if self.log_hints && self.full_page_writes && may_differ {
+            self.outcome.uncertain.hint_images_possible += before.saturating_sub(again);
+        }
+        let previous_redo = self.redo;
+        self.touched = Touched { previous_redo, before: since, since: 0, again: 0, old, old_again };
+    }
+
+    /// Pages that were changed before the range, and not in it, may be read in it for the first time.
+    pub(super) fn note_old(&mut self) {
+        if self.log_hints && self.full_page_writes && !self.base.log_hints {
+            let Touched { old, old_again, .. } = self.touched;
+            self.outcome.uncertain.hint_images_possible += old.saturating_sub(old_again);
+        }
+    }
+
+    pub(super) fn touch(&mut self, refs: &[TracedBlock]) {
+        let mut touched = self.touched;
+        for reference in refs.iter().filter(|r| self.stamps(r) && self.is_stale(r)) {
+            touched.since += 1;
+            let again = reference.stamped > BEFORE && reference.stamped >= touched.previous_redo;
+            touched.again += u64::from(again);
+            let is_old = reference.stamped >= FIRST && reference.stamped < self.base.first;
+            touched.old_again += u64::from(is_old);
+        }
+        self.touched = touched;
+    }
+
+    pub(super) fn note_recovery(&mut self, before: u64) {
+        let here = self.geometry.start(self.usable + before);
+        let distance = here.0.saturating_sub(self.completed.0);
+        self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
+    }
+}

@@ -1,0 +1,87 @@
+//! Tests of one run, decision by decision.
+
+use super::*;
+use crate::made_up::{Kind, Made, base};
+use crate::replay::replay;
+use crate::settings::Checkpoints;
+
+/// What a run with one setting changed comes to.
+fn run(kinds: &[(Kind, usize)], change: impl Fn(&mut Settings)) -> Outcome {
+    let records: Vec<Made> = kinds.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
+    let (trace, base) = base(&records);
+    let mut settings = Settings::default();
+    change(&mut settings);
+    replay(&trace, &base, &[settings]).pop().expect("one run")
+}
+
+const CYCLES: [(Kind, usize); 8] = [
+    (Kind::Redo, 0),
+    (Kind::CheckpointEnd, 0),
+    (Kind::Change, 1),
+    (Kind::Change, 1),
+    (Kind::Redo, 0),
+    (Kind::CheckpointEnd, 0),
+    (Kind::Change, 1),
+    (Kind::Change, 1),
+];
+
+#[test]
+fn a_page_gets_one_image_after_each_redo_point() {
+    assert_eq!(run(&CYCLES, |_| ()).images, 2);
+    let none = run(&CYCLES, |settings| settings.checkpoints = Checkpoints::At(Vec::new()));
+    assert_eq!((none.images, none.redo_points.len()), (1, 0));
+    let off = run(&CYCLES, |settings| settings.full_page_writes = Some(false));
+    assert_eq!((off.images, off.redo_points.len()), (0, 1));
+}
+
+#[test]
+fn under_its_own_settings_the_base_comes_out() {
+    let own = run(&CYCLES, |_| ());
+    assert_eq!((own.records, own.differences.len(), own.exact_bytes()), (8, 0, own.bytes));
+}
+
+#[test]
+fn a_switch_goes_away_with_archive_timeout() {
+    let kinds = [(Kind::Commit, 0), (Kind::Switch, 0), (Kind::Commit, 0)];
+    let own = run(&kinds, |_| ());
+    let off = run(&kinds, |settings| settings.archive_timeout = Some(ArchiveTimeout::Off));
+    assert_eq!((own.switches_dropped, off.switches_dropped), (0, 1));
+    assert!(off.bytes < own.bytes && own.bytes > 1 << 20, "{} of {}", off.bytes, own.bytes);
+}
+
+#[test]
+fn the_clock_closes_segments() {
+    let kinds = [(Kind::Commit, 0); 40];
+    let timed =
+        run(&kinds, |settings| settings.archive_timeout = Some(ArchiveTimeout::After(100_000)));
+    // Commits are 9 ms apart.
+    assert_eq!(timed.switches, 3);
+}
+
+#[test]
+fn hint_bits_bring_images_of_pages_that_were_changed_before_the_redo_point() {
+    let kinds = [&CYCLES[..6], &[(Kind::ChangeOfLookedAt, 1)]].concat();
+    assert_eq!(run(&kinds, |_| ()).uncertain.hint_images, 0);
+    let logged = run(&kinds, |settings| settings.log_hints = Some(true));
+    // The image for hint bits comes in place of the record's own.
+    assert_eq!((logged.uncertain.hint_images, logged.images), (1, 2));
+    let fresh = [&CYCLES[..2], &[(Kind::ChangeOfLookedAt, 1)]].concat();
+    let fresh = run(&fresh, |settings| settings.log_hints = Some(true));
+    assert_eq!(fresh.uncertain.hint_images, 0, "the page was not changed before");
+}
+
+#[test]
+fn a_record_for_hint_bits_is_written_once_a_cycle() {
+    let kinds = [&CYCLES[..2], &[(Kind::Hint, 2), (Kind::Hint, 2)]].concat();
+    assert_eq!(run(&kinds, |_| ()).records, 3, "the second one's page has its image");
+    assert_eq!(run(&kinds, |settings| settings.log_hints = Some(false)).records, 2);
+}
+
+#[test]
+fn rows_are_not_frozen_where_the_image_goes_away() {
+    let kinds = [&CYCLES[..2], &[(Kind::ChangeOfLookedAt, 1), (Kind::FreezesForImage, 1)]].concat();
+    let own = run(&kinds, |_| ());
+    assert_eq!((own.records, own.uncertain.freezes_lost), (4, 0));
+    let off = run(&kinds, |settings| settings.full_page_writes = Some(false));
+    assert_eq!((off.records, off.uncertain.freezes_lost), (3, 1));
+}

@@ -1,0 +1,368 @@
+//! Records of the trace in few bytes: numbers of two bytes, as differences from what is expected. A record
+//! with a number that does not fit has four bytes for each.
+
+use super::{Chunk, Entry, RecordDelta, TracedBlock, TracedRecord, WalLevelDelta};
+use crate::blocks::{FIRST, Ordinal};
+use crate::position::padded;
+use walstat_format::cursor::Field;
+use walstat_format::lsn::Lsn;
+use walstat_format::rmgr::RecordType;
+
+/// What the first byte of a record says.
+mod flag {
+    /// How many references it has; this many: a number tells.
+    pub const REFS: u8 = 0x03;
+    /// It inserts rows.
+    pub const ROWS: u8 = 0x04;
+    /// It does not begin where the one before ends.
+    pub const APART: u8 = 0x08;
+    /// It is of another type than the one before.
+    pub const KIND: u8 = 0x10;
+    /// It differs at the other wal_level.
+    pub const DELTA: u8 = 0x20;
+    /// Its numbers have four bytes.
+    pub const WIDE: u8 = 0x40;
+    /// It has images.
+    pub const IMAGES: u8 = 0x80;
+}
+
+/// What the byte before [`WalLevelDelta`] says.
+mod delta_flag {
+    pub const NOTHING: u8 = 0x01;
+    pub const MORE: u8 = 0x02;
+    pub const DATA: u8 = 0x04;
+    pub const OLD_ROW: u8 = 0x08;
+}
+
+/// In a reference's facts: both its stamps are told.
+const TWO_STAMPS: u16 = 0x8000;
+
+/// A distance in bytes that is told elsewhere.
+const FAR: u8 = u8::MAX;
+
+/// What the next record is compared with.
+#[derive(Debug, Default)]
+pub struct Before {
+    end: u64,
+    kind: RecordType,
+    block: u32,
+}
+
+impl Before {
+    /// Before a record at `first`.
+    pub fn new(first: Lsn) -> Before {
+        Before { end: first.0, ..Before::default() }
+    }
+
+    fn follow(&mut self, entry: &Entry) {
+        self.end = entry.lsn.0.wrapping_add(padded(u64::from(entry.bytes)));
+        self.kind = entry.kind;
+    }
+}
+
+/// Packs a record.
+pub fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
+    let TracedRecord { ordinal, entry, refs, .. } = *traced;
+    let (mut all, mut images, mut block) = (entry.bytes | head_bytes(entry), 0, before.block);
+    for reference in refs {
+        all |= distance(block, reference.block) | ago(ordinal, reference.stamped);
+        images |= reference.stored_bytes;
+        block = reference.block;
+    }
+    let wide = if all > u32::from(u16::MAX) { flag::WIDE } else { 0 };
+    let images = if images > 0 { flag::IMAGES } else { 0 };
+    put_entry(bytes, before, traced, wide | images);
+    for reference in refs {
+        put_ref(bytes, before.block, (ordinal, reference), wide | images);
+        before.block = reference.block;
+    }
+}
+
+/// Unpacks `count` records, the first of which has the ordinal `first`, and adds them to `chunk`.
+pub fn unpack(
+    bytes: &[u8],
+    mut before: Before,
+    (first, count): (Ordinal, usize),
+    chunk: &mut Chunk,
+) {
+    let mut from = bytes;
+    for ordinal in (first..).take(count) {
+        let flags = take(&mut from);
+        let (entry, delta) = take_entry(&mut from, &mut before, flags);
+        chunk.deltas.extend(delta.map(|delta| (ordinal, delta)));
+        for _ in 0..entry.refs {
+            let reference = take_ref(&mut from, before.block, ordinal, flags);
+            before.block = reference.block;
+            chunk.refs.push(reference);
+        }
+        chunk.entries.push(entry);
+    }
+}
+
+/// The next number; 0 where there is none.
+#[inline]
+fn take<T: Field + Default>(from: &mut &[u8]) -> T {
+    let Some((own, rest)) = from.split_at_checked(T::BYTES) else { return T::default() };
+    *from = rest;
+    T::read(own).unwrap_or_default()
+}
+
+/// A number of two bytes or four.
+#[inline]
+fn take_number(from: &mut &[u8], flags: u8) -> u32 {
+    if flags & flag::WIDE != 0 { take(from) } else { take::<u16>(from).into() }
+}
+
+/// Two numbers of two bytes or four.
+#[inline]
+fn put_numbers(bytes: &mut Vec<u8>, numbers: [u32; 2], flags: u8) {
+    let [low, high] = numbers;
+    match flags & flag::WIDE {
+        0 => bytes.extend_from_slice(&(high << 16 | low).to_le_bytes()),
+        _ => bytes.extend_from_slice(&(u64::from(high) << 32 | u64::from(low)).to_le_bytes()),
+    }
+}
+
+/// Images with their headers, and block data.
+fn head_bytes(entry: &Entry) -> u32 {
+    entry.bytes.wrapping_sub(entry.fixed_bytes)
+}
+
+fn put_entry(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>, flags: u8) {
+    let TracedRecord { entry, delta, .. } = traced;
+    let set = |holds: bool, bit: u8| if holds { bit } else { 0 };
+    let apart = entry.lsn.0.wrapping_sub(before.end);
+    let flags = flags
+        | entry.refs.min(flag::REFS)
+        | set(entry.rows > 0, flag::ROWS)
+        | set(apart != 0, flag::APART)
+        | set(entry.kind != before.kind, flag::KIND)
+        | set(traced.has_delta(), flag::DELTA);
+    bytes.push(flags);
+    put_numbers(bytes, [entry.bytes, head_bytes(entry)], flags);
+    if flags & flag::REFS == flag::REFS {
+        bytes.push(entry.refs);
+    }
+    if flags & flag::KIND != 0 {
+        bytes.extend_from_slice(&[entry.kind.rmgr, entry.kind.slot]);
+    }
+    if flags & flag::APART != 0 {
+        let near = u8::try_from(apart).ok().filter(|near| *near != FAR);
+        bytes.push(near.unwrap_or(FAR));
+        if near.is_none() {
+            bytes.extend_from_slice(&apart.to_le_bytes());
+        }
+    }
+    if flags & flag::ROWS != 0 {
+        bytes.extend_from_slice(&entry.rows.to_le_bytes());
+        bytes.extend_from_slice(&entry.table.to_le_bytes());
+    }
+    if traced.has_delta() {
+        put_delta(bytes, delta);
+    }
+    before.follow(entry);
+}
+
+fn take_entry(from: &mut &[u8], before: &mut Before, flags: u8) -> (Entry, Option<WalLevelDelta>) {
+    let has = |bit: u8| flags & bit != 0;
+    let bytes = take_number(from, flags);
+    let fixed_bytes = bytes.wrapping_sub(take_number(from, flags));
+    let refs = flags & flag::REFS;
+    let refs = if refs == flag::REFS { take(from) } else { refs };
+    let kind = if has(flag::KIND) {
+        RecordType { rmgr: take(from), slot: take(from) }
+    } else {
+        before.kind
+    };
+    let apart = match has(flag::APART).then(|| take::<u8>(from)) {
+        None => 0,
+        Some(FAR) => take(from),
+        Some(near) => near.into(),
+    };
+    let (rows, table) = if has(flag::ROWS) { (take(from), take(from)) } else { (0, 0) };
+    let delta = has(flag::DELTA).then(|| take_delta(from));
+    let lsn = Lsn(before.end.wrapping_add(apart));
+    let entry = Entry { lsn, bytes, fixed_bytes, kind, refs, rows, table };
+    before.follow(&entry);
+    (entry, delta)
+}
+
+fn put_delta(bytes: &mut Vec<u8>, delta: &WalLevelDelta) {
+    let record = match delta.record {
+        None => 0,
+        Some(RecordDelta::Nothing) => delta_flag::NOTHING,
+        Some(RecordDelta::More { .. }) => delta_flag::MORE,
+    };
+    let data = if delta.data.is_some() { delta_flag::DATA } else { 0 };
+    let old_row = if delta.old_row > 0 { delta_flag::OLD_ROW } else { 0 };
+    bytes.push(record | data | old_row);
+    if let Some(RecordDelta::More { more, guess }) = delta.record {
+        bytes.extend_from_slice(&more.to_le_bytes());
+        bytes.extend_from_slice(&guess.to_le_bytes());
+    }
+    if let Some(data) = delta.data {
+        bytes.extend_from_slice(&data.to_le_bytes());
+    }
+    if delta.old_row > 0 {
+        bytes.extend_from_slice(&delta.old_row.to_le_bytes());
+    }
+}
+
+fn take_delta(from: &mut &[u8]) -> WalLevelDelta {
+    let flags: u8 = take(from);
+    let has = |bit: u8| flags & bit != 0;
+    let record = match (has(delta_flag::NOTHING), has(delta_flag::MORE)) {
+        (true, _) => Some(RecordDelta::Nothing),
+        (_, true) => Some(RecordDelta::More { more: take(from), guess: take(from) }),
+        _ => None,
+    };
+    let data = has(delta_flag::DATA).then(|| take(from));
+    let old_row = if has(delta_flag::OLD_ROW) { take(from) } else { 0 };
+    WalLevelDelta { record, data, old_row }
+}
+
+fn put_ref(
+    bytes: &mut Vec<u8>,
+    block: u32,
+    (ordinal, reference): (Ordinal, &TracedBlock),
+    flags: u8,
+) {
+    let two = reference.stamped != reference.stamped_without_hints;
+    let facts = reference.facts | if two { TWO_STAMPS } else { 0 };
+    let numbers = [distance(block, reference.block), ago(ordinal, reference.stamped)];
+    put_numbers(bytes, numbers, flags);
+    let [a, b] = facts.to_le_bytes();
+    let [c, d] = reference.data_bytes.to_le_bytes();
+    let [e, f] = reference.image_bytes.to_le_bytes();
+    bytes.extend_from_slice(&[a, b, c, d, e, f]);
+    if flags & flag::IMAGES != 0 {
+        bytes.extend_from_slice(&reference.stored_bytes.to_le_bytes());
+    }
+    if two {
+        bytes.extend_from_slice(&ago(ordinal, reference.stamped_without_hints).to_le_bytes());
+    }
+}
+
+fn take_ref(from: &mut &[u8], block: u32, ordinal: Ordinal, flags: u8) -> TracedBlock {
+    let block = after(block, take_number(from, flags));
+    let stamped = at(ordinal, take_number(from, flags));
+    let (facts, data_bytes, image_bytes): (u16, u16, u16) = (take(from), take(from), take(from));
+    let stored_bytes = if flags & flag::IMAGES != 0 { take(from) } else { 0 };
+    let two = facts & TWO_STAMPS != 0;
+    let stamped_without_hints = if two { at(ordinal, take(from)) } else { stamped };
+    let facts = facts & !TWO_STAMPS;
+    TracedBlock {
+        block,
+        stamped,
+        stamped_without_hints,
+        data_bytes,
+        image_bytes,
+        stored_bytes,
+        facts,
+    }
+}
+
+/// How long before a record another one was; those before the first have numbers of their own.
+fn ago(ordinal: Ordinal, stamped: Ordinal) -> u32 {
+    if stamped < FIRST { stamped } else { ordinal.wrapping_sub(stamped).wrapping_add(FIRST) }
+}
+
+fn at(ordinal: Ordinal, ago: u32) -> Ordinal {
+    match ago.checked_sub(FIRST) {
+        None => ago,
+        Some(ago) => ordinal.wrapping_sub(ago),
+    }
+}
+
+/// From one block to another: small numbers of either sign are small.
+fn distance(from: u32, to: u32) -> u32 {
+    let distance = to.wrapping_sub(from).cast_signed();
+    (distance << 1 ^ distance >> 31).cast_unsigned()
+}
+
+fn after(block: u32, distance: u32) -> u32 {
+    let distance = (distance >> 1).cast_signed() ^ -((distance & 1).cast_signed());
+    block.wrapping_add(distance.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reference() -> impl Strategy<Value = TracedBlock> {
+        let stamps = (0u32..5000, 0u32..5000, any::<bool>());
+        let lengths = (any::<u16>(), any::<u16>(), any::<u16>());
+        (any::<u32>(), stamps, lengths, 0u16..0x8000).prop_map(
+            |(block, (stamped, delta, same), (data_bytes, image_bytes, stored_bytes), facts)| {
+                TracedBlock {
+                    block,
+                    stamped,
+                    stamped_without_hints: if same { stamped } else { delta },
+                    data_bytes,
+                    image_bytes,
+                    stored_bytes,
+                    facts,
+                }
+            },
+        )
+    }
+
+    fn delta() -> impl Strategy<Value = WalLevelDelta> {
+        let more = (any::<i32>(), any::<i32>())
+            .prop_map(|(more, guess)| RecordDelta::More { more, guess });
+        let record = prop_oneof![Just(None), Just(Some(RecordDelta::Nothing)), more.prop_map(Some)];
+        (record, any::<Option<u16>>(), any::<u16>())
+            .prop_map(|(record, data, old_row)| WalLevelDelta { record, data, old_row })
+    }
+
+    fn record() -> impl Strategy<Value = (Entry, Vec<TracedBlock>, WalLevelDelta)> {
+        let head = (any::<u64>(), any::<u32>(), any::<u32>(), any::<(u8, u8)>());
+        let rows = prop_oneof![Just((0, 0)), (1u16.., any::<u32>())];
+        let refs = proptest::collection::vec(reference(), 0..5);
+        (head, rows, refs, delta()).prop_map(|(head, (rows, table), refs, delta)| {
+            let (lsn, bytes, fixed_bytes, (rmgr, slot)) = head;
+            let kind = RecordType { rmgr, slot };
+            let count = refs.len() as u8;
+            (
+                Entry { lsn: Lsn(lsn), bytes, fixed_bytes, kind, refs: count, rows, table },
+                refs,
+                delta,
+            )
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_out_as_it_was(
+            first in 6000u32..,
+            records in proptest::collection::vec(record(), 0..40),
+        ) {
+            let mut chunk = Chunk { first, ..Chunk::default() };
+            for (ordinal, (entry, refs, delta)) in (first..u32::MAX).zip(&records) {
+                chunk.entries.push(*entry);
+                chunk.refs.extend(refs);
+                if *delta != WalLevelDelta::default() {
+                    chunk.deltas.push((ordinal, *delta));
+                }
+            }
+            let begin = chunk.entries.first().map_or(Lsn(0), |entry| entry.lsn);
+            let (mut bytes, mut before) = (Vec::new(), Before::new(begin));
+            for (ordinal, (entry, refs, delta)) in (first..u32::MAX).zip(&records) {
+                let traced =
+                    TracedRecord { ordinal, entry, refs, effect: None, delta: *delta };
+                pack(&mut bytes, &mut before, &traced);
+            }
+            let mut again = Chunk { first, ..Chunk::default() };
+            unpack(&bytes, Before::new(begin), (first, chunk.entries.len()), &mut again);
+            prop_assert_eq!(again, chunk);
+        }
+    }
+
+    #[test]
+    fn bytes_that_end_early_do_no_harm() {
+        let mut chunk = Chunk { first: FIRST, ..Chunk::default() };
+        unpack(&[0xFF; 3], Before::default(), (FIRST, 2), &mut chunk);
+        assert_eq!(chunk.entries.len(), 2);
+    }
+}

@@ -1,0 +1,74 @@
+//! Tests of from records to the trace.
+
+use super::*;
+use crate::made_up::Bytes;
+use walstat_format::version::VERSIONS;
+
+/// Null bitmap, header's end, and eight bytes of columns: a row from byte 18 of its header on.
+const ROW: [u8; 14] = [1, 0, 0, 8, 24, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+fn build(records: Vec<Bytes>) -> Trace {
+    let mut builder = TraceBuilder::within(1 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
+    for mut record in records {
+        builder.push(&record.parse());
+    }
+    let geometry = Geometry { page: 8192, segment: 1 << 20 };
+    builder.finish(&VERSIONS[8], geometry, (Lsn(1 << 20), Lsn((1 << 20) + 40_000))).0
+}
+
+fn blocks(trace: &Trace) -> Vec<TracedBlock> {
+    let mut blocks = Vec::new();
+    trace.read().for_each(|traced| blocks.extend_from_slice(traced.refs));
+    blocks
+}
+
+/// The page as the first insertion leaves it.
+fn page() -> Page {
+    let mut tuple = [0; 18].to_vec();
+    tuple.extend(ROW);
+    let mut page = Page::new(8192, 0).expect("a page");
+    page.append(&tuple).expect("room");
+    page
+}
+
+#[test]
+fn data_that_an_image_replaced_are_put_back() {
+    let at = (1 << 20) + 40;
+    let trace = build(vec![
+        Bytes::insert(1, Some(&page()), &[]).at(at),
+        Bytes::insert(2, None, &ROW).at(at + 9000),
+    ]);
+    let [imaged, plain] = blocks(&trace)[..] else { panic!("two blocks") };
+    assert_eq!((imaged.data_bytes, imaged.stored_bytes), (ROW.len() as u16, 8192));
+    assert!(imaged.is(fact::BASE_IMAGE | fact::USUAL | fact::STAMPS));
+    assert!(!imaged.is(fact::DATA_ESTIMATED) && !plain.is(fact::BASE_IMAGE));
+    // The page is rolled forward: an image of it would leave out its hole.
+    assert_eq!((plain.data_bytes, plain.stored_bytes), (ROW.len() as u16, 0));
+    assert_eq!(plain.image_bytes, 24 + 2 * 4 + 2 * 32);
+    assert!(plain.is(fact::HOLE) && !plain.is(fact::IMAGE_ESTIMATED));
+}
+
+#[test]
+fn a_page_knows_when_it_was_stamped_before() {
+    let at = (1 << 20) + 40;
+    let trace =
+        build(vec![Bytes::insert(1, None, &ROW).at(at), Bytes::insert(2, None, &ROW).at(at + 80)]);
+    let [first, second] = blocks(&trace)[..] else { panic!("two blocks") };
+    assert_eq!(
+        (first.stamped, second.stamped),
+        (BEFORE, FIRST),
+        "without an image: before the WAL"
+    );
+    assert!(first.is(fact::IMAGE_ESTIMATED), "nothing is known of the page");
+}
+
+#[test]
+fn after_a_gap_pages_are_not_known_any_more() {
+    let mut builder = TraceBuilder::within(1 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
+    let at = (1 << 20) + 40;
+    builder.push(&Bytes::insert(1, Some(&page()), &[]).at(at).parse());
+    builder.gap();
+    builder.push(&Bytes::insert(2, None, &ROW).at(at + 9000).parse());
+    builder.trace.records.close();
+    assert!(blocks(&builder.trace)[1].is(fact::IMAGE_ESTIMATED));
+}

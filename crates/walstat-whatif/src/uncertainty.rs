@@ -1,0 +1,329 @@
+//! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to, and the
+//! sentence that says so. Range and sentence have one place, [`Tally::uncertainties`] and
+//! [`UncertaintyKind::text`].
+
+use walstat_format::record_header::RECORD_HEADER_BYTES;
+
+/// Something that is not certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uncertainty {
+    /// What.
+    pub kind: UncertaintyKind,
+    /// So many bytes fewer may be written.
+    pub low: u64,
+    /// So many bytes more may be written.
+    pub high: u64,
+}
+
+/// Kinds of uncertainty, in the order in which they are told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UncertaintyKind {
+    /// Images of blocks that nothing is known of before the first record.
+    UnseenBlocks {
+        /// Bytes of them.
+        bytes: u64,
+    },
+    /// Damaged or missing in the base: no record explains it.
+    NoRecord {
+        /// Bytes of it.
+        bytes: u64,
+    },
+    /// Lengths of images and data that had to be guessed.
+    GuessedLengths {
+        /// Whether that is for want of any image in the base.
+        for_want_of_images: bool,
+    },
+    /// Images for hint bits that the base does not have.
+    HintImages {
+        /// Those that are expected.
+        expected: u64,
+        /// Pages that may have one, too.
+        possible: u64,
+    },
+    /// Pages whose rows were frozen because they got an image that they do not get here.
+    LostFreezes {
+        /// How many.
+        pages: u64,
+    },
+    /// Rows that may be frozen because their page gets an image that it does not have in the base.
+    PossibleFreezes,
+    /// Pruning that does not freeze for want of an image may leave the newest xid unsaid.
+    ConflictXids,
+    /// Block data whose length is the mean of its type's.
+    BlockData,
+    /// One record of a sequence more or less.
+    Sequences,
+    /// The background writer logs the running transactions by the clock: one time more or less.
+    Snapshot,
+    /// What happens by the clock or by the volume happens some records late.
+    Lateness,
+    /// Checkpoints are so near to each other that a server may lose many of them.
+    CrowdedCheckpoints,
+    /// A request for a checkpoint may be lost or late; what that comes to is simulated, too.
+    LostRequests,
+    /// Nothing in the base tells the time.
+    NoClock,
+    /// Old rows that are logged where the replica identity is FULL.
+    OldRows {
+        /// Whether the other wal_level is logical.
+        is_told: bool,
+    },
+    /// Switches of the base that somebody may have asked for.
+    DroppedSwitches {
+        /// How many.
+        count: u64,
+    },
+    /// Some images were compressed, and tell how long the others are.
+    Sample {
+        /// Images that were compressed.
+        compressed: u64,
+        /// All images.
+        images: u64,
+        /// How far off the others may be, bytes.
+        error: u64,
+    },
+    /// Compressed images come to other lengths where times in rows and hint bits, which are not logged, are
+    /// others.
+    CompressedLengths {
+        /// Whether a codec was asked for.
+        is_told: bool,
+    },
+}
+
+impl UncertaintyKind {
+    /// What is said of it; `None` where the range alone has it.
+    pub fn text(&self) -> Option<String> {
+        use UncertaintyKind::*;
+        Some(match self {
+            UnseenBlocks { bytes: bytes @ 1.. } => format!(
+                "{bytes} bytes are images of blocks that were not seen before: they may have been touched \
+                 before the WAL that is there"
+            ),
+            NoRecord { bytes: bytes @ 1.. } => {
+                format!("{bytes} bytes of the range hold no readable record")
+            }
+            GuessedLengths { for_want_of_images: true } => {
+                "the WAL has no images: how long they would be is not known, and taken for whole pages"
+                    .to_owned()
+            }
+            HintImages { expected, possible: possible @ 1.. } => format!(
+                "{expected} images for hint bits are expected; {possible} more pages may have one, which \
+                 depends on who reads them"
+            ),
+            LostFreezes { pages: pages @ 1.. } => format!(
+                "rows of {pages} pages were frozen because their page got an image: without it a later \
+                 vacuum may have to freeze them, which is in the range only"
+            ),
+            CrowdedCheckpoints => {
+                "checkpoints lie less than a second apart: a server does not keep up and skips some, \
+                 which it does not repeat; the range goes down to none by volume"
+                    .to_owned()
+            }
+            LostRequests => {
+                "a checkpoint that is asked for while another runs may be skipped or late, which a \
+                 server does not repeat: the range has both"
+                    .to_owned()
+            }
+            NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
+            OldRows { is_told: true } => {
+                "what is logged of old rows depends on their tables' replica identity, which this WAL \
+                 does not show: taken is one integer for a deleted row, as of a small primary key; the \
+                 range has FULL, but for what TOAST keeps"
+                    .to_owned()
+            }
+            DroppedSwitches { count: count @ 1.. } => format!(
+                "{count} switches of the base are left out; those that somebody asked for would stay, \
+                 which is in the range"
+            ),
+            Sample { compressed, images, error } => format!(
+                "{compressed} of {images} images were compressed, and tell how long the others are: \
+                 {error} bytes more or less, in 19 of 20 cases"
+            ),
+            CompressedLengths { is_told: true } => {
+                "compressed lengths vary by some bytes with the times that rows hold and with the \
+                 release of the codec's library"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A record that freezes all rows of a page of the usual size, in one way: 2 bytes each.
+const FREEZE_BYTES_MAX: u64 = RECORD_HEADER_BYTES as u64 + 20 + 9 + 12 + 2 * 291;
+/// A record that marks a page in the visibility map, with its padding.
+const VISIBLE_BYTES: u64 = 64;
+/// By that part of their bytes images for hint bits differ from what is expected: one that does not come
+/// is followed by one of the page as it is pruned.
+const HINTS_PART: u64 = 8;
+/// The same where they are compressed: a codec is given the page as it is pruned.
+const COMPRESSED_HINTS_PART: u64 = 2;
+/// The newest xid that pruning takes away, with its padding.
+const CONFLICT_XID_BYTES: u64 = 8;
+/// By that part of their bytes compressed images differ between equal runs: a multiple of what was
+/// measured (`docs/whatif.md`).
+const COMPRESSED_PART: u64 = 3_000;
+/// By that part those differ whose pages were rolled forward.
+const ADDED_PART: u64 = 100;
+/// Data whose length is the mean of the type's others may be so many times longer.
+const DATA_TIMES: u64 = 3;
+
+/// What a simulated run counts of what is not certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Bytes whose length is an estimate.
+    pub estimated_bytes: u64,
+    /// Images among them.
+    pub estimated_images: u64,
+    /// Bytes of images whose length follows from a sample of others.
+    pub sampled_bytes: u64,
+    /// How far off these may be, bytes.
+    pub sample_error: u64,
+    /// Images for hint bits that the base does not have: estimates.
+    pub hint_images: u64,
+    /// Bytes of their records.
+    pub hint_image_bytes: u64,
+    /// Pages that were changed before a redo point and not after it: each may be read, which changes
+    /// hint bits, and nothing in the base shows it.
+    pub hint_images_possible: u64,
+    /// Pages that get an image when they are pruned, other than in the base: rows may be frozen for it.
+    pub freezes_possible: u64,
+    /// Pages whose rows were frozen because they got an image, which they do not get here: a later vacuum
+    /// that freezes may have to do it.
+    pub freezes_lost: u64,
+    /// Records that prune as in the base, and do not freeze for want of an image: the newest xid that
+    /// they take away may go unsaid.
+    pub freezes_cut: u64,
+    /// Bytes of records of sequences, of which there may be one more or less each.
+    pub open_sequence_bytes: u64,
+    /// Block data whose length is an estimate; bytes.
+    pub estimated_data_bytes: u64,
+    /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
+    /// which nothing in the base shows.
+    pub old_rows_possible: u64,
+    /// Bytes of compressed images.
+    pub compressed_bytes: u64,
+    /// Bytes of those that the base does not have: their pages were rolled forward.
+    pub added_compressed_bytes: u64,
+    /// Bytes that no record explains: damaged or missing in the base.
+    pub unknown_bytes: u64,
+    /// Images of blocks that nothing is known of before the first record, where checkpoints lie
+    /// farther apart than in the base; bytes.
+    pub unseen_bytes: u64,
+}
+
+/// What has to be known beside the tally to say what is not certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    /// `BLCKSZ`: an estimated image may be next to nothing or a whole page.
+    pub page_bytes: u64,
+    /// Whether the base has no images.
+    pub has_no_images: bool,
+    /// Whether logical decoding is asked for, which the base does not have.
+    pub to_logical: bool,
+    /// Whether a codec is asked for.
+    pub has_codec: bool,
+}
+
+impl Tally {
+    /// What is not certain of the run, most of it with a range.
+    pub fn uncertainties(&self, of: &Circumstances) -> Vec<Uncertainty> {
+        use UncertaintyKind::*;
+        let codec =
+            self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
+        let guessed_images = self.estimated_images * of.page_bytes;
+        let hints_part = if self.compressed_bytes > 0 { COMPRESSED_HINTS_PART } else { HINTS_PART };
+        let for_want_of_images = of.has_no_images && self.estimated_images > self.hint_images;
+        let lost = self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES);
+        let rows = [
+            (UnseenBlocks { bytes: self.unseen_bytes }, self.unseen_bytes, 0),
+            (NoRecord { bytes: self.unknown_bytes }, self.unknown_bytes, 0),
+            (
+                GuessedLengths { for_want_of_images },
+                self.estimated_bytes,
+                guessed_images.saturating_sub(self.estimated_bytes),
+            ),
+            (
+                HintImages { expected: self.hint_images, possible: self.hint_images_possible },
+                self.hint_image_bytes / HINTS_PART,
+                self.hint_image_bytes / hints_part + self.hint_images_possible * of.page_bytes,
+            ),
+            (LostFreezes { pages: self.freezes_lost }, 0, lost),
+            (PossibleFreezes, 0, self.freezes_possible * FREEZE_BYTES_MAX),
+            (ConflictXids, self.freezes_cut * CONFLICT_XID_BYTES, 0),
+            (BlockData, 0, self.estimated_data_bytes * DATA_TIMES),
+            (Sequences, self.open_sequence_bytes, self.open_sequence_bytes),
+            (OldRows { is_told: of.to_logical }, 0, self.old_rows_possible),
+            (
+                CompressedLengths { is_told: of.has_codec },
+                codec + self.sample_error,
+                codec + self.sample_error,
+            ),
+        ];
+        let all = rows.into_iter().map(|(kind, low, high)| Uncertainty { kind, low, high });
+        all.filter(|one| one.low > 0 || one.high > 0 || one.kind.text().is_some()).collect()
+    }
+}
+
+/// Least and most that a run of so many bytes can come to.
+pub fn range(bytes: u64, uncertainties: &[Uncertainty]) -> (u64, u64) {
+    let low: u64 = uncertainties.iter().map(|one| one.low).sum();
+    let high: u64 = uncertainties.iter().map(|one| one.high).sum();
+    (bytes.saturating_sub(low), bytes + high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: Circumstances = Circumstances {
+        page_bytes: 8192,
+        has_no_images: false,
+        to_logical: false,
+        has_codec: false,
+    };
+
+    fn texts(tally: Tally, of: Circumstances) -> Vec<String> {
+        let all = tally.uncertainties(&of);
+        all.iter().filter_map(|one| one.kind.text()).collect()
+    }
+
+    #[test]
+    fn what_is_certain_has_no_range_and_no_sentence() {
+        assert_eq!(Tally::default().uncertainties(&PAGE), []);
+        assert_eq!(range(1000, &[]), (1000, 1000));
+    }
+
+    #[test]
+    fn an_estimated_image_may_be_nothing_or_a_whole_page() {
+        let tally = Tally { estimated_images: 1, estimated_bytes: 2000, ..Tally::default() };
+        assert_eq!(range(10_000, &tally.uncertainties(&PAGE)), (8000, 10_000 + 8192 - 2000));
+        assert_eq!(texts(tally, PAGE), Vec::<String>::new());
+        let without = Circumstances { has_no_images: true, ..PAGE };
+        assert!(texts(tally, without)[0].starts_with("the WAL has no images"));
+    }
+
+    #[test]
+    fn each_sentence_stands_beside_its_range() {
+        let tally =
+            Tally { unseen_bytes: 70, hint_images: 3, hint_images_possible: 2, ..Tally::default() };
+        let all = tally.uncertainties(&PAGE);
+        assert_eq!(range(1000, &all), (930, 1000 + 2 * 8192));
+        let [unseen, hints] = all.as_slice() else { panic!("{all:?}") };
+        assert!(unseen.kind.text().expect("told").starts_with("70 bytes are images of blocks"));
+        assert!(
+            hints
+                .kind
+                .text()
+                .expect("told")
+                .starts_with("3 images for hint bits are expected; 2 more")
+        );
+    }
+
+    #[test]
+    fn what_is_only_in_the_range_is_not_told() {
+        let tally = Tally { freezes_cut: 2, open_sequence_bytes: 104, ..Tally::default() };
+        assert_eq!(range(1000, &tally.uncertainties(&PAGE)), (1000 - 16 - 104, 1104));
+        assert_eq!(texts(tally, PAGE), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,34 @@
+//! Where names of relations come from: arguments.
+
+use clap::Args;
+use std::path::PathBuf;
+use walstat_report::known::Sources;
+
+/// Where names of relations come from. Each relation's name is from the first of these sources that has
+/// it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Names")]
+pub struct NameArgs {
+    /// The cluster's data directory, for names of relations [default: the one that PATH is, or lies in]
+    #[arg(long, value_name = "DIR")]
+    pub data_directory: Option<PathBuf>,
+    /// A file of names, as 'walstat names' makes them or pgmoneta-walinfo reads them (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub names: Vec<PathBuf>,
+    /// Ask a running server for names: a connection string; all databases of its cluster are asked
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DSN")]
+    pub dsn: Option<String>,
+}
+
+impl NameArgs {
+    /// The sources, without what only the command line knows.
+    pub fn sources(&self) -> Sources {
+        Sources {
+            data_directory: self.data_directory.clone(),
+            #[cfg(feature = "server")]
+            dsn: self.dsn.clone(),
+            names: self.names.clone(),
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! `walstat check`: read, build the model, judge it, write it.
+
+use super::read::{self, Read};
+use crate::args::check::{CheckArgs, CheckFormat, RestoreArgs};
+use crate::args::values::When;
+use crate::commands::relation_files;
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::output::write_to;
+use crate::render;
+use crate::render::nagios::State;
+use crate::render::style::Show;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use walstat_analyse::counters::Counters;
+use walstat_analyse::dimension::Dimensions;
+use walstat_analyse::select::Filters;
+use walstat_format::segment::SegmentName;
+use walstat_read::input::label;
+use walstat_read::input::plan::Plan;
+use walstat_report::annotation::{Places, relative, unreadable};
+use walstat_report::assemble::{self, Gathered, Telling, assemble};
+use walstat_report::baseline;
+use walstat_report::baseline::Baseline;
+use walstat_report::budget::Budgets;
+use walstat_report::build::Request;
+use walstat_report::check::{Asked, judge};
+use walstat_report::known::Known;
+use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::view::View;
+use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::restore::{Backup, Wal, restore};
+
+/// Where GitHub Actions takes the step's summary from.
+const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
+
+/// Runs the check. A monitoring plugin answers on standard output whatever happens, and other
+/// formats that machines collect where the input cannot be read.
+pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    let result = check(args);
+    let Err(failure) = &result else { return result };
+    let reason = failure.to_string();
+    let others = if failure.is_unreadable() { answer(args, &reason) } else { Ok(()) };
+    let mut plugins =
+        args.outputs.all.iter().filter(|o| o.format == CheckFormat::Nagios).peekable();
+    if plugins.peek().is_none() {
+        return others.and(result);
+    }
+    plugins.try_for_each(|output| {
+        let write = |out: &mut dyn Write| render::nagios::unknown(&reason, out);
+        write_to(output.file.as_deref(), When::Never, write)
+    })?;
+    Ok(Exit::Plugin(State::Unknown))
+}
+
+/// Says in the format asked for why there is no report.
+fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
+    let answer = Unreadable::new(CommandName::Check, error.to_owned());
+    let path = args.source.inputs().next().unwrap_or(Path::new("."));
+    let annotation = unreadable(error, &path.display().to_string());
+    let now = jiff::Timestamp::now().as_microsecond();
+    args.outputs.answer(&args.show, |format, out| match format {
+        CheckFormat::Json => Some(render::json::render(&answer, out)),
+        CheckFormat::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+        CheckFormat::Openmetrics => Some(render::openmetrics::unreadable(out)),
+        CheckFormat::Junit => Some(render::junit::unreadable(&answer, now, out)),
+        CheckFormat::Sarif => Some(render::sarif::unreadable(&answer, out)),
+        CheckFormat::Github => Some(render::github::unreadable(&annotation, out)),
+        CheckFormat::Gitlab => Some(render::gitlab::unreadable(&annotation, out)),
+        CheckFormat::Table | CheckFormat::Csv | CheckFormat::Markdown => None,
+        CheckFormat::Html | CheckFormat::Nagios => None,
+    })
+}
+
+/// The plugin's answer where there is none.
+pub fn unknown(reason: &str) -> Result<Exit, Failure> {
+    write_to(None, When::Never, |out| render::nagios::unknown(reason, out))?;
+    Ok(Exit::Plugin(State::Unknown))
+}
+
+/// Whether arguments that could not be parsed ask for a plugin's answer.
+pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
+    let arguments: Vec<String> = arguments.collect();
+    let asks = |pair: &[String]| match pair {
+        [option, value] => ["-f", "--format"].contains(&option.as_str()) && value == "nagios",
+        _ => false,
+    };
+    let joined = ["-fnagios", "-f=nagios", "--format=nagios"];
+    let format = arguments.iter().any(|argument| joined.contains(&argument.as_str()))
+        || arguments.windows(2).any(asks);
+    format && arguments.first().is_some_and(|command| command == "check")
+}
+
+fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let limits = args.budgets.limits(&args.config)?;
+    let budgets = &limits.budgets;
+    check_usage(args, budgets)?;
+    let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
+    let beside = beside.into_iter().flatten().map(PathBuf::as_path);
+    args.outputs.spare(args.source.inputs().chain(beside))?;
+    let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
+    let backup = backup(&args.restore)?;
+    let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
+    let what = if limits.has_rules { "limits and thresholds of rules" } else { "limits" };
+    let found = limits.found.map(|path| format!("{what} are from {}", path.display()));
+    view.report.notes.extend(found);
+    show(&view, args)?;
+    Ok(exit(&view.report, args.outputs.has(CheckFormat::Nagios)))
+}
+
+fn read_and_judge(
+    args: &CheckArgs,
+    limits: &Config,
+    baseline: Option<&Baseline>,
+    backup: Option<Backup>,
+) -> Result<View, Failure> {
+    let begun = Instant::now();
+    let request = Request {
+        command: CommandName::Check,
+        dimensions: if needs_tables(limits) { assemble::dimensions() } else { Dimensions::new() },
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters: relation_files::filters(&args.source, &args.filters, &args.names)?.0,
+    };
+    let (gathered, filters) = gather(args, limits, &request)?;
+    let request = Request { filters, ..request };
+    let (plan, problems) = (gathered.plan.clone(), gathered.scanned.problems.clone());
+    let end = gathered.scanned.ending.lsn;
+    let (backups, reach) = gathered.restore.clone();
+    let mut draft = assemble(gathered, &request, &Telling::default());
+    draft.report.thresholds.clone_from(&limits.thresholds);
+    let mut view = draft.conclude();
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
+    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
+    let asked = Asked {
+        budgets: &limits.budgets,
+        tables: &limits.tables,
+        baseline,
+        restore,
+        places: &places(&view.report.input.paths, &plan),
+        segments: &names(&plan),
+    };
+    judge(&mut view, asked);
+    // Remove what was only counted for the rules.
+    (view.report.rmgrs, view.report.records) = (None, None);
+    if limits.tables.is_empty() {
+        (view.report.tables, view.report.names) = (None, None);
+    }
+    Ok(view)
+}
+
+/// Whether tables have to be counted: for limits of their own, or for rules.
+fn needs_tables(limits: &Config) -> bool {
+    !limits.tables.is_empty() || limits.budgets.fail_on.is_some()
+}
+
+/// Reads the WAL and counts what the limits need; returns it with the filters that were on.
+fn gather(
+    args: &CheckArgs,
+    limits: &Config,
+    request: &Request,
+) -> Result<(Gathered, Filters), Failure> {
+    read::range(&args.source)?;
+    let found = read::found(&args.source)?;
+    let known = Known::of(&args.names.sources(), &found, &request.dimensions);
+    let counters =
+        if needs_tables(limits) { assemble::whole(&known) } else { assemble::overview() };
+    let counters = Counters { restore: Some(Default::default()), ..counters };
+    let read = read::read_found(&args.source, found, &request.filters, &counters)?;
+    let Read { paths, plan, scanned, filters } = read;
+    Ok((Gathered::of(paths, plan, scanned, known), filters))
+}
+
+/// What clap cannot check: options that make no sense together, wherever they stand.
+fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
+    let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+    if budgets.max_growth.is_some() && budgets.baseline.is_none() {
+        return usage("--max-growth needs a --baseline to grow from");
+    }
+    let restore = args.restore.from.is_some() || args.restore.backup_label.is_some();
+    if restore && !args.filters.is_empty() {
+        return usage("a restore needs every record: --from and --backup-label take no filter");
+    }
+    if restore && args.source.range.limit.is_some_and(|limit| limit > 0) {
+        return usage("a restore needs every record: --from and --backup-label take no --limit");
+    }
+    Ok(())
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+    let bytes = fs::read(path).map_err(|error| beside(path, &error))?;
+    baseline::parse(path, &bytes).map_err(|error| beside(path, &error))
+}
+
+/// The backup that was asked about.
+fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
+    if let Some(path) = &args.backup_label {
+        let label::BackupLabel { label, system_identifier } =
+            label::read(path).map_err(|error| beside(path, &error))?;
+        return Ok(Some(Backup { start: label.start, label: Some(label), system_identifier }));
+    }
+    Ok(args.from.map(|start| Backup { start, label: None, system_identifier: None }))
+}
+
+fn beside(path: &Path, error: &dyn std::error::Error) -> Failure {
+    Failure::Beside { path: path.display().to_string(), reason: error.to_string() }
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    let bytes = plan.geometry.segment_bytes;
+    let name = |number, timeline| SegmentName::new(timeline, number, bytes).to_string();
+    plan.segments.iter().map(|segment| name(segment.number, segment.timeline)).collect()
+}
+
+/// Paths of the segments, relative to the current directory if they lie below it.
+fn places(paths: &[String], plan: &Plan) -> Places {
+    let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let here = canonical(Path::new("."));
+    let given: Vec<PathBuf> = paths.iter().map(|path| canonical(Path::new(path))).collect();
+    let seen = |path: &Path| {
+        let path = canonical(path);
+        let given = given.iter().find(|given| path.starts_with(given));
+        relative(&path, &here, given.unwrap_or(&path))
+    };
+    let root = paths.first().map_or_else(|| ".".into(), |path| seen(Path::new(path)));
+    let mut places = Places { root, ..Places::default() };
+    for (segment, name) in plan.segments.iter().zip(names(plan)) {
+        let path = segment.source.path();
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = seen(path);
+        places.files.insert(file_name, place.clone());
+        places.files.insert(name, place);
+    }
+    places
+}
+
+/// The exit code; a monitoring plugin has codes of its own.
+fn exit(report: &Report, is_plugin: bool) -> Exit {
+    if is_plugin {
+        Exit::Plugin(State::of(report))
+    } else if !report.problems.is_empty() {
+        Exit::Damage
+    } else if report.checks_that(Verdict::Fail).next().is_some() {
+        Exit::Broken
+    } else {
+        Exit::Done
+    }
+}
+
+fn show(view: &View, args: &CheckArgs) -> Result<(), Failure> {
+    for output in &args.outputs.all {
+        let style = output.style(&args.show, false);
+        if output.format == CheckFormat::Github {
+            write_summary(view, &style)?;
+        }
+        let is_silent = args.show.quiet && output.file.is_none();
+        if is_silent && output.format != CheckFormat::Nagios {
+            continue;
+        }
+        let write = |out: &mut dyn Write| match output.format {
+            CheckFormat::Table => render::check_table::render(view, &style, out),
+            CheckFormat::Json => render::json::render(&view.report, out),
+            CheckFormat::Ndjson => render::ndjson::render(&view.report, out),
+            CheckFormat::Csv => render::csv::table(view.report.checks(), out),
+            CheckFormat::Markdown => render::check_markdown::render(view, &style, out),
+            CheckFormat::Html => render::html::render(view, &style, out),
+            CheckFormat::Openmetrics => render::openmetrics::render(&view.report, out),
+            CheckFormat::Junit => render::junit::render(view, out),
+            CheckFormat::Sarif => render::sarif::render(view, out),
+            CheckFormat::Github => render::github::render(view, out),
+            CheckFormat::Gitlab => render::gitlab::render(view, out),
+            CheckFormat::Nagios => render::nagios::render(view, out),
+        };
+        output.write(output.format == CheckFormat::Table, args.show.color, write)?;
+    }
+    Ok(())
+}
+
+/// Adds the summary to the file that GitHub Actions names: other steps may have written to it.
+fn write_summary(view: &View, style: &Show) -> Result<(), Failure> {
+    let Some(path) = std::env::var_os(SUMMARY_VARIABLE).filter(|path| !path.is_empty()) else {
+        return Ok(());
+    };
+    let path = PathBuf::from(path);
+    let mut text = Vec::new();
+    let style = Show { human: true, bars: false, ..*style };
+    let written = render::check_markdown::render(view, &style, &mut text)
+        .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(&path))
+        .and_then(|mut file| file.write_all(&text));
+    written.map_err(|source| Failure::Output { path: path.display().to_string(), source })
+}

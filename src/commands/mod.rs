@@ -1,0 +1,92 @@
+//! The commands, one file each: they wire arguments, reading, report and output together, and hold no logic
+//! worth a test of its own.
+
+mod check;
+mod diff;
+mod gather;
+mod manual;
+mod names;
+mod partial;
+mod progress;
+mod read;
+mod records;
+mod relation_files;
+mod rows;
+mod rules;
+mod stats;
+mod time_window;
+mod whatif;
+
+use crate::args::examples::with_examples;
+use crate::args::values::{meant_command, nearest_option};
+use crate::args::{Cli, Command};
+use crate::failure::{Exit, Failure};
+use crate::render::visible::visible;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
+use std::process::ExitCode;
+
+/// Runs the command that was typed.
+pub fn main() -> ExitCode {
+    match parse().map_or_else(misuse, |cli| run(&cli.settled())) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("walstat: {}", visible(&failure.to_string()));
+            failure.exit_code()
+        }
+    }
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = with_examples(Cli::command());
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.command {
+        Some(Command::Check(args)) => check::run(args),
+        Some(Command::Merge(args)) => partial::merge(args),
+        Some(Command::Names(args)) => names::run(args),
+        Some(Command::Records(args)) => records::run(args),
+        Some(Command::Diff(args)) => diff::run(args),
+        Some(Command::WhatIf(args)) => whatif::run(args),
+        Some(Command::Rules(args)) => rules::run(args),
+        Some(Command::Completions { shell }) => manual::completions(*shell, Cli::command()),
+        Some(Command::Man { command }) => {
+            manual::page(command.as_deref(), with_examples(Cli::command()))
+        }
+        None if cli.stats.partial => partial::write(&cli.stats),
+        None => match meant_command(&cli.stats.source.paths, &Cli::command()) {
+            Some(text) => Err(Failure::Usage(text)),
+            None => stats::run(&cli.stats),
+        },
+    }
+}
+
+/// What clap has to say: help, or why the arguments make no sense. For a monitoring plugin it is
+/// written to standard output, with the plugin's exit code.
+fn misuse(error: clap::Error) -> Result<Exit, Failure> {
+    if error.use_stderr() && check::is_plugin_call(std::env::args().skip(1)) {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        return check::unknown(line.trim_start_matches("error: "));
+    }
+    with_suggestion(error).exit()
+}
+
+/// Suggests the option that begins like the unknown one, where clap would suggest a similar one.
+fn with_suggestion(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg)
+        && let Some(option) = nearest_option(typed, &Cli::command())
+    {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(option));
+    }
+    error
+}
+
+/// The definition of the command line: completions and man pages are made from it.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,352 @@
+//! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
+
+use super::read;
+use super::stats;
+use crate::args::relation::RelationArg;
+use crate::args::values::When;
+use crate::args::{Cli, Format, StatsArgs};
+use crate::commands::gather;
+use crate::failure::{Exit, Failure};
+use crate::output::write_bytes;
+use clap::builder::PossibleValue;
+use clap::{Parser, ValueEnum};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use walstat_analyse::counters::Counters;
+use walstat_analyse::dimension::Dimension;
+use walstat_analyse::select::{Filters, RelationFilter};
+use walstat_format::rmgr;
+use walstat_read::input::error::InputError;
+use walstat_read::input::packed::{PackedError, pack, unpack};
+use walstat_read::scan::pages::Progress;
+use walstat_read::scan::partial::Partial;
+use walstat_report::assemble::Gathered;
+use walstat_report::known::Known;
+use walstat_report::model::table::Sort;
+
+/// What was asked for when a partial result was made, as options.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Asked {
+    /// What is counted: must be the same everywhere.
+    counted: Vec<String>,
+    /// How it is shown: what the first one says, if nothing else is said.
+    shown: Vec<String>,
+}
+
+/// The version of [`Layout`], which the file of a partial result bears: to be raised whenever anything
+/// changes that is written, in it or in anything that it is made of. Releases of the same one read each
+/// other's partial results. `tests/it/partial_layout.rs` fails where it was forgotten.
+const LAYOUT_VERSION: u32 = 11;
+
+/// What is in the file of a partial result.
+#[derive(Serialize, Deserialize)]
+struct Layout {
+    asked: Asked,
+    partial: Partial<Counters>,
+}
+
+/// Writes the partial result of what `args` ask for.
+pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
+    if args.source.range.limit.is_some_and(|limit| limit > 0) {
+        let text = "--partial takes no --limit: what it leaves out depends on the other parts";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    if args.source.range.since.is_some() || args.source.range.until.is_some() {
+        let text = "--partial takes no --since or --until: what they leave out depends on times in \
+                    the other parts";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    stats::check_rules(args)?;
+    let output = args.outputs.only()?.file.as_deref();
+    args.outputs.spare(args.source.inputs())?;
+    let filters = filters(args)?;
+    let partial = read_partial(args, &filters)?;
+    let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
+    let content = Layout { asked: Asked::of(args), partial };
+    let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
+        path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
+        reason: error.to_string(),
+    })?;
+    write_bytes(output, &bytes)?;
+    Ok(exit)
+}
+
+/// The filters; names would stand for other files in each part.
+fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
+    let filters = &args.filters;
+    let relation = match (&filters.relation, filters.table) {
+        (None, _) => None,
+        (Some(RelationArg::File(file)), false) => {
+            Some(RelationFilter { text: file.to_string(), whole_table: false, files: vec![*file] })
+        }
+        _ => {
+            let text = "--partial takes --relation as tablespace/database/relfilenode alone: what a \
+                        name stands for depends on the other parts";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+    };
+    Ok(filters.filters(relation))
+}
+
+fn read_partial(args: &StatsArgs, filters: &Filters) -> Result<Partial<Counters>, Failure> {
+    let scan = read::scan(&args.source, read::range(&args.source)?, filters);
+    let found = read::found(&args.source)?;
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
+    // What is said of the names is said when they are shown.
+    let known = Known::of(&args.names.sources(), &found, &asked);
+    let prototype = gather::prototype(args, command, &asked, None, &known);
+    Ok(Partial::read(found, &scan.wanted, &Progress::default(), &prototype))
+}
+
+/// Puts the partial results at the paths of `given` together and shows what was asked for.
+pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
+    if given.source.paths.is_empty() {
+        let text = "merge needs the files that 'walstat --partial' wrote";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    if given.partial {
+        let text = "merge makes a report of partial results, it takes no --partial";
+        return Err(Failure::Usage(text.to_owned()));
+    }
+    given.outputs.spare(given.source.inputs())?;
+    let own = Asked::of(given);
+    let mut asked: Option<(&Path, Asked)> = None;
+    let mut partials = Vec::new();
+    for path in &given.source.paths {
+        let Layout { asked: theirs, partial } = load(path)?;
+        let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
+        theirs.agrees_with(expected, path, first)?;
+        partials.push(partial);
+    }
+    let (first, asked) = asked.unwrap_or((Path::new(""), Asked::default()));
+    own.repeats(&asked, first)?;
+    let mut args = asked.arguments(&own)?;
+    args.outputs = args.outputs.within(&given.outputs);
+    // A connection string may have a password in it: no partial result keeps one.
+    #[cfg(feature = "server")]
+    args.names.dsn.clone_from(&given.names.dsn);
+    args.source.threads = given.source.threads;
+    let asked = stats::dimensions(&args);
+    stats::run_on(&args, &asked, || put_together(partials, &args, filters(&args)?))
+}
+
+fn put_together(
+    partials: Vec<Partial<Counters>>,
+    args: &StatsArgs,
+    filters: Filters,
+) -> Result<(Gathered, Filters), Failure> {
+    let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
+    found.taken_for = args.source.taken_for;
+    let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
+    let (command, asked) = (stats::command(args), stats::dimensions(args));
+    let known = Known::of(&args.names.sources(), &found, &asked);
+    let prototype = gather::prototype(args, command, &asked, None, &known);
+    // The runs are filtered already; the rest is read as they were.
+    let scan = read::scan(&args.source, read::range(&args.source)?, &filters);
+    let (plan, scanned) = scan.count_passed(found, passed, &Partial::observer(&prototype))?;
+    Ok((Gathered::of(paths, plan, scanned.map(Counters::of), known), filters))
+}
+
+fn load(path: &Path) -> Result<Layout, Failure> {
+    let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
+    let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
+    let layout: Layout = unpack(LAYOUT_VERSION, &bytes).map_err(|error| match error {
+        PackedError::Layout { .. } => apart(path, &error.to_string()),
+        _ => beside(error.to_string()),
+    })?;
+    match layout.asked.is_understood() {
+        true => Ok(layout),
+        false => {
+            let options = [&layout.asked.counted[..], &layout.asked.shown].concat().join(" ");
+            Err(apart(
+                path,
+                &format!("made with {options}: not what --partial of this release takes"),
+            ))
+        }
+    }
+}
+
+/// What can be read and does not belong to the others: something else has to be asked.
+fn apart(path: &Path, reason: &str) -> Failure {
+    Failure::Usage(format!("{}: {reason}", path.display()))
+}
+
+impl Asked {
+    fn of(args: &StatsArgs) -> Asked {
+        Asked { counted: counted(args), shown: shown(args) }
+    }
+
+    /// Fails if a partial result was made with other options than the first one.
+    fn agrees_with(&self, expected: &Asked, path: &Path, first: &Path) -> Result<(), Failure> {
+        let difference = difference(&self.counted, &expected.counted);
+        difference.map_or(Ok(()), |(found, expected)| {
+            let first = first.display();
+            Err(apart(path, &format!("made with {found}, expected {expected} as in {first}")))
+        })
+    }
+
+    /// Fails if options are given once more, and others than those of the partial results.
+    fn repeats(&self, made: &Asked, first: &Path) -> Result<(), Failure> {
+        let keys: Vec<&str> = self.counted.iter().map(|option| key(option)).collect();
+        let repeated = made.counted.iter().filter(|option| keys.contains(&key(option)));
+        let repeated: Vec<String> = repeated.cloned().collect();
+        difference(&self.counted, &repeated).map_or(Ok(()), |(found, expected)| {
+            let first = first.display();
+            Err(Failure::Usage(format!("asked for {found}, {first} was made with {expected}")))
+        })
+    }
+
+    /// Whether these are options that `--partial` takes and writes down, as it writes them: a file can have
+    /// any, and no others are followed.
+    fn is_understood(&self) -> bool {
+        self.arguments(&Asked::default()).is_ok_and(|args| Asked::of(&args) == *self)
+    }
+
+    /// The arguments that ask for the same; what `own` says of how to show it wins.
+    fn arguments(&self, own: &Asked) -> Result<StatsArgs, Failure> {
+        let keys: Vec<&str> = own.shown.iter().map(|option| key(option)).collect();
+        let shown = self.shown.iter().filter(|option| !keys.contains(&key(option)));
+        let options = self.counted.iter().chain(shown).chain(&own.shown).map(String::as_str);
+        let cli = Cli::try_parse_from(["walstat"].into_iter().chain(options));
+        cli.map(|cli| cli.stats).map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+/// The options that decide what is counted.
+fn counted(args: &StatsArgs) -> Vec<String> {
+    let StatsArgs { source, filters, .. } = args;
+    let mut options: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: Option<String>| {
+        options.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    let dimensions: Vec<&str> = args.dimensions().into_iter().map(Dimension::name).collect();
+    add("stats", (!dimensions.is_empty()).then(|| dimensions.join(",")));
+    add("as", source.taken_for.map(|told| told.to_string()));
+    add("start", source.range.start.map(|lsn| lsn.to_string()));
+    add("end", source.range.end.map(|lsn| lsn.to_string()));
+    add("timeline", source.range.timeline.map(|number| number.to_string()));
+    filters.rmgr.iter().for_each(|id| add("rmgr", Some(rmgr::name(*id).into())));
+    filters.record.iter().for_each(|name| add("record", Some(name.clone())));
+    add("xid", filters.xid.map(|xid| xid.to_string()));
+    add("relation", filters.relation.as_ref().map(|relation| relation.to_string()));
+    add("block", filters.block.map(|block| block.to_string()));
+    add("fork", filters.fork.map(|fork| fork.to_string()));
+    add("database", filters.database.map(|oid| oid.to_string()));
+    let directory = args.names.data_directory.as_ref();
+    add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
+    add("data-directory", directory.map(|directory| directory.display().to_string()));
+    options.extend(args.when.options());
+    options.extend(filters.table.then(|| "--table".to_owned()));
+    options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
+    options.extend(source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned()));
+    options
+}
+
+/// The options that decide how it is shown, as far as they are not the default.
+fn shown(args: &StatsArgs) -> Vec<String> {
+    let StatsArgs { tables, show, .. } = args;
+    let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
+    let format = args.outputs.formats().next().filter(|format| *format != Format::Table);
+    let format = format.and_then(|format| name(format.to_possible_value()));
+    let bytes = show.bytes.and_then(|form| name(form.to_possible_value()));
+    let color = name(show.color.to_possible_value()).filter(|_| show.color != When::Auto);
+    let sort = (tables.sort != Sort::Bytes).then(|| tables.sort.to_string());
+    let config = args.config.config.as_ref();
+    let options = [
+        ("format", format),
+        ("ruleset", args.config.ruleset.map(|ruleset| ruleset.to_string())),
+        ("config", config.map(|path| path.display().to_string())),
+        ("top", tables.top.map(|rows| rows.to_string())),
+        ("sort", sort),
+        ("by", tables.by.and_then(|by| name(by.to_possible_value()))),
+        ("json-compat", tables.json_compat.and_then(|tool| name(tool.to_possible_value()))),
+        ("bytes", bytes),
+        ("color", color),
+    ];
+    let flags = [
+        ("show-main-data", tables.show_main_data),
+        ("quiet", show.quiet),
+        ("verbose", show.verbose),
+    ];
+    let options =
+        options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+    let lists = args.names.names.iter().map(|path| format!("--names={}", path.display()));
+    let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| format!("--{name}"));
+    options.chain(lists).chain(flags).collect()
+}
+
+/// The name of an option.
+fn key(option: &str) -> &str {
+    option.split_once('=').map_or(option, |(name, _)| name)
+}
+
+/// The first option by which two lists differ: how it stands in each.
+fn difference(found: &[String], expected: &[String]) -> Option<(String, String)> {
+    let values = |options: &[String], name: &str| {
+        let named = options.iter().filter(|option| key(option) == name);
+        let named: Vec<&str> = named.map(String::as_str).collect();
+        if named.is_empty() { format!("no {name}") } else { named.join(" ") }
+    };
+    let names = found.iter().chain(expected).map(|option| key(option));
+    let mut pairs = names.map(|name| (values(found, name), values(expected, name)));
+    pairs.find(|(found, expected)| found != expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(options: &[&str]) -> Asked {
+        let cli = Cli::try_parse_from(["walstat"].iter().chain(options)).expect("arguments");
+        Asked::of(&cli.stats)
+    }
+
+    #[test]
+    fn what_was_asked_is_asked_again() {
+        let options = [
+            "--stats=rmgr,record",
+            "--as=archive",
+            "--start=0/00700028",
+            "--end=0/01000000",
+            "--timeline=2",
+            "--rmgr=Heap",
+            "--rmgr=Btree",
+            "--record=HOT_UPDATE",
+            "--xid=7",
+            "--relation=1663/5/16384",
+            "--block=3",
+            "--fork=vm",
+            "--database=5",
+            "--fullpage",
+            "--no-verify-checksums",
+            "--format=json",
+            "--ruleset=strict",
+            "--config=rules.toml",
+            "--top=3",
+            "--sort=count",
+            "--bytes=raw",
+            "--color=never",
+            "--show-main-data",
+            "--verbose",
+        ];
+        let asked = asked(&options);
+        let all: Vec<&str> = asked.counted.iter().chain(&asked.shown).map(String::as_str).collect();
+        assert_eq!(all, options);
+        assert!(asked.is_understood());
+        for smuggled in ["--output=anywhere", "-o", "elsewhere", "--start=0/1"] {
+            let mut asked = asked.clone();
+            asked.shown.push(smuggled.to_owned());
+            assert!(!asked.is_understood(), "{smuggled}");
+        }
+    }
+
+    #[test]
+    fn other_options_are_named_with_both_values() {
+        let (one, two) = (asked(&["--stats", "--rmgr=Heap"]), asked(&["--stats"]));
+        let error = two.agrees_with(&one, Path::new("b"), Path::new("a")).expect_err("differ");
+        assert_eq!(error.to_string(), "b: made with no --rmgr, expected --rmgr=Heap as in a");
+        assert!(asked(&["--stats"]).repeats(&one, Path::new("a")).is_ok());
+        let error = asked(&["--stats=record"]).repeats(&one, Path::new("a")).expect_err("differ");
+        assert_eq!(error.to_string(), "asked for --stats=record, a was made with --stats=rmgr");
+    }
+}

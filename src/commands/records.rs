@@ -1,0 +1,178 @@
+//! `walstat records`: one row a record, written while the WAL is read.
+
+use super::read::{self, Read};
+use crate::args::records::{RecordsArgs, RecordsFormat};
+use crate::commands::relation_files;
+use crate::failure::{Exit, Failure};
+use crate::output::interrupt::held_back;
+use crate::output::{Stream, spare_inputs};
+use crate::render::records::{Form, RecordLine, head, row};
+use crate::render::visible::visible;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use walstat_format::fork::Fork;
+use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
+use walstat_format::rmgr;
+use walstat_read::input::problem::Problem;
+use walstat_read::scan::observe::Observe;
+use walstat_read::scan::observer::Observer;
+
+/// How many problems are reported one by one.
+const PROBLEMS_TOLD: usize = 10;
+/// How many rows are held back at most, in case a server was writing and they have to be read again.
+const HELD_MAX: usize = 500_000;
+
+/// Runs the command. A signal is held back while a file is half written.
+pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
+    match args.output {
+        Some(_) => held_back(|interrupt| write(args, &|| interrupt.is_due())),
+        None => write(args, &|| false),
+    }
+}
+
+fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, Failure> {
+    spare_inputs(args.output.as_deref(), args.source.inputs())?;
+    let (filters, _) = relation_files::filters(&args.source, &args.filters, &args.names)?;
+    let form = match args.format {
+        RecordsFormat::Table => Form::Table,
+        RecordsFormat::Csv => Form::Csv,
+        RecordsFormat::Ndjson => Form::Ndjson,
+    };
+    let mut writer =
+        Writer { out: Stream::begin(args.output.as_deref())?, form, last: None, failed: None };
+    writer.failed = head(form, &mut writer.out).err();
+    let shared = Arc::new(Shared { writer: Mutex::new(writer), is_over: AtomicBool::new(false) });
+    let prototype = Rows::new(&shared);
+    let found = read::found(&args.source)?;
+    let window = read::window(&args.source, &found)?;
+    let observer = Observer::new(prototype);
+    let Read { scanned, .. } = read::read_in(&args.source, found, window, &filters, &observer)?;
+    let problems = scanned.problems;
+    if let Ok(rows) = scanned.observer.into_inner::<Rows>() {
+        rows.finish();
+    }
+    for problem in problems.iter().take(PROBLEMS_TOLD) {
+        let Problem { segment, found, expected, .. } = problem;
+        let text = format!("walstat: {segment}: found {found}, expected {expected}");
+        // Where standard error is closed nothing can be told.
+        let _ = writeln!(io::stderr(), "{}", visible(&text));
+    }
+    let interrupted = is_interrupted().then(|| io::Error::other("interrupted"));
+    let mut writer = shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let failed = interrupted.or(writer.failed.take());
+    let out = std::mem::replace(&mut writer.out, Stream::nothing());
+    out.end(failed)?;
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// Writes rows in WAL order.
+struct Writer {
+    out: Stream,
+    form: Form,
+    /// The last record written: if the scan starts again, records up to it are not written twice.
+    last: Option<Lsn>,
+    failed: Option<io::Error>,
+}
+
+/// The output, which all runs write to.
+struct Shared {
+    writer: Mutex<Writer>,
+    /// The pipe was closed.
+    is_over: AtomicBool,
+}
+
+impl Shared {
+    fn write(&self, rows: impl Iterator<Item = (Lsn, RecordLine)>) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Writer { out, form, last, failed } = &mut *writer;
+        for (lsn, line) in rows {
+            if failed.is_some() || last.is_some_and(|last| lsn <= last) {
+                continue;
+            }
+            *last = Some(lsn);
+            *failed = row(&line, *form, out).err();
+        }
+        self.is_over.store(failed.is_some(), Ordering::Relaxed);
+    }
+}
+
+/// Rows that may not be written yet.
+#[derive(Clone)]
+struct Rows {
+    rows: Vec<(Lsn, RecordLine)>,
+    /// How many of them lie before the first place where records are missing. If a server was writing
+    /// there, the scan starts again, and finds the missing records.
+    sure: Option<usize>,
+    shared: Arc<Shared>,
+}
+
+impl Rows {
+    fn new(shared: &Arc<Shared>) -> Rows {
+        Rows { rows: Vec::new(), sure: None, shared: Arc::clone(shared) }
+    }
+
+    /// The last row has come.
+    fn finish(self) {
+        self.shared.write(self.rows.into_iter());
+    }
+}
+
+impl Observe for Rows {
+    const KEEPS: bool = true;
+
+    fn observe(&mut self, record: &Record<'_>) {
+        if !self.shared.is_over.load(Ordering::Relaxed) {
+            self.rows.push((record.lsn, line(record)));
+        }
+    }
+
+    fn lost(&mut self, _range: Range<Lsn>) {
+        self.sure.get_or_insert(self.rows.len());
+    }
+
+    fn merge(&mut self, mut later: Rows) {
+        let sure = later.sure.map(|sure| self.rows.len() + sure);
+        self.sure = self.sure.or(sure);
+        self.rows.append(&mut later.rows);
+    }
+
+    fn settle(&mut self) {
+        let sure = match self.sure {
+            Some(sure) if self.rows.len() - sure.min(self.rows.len()) < HELD_MAX => sure,
+            _ => self.rows.len(),
+        };
+        let sure = sure.min(self.rows.len());
+        self.shared.write(self.rows.drain(..sure));
+        self.sure = self.sure.map(|_| 0);
+    }
+}
+
+fn line(record: &Record<'_>) -> RecordLine {
+    let parts = &record.parts;
+    let total = record.header.total_bytes;
+    let first = record.blocks().next();
+    RecordLine {
+        lsn: record.lsn.to_string(),
+        end_lsn: record.end.to_string(),
+        xid: record.header.xid,
+        rmgr: rmgr::name(record.header.rmgr),
+        record: record.record_type().name(record.version),
+        total_bytes: total,
+        record_bytes: total - parts.fpi_bytes,
+        fpi_bytes: parts.fpi_bytes,
+        fpi_count: parts.fpi_count,
+        main_data_bytes: parts.main_data_bytes,
+        block_data_bytes: parts.block_data_bytes,
+        block_refs: record.blocks().count() as u32,
+        tablespace: first.map(|block| block.relation.tablespace),
+        database: first.map(|block| block.relation.database),
+        relfilenode: first.map(|block| block.relation.relfilenode),
+        fork: first.map(|block| {
+            Fork::of(block.fork).map_or_else(|| block.fork.to_string(), |fork| fork.to_string())
+        }),
+        block: first.map(|block| block.block),
+    }
+}

@@ -1,0 +1,251 @@
+//! The report and `--stats`: read, build the model, write it.
+
+use crate::args::outputs::Output;
+use crate::args::{Format, RowBy, StatsArgs};
+use crate::commands::gather::gather;
+use crate::commands::rows::{most_rows, rows_shown};
+use crate::config::Config;
+use crate::failure::{Exit, Failure};
+use crate::render;
+use crate::render::style::Show;
+use crate::render::visible::visible;
+use std::io::Write;
+use std::time::Instant;
+use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::select::Filters;
+use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::build::Request;
+use walstat_report::model::table::Top;
+use walstat_report::model::view::View;
+use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::who;
+use walstat_report::who::By;
+
+/// Runs the report, or `--stats`.
+pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
+    let asked = with_charts(args);
+    run_on(args, &asked, || {
+        args.outputs.spare(args.source.inputs())?;
+        gather(args, command(args), &asked)
+    })
+}
+
+/// The same of what `read` reads, with what was `asked` for.
+pub fn run_on(
+    args: &StatsArgs,
+    asked: &Dimensions,
+    read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
+) -> Result<Exit, Failure> {
+    let result = report(args, asked, read);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+    {
+        let answer = Unreadable::new(command(args), failure.to_string());
+        args.outputs.answer(&args.show, |format, out| match format {
+            Format::Json => Some(render::json::render(&answer, out)),
+            Format::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+            Format::Openmetrics => Some(render::openmetrics::unreadable(out)),
+            Format::Table | Format::Csv | Format::Markdown => None,
+            Format::Html | Format::PgWaldump => None,
+        })?;
+    }
+    result
+}
+
+fn report(
+    args: &StatsArgs,
+    asked: &Dimensions,
+    read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
+) -> Result<Exit, Failure> {
+    check_usage(args)?;
+    let config = config(args)?;
+    args.outputs.spare(config.found.as_deref())?;
+    let view = view_of(args, asked, &config, read)?;
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// What the arguments ask for, not shown yet.
+pub fn view(args: &StatsArgs) -> Result<View, Failure> {
+    let asked = dimensions(args);
+    check_usage(args)?;
+    view_of(args, &asked, &Config::default(), || gather(args, command(args), &asked))
+}
+
+fn view_of(
+    args: &StatsArgs,
+    asked: &Dimensions,
+    config: &Config,
+    read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
+) -> Result<View, Failure> {
+    let begun = Instant::now();
+    let (gathered, filters) = read()?;
+    args.when.check(gathered.when.as_ref())?;
+    if args.outputs.formats().all(|format| [Format::Csv, Format::PgWaldump].contains(&format)) {
+        // These formats have no place for notes.
+        gathered.warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
+    }
+    let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
+    let telling = Telling {
+        rows: who::Rows { by, sort: args.tables.sort, shown: most_rows(args) },
+        questions: args.when.questions(args.source.range.tz.as_ref()),
+    };
+    let mut draft = assemble(gathered, &request(args, asked, filters), &telling);
+    draft.report.thresholds.clone_from(&config.thresholds);
+    let mut view = draft.conclude();
+    let found = config.found.as_ref().filter(|_| config.has_rules);
+    let found = found.map(|path| format!("thresholds of rules are from {}", path.display()));
+    view.report.notes.extend(found);
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    Ok(view)
+}
+
+/// The settings of the rules; the usual ones where there is no advice.
+fn config(args: &StatsArgs) -> Result<Config, Failure> {
+    match command(args) {
+        CommandName::Report => args.config.read(),
+        _ => Ok(Config::default()),
+    }
+}
+
+/// Options about advice where there is none.
+pub fn check_rules(args: &StatsArgs) -> Result<(), Failure> {
+    if args.asks_for_statistics() && args.config.are_given() {
+        let text = "--ruleset and --config are about advice, which --stats does not give";
+        Err(Failure::Usage(text.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// What clap cannot check: options that contradict each other.
+fn check_usage(args: &StatsArgs) -> Result<(), Failure> {
+    check_rules(args)?;
+    let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+    let dimensions = args.dimensions().len();
+    let has = |format| args.outputs.has(format) && dimensions != 1;
+    let of_types = [Dimension::Rmgr, Dimension::Record];
+    let is_compatible = dimensions == 1 && args.dimensions().iter().all(|d| of_types.contains(d));
+    match (has(Format::Csv), has(Format::PgWaldump), args.tables.json_compat) {
+        (true, ..) => usage("--format csv takes one --stats=DIM"),
+        (_, true, _) => usage("--format pg_waldump takes one --stats=DIM"),
+        (.., Some(_)) if !args.outputs.has(Format::Json) || !is_compatible => {
+            usage("--json-compat takes --format json, and --stats or --stats=record")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Which command these arguments are.
+pub fn command(args: &StatsArgs) -> CommandName {
+    if args.asks_for_statistics() { CommandName::Stats } else { CommandName::Report }
+}
+
+/// What is asked for.
+fn request(args: &StatsArgs, asked: &Dimensions, filters: Filters) -> Request {
+    Request {
+        command: command(args),
+        dimensions: asked.clone(),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters,
+    }
+}
+
+/// The dimensions that tables are made of.
+pub fn dimensions(args: &StatsArgs) -> Dimensions {
+    let mut dimensions = args.dimensions();
+    if command(args) == CommandName::Report {
+        dimensions.insert(Dimension::Record);
+        dimensions.insert(Dimension::Table);
+        if args.outputs.formats().any(Format::is_collected) {
+            dimensions.insert(Dimension::Rmgr);
+        }
+    }
+    dimensions
+}
+
+/// The same, and what charts need. (Partial results do not have it: their format is decided later.)
+fn with_charts(args: &StatsArgs) -> Dimensions {
+    let mut dimensions = dimensions(args);
+    if command(args) == CommandName::Report && args.outputs.has(Format::Html) {
+        dimensions.extend([Dimension::Rmgr, Dimension::Timeline, Dimension::Checkpoint]);
+    }
+    dimensions
+}
+
+/// Puts the tables into the order and length asked for. The official tool has an order of its
+/// own.
+fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
+    if format == Format::PgWaldump {
+        return;
+    }
+    // There are few resource managers: all are shown unless fewer are asked for.
+    let few = args.tables.top.unwrap_or(0);
+    let others = rows_shown(args, format);
+    // Only charts need all checkpoint cycles.
+    let cycles = if format == Format::Html { few } else { others };
+    if !args.asks_for_statistics() && !format.is_collected() && format != Format::Html {
+        report.rmgrs = None;
+    }
+    if !args.asks_for_statistics() && format != Format::Html {
+        (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
+    }
+    report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
+}
+
+/// Writes all outputs.
+fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
+    if args.outputs.has(Format::PgWaldump)
+        && let Some((line, true)) = &view.official.skip_line
+    {
+        eprintln!("{line}");
+    }
+    args.outputs.shown(&args.show).try_for_each(|output| {
+        let mut view = view.clone();
+        arrange(&mut view.report, args, output.format);
+        write(&view, args, output)
+    })
+}
+
+fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), Failure> {
+    let style = output.style(&args.show, args.tables.show_main_data);
+    let write = |out: &mut dyn Write| write_format(view, args, output.format, &style, out);
+    output.write(output.format == Format::Table, args.show.color, write)?;
+    if matches!(output.format, Format::Csv | Format::Ndjson | Format::PgWaldump) {
+        tell_problems(&view.report, &style);
+    }
+    Ok(())
+}
+
+/// How many problems are told this way.
+const PROBLEMS_TOLD: usize = 10;
+
+/// Tells problems beside a format that has no place for them.
+pub fn tell_problems(report: &Report, style: &Show) {
+    // Where standard error is closed nothing can be told.
+    let _ = render::closing::problems(report, PROBLEMS_TOLD, style, &mut anstream::stderr());
+}
+
+fn write_format(
+    view: &View,
+    args: &StatsArgs,
+    format: Format,
+    style: &Show,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    match format {
+        Format::Table if !args.asks_for_statistics() => render::screen::render(view, style, out),
+        Format::Table => render::table::render(view, style, out),
+        Format::Markdown => render::markdown::render(view, style, out),
+        Format::Html => render::html::render(view, style, out),
+        Format::Json if args.tables.json_compat.is_some() => {
+            render::walinspect::render(&view.report, out)
+        }
+        Format::Json => render::json::render(&view.report, out),
+        Format::Ndjson => render::ndjson::render(&view.report, out),
+        Format::Csv => render::csv::render(&view.report, out),
+        Format::Openmetrics => render::openmetrics::render(&view.report, out),
+        Format::PgWaldump => render::pg_waldump::render(view, out),
+    }
+}

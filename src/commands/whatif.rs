@@ -1,0 +1,109 @@
+//! `walstat whatif`: reads the WAL, replays it under its own and other settings, and writes how much
+//! WAL each gives. To compress images in another way, the WAL is read again.
+
+use super::read;
+use super::stats::tell_problems;
+use crate::args::source::SourceArgs;
+use crate::args::whatif::{WhatIfArgs, WhatIfFormat};
+use crate::failure::{Exit, Failure};
+use crate::render;
+use std::io::Write;
+use std::time::Instant;
+use walstat_analyse::dimension::Dimensions;
+use walstat_analyse::select::Filters;
+use walstat_read::Scan;
+use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::build::Request;
+use walstat_report::model::view::View;
+use walstat_report::model::{CommandName, Unreadable};
+use walstat_report::whatif;
+use walstat_whatif::driver::{Predicted, Spooled, WhatIf, WhatIfError};
+
+/// Runs the command.
+pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    let result = answer(args);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+    {
+        let answer = Unreadable::new(CommandName::WhatIf, failure.to_string());
+        args.outputs.answer(&args.show, |format, out| match format {
+            WhatIfFormat::Json => Some(render::json::render(&answer, out)),
+            WhatIfFormat::Ndjson => Some(render::ndjson::unreadable(&answer, out)),
+            WhatIfFormat::Openmetrics => Some(render::openmetrics::unreadable(out)),
+            _ => None,
+        })?;
+    }
+    result
+}
+
+fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
+    args.check_usage()?;
+    args.outputs.spare(args.source.inputs())?;
+    let begun = Instant::now();
+    let request = Request {
+        command: CommandName::WhatIf,
+        dimensions: Dimensions::new(),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: args.source.range.start,
+        filters: Filters::default(),
+    };
+    let spooled = Spooled::of(&args.source.paths)?;
+    let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
+    let found = read::found(&source)?;
+    let window = read::window(&source, &found)?;
+    let (scan, _) = read::scan_in(&source, window.as_ref(), &Filters::default())?;
+    let paths = if source.paths.is_empty() { &found.paths } else { &args.source.paths };
+    let paths = read::names_of(paths);
+    let scan = Scan { paths: found.paths.clone(), ..scan };
+    let question = WhatIf::new(scan).memory(args.page_memory());
+    let question = match args.sample {
+        Some(share) => question.sample(share),
+        None => question,
+    };
+    let predicted = match (question.run(args.changes.scenarios()), &window) {
+        (Err(WhatIfError::Nothing), Some(window)) => {
+            return Err(read::nothing_in(window, &found.paths));
+        }
+        (predicted, _) => predicted?,
+    };
+    let Predicted { plan, scanned, base, scenarios, compresses, unfiled } = predicted;
+    let gathered = Gathered::plain(paths, plan, scanned);
+    let mut draft = assemble(gathered, &request, &Telling::default());
+    if let Some(error) = unfiled {
+        let folder = std::env::temp_dir();
+        draft.report.notes.push(format!(
+            "{}: no file could be written ({error}), so more memory was used than --memory says",
+            folder.display()
+        ));
+    }
+    if args.sample.is_some() && !compresses {
+        let none = "--sample: no scenario compresses images, so there is nothing to sample";
+        draft.report.notes.push(none.into());
+    }
+    draft.report.notes.extend(whatif::notes(&base));
+    draft.report.whatif = Some(whatif::build(&base, &scenarios));
+    let mut view = draft.conclude();
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
+    args.outputs.shown(&args.show).try_for_each(|output| {
+        let style = output.style(&args.show, false);
+        let write = |out: &mut dyn Write| match output.format {
+            WhatIfFormat::Table => render::whatif::render(view, &style, out),
+            WhatIfFormat::Json => render::json::render(&view.report, out),
+            WhatIfFormat::Ndjson => render::ndjson::render(&view.report, out),
+            WhatIfFormat::Csv => render::csv::render(&view.report, out),
+            WhatIfFormat::Markdown => render::whatif_markdown::render(view, &style, out),
+            WhatIfFormat::Html => render::html::render(view, &style, out),
+            WhatIfFormat::Openmetrics => render::openmetrics::render(&view.report, out),
+        };
+        output.write(output.format == WhatIfFormat::Table, args.show.color, write)?;
+        if output.format == WhatIfFormat::Csv {
+            tell_problems(&view.report, &style);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,237 @@
+//! Restore readiness, on a base backup and the archive that a real server made for it.
+
+use super::archive::check;
+use crate::support::fixtures::{fixtures, sample};
+use crate::support::{Ran, finish};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn backup() -> PathBuf {
+    fixtures().join("backup")
+}
+
+fn label() -> PathBuf {
+    backup().join("base/backup_label")
+}
+
+fn history() -> PathBuf {
+    backup().join("archive/000000010000000000000008.00000028.backup")
+}
+
+/// The archive's segments from `first` to `last` (last two digits), copied.
+fn segments(first: u32, last: u32) -> Vec<PathBuf> {
+    (first..=last)
+        .map(|n| backup().join(format!("archive/0000000100000000000000{n:02X}.zst")))
+        .collect()
+}
+
+fn restore(paths: &[PathBuf], label: &Path) -> Ran {
+    let mut command = check(&[] as &[&str]);
+    command.arg("--backup-label").arg(label).args(paths);
+    finish(&mut command)
+}
+
+fn sentence(ran: &Ran) -> String {
+    let line = ran.stdout.lines().find_map(|line| line.strip_prefix("restore: "));
+    line.unwrap_or_else(|| panic!("no sentence on the restore:\n{}", ran.stdout)).to_owned()
+}
+
+/// A label that differs from the real one.
+fn changed(directory: &tempfile::TempDir, from: &str, to: &str) -> PathBuf {
+    let text = fs::read_to_string(history()).expect("the history file");
+    assert!(text.contains(from), "{from} is not in\n{text}");
+    let path = directory.path().join("changed.backup");
+    fs::write(&path, text.replace(from, to)).expect("a label");
+    path
+}
+
+#[test]
+fn a_backup_with_all_its_wal_is_restorable_to_the_end() {
+    for label in [label(), history(), backup().join("base")] {
+        let ran = restore(&[backup().join("archive")], &label).exits(0);
+        let want = "restorable to LSN 0/00B00000 (time 2026-11-21T09:13:33.459891Z)";
+        assert_eq!(sentence(&ran), want);
+    }
+    // What lies before the backup is not needed.
+    restore(&segments(8, 10), &label()).exits(0);
+    // The end of the backup is enough.
+    let ran = restore(&segments(8, 8), &label()).exits(0);
+    assert!(sentence(&ran).starts_with("restorable to LSN 0/00900000"), "{}", sentence(&ran));
+}
+
+#[test]
+fn wal_that_begins_behind_the_start_fails() {
+    let ran = restore(&segments(9, 10), &label()).exits(1);
+    let want = "not restorable: the WAL begins at 0/00900000, the backup needs it from 0/00800028";
+    assert_eq!(sentence(&ran), want);
+}
+
+#[test]
+fn wal_that_ends_before_the_start_fails() {
+    let ran = restore(&segments(6, 7), &label()).exits(1);
+    assert!(sentence(&ran).starts_with("not restorable: the WAL ends at "), "{}", sentence(&ran));
+}
+
+#[test]
+fn a_gap_behind_the_start_is_damage_and_limits_the_restore() {
+    let paths = [segments(8, 8), segments(10, 10)].concat();
+    let ran = restore(&paths, &label()).exits(4);
+    let want = "restorable to LSN 0/00900000 only, not to the end at 0/00B00000: missing_segment in \
+                000000010000000000000009";
+    assert_eq!(sentence(&ran), want);
+}
+
+#[test]
+fn a_gap_before_the_start_is_damage_but_not_the_restores() {
+    let paths = [segments(6, 6), segments(8, 10)].concat();
+    let ran = restore(&paths, &label()).exits(4);
+    assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000 (time"), "{}", sentence(&ran));
+}
+
+#[test]
+fn a_missing_start_between_others_is_damage() {
+    let paths = [segments(6, 7), segments(9, 10)].concat();
+    let ran = restore(&paths, &label()).exits(4);
+    let want =
+        "not restorable: segment 000000010000000000000008 with the backup's 0/00800028 is missing";
+    assert_eq!(sentence(&ran), want);
+}
+
+#[test]
+fn another_cluster_is_told_by_pg_control_or_by_the_checkpoint() {
+    let other = [sample("pg15-mixed").wal];
+    let ran = restore(&other, &label()).exits(1);
+    assert!(
+        sentence(&ran).contains("of cluster 7710550395683285183, the WAL of cluster "),
+        "{}",
+        sentence(&ran)
+    );
+    let ran = restore(&other, &history()).exits(1);
+    assert!(sentence(&ran).contains("no checkpoint record at 0/00800060"), "{}", sentence(&ran));
+}
+
+#[test]
+fn another_timeline_or_redo_point_is_another_backup() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let archive = [backup().join("archive")];
+    for (from, to, words) in [
+        (
+            "START TIMELINE: 1",
+            "START TIMELINE: 2",
+            "the backup is of timeline 2, the WAL at 0/00800060 of timeline 1",
+        ),
+        (
+            "START WAL LOCATION: 0/800028",
+            "START WAL LOCATION: 0/800000",
+            "begins at 0/00800028, the backup's label says 0/00800000",
+        ),
+        (
+            "STOP WAL LOCATION: 0/800100",
+            "STOP WAL LOCATION: 0/F00000",
+            "consistent from 0/00F00000 on, but the WAL is good to 0/00B00000",
+        ),
+    ] {
+        let ran = restore(&archive, &changed(&directory, from, to)).exits(1);
+        assert!(sentence(&ran).contains(words), "{}", sentence(&ran));
+    }
+}
+
+#[test]
+fn without_the_end_of_the_backup_it_is_not_consistent() {
+    let mut command = check(&["--end", "0/8000D8"]);
+    command.arg("--backup-label").arg(label()).arg(backup().join("archive"));
+    let ran = finish(&mut command).exits(1);
+    assert!(
+        sentence(&ran).contains("the end of the backup is not in the WAL"),
+        "{}",
+        sentence(&ran)
+    );
+}
+
+#[test]
+fn from_an_lsn_only_wholeness_is_asked() {
+    for (from, code, words) in [
+        ("0/900028", 0, "restorable to LSN 0/00B00000 (time "),
+        ("0/100028", 1, "the WAL begins at 0/00600000, the backup needs it from 0/00100028"),
+        ("0/B00028", 1, "the WAL ends at 0/00B00000, before the backup's 0/00B00028"),
+    ] {
+        let mut command = check(&["--from", from]);
+        let ran = finish(command.arg(backup().join("archive"))).exits(code);
+        assert!(sentence(&ran).contains(words), "{}", sentence(&ran));
+    }
+}
+
+#[test]
+fn what_is_no_label_is_said() {
+    let archive = [backup().join("archive")];
+    for file in ["Cargo.toml", "nowhere"] {
+        let ran = restore(&archive, Path::new(file)).exits(3);
+        assert!(ran.stderr.starts_with(&format!("walstat: {file}: ")), "{}", ran.stderr);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1));
+    }
+}
+
+/// A server says the end of the last whole record, which is not where the missing segment begins.
+#[test]
+fn the_end_is_that_of_the_last_whole_record() {
+    let sample = sample("pg15-mixed");
+    let names = ["000000010000000000000007", "000000010000000000000008"];
+    let paths = names.map(|name| sample.segment(name));
+    let mut command = check(&["--from", "0/700028"]);
+    let ran = finish(command.args(&paths)).exits(0);
+    let told = sentence(&ran);
+    let end = told.strip_prefix("restorable to LSN ").and_then(|rest| rest.split(' ').next());
+    let end = end.unwrap_or_else(|| panic!("{told}"));
+    assert!(("0/008F0000".."0/00900000").contains(&end), "{told}");
+    assert!(told.contains("(time 2026-"), "{told}");
+
+    // With a hole after them it is the same end.
+    let third = sample.segment("00000001000000000000000A");
+    let mut command = check(&["--from", "0/700028"]);
+    let ran = finish(command.args(&paths).arg(third)).exits(4);
+    assert!(
+        sentence(&ran).contains(&format!("restorable to LSN {end} (time")),
+        "{}",
+        sentence(&ran)
+    );
+}
+
+/// What only a `.partial` has, no server asks for.
+#[test]
+fn a_partial_segment_is_not_restored() {
+    let sample = sample("pg15-mixed");
+    let mut command = check(&["--from", "0/1500028"]);
+    let ran = finish(command.arg(&sample.wal)).exits(0);
+    let told = sentence(&ran);
+    assert!(told.starts_with("restorable to LSN 0/016F"), "{told}");
+}
+
+#[test]
+fn a_label_is_found_in_the_tar_of_a_base_backup() {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in [
+        ("./PG_VERSION", b"15\n".to_vec()),
+        ("./backup_label", fs::read(label()).expect("the label")),
+    ] {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, name, bytes.as_slice()).expect("a vector takes all");
+    }
+    let tar = tar.into_inner().expect("a vector takes all");
+    let packed = zstd::encode_all(tar.as_slice(), 1).expect("a vector takes all");
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, bytes) in [("base.tar", tar), ("base.tar.zst", packed)] {
+        let path = directory.path().join(name);
+        fs::write(&path, bytes).expect("a tar");
+        let ran = restore(&[backup().join("archive")], &path).exits(0);
+        assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{name}");
+    }
+    let other = directory.path().join("other.tar");
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(3);
+    tar.append_data(&mut header, "PG_VERSION", &b"15\n"[..]).expect("a vector takes all");
+    fs::write(&other, tar.into_inner().expect("a vector takes all")).expect("a tar");
+    let ran = restore(&[backup().join("archive")], &other).exits(3);
+    assert!(ran.stderr.contains("no backup_label in this tar"), "{}", ran.stderr);
+}

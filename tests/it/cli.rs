@@ -1,0 +1,13 @@
+//! The promises of the command line: what it takes, what it says, how it exits. The numbers
+//! themselves are held by `oracle.rs` and `books.rs`.
+
+mod asked;
+mod bad_input;
+mod collected;
+mod filters;
+mod formats;
+mod help;
+mod inputs;
+mod output;
+mod rules;
+mod usage;

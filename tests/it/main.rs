@@ -1,0 +1,46 @@
+//! All tests that need nothing but this repository: no server, no network, no other program but the
+//! codecs' tools that `matrix` compares with. A module is a subject: `cargo test --test it books::`.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod archives;
+mod books;
+mod catalog_stories;
+mod catalogs;
+mod check;
+mod checkpoints;
+mod chen_2017;
+mod cli;
+mod codecs;
+mod corners;
+mod damage;
+mod diff;
+mod docs;
+mod endings;
+mod face;
+mod fast_paths;
+mod fuzz_findings;
+mod html;
+mod matrix;
+mod mutations;
+mod naive_twin;
+mod names;
+mod names_learned;
+mod odd_names;
+mod oracle;
+mod partial;
+mod partial_layout;
+mod payloads;
+mod places;
+mod records;
+mod schema;
+mod split_merge;
+mod tidy;
+mod ways;
+mod whatif;
+mod when;
+mod who;
+mod whole_records;

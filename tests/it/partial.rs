@@ -1,0 +1,177 @@
+//! Partial results: segments read apart, in any grouping, put together in any order, give the report
+//! of the whole, byte for byte; what does not belong together is refused with both values named.
+
+use crate::support::fixtures::{sample, sample_names};
+use crate::support::{Ran, walstat};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every key but the paths, which are those of the parts.
+fn without_paths(ran: &Ran) -> serde_json::Value {
+    let mut json = ran.json();
+    json["input"]["paths"] = serde_json::Value::Null;
+    json
+}
+
+/// The files of a directory, by name: segments and histories.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a folder").map(|entry| entry.expect("an entry"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let digits = |path: &Path| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.bytes().take_while(u8::is_ascii_hexdigit).count() >= 8
+    };
+    files.retain(|path| path.is_file() && digits(path));
+    files.sort();
+    files
+}
+
+fn call<'a>(words: &[&'a str], paths: &'a [PathBuf]) -> Vec<&'a OsStr> {
+    let words = words.iter().map(|word| OsStr::new(*word));
+    words.chain(paths.iter().map(|path| path.as_os_str())).collect()
+}
+
+/// The partial results of `files`, so many in each, with all histories in each; the last one first.
+fn parts(options: &[&str], files: &[PathBuf], each: usize, folder: &Path) -> Vec<PathBuf> {
+    let is_history = |path: &&PathBuf| path.to_string_lossy().contains(".history");
+    let histories: Vec<PathBuf> = files.iter().filter(is_history).cloned().collect();
+    let segments: Vec<PathBuf> = files.iter().filter(|path| !is_history(path)).cloned().collect();
+    let mut parts = Vec::new();
+    for (index, group) in segments.chunks(each).enumerate() {
+        let part = folder.join(format!("{}-{index}.partial", options.len()));
+        let part_text = part.to_string_lossy().into_owned();
+        let words = [&["--partial", "--output", &part_text], options].concat();
+        let paths = [group, &histories].concat();
+        let ran = walstat(&call(&words, &paths));
+        assert!(matches!(ran.code, Some(0 | 4)), "{}: {:?} {}", ran.call, ran.code, ran.stderr);
+        let bytes = fs::metadata(&part).expect("a file").len();
+        // What takes records apart later has no such limit.
+        let is_small = options.iter().any(|option| option.contains("timeline"))
+            || bytes <= 16 * 1024 * group.len() as u64;
+        assert!(is_small, "{}: {bytes} bytes", part.display());
+        parts.insert(0, part);
+    }
+    parts
+}
+
+#[test]
+fn every_sample_cut_into_segments_gives_the_report_of_the_whole() {
+    for name in sample_names() {
+        let sample = sample(&name);
+        let files = files(&sample.wal);
+        assert!(!files.is_empty(), "{name}");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (options, each) in [
+            (&["--stats=record", "--format=json"][..], 1),
+            (&["--format=json", "-r", "Heap", "-r", "XLOG"][..], 3),
+            (&["--stats=table", "--threads=1", "--format=json"][..], 1),
+        ] {
+            let whole = walstat(&call(options, &files));
+            let parts = parts(options, &files, each, folder.path());
+            let merged = walstat(&call(&["merge"], &parts));
+            assert_eq!(merged.code, whole.code, "{name}: {}", merged.stderr);
+            assert_eq!(without_paths(&merged), without_paths(&whole), "{name}, {each} in each");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_of_time_is_that_of_the_whole() {
+    let all = "--stats=timeline,checkpoint,recovery,replication,commit";
+    for name in ["pg9.5-mixed", "pg15-mixed", "pg17-mixed", "overwrite"] {
+        let sample = sample(name);
+        let files = files(&sample.wal);
+        let folder = tempfile::tempdir().expect("a folder");
+        for each in [1, 4] {
+            let options = [all, "--bucket=1s", "--by-hour", "--link-rate=1MB/s", "--format=json"];
+            let whole = walstat(&call(&options, &files));
+            let parts = parts(&options, &files, each, folder.path());
+            let merged = walstat(&call(&["merge"], &parts));
+            assert_eq!(merged.code, whole.code, "{name}: {}", merged.stderr);
+            assert_eq!(without_paths(&merged), without_paths(&whole), "{name}, {each} in each");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_of_the_parts_is_what_is_shown() {
+    let sample = sample("pg9.6-mixed");
+    let files = files(&sample.wal);
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--stats=rmgr", "--format=csv", "--sort=count", "--top=4"];
+    let parts = parts(&options, &files, 2, folder.path());
+    let whole = walstat(&call(&options, &files)).exits(0);
+    assert_eq!(walstat(&call(&["merge"], &parts)).exits(0).stdout, whole.stdout);
+    let again = [&["merge"], &options[..]].concat();
+    assert_eq!(walstat(&call(&again, &parts)).exits(0).stdout, whole.stdout);
+    let shown = ["--stats=rmgr", "--format=json", "--sort=count", "--top=4"];
+    let json = walstat(&call(&["merge", "--format=json"], &parts)).exits(0);
+    assert_eq!(without_paths(&json), without_paths(&walstat(&call(&shown, &files))));
+}
+
+#[test]
+fn segments_of_zeros_and_pieces_of_a_long_record_are_parts_too() {
+    let sample = sample("pg14-mixed");
+    let files = files(&sample.wal);
+    let folder = tempfile::tempdir().expect("a folder");
+    let zeros = folder.path().join("0000000100000000000000FF");
+    fs::write(&zeros, vec![0; 1 << 20]).expect("a file");
+    let all = [files.as_slice(), &[zeros]].concat();
+    let options = ["--stats=record", "--format=json"];
+    let parts = parts(&options, &all, 1, folder.path());
+    let whole = walstat(&call(&options, &all));
+    let merged = walstat(&call(&["merge"], &parts));
+    assert_eq!(without_paths(&merged), without_paths(&whole));
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused_with_both_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let make = |name: &str, options: &[&str], out: &str| {
+        let file = files(&sample(name).wal)[1].clone();
+        let out = folder.path().join(out);
+        let text = out.to_string_lossy().into_owned();
+        let words = [&["--partial", "--stats=record", "--output", &text], options].concat();
+        let ran = walstat(&call(&words, &[file]));
+        assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+        out
+    };
+    let first = make("pg14-mixed", &[], "first");
+    let refused = |code: i32, other: &Path, words: &[&str]| {
+        let ran = walstat(&[OsStr::new("merge"), first.as_os_str(), other.as_os_str()]);
+        let ran = ran.exits(code);
+        assert_eq!(ran.stdout, "");
+        for word in words {
+            assert!(ran.stderr.contains(word), "{word} is not in: {}", ran.stderr);
+        }
+        assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{}", ran.stderr);
+    };
+    let other = make("pg9.6-mixed", &[], "release");
+    refused(2, &other, &["PostgreSQL 9.6", "PostgreSQL 14", "cluster"]);
+    let other = make("pg14-mixed", &["-r", "Heap"], "filter");
+    refused(2, &other, &["made with --rmgr=Heap", "expected no --rmgr", "first"]);
+    let other = make("pg14-mixed", &["-s", "0/00700028"], "range");
+    refused(2, &other, &["--start=0/00700028", "no --start"]);
+    let bytes = fs::read(&first).expect("a file");
+    let spoiled = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        path
+    };
+    let mut layout = bytes.clone();
+    layout[16] = 99;
+    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 11"]);
+    refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
+    refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
+    refused(3, &folder.path().join("missing"), &["missing", "No such file"]);
+}
+
+#[test]
+fn a_limit_is_not_divided() {
+    let file = files(&sample("pg14-mixed").wal)[0].clone();
+    let ran = walstat(&call(&["--partial", "-n", "5"], &[file])).exits(2);
+    assert!(ran.stderr.contains("--limit"), "{}", ran.stderr);
+    walstat(&["merge"]).exits(2);
+    walstat(&["merge", "--partial", "part"]).exits(2);
+}

@@ -1,0 +1,155 @@
+//! What is written beside the code: papers, releases named in them, advice rules, fixtures.
+
+use super::none;
+use super::source::{files, lines_of, packages, place_of, read, root};
+use std::fs;
+use walstat_format::version::VERSIONS;
+use walstat_report::advice::RULES;
+
+/// All fixtures together.
+const FIXTURE_BYTES: u64 = 20 << 20;
+
+/// The headings that the doc comment of every advice rule has.
+const RULE_HEADINGS: [&str; 5] =
+    ["What it looks at:", "Why it matters:", "What to do:", "When to ignore it:", "Reference:"];
+
+#[test]
+fn the_papers_of_the_house_are_there() {
+    let papers =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md", "Cargo.lock"];
+    let missing = papers.iter().filter(|paper| !root().join(paper).is_file());
+    let mut complaints: Vec<String> =
+        missing.map(|paper| format!("{paper}: missing: write it")).collect();
+    let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap_or_default();
+    if !changes.contains(env!("CARGO_PKG_VERSION")) {
+        complaints
+            .push(format!("CHANGELOG.md: does not tell of {}: add it", env!("CARGO_PKG_VERSION")));
+    }
+    none(complaints);
+}
+
+/// What is written of releases is what `version.rs` reads.
+#[test]
+fn papers_name_the_releases_that_are_read() {
+    let (first, last) = (VERSIONS[0].name, VERSIONS[VERSIONS.len() - 1].name);
+    let mut complaints = Vec::new();
+    for paper in ["README.md", "Cargo.toml", "src/lib.rs"] {
+        let text = fs::read_to_string(root().join(paper)).unwrap_or_default();
+        if !text.contains(&format!("{first} to {last}")) {
+            complaints.push(format!(
+                "{paper}: does not say \"{first} to {last}\", what version.rs reads"
+            ));
+        }
+    }
+    let mut papers =
+        vec![root().join("README.md"), root().join("CHANGELOG.md"), root().join("CONTRIBUTING.md")];
+    papers.extend(files(&root().join("docs"), ".md"));
+    papers.retain(|path| path.is_file());
+    for (place, line) in papers.iter().flat_map(|path| lines_of(path)) {
+        for release in releases_in(&line) {
+            if !VERSIONS.iter().any(|version| version.name == release) {
+                complaints.push(format!("{place}: PostgreSQL {release} is not in version.rs"));
+            }
+        }
+    }
+    none(complaints);
+}
+
+/// The major releases of "PostgreSQL 15.20" and "PostgreSQL 9.6.3".
+pub fn releases_in(line: &str) -> impl Iterator<Item = String> {
+    line.split("PostgreSQL ").skip(1).filter_map(|rest| {
+        let number: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        let mut parts = number.trim_end_matches('.').split('.');
+        match (parts.next()?, parts.next()) {
+            ("", _) => None,
+            ("9", Some(minor)) => Some(format!("9.{minor}")),
+            (major, _) => Some(major.to_owned()),
+        }
+    })
+}
+
+#[test]
+fn every_advice_rule_is_named_listed_and_explained() {
+    let mut complaints = Vec::new();
+    let files = files(&root().join("crates/walstat-report/src/advice/rules"), ".rs");
+    let rules = files.iter().filter(|path| !path.ends_with("mod.rs"));
+    for path in rules.clone() {
+        let name = place_of(path);
+        let id = path.file_stem().unwrap_or_default().to_string_lossy().replace('_', "-");
+        let Some(rule) = RULES.iter().find(|rule| rule.id == id) else {
+            complaints.push(format!(
+                "{name}:1: no rule \"{id}\" in RULES: list it, and give it its file's name"
+            ));
+            continue;
+        };
+        let text = read(path);
+        if rule.text != text {
+            complaints.push(format!(
+                "{name}:1: rule {id} explains itself by another file: include this one"
+            ));
+        }
+        let doc: String = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
+        for heading in RULE_HEADINGS.iter().filter(|heading| !doc.contains(**heading)) {
+            complaints.push(format!("{name}:1: the doc comment lacks \"{heading}\": write it"));
+        }
+    }
+    if rules.count() != RULES.len() {
+        complaints.push(format!(
+            "crates/walstat-report/src/advice/rules: {} rules are listed, one file each",
+            RULES.len()
+        ));
+    }
+    none(complaints);
+}
+
+#[test]
+fn the_fixtures_stay_small() {
+    let bytes: u64 = files(&root().join("tests/fixtures"), "")
+        .iter()
+        .filter_map(|path| path.metadata().ok())
+        .map(|m| m.len())
+        .sum();
+    assert!(bytes > 1 << 20, "there are fixtures");
+    assert!(
+        bytes < FIXTURE_BYTES,
+        "tests/fixtures has {bytes} bytes, {FIXTURE_BYTES} at most: use smaller samples"
+    );
+}
+
+#[test]
+fn every_dependency_is_used() {
+    none(packages().iter().flat_map(|package| unused_dependencies(&package.place)).collect());
+}
+
+/// The dependencies of a package that its sources do not name.
+fn unused_dependencies(place: &str) -> Vec<String> {
+    let manifest = root().join(place).join("Cargo.toml");
+    let below = |folders: &[&str]| -> Vec<String> {
+        let folders = folders.iter().map(|folder| root().join(place).join(folder));
+        folders.flat_map(|folder| files(&folder, ".rs")).map(|path| read(&path)).collect()
+    };
+    let of_package = below(&["src"]);
+    let of_tests = below(&["src", "tests", "benches", "examples"]);
+    let mut unused = Vec::new();
+    let mut section = String::new();
+    for line in read(&manifest).lines() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']).to_owned();
+        }
+        let users = match section.rsplit('.').next() {
+            Some("dependencies") if !section.starts_with("workspace") => &of_package,
+            Some("dev-dependencies") => &of_tests,
+            _ => continue,
+        };
+        let is_entry = line.contains(" = ") && !line.starts_with(['#', '[']);
+        let name = line.split([' ', '.']).next().filter(|_| is_entry);
+        let Some(name) = name else { continue };
+        let path = format!("{}::", name.replace('-', "_"));
+        // The macro that makes lists of names implements it for them.
+        let in_macro = name == "schemars" && users.iter().any(|text| text.contains("named! {"));
+        if !in_macro && !users.iter().any(|text| text.contains(&path)) {
+            unused.push(format!("{}: {name} is not used: drop it", place_of(&manifest)));
+        }
+    }
+    unused
+}

@@ -1,0 +1,340 @@
+//! `walstat whatif`, from outside: what a server wrote under other settings is what is predicted,
+//! every sample replays to itself, and nonsense is refused.
+
+use crate::support::fixtures::{fixtures, sample, samples, unpacked};
+use crate::support::walstat;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The range of the load in `tests/fixtures/whatif`.
+const RANGE: [&str; 4] = ["-s", "0/1F5F960", "-e", "0/22F4108"];
+
+fn wal() -> PathBuf {
+    unpacked("whatif/wal.tar.zst").join("whatif")
+}
+
+fn predict_in(wal: &Path, options: &[&str]) -> Value {
+    let path = wal.to_str().expect("UTF-8");
+    let ran = walstat(&[&["whatif", "-f", "json"], options, &[path]].concat());
+    assert!([Some(0), Some(4)].contains(&ran.code), "{}: {}", ran.call, ran.stderr);
+    ran.json()["whatif"].take()
+}
+
+fn predict(options: &[&str]) -> Value {
+    predict_in(&wal(), options)
+}
+
+fn bytes(scenario: &Value, key: &str) -> i64 {
+    scenario[key].as_i64().unwrap_or_else(|| panic!("{key} of {scenario}"))
+}
+
+/// Codecs are told to 0.01 %, everything else to the byte.
+#[test]
+fn predictions_are_what_a_server_wrote() {
+    let text = std::fs::read_to_string(fixtures().join("whatif/real.tsv")).expect("the truth");
+    for line in text.lines().skip(1) {
+        let (options, real) = line.split_once('\t').expect("two columns");
+        let real: i64 = real.parse().expect("bytes");
+        let options: Vec<&str> = options.split_whitespace().chain(RANGE).collect();
+        let whatif = predict(&options);
+        let scenarios = whatif["scenarios"].as_array().expect("scenarios");
+        let is_base = options.len() == RANGE.len();
+        let scenario = if is_base { &scenarios[0] } else { &scenarios[1] };
+        assert!(is_base || scenarios.len() == 2, "{line}");
+        let allowed = if line.contains("compression") { real / 10_000 } else { 0 };
+        let error = bytes(scenario, "predicted_bytes") - real;
+        assert!(error.abs() <= allowed, "{line}: {error}");
+        let (low, high) = (bytes(scenario, "low_bytes"), bytes(scenario, "high_bytes"));
+        assert!(low <= real && real <= high, "{line}: {low} to {high}");
+        let parts = ["exact_bytes", "estimated_bytes", "unknown_bytes"];
+        let sum: i64 = parts.iter().map(|part| bytes(scenario, part)).sum();
+        assert_eq!(sum, bytes(scenario, "predicted_bytes"), "{line}");
+    }
+}
+
+/// All releases, all access methods, ends and accidents.
+#[test]
+fn every_sample_replays_to_itself() {
+    for sample in samples() {
+        let whatif = predict_in(&sample.wal, &["--checkpoint-every", "none"]);
+        let check = &whatif["self_check"];
+        assert_eq!(check["difference_bytes"], 0, "{}: {check}", sample.name);
+        assert_eq!(check["by_record"], Value::Array(vec![]), "{}", sample.name);
+        let base = &whatif["scenarios"][0];
+        assert_eq!(base["predicted_bytes"], whatif["base_bytes"], "{}", sample.name);
+        assert_eq!(base["id"], "base");
+    }
+}
+
+#[test]
+fn the_base_comes_first_and_lists_make_a_scenario_a_value() {
+    let ids = |options: &[&str]| {
+        let whatif = predict(options);
+        let scenarios = whatif["scenarios"].as_array().expect("scenarios").clone();
+        scenarios.iter().map(|s| s["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    let both = ["--checkpoint-every", "2x,none", "--wal-compression", "lz4"];
+    assert_eq!(
+        ids(&both),
+        [
+            "base",
+            "checkpoint-every=2x,wal-compression=lz4",
+            "checkpoint-every=none,wal-compression=lz4"
+        ]
+    );
+    assert_eq!(ids(&["--redo-at", "0/2000000,0/2100000"]).len(), 2);
+    assert_eq!(ids(&["--checkpoint-every", "2x,none,2x"]).len(), 3);
+    let usual = ids(&[]);
+    assert_eq!(usual.len(), 1 + 5 + 3, "{usual:?}");
+}
+
+/// The curve falls, and codecs are better than none.
+#[test]
+fn the_usual_scenarios_make_sense() {
+    let whatif = predict(&RANGE);
+    let scenarios = whatif["scenarios"].as_array().expect("scenarios");
+    let of = |id: &str| {
+        let found = scenarios.iter().find(|s| s["id"] == id);
+        bytes(found.unwrap_or_else(|| panic!("no {id}")), "predicted_bytes")
+    };
+    let curve = ["0.5x", "2x", "4x", "8x", "16x"].map(|x| of(&format!("checkpoint-every={x}")));
+    assert!(curve.is_sorted_by(|a, b| a >= b), "{curve:?}");
+    assert!(of("wal-compression=zstd") < of("wal-compression=lz4"));
+    assert!(of("wal-compression=lz4") < of("base"));
+}
+
+/// All of the WAL begins in the middle of a cycle: what was touched before is not taken for new.
+#[test]
+fn wal_that_begins_anywhere_replays_to_itself() {
+    let whole = predict(&["--checkpoint-every", "none"]);
+    assert_eq!(whole["self_check"]["difference_bytes"], 0, "{}", whole["self_check"]);
+}
+
+/// Records before the range say when blocks were touched, those after it where checkpoints began.
+#[test]
+fn the_range_is_seen_with_what_lies_around_it() {
+    let alone = predict(&RANGE);
+    assert_eq!(alone["scenarios"][0]["redo_points"].as_array().map(Vec::len), Some(2));
+    let later = ["-s", "0/2100000", "-e", "0/2200000", "--checkpoint-every", "none"];
+    let whatif = predict(&later);
+    assert_eq!(whatif["self_check"]["difference_bytes"], 0);
+    assert_eq!(whatif["scenarios"][1]["unknown_bytes"], 0);
+}
+
+#[test]
+fn threads_make_no_difference() {
+    let with = |threads: &str| {
+        let mut whatif =
+            predict(&["-j", threads, "--max-wal-size", "4MB", "--wal-compression", "lz4"]);
+        whatif["scenarios"].as_array_mut().expect("scenarios").iter_mut().for_each(|scenario| {
+            // The time of the codec is measured.
+            scenario["cpu_seconds"].take();
+            scenario["side_effects"].take();
+        });
+        whatif
+    };
+    assert_eq!(with("1"), with("3"));
+}
+
+/// The codec was changed while this WAL was written: what stays as it was has to come out as it was.
+#[test]
+fn images_keep_the_codec_of_their_time() {
+    let sample = sample("pg15-mixed");
+    let codecs = predict_in(&sample.wal, &["--wal-compression", "off,pglz,lz4"]);
+    let whatif = predict_in(&sample.wal, &["--full-page-writes", "on", "--checkpoint-every", "1x"]);
+    let predicted =
+        |whatif: &Value, index: usize| bytes(&whatif["scenarios"][index], "predicted_bytes");
+    let base = predicted(&whatif, 0);
+    assert!((predicted(&whatif, 1) - base).abs() <= base / 10_000, "{whatif}");
+    for index in 1..=3 {
+        let other = predicted(&codecs, index);
+        assert!((other - base).abs() > base / 20, "one codec made most of it: {other}");
+    }
+}
+
+/// Checkpoints that come and those that go are told together.
+#[test]
+fn records_that_stay_as_many_do_not_differ() {
+    let sample = sample("pg15-mixed");
+    let whatif = predict_in(&sample.wal, &["--checkpoint-every", "1x,2x"]);
+    let of = |scenario: usize, record: &str| {
+        let rows = whatif["scenarios"][scenario]["by_record"].as_array().expect("rows");
+        rows.iter().find(|row| row["record"] == record).map(|row| bytes(row, "difference_bytes"))
+    };
+    let online = |scenario| of(scenario, "XLOG/CHECKPOINT_ONLINE").unwrap_or(0);
+    assert!(online(1) >= 0, "none is lost: {whatif}");
+    let points =
+        |scenario: usize| whatif["scenarios"][scenario]["redo_points"].as_array().map(Vec::len);
+    assert!(points(2) < points(1) && online(2) < online(1), "{whatif}");
+}
+
+/// A server that is stopped leaves a redo point, whatever the codec: which pages have images does not
+/// depend on it, nor on the number of threads.
+#[test]
+fn the_codec_does_not_choose_the_images() {
+    for name in ["pg15-mixed", "pg17-mixed", "pg12-mixed"] {
+        let sample = sample(name);
+        let count = |options: &[&str]| {
+            let options = [&["--checkpoint-every", "none"], options].concat();
+            bytes(&predict_in(&sample.wal, &options)["scenarios"][1], "fpi_count")
+        };
+        let plain = count(&["--wal-compression", "off"]);
+        for threads in ["1", "4"] {
+            let packed = count(&["--wal-compression", "pglz", "-j", threads]);
+            assert_eq!(packed, plain, "{name} on {threads} threads");
+        }
+    }
+}
+
+/// What is noted of the records goes to a file, and pages are given up: what does not need pages stays
+/// the same.
+#[test]
+fn little_memory_changes_only_what_needs_pages() {
+    for name in ["pg13-mixed", "pg17-mixed"] {
+        let sample = sample(name);
+        let options = ["--checkpoint-every", "none", "--full-page-writes", "off"];
+        let with =
+            |memory: &str| predict_in(&sample.wal, &[&options[..], &["--memory", memory]].concat());
+        let (little, plenty) = (with("1MB"), with("1GB"));
+        assert_eq!(little["self_check"], plenty["self_check"], "{name}");
+        let estimated = |whatif: &Value| bytes(&whatif["scenarios"][1], "estimated_bytes");
+        assert!(estimated(&little) > estimated(&plenty), "{name}: nothing was given up");
+        let (little, plenty) = (&little["scenarios"][1], &plenty["scenarios"][1]);
+        assert_eq!(little["fpi_count"], plenty["fpi_count"], "{name}");
+        let truth = bytes(plenty, "predicted_bytes");
+        let (low, high) = (bytes(little, "low_bytes"), bytes(little, "high_bytes"));
+        assert!(low <= truth && truth <= high, "{name}: {truth} of {low} to {high}");
+    }
+}
+
+/// Fewer images are compressed, and the range has what all of them come to.
+#[test]
+fn a_sample_of_images_holds_the_truth() {
+    for name in ["pg14-mixed", "pg15-mixed"] {
+        let sample = sample(name);
+        for codec in ["pglz", "lz4", "zstd"] {
+            if codec != "pglz" && name == "pg14-mixed" {
+                continue;
+            }
+            let predict = |more: &[&str]| {
+                let options = [&["--wal-compression", codec], more].concat();
+                predict_in(&sample.wal, &options)["scenarios"][1].take()
+            };
+            let truth = bytes(&predict(&[]), "predicted_bytes");
+            for share in ["2%", "10%", "40%"] {
+                let sampled = predict(&["--sample", share]);
+                let (low, high) = (bytes(&sampled, "low_bytes"), bytes(&sampled, "high_bytes"));
+                assert!(
+                    low <= truth && truth <= high,
+                    "{name} {codec} {share}: {truth} of {sampled}"
+                );
+                assert!(bytes(&sampled, "estimated_bytes") > 0, "{sampled}");
+                let notes = sampled["notes"].to_string();
+                assert!(notes.contains("images were compressed"), "{notes}");
+            }
+            assert_eq!(bytes(&predict(&["--sample", "100%"]), "predicted_bytes"), truth);
+        }
+    }
+}
+
+/// Images that are compressed again tell where their pages were stamped, in whatever batches that is done.
+#[test]
+fn company_and_threads_make_no_difference_to_a_codec() {
+    let sample = sample("pg15-mixed");
+    let of = |options: &[&str]| {
+        let scenario = predict_in(&sample.wal, options)["scenarios"][1].take();
+        (bytes(&scenario, "predicted_bytes"), bytes(&scenario, "exact_bytes"))
+    };
+    let alone = of(&["-j1", "--checkpoint-every", "2x"]);
+    assert_eq!(alone, of(&["-j1", "--checkpoint-every", "2x,none"]));
+    assert_eq!(alone, of(&["-j3", "--checkpoint-every", "2x"]));
+    let logical = ["1", "2", "8"].map(|threads| of(&["-j", threads, "--wal-level", "logical"]));
+    assert!(logical.iter().all(|one| *one == logical[0]), "{logical:?}");
+}
+
+#[test]
+fn a_record_that_goes_on_after_the_end_is_left_out() {
+    let sample = sample("pg15-mixed");
+    let whatif = predict_in(&sample.wal, &["-s", "0/0060AC88", "-e", "0/017544C1"]);
+    assert_eq!(whatif["self_check"]["difference_bytes"], 0, "{whatif}");
+}
+
+/// A pipe can be read once only, and the WAL is read several times.
+#[test]
+fn a_pipe_is_kept_whatever_its_name() {
+    let wal = wal();
+    let run = |script: &str| {
+        let command = Command::new("bash")
+            .args(["-c", script])
+            .env("BIN", env!("CARGO_BIN_EXE_walstat"))
+            .env("WAL", &wal)
+            .output()
+            .expect("bash runs");
+        (command.status.code(), String::from_utf8(command.stdout).expect("UTF-8"))
+    };
+    let asked = "whatif -f csv --checkpoint-every none";
+    let piped = run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} -"));
+    assert!(piped.1.lines().count() == 3, "{piped:?}");
+    assert_eq!(run(&format!("\"$BIN\" {asked} <(tar -C \"$WAL\" -cf - .)")), piped);
+}
+
+#[test]
+fn a_sample_of_nothing_says_so() {
+    let wal = wal();
+    let notes = |options: &[&str]| {
+        let path = wal.to_str().expect("UTF-8");
+        let words = [&["whatif", "-f", "json", "--sample", "50%"], options, &[path]].concat();
+        walstat(&words).json()["notes"].to_string()
+    };
+    assert!(notes(&["--checkpoint-every", "2x"]).contains("no scenario compresses"));
+    assert!(!notes(&["--wal-compression", "lz4"]).contains("no scenario compresses"));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let wal = wal();
+    let wal = wal.to_str().expect("UTF-8");
+    for options in [
+        &["--checkpoint-every", "0x"][..],
+        &["--checkpoint-every", "often"],
+        &["--checkpoint-every", "2x", "--redo-at", "0/2000000"],
+        &["--checkpoint-every", "2x", "--max-wal-size", "1GB"],
+        &["--redo-at", "0/1"],
+        &["--redo-at", "here"],
+        &["--max-wal-size", "1kB"],
+        &["--checkpoint-timeout", "1s"],
+        &["--wal-compression", "gzip"],
+        &["--full-page-writes", "maybe"],
+        &["--data-checksums", "on"],
+        &["--wal-level", "minimal"],
+        &["--archive-timeout", "soon"],
+        &["--wal-segment-size", "3MB"],
+        &["--limit", "5"],
+        &["--sample", "5"],
+        &["--sample", "0%"],
+        &["--sample", "101%"],
+        &["--checkpiont-every", "2x"],
+    ] {
+        let arguments = [&["whatif"], options, &[wal]].concat();
+        let ran = walstat(&arguments).exits(2);
+        assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{options:?}");
+    }
+    let old = sample("pg12-mixed");
+    let old = old.wal.to_str().expect("UTF-8");
+    walstat(&["whatif", "--wal-compression", "lz4", old]).exits(2);
+    let nothing = walstat(&["whatif", "-f", "json", "tests/no such directory"]).exits(3);
+    assert!(nothing.json()["error"].is_string());
+}
+
+#[test]
+fn people_see_a_line_a_scenario() {
+    let wal = wal();
+    let wal = wal.to_str().expect("UTF-8");
+    let mut arguments = vec!["whatif", "--checkpoint-every", "2x,none", wal];
+    arguments.extend(RANGE);
+    let ran = walstat(&arguments).exits(0);
+    for text in ["checkpoint-every=2x", "checkpoint-every=none", "3650560", "byte for byte"] {
+        assert!(ran.stdout.contains(text), "no {text} in\n{}", ran.stdout);
+    }
+}

@@ -1,0 +1,110 @@
+//! The dashboard of docs/grafana: a real Prometheus that scrapes what walstat wrote answers every panel.
+
+use crate::support::fixtures::sample;
+use crate::support::missing::skip;
+use crate::support::walstat;
+use crate::wait::wait;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Ends Prometheus with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Serves a text to whoever asks.
+fn serve(text: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let length = text.len();
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nConnection: close";
+            let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{text}");
+        }
+    });
+    port
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// What Prometheus answers to a query; `None` as long as it does not.
+fn ask(port: u16, query: &str) -> Option<Value> {
+    let escaped: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    write!(stream, "GET /api/v1/query?query={escaped} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let body = answer.split_once("\r\n\r\n")?.1;
+    serde_json::from_str(body).ok()
+}
+
+fn results(port: u16, query: &str) -> usize {
+    ask(port, query).map_or(0, |answer| answer["data"]["result"].as_array().map_or(0, Vec::len))
+}
+
+fn prometheus(config: &Path, data: &Path, port: u16) -> Option<Running> {
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", data.display()))
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    match child {
+        Ok(child) => Some(Running(child)),
+        Err(error) => {
+            skip("prometheus, which the dashboard asks", &error.to_string());
+            None
+        }
+    }
+}
+
+#[test]
+fn every_panel_of_the_dashboard_has_data() {
+    let wal = sample("pg15-mixed").wal;
+    let words = ["-f", "openmetrics", wal.to_str().expect("UTF-8")];
+    let target = serve(walstat(&words).exits(0).stdout);
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("prometheus.yml");
+    let text = format!(
+        "scrape_configs:\n- job_name: walstat\n  scrape_interval: 1s\n  static_configs:\n  - targets: \
+         ['127.0.0.1:{target}']\n"
+    );
+    std::fs::write(&config, text).expect("written");
+    let port = free_port();
+    let Some(_running) = prometheus(&config, &directory.path().join("data"), port) else { return };
+    wait("prometheus has scraped", || results(port, "walstat_up == 1") > 0);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/grafana/walstat.json");
+    let text = std::fs::read_to_string(path).expect("the dashboard");
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    assert!(panels.len() >= 8, "{}", panels.len());
+    for panel in panels {
+        for target in panel["targets"].as_array().expect("targets") {
+            let query = target["expr"].as_str().expect("a query").replace("$instance", ".*");
+            assert!(
+                results(port, &query) > 0,
+                "{}: {query}: {:?}",
+                panel["title"],
+                ask(port, &query)
+            );
+        }
+    }
+}
