@@ -264,7 +264,7 @@ fn share(text: &str) -> Result<Share, String> {
 fn every(text: &str) -> Result<Change, String> {
     let expected = "expected a factor like 2x, a time like 30min, a size like 4GB, or none";
     if text == "none" {
-        return Ok(Change::Checkpoints(Checkpoints::At(Vec::new())));
+        return Ok(Change::Checkpoints(Checkpoints::Never));
     }
     if let Some(factor) = text.strip_suffix('x') {
         let factor = factor.parse::<f64>().ok().filter(|f| f.is_finite() && *f > 0.0);

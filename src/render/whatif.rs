@@ -54,7 +54,7 @@ pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
     let (low, high) = (scenario.recovery_seconds_low, scenario.recovery_seconds_high);
     [
         scenario.id.clone(),
-        style.bytes(scenario.predicted_bytes),
+        style.bytes(scenario.written_bytes),
         change(scenario),
         certain(scenario),
         grouped(scenario.fpi_count),
@@ -65,7 +65,7 @@ pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
 
 /// By how much the prediction differs from the base.
 pub fn change(scenario: &Scenario) -> String {
-    scenario.change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0))
+    scenario.written_change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0))
 }
 
 /// The share that is neither estimated nor unknown, of all that it may come to.
@@ -86,8 +86,13 @@ pub fn remarks(whatif: &WhatIf, style: &Show) -> Vec<String> {
     for scenario in &whatif.scenarios {
         let Scenario { id, low_bytes, high_bytes, predicted_bytes, .. } = scenario;
         if (high_bytes - low_bytes) as f64 > *predicted_bytes as f64 * NARROW {
-            let (low, high) = (style.bytes(*low_bytes), style.bytes(*high_bytes));
+            let written = |bytes: u64| style.bytes(bytes.saturating_sub(scenario.switch_bytes));
+            let (low, high) = (written(*low_bytes), written(*high_bytes));
             lines.push(format!("{id}: between {low} and {high}"));
+        }
+        if scenario.switch_bytes > 0 {
+            let empty = style.bytes(scenario.switch_bytes);
+            lines.push(format!("{id}: switches of segments leave {empty} more empty"));
         }
         if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds > 0.0) {
             lines.push(format!("{id}: {seconds:.2} s of CPU for compression"));

@@ -29,6 +29,8 @@ pub use crate::payload::xlog::{
 pub const XLOG: u8 = 0;
 /// Resource manager of commits and aborts; its types are in [`crate::payload::xact`].
 pub const TRANSACTION: u8 = 1;
+/// Resource manager of files made and cut off.
+pub const STORAGE: u8 = 2;
 /// Resource manager of databases made and dropped.
 pub const DATABASE: u8 = 4;
 /// Resource manager of multixacts.

@@ -7,13 +7,15 @@ use super::model::CommandName;
 use super::model::table::Sort;
 use super::when::{Origin, Questions};
 use super::{when as told_when, who as told_who};
+use walstat_analyse::checkpoint::Cycle;
+use walstat_analyse::checkpoint::cause::{self, Verdict};
 use walstat_analyse::counters::{Counters, RestoreInput, Statistics};
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::finished_transactions::Order;
 use walstat_analyse::large_transactions::LargeTransaction;
 use walstat_analyse::sample;
 use walstat_analyse::select::Filters;
-use walstat_analyse::when::{self, When};
+use walstat_analyse::when::{self, When, WhenFound};
 use walstat_analyse::who::{self, Who};
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
@@ -111,13 +113,13 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     let origin = Origin::of(&plan);
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
     let overview = when.as_ref().filter(|_| has_overview);
-    let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
+    let (cycles, verdicts) = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
     let (sample, large) = advice.unzip();
     let statistics = &scanned.observer;
     let counted = Counted {
         statistics,
         overview: overview.map(|found| told_when::overview(found, origin)),
-        estimates: sample.and_then(|sample| estimates(&sample, cycles, &statistics.0)),
+        estimates: sample.and_then(|sample| estimates(&sample, (cycles, &verdicts), &statistics.0)),
         large,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
@@ -128,6 +130,14 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     draft.report.notes.extend(warnings);
     told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
     draft
+}
+
+/// The checkpoint cycles, and why their checkpoints began.
+fn judged(found: &WhenFound, origin: Origin) -> (&[Cycle], Vec<Option<Verdict>>) {
+    let cycles = found.cycles.as_ref().map_or(&[][..], |found| &found.cycles);
+    let segment_bytes = origin.segment_bytes.into();
+    let (verdicts, _) = cause::judge(cycles, segment_bytes, &found.clock, origin.version);
+    (cycles, verdicts)
 }
 
 /// What is asked of a report with all that the rules look at.

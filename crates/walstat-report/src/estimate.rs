@@ -1,19 +1,25 @@
 //! What other settings would have written, estimated from a sample of the images.
 //!
-//! Checkpoints k times as far apart: every k-th redo point stays, and an image that is due stays if a
-//! redo point that stays lies between the last change of its page, which the page itself tells, and it.
-//! What the image had replaced comes back, taken for as long as that of the record type's others. Images of
-//! pages that were changed before the range stay. Another codec: those of the sampled images that stay
-//! compressed with it.
+//! Checkpoints k times as far apart: of the redo points that volume or clock brought every k-th stays, of the
+//! others each ([`RedoPoints`]); an image that is due stays if a redo point that stays lies between the last
+//! change of its page, which the page itself tells, and it. What the image had replaced comes back, taken for
+//! as long as that of the record type's others. Images of pages that were changed before the range stay.
+//! Another codec: those of the sampled images that stay compressed with it; less WAL brings fewer checkpoints
+//! by volume.
+
+mod redo_points;
 
 use super::model::estimate::{EstimateRow, Estimates, Predicted};
+use redo_points::{Apart, RedoPoints};
 use std::collections::BTreeMap;
-use walstat_analyse::checkpoint::Cycles;
+use walstat_analyse::checkpoint::Cycle;
+use walstat_analyse::checkpoint::cause::Verdict;
 use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
 use walstat_analyse::totals::RecordTable;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
+use walstat_whatif::base_checkpoint::Reading;
 use walstat_whatif::recode::STANDARD_ERRORS;
 
 /// How far apart checkpoints are tried, beside none at all.
@@ -36,10 +42,16 @@ fn name_of(codec: Compression) -> &'static str {
     }
 }
 
-/// Estimates for WAL with these cycles and sums; `None` where no image was sampled.
+/// How far off the distance may be at which volume begins checkpoints, where WAL becomes less.
+const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];
+/// Less WAL brings fewer checkpoints, and these less WAL: after so many rounds nothing changes any more.
+const ROUNDS: usize = 4;
+
+/// Estimates for WAL with these cycles, of which the causes of checkpoints are known as far as these verdicts
+/// go, and sums; `None` where no image was sampled.
 pub fn estimates(
     found: &SampledImages,
-    cycles: Option<&Cycles>,
+    (cycles, verdicts): (&[Cycle], &[Option<Verdict>]),
     table: &RecordTable,
 ) -> Option<Estimates> {
     let all = table.sum(|_| true);
@@ -47,43 +59,87 @@ pub fn estimates(
         return None;
     }
     let base = Base { total: all.total_bytes as f64, images: all.fpi_bytes as f64 };
-    let redo = redo_points(cycles);
-    let start = cycles.and_then(|cycles| cycles.cycles.first()).map_or(Lsn(0), |cycle| cycle.start);
-    let saved = Saved { start, redo: &redo, replaced: replaced(found, table), table };
+    let readings = [Reading::Likely, Reading::Other];
+    let readings = readings.map(|reading| RedoPoints::of(cycles, verdicts, reading));
+    let [likely, other] = &readings;
+    let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
+    let replaced = replaced(found, table);
+    let tried = |redo| Tried {
+        found,
+        base: &base,
+        saved: Saved { start, redo, replaced: &replaced, table },
+    };
+    let (likely_tried, other_tried) = (tried(likely), tried(other));
+    let moving = likely.moving();
     let mut apart: Vec<Option<u32>> = vec![Some(1)];
     if found.is_whole || found.images.len() >= IMAGES_MIN {
-        apart
-            .extend(TIMES.iter().filter(|times| **times as usize <= redo.len()).copied().map(Some));
-        apart.extend((!redo.is_empty()).then_some(None));
+        apart.extend(TIMES.iter().filter(|times| **times as usize <= moving).copied().map(Some));
+        apart.extend((moving > 0).then_some(None));
     }
     let mut scenarios = Vec::new();
-    for apart in apart {
-        let parts = saved.parts(found, apart);
-        let own = (None, Share { value: 1.0, error: 0.0 });
-        let codecs = Lengths::CODECS.iter().filter_map(|codec| {
-            Some((Some(name_of(*codec)), saved.compressed(found, apart, *codec)?))
-        });
-        for (name, stored) in std::iter::once(own).chain(codecs) {
-            scenarios.push(EstimateRow {
-                checkpoints_apart: apart,
-                wal_compression: name.map(str::to_owned),
-                predicted: base.predicted((&parts, found.images.len(), found.is_whole), stored),
-            });
+    for times in apart {
+        let codecs = Lengths::CODECS.iter().map(|codec| Some(*codec));
+        for codec in std::iter::once(None).chain(codecs) {
+            let Some(mut predicted) = likely_tried.predicted(times, codec) else { continue };
+            if likely != other
+                && (times, codec) != (Some(1), None)
+                && let Some(other) = other_tried.predicted(times, codec)
+            {
+                predicted = predicted.or(&other);
+            }
+            let wal_compression = codec.map(|codec| name_of(codec).to_owned());
+            scenarios.push(EstimateRow { checkpoints_apart: times, wal_compression, predicted });
         }
     }
     Some(Estimates {
         sampled_images: found.images.len() as u64,
         compressed_images: found.lengths.len() as u64,
-        redo_points: redo.len() as u64,
+        redo_points: likely.all() as u64,
+        moving_redo_points: moving as u64,
         is_whole: found.is_whole && found.all_compressed,
         scenarios,
     })
 }
 
-/// Redo points of the range, ascending.
-fn redo_points(cycles: Option<&Cycles>) -> Vec<Lsn> {
-    let cycles = cycles.map_or(&[][..], |cycles| &cycles.cycles);
-    cycles.iter().skip(1).filter_map(|cycle| cycle.redo).collect()
+/// What is tried on the sample, with the causes of checkpoints read in one way.
+struct Tried<'w> {
+    found: &'w SampledImages,
+    base: &'w Base,
+    saved: Saved<'w>,
+}
+
+impl Tried<'_> {
+    /// What checkpoints so many times as far apart, or none, and a codec come to; `None` where the codec
+    /// cannot be tried.
+    fn predicted(&self, times: Option<u32>, codec: Option<Compression>) -> Option<Predicted> {
+        let apart = Apart::times(times);
+        let plain = self.placed(apart, None)?;
+        let Some(codec) = codec else { return Some(plain) };
+        let mut predicted = self.placed(apart, Some(codec))?;
+        if !self.saved.redo.has_volume() || times.is_none() {
+            return Some(predicted);
+        }
+        let less =
+            |now: &Predicted| plain.predicted_bytes as f64 / now.predicted_bytes.max(1) as f64;
+        let mut placed = apart;
+        for _ in 0..ROUNDS {
+            placed = apart.by_volume(less(&predicted));
+            predicted = self.placed(placed, Some(codec))?;
+        }
+        for off in PLACED_WITHIN {
+            predicted = predicted.or(&self.placed(placed.by_volume(off), Some(codec))?);
+        }
+        Some(predicted)
+    }
+
+    fn placed(&self, apart: Apart, codec: Option<Compression>) -> Option<Predicted> {
+        let parts = self.saved.parts(self.found, apart);
+        let stored = match codec {
+            Some(codec) => self.saved.compressed(self.found, apart, codec)?,
+            None => Share { value: 1.0, error: 0.0 },
+        };
+        Some(self.base.predicted((&parts, self.found.images.len(), self.found.is_whole), stored))
+    }
 }
 
 /// A share with its standard error.
@@ -186,14 +242,14 @@ fn replaced(found: &SampledImages, table: &RecordTable) -> BTreeMap<RecordType, 
 struct Saved<'w> {
     /// Where the range begins.
     start: Lsn,
-    redo: &'w [Lsn],
-    replaced: BTreeMap<RecordType, f64>,
+    redo: &'w RedoPoints,
+    replaced: &'w BTreeMap<RecordType, f64>,
     table: &'w RecordTable,
 }
 
 impl Saved<'_> {
     /// By parts of the sample, with checkpoints so many times as far apart.
-    fn parts(&self, found: &SampledImages, apart: Option<u32>) -> [Part; PARTS] {
+    fn parts(&self, found: &SampledImages, apart: Apart) -> [Part; PARTS] {
         let mut parts = [Part::default(); PARTS];
         for (hash, image) in &found.images {
             let Some(part) = parts.get_mut(part_of(*hash)) else { continue };
@@ -208,12 +264,7 @@ impl Saved<'_> {
 
     /// How much of their bytes images that stay take with a codec; `None` where the release does not
     /// have it, or too few of those stay that were compressed.
-    fn compressed(
-        &self,
-        found: &SampledImages,
-        apart: Option<u32>,
-        codec: Compression,
-    ) -> Option<Share> {
+    fn compressed(&self, found: &SampledImages, apart: Apart, codec: Compression) -> Option<Share> {
         let mut parts = [(0.0, 0.0); PARTS];
         let mut count = 0;
         for (hash, _) in found.images.iter().filter(|(_, image)| self.stays(image, apart)) {
@@ -228,17 +279,13 @@ impl Saved<'_> {
     }
 
     /// Whether an image would be there.
-    fn stays(&self, image: &Sampled, apart: Option<u32>) -> bool {
+    fn stays(&self, image: &Sampled, apart: Apart) -> bool {
         let Some(changed) = image.changed.filter(|_| image.is_due) else { return true };
-        let (before, now) = (self.cycle(changed), self.cycle(image.lsn));
         // A page that was changed before the range has a redo point from before it. With none between,
         // the image is there for another reason.
-        changed < self.start || before >= now || stays(apart, before, now)
-    }
-
-    /// How many redo points lie before.
-    fn cycle(&self, lsn: Lsn) -> u32 {
-        self.redo.partition_point(|redo| *redo <= lsn) as u32
+        changed < self.start
+            || !self.redo.has_any(changed, image.lsn)
+            || self.redo.stays_any(changed, image.lsn, apart)
     }
 
     /// The image's header, less what it had replaced; of a hint bit's the whole record.
@@ -256,24 +303,12 @@ impl Saved<'_> {
     }
 }
 
-/// Whether a redo point that stays lies between two cycles.
-fn stays(apart: Option<u32>, before: u32, cycle: u32) -> bool {
-    apart.is_some_and(|times| cycle / times > before / times)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parts(part: Part) -> [Part; PARTS] {
         [part; PARTS]
-    }
-
-    #[test]
-    fn a_redo_point_stays_if_it_is_the_kth() {
-        assert!(!stays(Some(2), 0, 1) && stays(Some(2), 1, 2) && stays(Some(2), 0, 2));
-        assert!(stays(Some(1), 3, 4) && !stays(Some(4), 4, 7) && stays(Some(4), 3, 4));
-        assert!(!stays(None, 0, 100));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use walstat_whatif::settings::{Checkpoints, Settings};
 
 /// Fills the model; the first scenario is the base itself.
 pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> WhatIf {
-    let base_bytes = base.end.0.saturating_sub(base.start.0);
+    let base_bytes = base.bytes();
     let nothing = Outcome::default();
     let own = predicted.first().map_or(&nothing, |(_, prediction)| &prediction.outcome);
     WhatIf {
@@ -52,13 +52,12 @@ fn knee(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Option<u
         }
         _ => None,
     };
-    let points = predicted
-        .iter()
-        .enumerate()
-        .filter_map(|(index, (asked, done))| Some((distance(asked)?, index, done.outcome.bytes)));
+    let points = predicted.iter().enumerate().filter_map(|(index, (asked, done))| {
+        Some((distance(asked)?, index, done.outcome.written_bytes()))
+    });
     let mut curve: Vec<(f64, usize, u64)> = points.collect();
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let worth = base.end.0.saturating_sub(base.start.0) as f64 * KNEE_RATIO;
+    let worth = base.written_bytes() as f64 * KNEE_RATIO;
     let flat = |pair: &&[(f64, usize, u64)]| match pair {
         [(near, _, more), (far, _, less)] => {
             *near * 2.0 == *far && *more as f64 - (*less as f64) < worth
@@ -74,9 +73,9 @@ pub fn notes(base: &Base) -> Vec<String> {
 }
 
 fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
-    let base_bytes = base.end.0.saturating_sub(base.start.0);
+    let (replayed, real) = (own.written_bytes(), base.written_bytes());
     SelfCheck {
-        difference_bytes: own.bytes.cast_signed() - base_bytes.cast_signed(),
+        difference_bytes: replayed.cast_signed() - real.cast_signed(),
         by_record: by_record(own, base.version),
     }
 }
@@ -116,7 +115,6 @@ fn recovery(base: &Base, settings: &Settings, outcome: &Outcome, own: &Outcome) 
 }
 
 fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Outcome) -> Scenario {
-    let base_bytes = base.end.0.saturating_sub(base.start.0);
     let settings = asked.settings();
     let outcome = &done.outcome;
     let recovery_bytes = recovery(base, &settings, outcome, own);
@@ -124,12 +122,16 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Ou
     let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
     // What depends on the way that a server goes is not certain.
     let other_ways = outcome.bytes.saturating_sub(done.low_other).min(outcome.exact_bytes());
-    let change = outcome.bytes as f64 - base_bytes as f64;
+    let change =
+        |now: u64, before: u64| ratio(1, before).map(|part| (now as f64 - before as f64) * part);
     Scenario {
         id: asked.id(),
         settings: named.collect(),
         predicted_bytes: outcome.bytes,
-        change_ratio: ratio(1, base_bytes).map(|part| change * part),
+        change_ratio: change(outcome.bytes, base.bytes()),
+        switch_bytes: outcome.switch_bytes(),
+        written_bytes: outcome.written_bytes(),
+        written_change_ratio: change(outcome.written_bytes(), base.written_bytes()),
         exact_bytes: outcome.exact_bytes() - other_ways,
         estimated_bytes: outcome.estimated() + other_ways,
         unknown_bytes: outcome.unknown(),

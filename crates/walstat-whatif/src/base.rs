@@ -1,31 +1,20 @@
 //! What the trace shows of how the base was written: its redo points and what belongs to each
 //! checkpoint, its settings, its clock.
 
+mod by_volume;
 mod unfinished;
 
+use super::base_checkpoint::{BaseCheckpoint, Reading};
 use super::blocks::{BEFORE, Ordinal};
-use super::position::Geometry;
+use super::causes::Causes;
+use super::position::{Geometry, padded};
 use super::trace::{Entry, RecordEffect, Trace};
 use std::ops::Range;
+use walstat_analyse::checkpoint::cause::{Cause, Settings as ShownSettings};
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::version::Version;
-
-/// A checkpoint of the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BaseCheckpoint {
-    /// Its redo point.
-    pub redo: Lsn,
-    /// The first record after that.
-    pub first: Ordinal,
-    /// Its record; `None` where it never ended.
-    pub record: Option<Ordinal>,
-    /// When it began.
-    pub time: Time,
-    /// Whether the server ran on.
-    pub online: bool,
-}
 
 /// The base.
 #[derive(Debug, Clone)]
@@ -52,12 +41,16 @@ pub struct Base {
     pub compression: Option<Compression>,
     /// Its checkpoints, before and after the range too.
     pub checkpoints: Vec<BaseCheckpoint>,
-    /// Records that belong to an online checkpoint, ascending.
-    pub of_checkpoints: Vec<Ordinal>,
+    /// What the spacing of its checkpoints says about its settings.
+    pub shown: ShownSettings,
+    /// After how many segments volume began its checkpoints, where one number explains the whole range.
+    pub segments: Option<u64>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
     pub logs_running: bool,
     /// Whether transactions ran side by side.
     pub is_concurrent: bool,
+    /// What its switches leave empty, bytes.
+    pub switch_bytes: u64,
     /// Base backups: from the first record after the start of each up to its end.
     pub backups: Vec<Range<Ordinal>>,
     /// Whether images are there for checking only.
@@ -91,9 +84,11 @@ impl Base {
             logical: trace.is_logical,
             compression: trace.compression,
             checkpoints: Vec::new(),
-            of_checkpoints: Vec::new(),
+            shown: ShownSettings::default(),
+            segments: None,
             logs_running: false,
             is_concurrent: false,
+            switch_bytes: 0,
             backups: Vec::new(),
             checks_consistency: trace.checks_consistency,
             given_up: trace.given_up,
@@ -101,11 +96,22 @@ impl Base {
             commits: Vec::new(),
         };
         base.read_marks(trace);
+        base.switch_bytes = base.left_empty(trace);
         let unfinished = unfinished::find(trace, &base);
         base.checkpoints.extend(unfinished);
         base.checkpoints.sort_by_key(|checkpoint| checkpoint.first);
         base.logs_running |= base.checkpoints.iter().all(|checkpoint| !checkpoint.online);
         base
+    }
+
+    /// Takes why its checkpoints began.
+    pub fn with_causes(mut self, causes: &Causes) -> Base {
+        for checkpoint in &mut self.checkpoints {
+            checkpoint.judge(causes.of_redo(checkpoint.redo));
+        }
+        self.shown = causes.shown.clone();
+        by_volume::settle(&mut self);
+        self
     }
 
     fn read_marks(&mut self, trace: &Trace) {
@@ -115,16 +121,26 @@ impl Base {
                 RecordEffect::Checkpoint { redo, online, full_page_writes, time } => {
                     let first = trace.redo_at(redo);
                     let record = Some(*ordinal);
-                    self.checkpoints.push(BaseCheckpoint { redo, first, record, time, online });
+                    let mut own = Vec::new();
+                    if online {
+                        let running = running.take().filter(|running| *running >= first);
+                        self.logs_running |= running.is_some();
+                        own.extend(redo_mark.take().into_iter().chain(running));
+                        own.push(*ordinal);
+                    }
+                    self.checkpoints.push(BaseCheckpoint {
+                        redo,
+                        first,
+                        record,
+                        records: own,
+                        time,
+                        online,
+                        cause: None,
+                        is_sure: false,
+                        is_of_backup: false,
+                    });
                     if first <= self.first || images.is_none() {
                         images = Some(full_page_writes);
-                    }
-                    if online {
-                        let own = running.take().filter(|running| *running >= first);
-                        self.logs_running |= own.is_some();
-                        self.of_checkpoints.extend(redo_mark.take());
-                        self.of_checkpoints.extend(own);
-                        self.of_checkpoints.push(*ordinal);
                     }
                 }
                 RecordEffect::RunningXacts => running = Some(*ordinal),
@@ -143,6 +159,24 @@ impl Base {
         let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
         self.is_concurrent = trace.side_by_side.is_some_and(meets);
         self.sharpen_times(trace);
+    }
+
+    fn left_empty(&self, trace: &Trace) -> u64 {
+        let switches = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Switch);
+        let own = switches.filter(|(ordinal, _)| self.contains(*ordinal));
+        let entries = own.filter_map(|(ordinal, _)| trace.entry_of(*ordinal));
+        let end = |entry: Entry| self.geometry.usable(entry.lsn) + padded(u64::from(entry.bytes));
+        entries.map(|entry| self.geometry.left_of_segment(end(entry))).sum()
+    }
+
+    /// LSN distance of the range.
+    pub fn bytes(&self) -> u64 {
+        self.end.0.saturating_sub(self.start.0)
+    }
+
+    /// What of it was written, beside what switches left empty.
+    pub fn written_bytes(&self) -> u64 {
+        self.bytes().saturating_sub(self.switch_bytes)
     }
 
     /// Checkpoints tell whole seconds: the first commit after one tells the part, if it lies in that
@@ -188,6 +222,14 @@ impl Base {
     /// The checkpoints whose redo point lies after the start and not after the end.
     pub fn own_checkpoints(&self) -> impl Iterator<Item = &BaseCheckpoint> {
         self.checkpoints.iter().filter(|c| c.redo > self.start && c.redo <= self.end)
+    }
+
+    /// Whether the volume of WAL began one of them, as far as that is likely.
+    pub fn has_checkpoints_by_volume(&self) -> bool {
+        let by_volume = |own: &BaseCheckpoint| {
+            !own.is_doubtful() && own.moved_by(Reading::Likely) == Some(Cause::Wal)
+        };
+        self.own_checkpoints().any(by_volume)
     }
 
     /// The last checkpoint that began before the range.

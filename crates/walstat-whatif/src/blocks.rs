@@ -40,6 +40,8 @@ pub struct Fork {
     pub images: u64,
     /// Their bytes without holes, not compressed.
     pub image_bytes: u64,
+    /// Blocks up to the last one seen.
+    blocks: u32,
 }
 
 /// So many of the blocks and forks that were looked up last are found at once: records of a table and of its
@@ -92,6 +94,9 @@ impl Blocks {
             return *number;
         }
         let number = self.look_up(key);
+        if let Some(fork) = self.forks.get_mut(fork as usize) {
+            fork.blocks = fork.blocks.max(block.saturating_add(1));
+        }
         if let Some(recent) = self.recent_blocks.get_mut(slot) {
             *recent = Some((key, number));
         }
@@ -135,6 +140,28 @@ impl Blocks {
         self.forks.get_mut(number as usize)
     }
 
+    /// Forgets the blocks of a fork that is cut off: the next ones in their place are new.
+    pub fn truncate(&mut self, relation: RelFileLocator, fork: u8, left: u32) {
+        let Some(number) = self.fork_numbers.get(&(relation, fork)).copied() else { return };
+        let Some(seen) = self.forks.get_mut(number as usize) else { return };
+        let gone = left..seen.blocks.max(left);
+        seen.blocks = seen.blocks.min(left);
+        let key = |block: u32| u64::from(number) << 32 | u64::from(block);
+        let known: Vec<BlockNumber> = if gone.len() < self.keys.len() {
+            gone.filter_map(|block| self.find(key(block))).collect()
+        } else {
+            let range = key(gone.start)..key(gone.end);
+            let keys = (0..).zip(&self.keys);
+            keys.filter(|(_, key)| range.contains(key)).map(|(number, _)| number).collect()
+        };
+        known.into_iter().for_each(|block| self.stamp(block, Stamps::default()));
+    }
+
+    fn find(&self, key: u64) -> Option<BlockNumber> {
+        let is_it = |number: &BlockNumber| self.keys.get(*number as usize) == Some(&key);
+        self.numbers.find(self.hasher.hash_one(key), is_it).copied()
+    }
+
     /// Forgets a relation whose files are gone: later files of the same name are another relation's.
     pub fn forget(&mut self, relation: RelFileLocator) {
         for fork in 0..4 {
@@ -173,6 +200,22 @@ mod tests {
         let first: Vec<_> = all.iter().map(|b| number(&mut blocks, b)).collect();
         let again: Vec<_> = all.iter().map(|b| number(&mut blocks, b)).collect();
         assert_eq!((first.clone(), first), (again, vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn blocks_that_are_cut_off_are_new_when_they_come_again() {
+        let mut blocks = Blocks::default();
+        let stamps = Stamps { with_hints: 5, without_hints: 4, at: Lsn(80) };
+        for place in [0, 2] {
+            let number = number(&mut blocks, &block(1, 1, place));
+            blocks.stamp(number, stamps);
+        }
+        blocks.truncate(block(1, 1, 0).relation, 1, 1);
+        let mut of = |place| {
+            let number = number(&mut blocks, &block(1, 1, place));
+            blocks.stamps(number)
+        };
+        assert_eq!((of(0), of(2)), (stamps, Stamps::default()));
     }
 
     #[test]

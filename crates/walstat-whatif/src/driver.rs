@@ -2,6 +2,7 @@
 //! reads it again where images are compressed otherwise.
 
 use super::base::Base;
+use super::causes::{self, Causes};
 use super::in_order::read_in_order;
 use super::observe::Feed;
 use super::outcome::Outcome;
@@ -188,19 +189,20 @@ impl WhatIf {
             let plain = TraceBuilder::within(memory, || Ok(Box::new(tempfile::tempfile()?)));
             if asks_level { plain.with_levels() } else { plain }
         };
-        let (plan, scanned, builder) = if self.scan.wanted.range == (Lsn(0)..Lsn::MAX) {
-            let prototype = (Statistics::default(), Feed::new(builder));
-            let (plan, both) = self.scan.count(&prototype)?;
-            let mut fed = None;
-            let scanned = both.map(|(statistics, feed)| {
-                fed = Some(feed.finish());
+        let traced = (Feed::new(builder), causes::observer());
+        let (plan, scanned, end, (feed, when)) = if self.scan.wanted.range == (Lsn(0)..Lsn::MAX) {
+            let (plan, both) = self.scan.count(&(Statistics::default(), traced.clone()))?;
+            let mut seen = traced;
+            let scanned = both.map(|(statistics, traced)| {
+                seen = traced;
                 statistics
             });
-            (plan, scanned, fed.unwrap_or_else(builder))
+            let end = scanned.ending.lsn;
+            (plan, scanned, end, seen)
         } else {
             let (plan, scanned) = self.scan.count(&Statistics::default())?;
-            let (_, fed) = self.all().count(&Feed::new(builder))?;
-            (plan, scanned, fed.observer.finish())
+            let (_, all) = self.all().count(&traced)?;
+            (plan, scanned, all.ending.lsn, all.observer)
         };
         let geometry = Geometry {
             page: plan.geometry.page_bytes.into(),
@@ -209,8 +211,9 @@ impl WhatIf {
         let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
         let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
         let range = (start, scanned.ending.lsn);
-        let (trace, base) = builder.finish(plan.version(), geometry, range);
-        Ok((plan, scanned, trace, base))
+        let (trace, base) = feed.finish().finish(plan.version(), geometry, range);
+        let causes = Causes::of(when, end, geometry.segment, plan.version());
+        Ok((plan, scanned, trace, base.with_causes(&causes)))
     }
 
     /// What lies before and after the range too: when blocks were touched before it, and the records of

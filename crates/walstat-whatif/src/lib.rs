@@ -36,6 +36,7 @@
 //! | `sequence` | which tables take the values of which sequences |
 //! | [`trace`] | the records as they are kept, in memory or a file |
 //! | [`base`] | checkpoints, settings and clock of the WAL that is there |
+//! | [`base_checkpoint`], `causes` | why each of its checkpoints began, and which settings would move it |
 //! | [`settings`], [`scenario`] | what is asked |
 //! | `pace` | when checkpoints begin and end |
 //! | `simulated_run`, `plan` | one run, decision by decision |
@@ -45,7 +46,9 @@
 //! | [`position`] | arithmetic of WAL positions |
 
 pub mod base;
+pub mod base_checkpoint;
 mod blocks;
+mod causes;
 pub mod driver;
 mod free_space;
 mod freezing;

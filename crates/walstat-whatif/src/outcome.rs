@@ -38,12 +38,16 @@ pub struct Outcome {
     pub image_bytes: u64,
     /// Segments that archive_timeout closes.
     pub switches: u64,
+    /// What each switch leaves empty of its segment, bytes.
+    pub left_empty: Vec<u64>,
     /// Switches of the base that are left out: someone may have asked for them.
     pub switches_dropped: u64,
     /// What of it is not certain.
     pub uncertain: Tally,
     /// Redo points after the start.
     pub redo_points: Vec<RedoPoint>,
+    /// Those of them that are not the base's.
+    pub placed: u64,
     /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
     /// had to replay; bytes.
     pub recovery_bytes: u64,
@@ -52,6 +56,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What switches leave empty, bytes.
+    pub fn switch_bytes(&self) -> u64 {
+        self.left_empty.iter().sum::<u64>().min(self.bytes)
+    }
+
+    /// What is written, beside that; bytes.
+    pub fn written_bytes(&self) -> u64 {
+        self.bytes - self.switch_bytes()
+    }
+
     /// Bytes that are certain: neither estimated nor unknown.
     pub fn exact_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.estimated() + self.unknown())

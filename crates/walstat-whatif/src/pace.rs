@@ -1,6 +1,8 @@
-//! When checkpoints of a simulated run begin and end.
+//! When checkpoints of a simulated run begin and end: those of the base that no setting moves, and those
+//! that the settings place.
 
 mod factor;
+mod staying;
 pub mod timed;
 
 use super::base::Base;
@@ -8,26 +10,44 @@ use super::blocks::{NEVER, Ordinal};
 use super::position::Geometry;
 use super::settings::{Checkpoints, Settings};
 use super::trace::Trace;
+use staying::Staying;
 use timed::TimedPace;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
+
+pub use staying::moved_records;
 
 /// What happens before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A checkpoint begins: a redo point.
-    Begin {
-        /// Whether it is complete at once.
-        completes: bool,
-    },
-    /// The one that runs is complete.
+    Begin(Begin),
+    /// The one that runs is complete, and its record is written.
     Complete,
 }
 
+/// How a checkpoint begins, and what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// It is one of the base's: its records are there.
+    AsInBase,
+    /// It is complete at once.
+    AtOnce,
+    /// It takes its time.
+    Paced,
+}
+
 /// When checkpoints begin and end.
-pub enum Pace {
-    /// Where the base's own began; their records stay.
-    Base(Places),
+pub struct Pace {
+    /// Those of the base that stay, ascending.
+    staying: std::iter::Peekable<std::vec::IntoIter<Staying>>,
+    rule: Rule,
+}
+
+/// When those begin that the settings place.
+enum Rule {
+    /// There are none but those of the base.
+    AsBase,
     /// Before these records.
     At(Places),
     /// At the first commit after so many bytes.
@@ -53,17 +73,14 @@ pub enum Pace {
 }
 
 /// Ordinals, ascending.
-pub type Places = std::iter::Peekable<std::vec::IntoIter<Ordinal>>;
+type Places = std::iter::Peekable<std::vec::IntoIter<Ordinal>>;
 
-impl Pace {
-    /// The pace that the settings ask for.
-    pub fn new(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Pace {
-        let at = |places: Vec<Ordinal>| Pace::At(places.into_iter().peekable());
+impl Rule {
+    fn of(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Rule {
+        let at = |places: Vec<Ordinal>| Rule::At(places.into_iter().peekable());
         match &settings.checkpoints {
-            Checkpoints::AsBase => {
-                let places: Vec<_> = base.own_checkpoints().map(|c| c.first).collect();
-                Pace::Base(places.into_iter().peekable())
-            }
+            Checkpoints::AsBase => Rule::AsBase,
+            Checkpoints::Never => at(Vec::new()),
             Checkpoints::At(lsns) => {
                 let mut places: Vec<_> = lsns.iter().map(|lsn| trace.ordinal_at(*lsn)).collect();
                 places.retain(|&ordinal| ordinal >= base.first);
@@ -74,93 +91,122 @@ impl Pace {
             Checkpoints::Factor(factor) => at(factor::places(trace, base, *factor)),
             Checkpoints::Bytes(every) => {
                 let last = base.checkpoint_before().map_or(base.start, |before| before.redo);
-                Pace::Bytes { every: *every, last, due: false }
+                Rule::Bytes { every: *every, last, due: false }
             }
             Checkpoints::Time(every) => {
                 let last = base.checkpoint_before().map(|before| before.time);
-                Pace::Time { every: *every, last, due: None }
+                Rule::Time { every: *every, last, due: None }
             }
-            Checkpoints::Timed(timed) => Pace::Timed(TimedPace::new(base, *timed, geometry)),
+            Checkpoints::Timed(timed) => Rule::Timed(TimedPace::new(base, *timed, geometry)),
         }
     }
 
-    /// Whether the base's own checkpoints stay.
+    fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
+        let at_once = Some(Event::Begin(Begin::AtOnce));
+        match self {
+            Rule::AsBase => None,
+            Rule::At(places) => places.next_if(|place| *place <= ordinal).and(at_once),
+            Rule::Bytes { due, .. } => at_once.filter(|_| std::mem::take(due)),
+            Rule::Time { last, due, .. } => {
+                *last = Some(due.take()?);
+                at_once
+            }
+            Rule::Timed(timed) => timed.next(usable),
+        }
+    }
+}
+
+impl Pace {
+    /// The pace that the settings ask for.
+    pub fn new(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Pace {
+        Pace {
+            staying: staying::of(base, &settings.checkpoints).into_iter().peekable(),
+            rule: Rule::of(trace, base, settings, geometry),
+        }
+    }
+
+    /// Whether the base's own checkpoints stay, and there are no others.
     pub fn is_base(&self) -> bool {
-        matches!(self, Pace::Base(_))
+        matches!(self.rule, Rule::AsBase)
     }
 
     /// Whether commits tell when a checkpoint begins.
     pub fn heeds_commits(&self) -> bool {
-        !matches!(self, Pace::Base(_) | Pace::At(_))
+        !matches!(self.rule, Rule::AsBase | Rule::At(_))
     }
 
     /// What happens next before a record that would begin at `usable`.
     pub fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
-        match self {
-            Pace::Base(places) => {
-                places.next_if(|place| *place <= ordinal)?;
-                Some(Event::Begin { completes: false })
-            }
-            Pace::At(places) => {
-                places.next_if(|place| *place <= ordinal)?;
-                Some(Event::Begin { completes: true })
-            }
-            Pace::Bytes { due, .. } => {
-                std::mem::take(due).then_some(Event::Begin { completes: true })
-            }
-            Pace::Time { last, due, .. } => {
-                *last = Some(due.take()?);
-                Some(Event::Begin { completes: true })
-            }
-            Pace::Timed(timed) => timed.next(usable),
+        let Some(staying) = self.staying.peek().copied().filter(|stays| stays.first <= ordinal)
+        else {
+            return self.rule.next(ordinal, usable);
+        };
+        if let Rule::Timed(timed) = &mut self.rule
+            && let Some(event) = timed.make_way(&staying)
+        {
+            return Some(event);
         }
+        if let Rule::Time { last, .. } = &mut self.rule {
+            *last = Some(staying.time);
+        }
+        self.staying.next();
+        Some(Event::Begin(Begin::AsInBase))
     }
 
     /// Up to which record, and to which position, nothing happens; until the next commit.
     pub fn quiet(&self) -> (Ordinal, u64) {
-        match self {
-            Pace::Base(places) | Pace::At(places) => {
-                (places.clone().next().unwrap_or(Ordinal::MAX), u64::MAX)
+        let staying = self.staying.clone().next().map_or(Ordinal::MAX, |staying| staying.first);
+        match &self.rule {
+            Rule::At(places) => {
+                (places.clone().next().unwrap_or(Ordinal::MAX).min(staying), u64::MAX)
             }
-            Pace::Bytes { due: true, .. } | Pace::Time { due: Some(_), .. } => (NEVER, 0),
-            Pace::Bytes { .. } | Pace::Time { .. } => (Ordinal::MAX, u64::MAX),
-            Pace::Timed(timed) => (Ordinal::MAX, timed.quiet()),
+            Rule::Bytes { due: true, .. } | Rule::Time { due: Some(_), .. } => (NEVER, 0),
+            Rule::AsBase | Rule::Bytes { .. } | Rule::Time { .. } => (staying, u64::MAX),
+            Rule::Timed(timed) => (staying, timed.quiet()),
         }
     }
 
     /// Whether something may happen before a record that begins at `usable` at most.
     pub fn is_due(&self, ordinal: Ordinal, usable: u64) -> bool {
-        let is_reached =
-            |places: &Places| places.clone().next().is_some_and(|place| place <= ordinal);
-        match self {
-            Pace::Base(places) | Pace::At(places) => is_reached(places),
-            // Headers of pages make up less than the tolerance of two pages a segment.
-            Pace::Bytes { every, last, due } => *due || usable + usable / 64 >= last.0 + every,
-            Pace::Time { due, .. } => due.is_some(),
-            Pace::Timed(timed) => timed.is_due(usable),
-        }
+        let stays = self.staying.clone().next().is_some_and(|staying| staying.first <= ordinal);
+        stays
+            || match &self.rule {
+                Rule::AsBase => false,
+                Rule::At(places) => places.clone().next().is_some_and(|place| place <= ordinal),
+                // Headers of pages make up less than the tolerance of two pages a segment.
+                Rule::Bytes { every, last, due } => *due || usable + usable / 64 >= last.0 + every,
+                Rule::Time { due, .. } => due.is_some(),
+                Rule::Timed(timed) => timed.is_due(usable),
+            }
     }
 
     /// A checkpoint began at `redo`, a position of the simulated WAL.
     pub fn began(&mut self, redo: Lsn) {
-        match self {
-            Pace::Bytes { last, .. } => *last = redo,
-            Pace::Timed(timed) => timed.began(redo),
+        match &mut self.rule {
+            Rule::Bytes { last, .. } => *last = redo,
+            Rule::Timed(timed) => timed.began(redo),
             _ => {}
+        }
+    }
+
+    /// The record of a checkpoint of the base was written.
+    pub fn base_completed(&mut self) {
+        if let Rule::Timed(timed) = &mut self.rule {
+            timed.base_completed();
         }
     }
 
     /// A commit was written, up to `end`.
     pub fn after_commit(&mut self, time: Time, end: Lsn) {
-        match self {
-            Pace::Bytes { every, last, due } => *due = end.0.saturating_sub(last.0) >= *every,
-            Pace::Time { every, last, due } => {
+        match &mut self.rule {
+            Rule::Bytes { every, last, due } => *due = end.0.saturating_sub(last.0) >= *every,
+            Rule::Time { every, last, due } => {
                 let since = last.get_or_insert(time);
                 if time.0.saturating_sub(since.0) >= *every {
                     *due = Some(time);
                 }
             }
-            Pace::Timed(timed) => timed.after_commit(time, end),
+            Rule::Timed(timed) => timed.after_commit(time, end),
             _ => {}
         }
     }

@@ -69,6 +69,11 @@ impl Geometry {
         }
     }
 
+    /// Bytes from a record's end to the next segment.
+    pub fn left_of_segment(&self, usable: u64) -> u64 {
+        self.end(self.next_segment(usable)).0.saturating_sub(self.end(usable).0)
+    }
+
     /// The position of the next segment's first record, for one that may already be there.
     pub fn next_segment(&self, usable: u64) -> u64 {
         usable.next_multiple_of(self.usable_per_segment())

@@ -1,8 +1,9 @@
 //! From scenarios to simulated runs, and from these to predictions.
 
 use super::base::Base;
+use super::base_checkpoint::Reading;
 use super::outcome::Outcome;
-use super::pace::timed::{NAP_MICROS, may_overlap};
+use super::pace::timed::{NAP_MICROS, may_overlap, segments_of};
 use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
 use super::replay::replay;
@@ -48,18 +49,29 @@ pub struct Prediction {
 /// for each way it may go.
 pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
-        let settings = asked.settings();
-        let delta = other_ways(base, &settings);
-        let ways = std::iter::once(settings).chain(delta);
+        let settings = in_effect(base, asked);
+        let ways = std::iter::once(settings.clone()).chain(other_ways(base, asked, &settings));
         ways.map(|settings| Run { scenario, codec: codec(base, &settings), settings })
             .collect::<Vec<_>>()
     };
     scenarios.iter().enumerate().flat_map(of_one).collect()
 }
 
-/// A request for a checkpoint that comes while one runs may be lost or not, and where that is likely
-/// each may be served late.
-fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
+/// The settings of a scenario. Where volume began checkpoints of the base, settings that make WAL smaller or
+/// larger move them, too.
+fn in_effect(base: &Base, asked: &Scenario) -> Settings {
+    let settings = asked.settings();
+    let is_as_base = settings.checkpoints == Checkpoints::AsBase && settings != Settings::default();
+    if is_as_base && base.has_checkpoints_by_volume() && segments_of(base).is_some() {
+        return Settings { checkpoints: Checkpoints::Timed(Timed::default()), ..settings };
+    }
+    settings
+}
+
+/// What a server may do as well: a request for a checkpoint that comes while one runs may be lost or not,
+/// and where that is likely each may be served late; the clock is looked at some time after it is due; and
+/// a checkpoint whose cause is not certain may have another one.
+fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Settings> {
     let Checkpoints::Timed(timed) = settings.checkpoints else { return Vec::new() };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let geometry = Geometry { segment, ..base.geometry };
@@ -70,18 +82,24 @@ fn other_ways(base: &Base, settings: &Settings) -> Vec<Settings> {
     let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
+    let other = (doubtful(base) > 0).then_some(Timed { reading: Reading::Other, ..timed });
     let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
     let rare = timed.max_wal_size.map(|_| rare);
+    let unbuffered = Timed { unbuffered: true, ..timed };
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    std::iter::once(lost).chain(late).chain(naps).chain(rare).map(with).collect()
+    let timed = [lost, unbuffered].into_iter().chain(late).chain(naps).chain(other).map(with);
+    // Where one distance explains them all, they are known to move.
+    let unmoved = Some(asked.settings()).filter(|own| own != settings && base.segments.is_none());
+    timed.chain(unmoved).chain(rare.map(with)).collect()
 }
 
 /// So far away no WAL asks for a checkpoint.
 const FAR_SEGMENTS: u64 = 1 << 40;
 
 /// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
-/// are lost one after the other, and it may come to any number of them.
-const SECONDS_BETWEEN: f64 = 1.0;
+/// are lost one after the other, and it may come to any number of them. (Two to eleven in equal runs 0.15 s
+/// apart; always as many at 0.5 s.)
+const SECONDS_BETWEEN: f64 = 0.3;
 
 fn is_by_volume(settings: &Settings) -> bool {
     matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }))
@@ -131,6 +149,8 @@ const SNAPSHOT_BYTES: u64 = 56;
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
 /// be changed before it or after it.
 const LATE_PAGES: u64 = 16;
+/// Transactions that run side by side do not write the same twice: by that part equal runs differ.
+const CONCURRENT_PART: u64 = 200;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
 const LATE_SWITCHES: u64 = 2;
 
@@ -140,10 +160,10 @@ fn lateness(
     page_bytes: u64,
     settings: &Settings,
     outcome: &Outcome,
-) -> [Uncertainty; 2] {
+) -> [Uncertainty; 3] {
     let pages = match settings.checkpoints {
         Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
-            LATE_PAGES * outcome.redo_points.len() as u64
+            LATE_PAGES * outcome.placed
         }
         _ => 0,
     };
@@ -159,7 +179,10 @@ fn lateness(
     let (low, high) = (pages + fewer * segment, pages + more * segment);
     let count = outcome.switches_dropped;
     let dropped = UncertaintyKind::DroppedSwitches { count };
+    let is_other = base.is_concurrent && *settings != Settings::default();
+    let side_by_side = if is_other { outcome.bytes / CONCURRENT_PART } else { 0 };
     [
+        Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
         Uncertainty { kind: UncertaintyKind::Lateness, low, high },
         Uncertainty { kind: dropped, low: 0, high: count * segment },
     ]
@@ -168,7 +191,7 @@ fn lateness(
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
 pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded]) -> Prediction {
     let Some(first) = ways.first() else { return Prediction::default() };
-    let settings = asked.settings();
+    let settings = in_effect(base, asked);
     let is_crowded = is_crowded(base, &settings, &first.outcome);
     // The last way is that of a server which does not keep up.
     let likely = if is_by_volume(&settings) && !is_crowded { ways.len() - 1 } else { ways.len() };
@@ -179,6 +202,7 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
         to_logical: settings.logical == Some(true) && !base.logical,
         has_codec: settings.compression.is_some_and(|codec| codec.is_some()),
     };
+    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };
     let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
     let snapshot = Uncertainty { kind: UncertaintyKind::Snapshot, low: snapshot, high: snapshot };
@@ -186,7 +210,8 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     let range_of = |way: &Recoded| {
         let own = way.outcome.uncertain.uncertainties(&circumstances);
         let all = [own, of_servers.clone()].concat();
-        uncertainty::range(way.outcome.bytes, &all)
+        let range = uncertainty::range(way.outcome.bytes, &all);
+        across_switches(range, &way.outcome, segment)
     };
     let ranges = || ways.iter().map(range_of);
     let bytes = || ways.iter().map(|way| way.outcome.bytes);
@@ -206,6 +231,20 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     }
 }
 
+/// What is not certain before a switch may fill one segment more, or one fewer.
+fn across_switches((low, high): (u64, u64), outcome: &Outcome, segment: u64) -> (u64, u64) {
+    let (fewer, more) = (outcome.bytes.saturating_sub(low), high.saturating_sub(outcome.bytes));
+    let all = || outcome.left_empty.iter();
+    let one_more = all().filter(|rest| **rest < more).count() as u64;
+    let one_fewer = all().filter(|rest| segment.saturating_sub(**rest) < fewer).count() as u64;
+    (low.saturating_sub(one_fewer * segment), high + one_more * segment)
+}
+
+/// Checkpoints of the range whose cause is not certain.
+fn doubtful(base: &Base) -> u64 {
+    base.own_checkpoints().filter(|own| own.is_doubtful()).count() as u64
+}
+
 /// What is only told: its range is that of all ways, or is not known.
 fn told(
     base: &Base,
@@ -223,6 +262,7 @@ fn told(
         is_crowded.then_some(UncertaintyKind::CrowdedCheckpoints),
         ways_differ.then_some(UncertaintyKind::LostRequests),
         (is_timed && base.commits.is_empty()).then_some(UncertaintyKind::NoClock),
+        is_timed.then(|| UncertaintyKind::DoubtfulCauses { count: doubtful(base) }),
         sample,
     ];
     kinds.into_iter().flatten().map(|kind| Uncertainty { kind, low: 0, high: 0 }).collect()

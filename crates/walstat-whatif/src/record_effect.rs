@@ -11,6 +11,7 @@ use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::seq::Sequence;
 use walstat_format::payload::standby::RUNNING_XACTS;
+use walstat_format::payload::truncate::{TRUNCATE, Truncate};
 use walstat_format::payload::xact;
 use walstat_format::payload::xact::End;
 use walstat_format::payload::xlog::{
@@ -18,7 +19,7 @@ use walstat_format::payload::xlog::{
     full_page_writes,
 };
 use walstat_format::rmgr::{
-    SEQUENCE, STANDBY, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE,
+    SEQUENCE, STANDBY, STORAGE, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE,
     XLOG_CHECKPOINT_SHUTDOWN,
 };
 
@@ -39,6 +40,10 @@ pub fn of(
     match record.header.rmgr {
         XLOG => xlog(record),
         TRANSACTION => transaction(record, running, blocks),
+        STORAGE => {
+            truncate(record, blocks);
+            None
+        }
         STANDBY if record.info() == RUNNING_XACTS => Some(RecordEffect::RunningXacts),
         SEQUENCE => {
             let fork = blocks.fork_of(record.blocks.first()?);
@@ -81,6 +86,18 @@ fn xlog(record: &WholeRecord<'_>) -> Option<RecordEffect> {
             Some(RecordEffect::Parameters { log_hints: change.wal_log_hints })
         }
         _ => None,
+    }
+}
+
+/// Pages of the maps that are cut off with their table are new when they come again.
+fn truncate(record: &WholeRecord<'_>, blocks: &mut Blocks) {
+    let is_truncate = record.info() == TRUNCATE;
+    let Some(cut) = Truncate::parse(record.main_data()).filter(|_| is_truncate) else { return };
+    let maps = [(Fork::Fsm, cut.free_space_pages()), (Fork::Vm, cut.visibility_pages())];
+    for (fork, left) in maps {
+        if let Some(left) = left {
+            blocks.truncate(cut.relation, fork as u8, left);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings of a simulated run, as far as they are others than the base's.
 
+use super::base_checkpoint::Reading;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 
@@ -12,6 +13,8 @@ pub enum Checkpoints {
     /// A redo point before the first record at or after each of these; each completes at once.
     /// None of the base's own.
     At(Vec<Lsn>),
+    /// None but those of backups, shutdown and recovery, which the next three leave too.
+    Never,
     /// That many times as far apart as in the base, by commits.
     Factor(f64),
     /// After that many bytes of WAL, at a commit.
@@ -37,6 +40,10 @@ pub struct Timed {
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
     pub late_segments: u64,
+    /// Whether WAL is written as soon as it is logged, not when a transaction commits or its buffers are full.
+    pub unbuffered: bool,
+    /// How checkpoints of the base are taken whose cause is not certain.
+    pub reading: Reading,
 }
 
 /// One setting that is another than the base's.
@@ -102,6 +109,7 @@ impl Checkpoints {
             Checkpoints::Factor(factor) => format!("{factor}x"),
             Checkpoints::Bytes(bytes) => bytes.to_string(),
             Checkpoints::Time(micros) => format!("{micros}us"),
+            Checkpoints::Never => "none".to_owned(),
             Checkpoints::AsBase | Checkpoints::At(_) | Checkpoints::Timed(_) => "1x".to_owned(),
         }
     }

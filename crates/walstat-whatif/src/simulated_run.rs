@@ -10,7 +10,7 @@ use super::blocks::{BEFORE, FIRST, NEVER, Ordinal};
 use super::imaged_page::ImagedPage;
 use super::level::{self, AppliedDelta};
 use super::outcome::Outcome;
-use super::pace::Pace;
+use super::pace::{Pace, moved_records};
 use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
 use super::sequence::Sequences;
@@ -61,8 +61,8 @@ pub struct SimulatedRun<'t> {
     /// No checkpoint begins or ends before a record with a smaller ordinal and position.
     quiet: (Ordinal, u64),
     replaces_checkpoints: bool,
-    dropped: std::slice::Iter<'t, Ordinal>,
-    next_dropped: Option<Ordinal>,
+    /// Records of the base's checkpoints that do not stay.
+    dropped: std::iter::Peekable<std::vec::IntoIter<Ordinal>>,
     running: u32,
     touched: Touched,
     /// Whether every redo point so far is one of the base's too.
@@ -90,7 +90,7 @@ impl<'t> SimulatedRun<'t> {
         let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
         let geometry = Geometry { segment, ..base.geometry };
         let pace = Pace::new(trace, base, settings, geometry);
-        let mut dropped = base.of_checkpoints.iter();
+        let dropped = moved_records(base, &settings.checkpoints);
         let usable = geometry.usable(base.start);
         SimulatedRun {
             trace,
@@ -111,8 +111,7 @@ impl<'t> SimulatedRun<'t> {
             completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
             usable,
             quiet: (NEVER, 0),
-            next_dropped: dropped.next().copied(),
-            dropped,
+            dropped: dropped.into_iter().peekable(),
             running: 0,
             touched: Touched::default(),
             has_base_redo_points: true,
@@ -281,13 +280,11 @@ impl<'t> SimulatedRun<'t> {
     }
 
     fn is_dropped(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
-        while self.next_dropped.is_some_and(|next| next < ordinal) {
-            self.next_dropped = self.dropped.next().copied();
-        }
-        let of_checkpoint = self.next_dropped == Some(ordinal);
+        while self.dropped.next_if(|next| *next < ordinal).is_some() {}
+        let of_checkpoint = self.dropped.peek() == Some(&ordinal);
         let is_switch = effect == Some(RecordEffect::Switch) && self.archive_timeout.is_some();
         self.outcome.switches_dropped += u64::from(is_switch);
-        of_checkpoint && self.replaces_checkpoints || is_switch
+        of_checkpoint || is_switch
     }
 
     /// When the page was stamped before.
@@ -420,7 +417,7 @@ impl<'t> SimulatedRun<'t> {
                 self.full_page_writes = on
             }
             Some(RecordEffect::FreeSpace { page, above }) => self.map_space(ordinal, page, above),
-            Some(RecordEffect::Switch) => self.usable = self.geometry.next_segment(self.usable),
+            Some(RecordEffect::Switch) => self.leave_segment(),
             Some(RecordEffect::Commit { time, running }) => {
                 self.running = running;
                 if self.heeds_commits() {
@@ -455,9 +452,16 @@ impl<'t> SimulatedRun<'t> {
             let mut switch = 0;
             self.outcome.switches += 1;
             self.add(self.kind(XLOG, XLOG_SWITCH), SWITCH_BYTES, &mut switch);
-            self.usable = self.geometry.next_segment(self.usable + switch);
+            self.usable += switch;
+            self.leave_segment();
         }
         self.segment = self.position().0 / self.geometry.segment;
+    }
+
+    /// After a switch: what is left of the segment holds nothing.
+    fn leave_segment(&mut self) {
+        self.outcome.left_empty.push(self.geometry.left_of_segment(self.usable));
+        self.usable = self.geometry.next_segment(self.usable);
     }
 
     /// The end of the range, so many bytes after its last record.

@@ -55,12 +55,19 @@ pub enum UncertaintyKind {
     Sequences,
     /// The background writer logs the running transactions by the clock: one time more or less.
     Snapshot,
+    /// Transactions that run side by side take other turns each time.
+    SideBySide,
     /// What happens by the clock or by the volume happens some records late.
     Lateness,
     /// Checkpoints are so near to each other that a server may lose many of them.
     CrowdedCheckpoints,
     /// A request for a checkpoint may be lost or late; what that comes to is simulated, too.
     LostRequests,
+    /// Checkpoints of the base of which the WAL does not say for certain why they began.
+    DoubtfulCauses {
+        /// How many.
+        count: u64,
+    },
     /// Nothing in the base tells the time.
     NoClock,
     /// Old rows that are logged where the replica identity is FULL.
@@ -124,6 +131,10 @@ impl UncertaintyKind {
                  server does not repeat: the range has both"
                     .to_owned()
             }
+            DoubtfulCauses { count: count @ 1.. } => format!(
+                "why {count} checkpoints began is not certain: what volume or clock begin would move, what \
+                 somebody asks for would stay; the range has both"
+            ),
             NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
             OldRows { is_told: true } => {
                 "what is logged of old rows depends on their tables' replica identity, which this WAL \
@@ -156,6 +167,9 @@ const VISIBLE_BYTES: u64 = 64;
 /// By that part of their bytes images for hint bits differ from what is expected: one that does not come
 /// is followed by one of the page as it is pruned.
 const HINTS_PART: u64 = 8;
+/// By that part of the pages that may be read for the first time at most some were, in all runs on servers
+/// (`docs/whatif-runs.tsv`, `docs/whatif-mixed.tsv`).
+const POSSIBLE_PART: u64 = 8;
 /// The same where they are compressed: a codec is given the page as it is pruned.
 const COMPRESSED_HINTS_PART: u64 = 2;
 /// The newest xid that pruning takes away, with its padding.
@@ -246,7 +260,8 @@ impl Tally {
             (
                 HintImages { expected: self.hint_images, possible: self.hint_images_possible },
                 self.hint_image_bytes / HINTS_PART,
-                self.hint_image_bytes / hints_part + self.hint_images_possible * of.page_bytes,
+                self.hint_image_bytes / hints_part
+                    + self.hint_images_possible * of.page_bytes / POSSIBLE_PART,
             ),
             (LostFreezes { pages: self.freezes_lost }, 0, lost),
             (PossibleFreezes, 0, self.freezes_possible * FREEZE_BYTES_MAX),
@@ -308,7 +323,7 @@ mod tests {
         let tally =
             Tally { unseen_bytes: 70, hint_images: 3, hint_images_possible: 2, ..Tally::default() };
         let all = tally.uncertainties(&PAGE);
-        assert_eq!(range(1000, &all), (930, 1000 + 2 * 8192));
+        assert_eq!(range(1000, &all), (930, 1000 + 2 * 8192 / 8));
         let [unseen, hints] = all.as_slice() else { panic!("{all:?}") };
         assert!(unseen.kind.text().expect("told").starts_with("70 bytes are images of blocks"));
         assert!(

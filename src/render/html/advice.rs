@@ -128,7 +128,7 @@ fn apart(row: &EstimateRow) -> String {
     match row.checkpoints_apart {
         Some(1) => "as now".to_owned(),
         Some(times) => format!("{times} times"),
-        None => "none".to_owned(),
+        None => "none by volume or time".to_owned(),
     }
 }
 

@@ -44,14 +44,14 @@ pub fn predictions(report: &Report) -> String {
     let bar = |scenario: &Scenario| Row {
         label: scenario.id.clone(),
         images: 0,
-        records: scenario.predicted_bytes,
-        value: format!("{} {}", size(scenario.predicted_bytes), change(scenario)),
+        records: scenario.written_bytes,
+        value: format!("{} {}", size(scenario.written_bytes), change(scenario)),
     };
     let bars: Vec<Row> = whatif.scenarios.iter().map(bar).collect();
     let row = |scenario: &Scenario| {
         vec![
             escaped(&scenario.id),
-            exact(scenario.predicted_bytes),
+            exact(scenario.written_bytes),
             change(scenario),
             exact(scenario.low_bytes),
             exact(scenario.high_bytes),

@@ -25,6 +25,7 @@ pub mod seq;
 pub mod spgist;
 pub mod standby;
 pub mod timeline;
+pub mod truncate;
 pub mod xact;
 pub mod xlog;
 

@@ -16,11 +16,23 @@ pub struct Predicted {
     pub high_bytes: u64,
 }
 
+impl Predicted {
+    /// The same where it may also come to what `other` says.
+    pub fn or(self, other: &Predicted) -> Predicted {
+        Predicted {
+            low_bytes: self.low_bytes.min(other.low_bytes),
+            high_bytes: self.high_bytes.max(other.high_bytes),
+            ..self
+        }
+    }
+}
+
 /// One combination of settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimateRow {
-    /// Checkpoints so many times as far apart; null: none at all in the range.
+    /// Checkpoints that volume or clock begin so many times as far apart; null: none of those in the range.
+    /// Those that somebody asked for stay.
     pub checkpoints_apart: Option<u32>,
     /// `wal_compression`; null: images are stored as they are now.
     pub wal_compression: Option<String>,
@@ -39,6 +51,8 @@ pub struct Estimates {
     pub compressed_images: u64,
     /// Redo points in the range.
     pub redo_points: u64,
+    /// Those of them that volume or clock brought, which other settings move.
+    pub moving_redo_points: u64,
     /// Whether those were all, so that no sampling error is left.
     pub is_whole: bool,
     /// The combinations; the first is the WAL as it is.
@@ -54,9 +68,9 @@ impl Estimates {
     }
 
     /// The widest distance that was tried and is not wider than `times` that of now; none at all where
-    /// there are no more redo points than that.
+    /// settings move no more redo points than that.
     pub fn widest(&self, times: u64) -> Option<u32> {
-        if times > self.redo_points {
+        if times > self.moving_redo_points {
             return None;
         }
         let tried = self.scenarios.iter().filter_map(|row| row.checkpoints_apart);

@@ -19,7 +19,7 @@ pub struct WhatIf {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfCheck {
-    /// Replayed minus real, bytes; 0: all rules are known.
+    /// Replayed minus real, bytes, beside what switches leave empty; 0: all rules are known.
     pub difference_bytes: i64,
     /// The same by record type, where it is not 0.
     pub by_record: Vec<RecordDifference>,
@@ -51,6 +51,12 @@ pub struct Scenario {
     pub predicted_bytes: u64,
     /// (predicted - base) / base.
     pub change_ratio: Option<f64>,
+    /// What of it pg_switch_wal() and archive_timeout leave empty.
+    pub switch_bytes: u64,
+    /// What of it is written: the rest.
+    pub written_bytes: u64,
+    /// (written - written by the base) / written by the base.
+    pub written_change_ratio: Option<f64>,
     /// Bytes of it that the WAL decides.
     pub exact_bytes: u64,
     /// Bytes of it whose number is estimated.

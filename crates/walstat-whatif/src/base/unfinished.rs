@@ -2,7 +2,8 @@
 //! release 16 no record marks their redo points, but images do: a page that was stamped since the last
 //! known redo point has an image again.
 
-use super::{Base, BaseCheckpoint};
+use super::Base;
+use crate::base_checkpoint::BaseCheckpoint;
 use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace, TracedBlock, fact};
 use walstat_format::payload::Time;
@@ -98,5 +99,15 @@ fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
     let first = redo?;
     let lsn = trace.entry_of(first)?.lsn;
     let time = trace.commit_before(first).map_or(Time(0), |commit| commit.time);
-    Some(BaseCheckpoint { redo: lsn, first, record: None, time, online: true })
+    Some(BaseCheckpoint {
+        redo: lsn,
+        first,
+        record: None,
+        records: Vec::new(),
+        time,
+        online: true,
+        cause: None,
+        is_sure: false,
+        is_of_backup: false,
+    })
 }

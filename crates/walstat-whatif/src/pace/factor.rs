@@ -3,10 +3,15 @@
 
 use super::super::base::Base;
 use super::super::blocks::Ordinal;
+use super::super::settings::Checkpoints;
 use super::super::trace::Trace;
+use super::staying;
 
 /// Two places nearer than that to each other, in distances, are one.
 const NEAR: f64 = 1e-9;
+
+/// What of the base is moved is the same for all factors.
+const EVERY: Checkpoints = Checkpoints::Factor(1.0);
 
 /// The records between two redo points of the base.
 struct Cycle {
@@ -47,7 +52,8 @@ pub fn places(trace: &Trace, base: &Base, factor: f64) -> Vec<Ordinal> {
 
 fn cycles(trace: &Trace, base: &Base) -> Vec<Cycle> {
     let steps = steps(trace, base);
-    let mut ends: Vec<Ordinal> = base.own_checkpoints().map(|c| c.first).collect();
+    let moved = base.own_checkpoints().filter(|own| !staying::stays(base, &EVERY, own));
+    let mut ends: Vec<Ordinal> = moved.map(|own| own.first).collect();
     ends.retain(|end| base.contains(*end));
     ends.dedup();
     let whole = ends.len();

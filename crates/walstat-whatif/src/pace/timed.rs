@@ -6,7 +6,8 @@
 use super::super::base::Base;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
-use super::Event;
+use super::staying::Staying;
+use super::{Begin, Event};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 
@@ -25,6 +26,7 @@ pub struct TimedPace {
     spread_time: i64,
     requests_lost: bool,
     late_segments: u64,
+    unbuffered: bool,
     redo_segment: u64,
     /// Segments before this one are full and written.
     written: u64,
@@ -75,6 +77,9 @@ impl TimedPace {
         let timeout = timed.timeout.unwrap_or_else(|| timeout_of(base));
         let before = base.checkpoint_before();
         let redo = before.map_or(base.start, |checkpoint| checkpoint.redo);
+        let runs_at_start = before
+            .and_then(|checkpoint| checkpoint.record)
+            .is_some_and(|record| record >= base.first);
         // Without a limit only the clock ends a checkpoint.
         let spread = segments.map_or(u64::MAX, |segments| {
             (segments as f64 * geometry.usable_per_segment() as f64 * target) as u64
@@ -87,9 +92,11 @@ impl TimedPace {
             spread_time: (timeout as f64 * target) as i64,
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
+            unbuffered: timed.unbuffered,
             redo_segment: redo.0 / geometry.segment,
             written: base.start.0 / geometry.segment,
-            running: None,
+            running: runs_at_start
+                .then_some(RunningCheckpoint { until: u64::MAX, until_time: None }),
             pending: false,
             due: false,
             due_at: before.map(|checkpoint| checkpoint.time.0.saturating_add(timeout)),
@@ -119,16 +126,36 @@ impl TimedPace {
         let begun = self.clock.take().or(self.now.map(|now| now.0));
         self.due_at = begun.map(|begun| begun.saturating_add(self.timeout)).or(self.due_at);
         // What the clock asks for until now has nothing to write: nobody committed since then.
-        while let (Some(due_at), Some(now)) = (&mut self.due_at, self.now)
-            && *due_at < now.0
-        {
-            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
+        if let (Some(due_at), Some(now)) = (&mut self.due_at, self.now) {
+            *due_at = after_waits(*due_at, now.0);
         }
         self.running = Some(RunningCheckpoint {
             until: usable.saturating_add(self.spread_bytes),
             until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
         });
-        Some(Event::Begin { completes: false })
+        Some(Event::Begin(Begin::Paced))
+    }
+
+    /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
+    pub fn make_way(&mut self, staying: &Staying) -> Option<Event> {
+        let running = self.running.take();
+        (self.pending, self.due, self.clock) = (false, false, None);
+        if running.is_some() && !staying.ends_recovery {
+            return Some(Event::Complete);
+        }
+        // A server that starts looks at its clock anew.
+        let due_at = staying.time.0.saturating_add(self.timeout);
+        self.due_at = staying.online.then_some(due_at);
+        self.running = Some(RunningCheckpoint { until: u64::MAX, until_time: None });
+        None
+    }
+
+    /// The record of a checkpoint of the base was written.
+    pub fn base_completed(&mut self) {
+        self.running = None;
+        self.due |= self.pending && !self.requests_lost;
+        self.pending = false;
+        self.completed = self.now.map_or(i64::MIN, |now| now.0);
     }
 
     /// Up to which position nothing happens until the next commit.
@@ -138,9 +165,11 @@ impl TimedPace {
         if self.due || is_late.is_some_and(|(end, now)| now.0 >= end) {
             return 0;
         }
-        // A segment that the buffers hold is written when the one after it is full.
+        // A segment that the buffers hold is written when the one after it is on its last page.
         let segment = self.geometry.usable_per_segment();
-        ends.min(self.written.saturating_add(2).saturating_mul(segment))
+        let held = if self.unbuffered { 1 } else { 2 };
+        let full = self.written.saturating_add(held).saturating_mul(segment);
+        ends.min(full.saturating_sub(self.geometry.page))
     }
 
     /// Whether something may happen before a record that begins at `usable` at most.
@@ -157,20 +186,21 @@ impl TimedPace {
         self.segments.is_some_and(|segments| segment + 1 >= self.redo_segment + segments + late)
     }
 
-    /// Without commits WAL is written when its buffers are full: they hold a segment.
+    /// Without commits WAL is written when its buffers are full, which hold a segment: a page is written when
+    /// the one that takes its place in them begins (`AdvanceXLInsertBuffer`). Or before, by the walwriter.
     fn write_by_buffers(&mut self, usable: u64) {
-        let buffered = self.geometry.usable_per_segment();
-        let written = self.geometry.start(usable.saturating_sub(buffered));
-        self.written_up_to(written.0 / self.geometry.segment);
+        let Geometry { page, segment } = self.geometry;
+        let begun = (self.geometry.start(usable).0 / page + 1) * page;
+        let buffered = if self.unbuffered { page } else { segment };
+        self.written_up_to(begun.saturating_sub(buffered) / segment);
     }
 
     fn written_up_to(&mut self, segment: u64) {
-        while self.written < segment {
-            if self.is_needed(self.written) {
-                self.request();
-            }
-            self.written += 1;
+        // Each full segment asks, and all of them ask for the same.
+        if self.written < segment && self.is_needed(segment - 1) {
+            self.request();
         }
+        self.written = self.written.max(segment);
     }
 
     fn request(&mut self) {
@@ -204,16 +234,21 @@ impl TimedPace {
     /// complete, again later (`CreateCheckPoint`, `CheckpointerMain`).
     fn look_at_clock(&mut self, before: Option<Time>, time: Time) {
         let due_at = self.due_at.get_or_insert(time.0.saturating_add(self.timeout));
-        while *due_at <= time.0 {
-            let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
-            if !before.is_some_and(is_idle) {
-                self.due = true;
-                self.clock = Some(*due_at);
-                return;
-            }
-            *due_at = due_at.saturating_add(IDLE_WAIT_MICROS);
+        let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
+        if *due_at <= time.0 && before.is_some_and(is_idle) {
+            *due_at = after_waits(*due_at, time.0.saturating_add(1));
+        } else if *due_at <= time.0 {
+            self.due = true;
+            self.clock = Some(*due_at);
         }
     }
+}
+
+/// The first time from `now` on that lies whole waits after `due_at`.
+fn after_waits(due_at: i64, now: i64) -> i64 {
+    let late = now.saturating_sub(due_at).max(0) as u64;
+    let waits = late.div_ceil(IDLE_WAIT_MICROS as u64) as i64;
+    due_at.saturating_add(waits.saturating_mul(IDLE_WAIT_MICROS))
 }
 
 /// `CheckPointSegments` for max_wal_size: whole segments of it, divided by how many checkpoints'
@@ -226,6 +261,15 @@ fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
 /// The same as the base shows it: every distance has as many segments; or, where there are others too,
 /// three have the most there are, and the clock began none of them.
 pub fn segments_of(base: &Base) -> Option<u64> {
+    let shown = base.shown.max_wal_size.map(|size| {
+        let pacing = base.version.pacing;
+        let between = size.least_bytes.midpoint(size.most_bytes);
+        checkpoint_segments(between, base.geometry, pacing.kept + pacing.completion_target)
+    });
+    base.segments.or(shown).or_else(|| segments_by_distance(base))
+}
+
+fn segments_by_distance(base: &Base) -> Option<u64> {
     let segment = |lsn: Lsn| lsn.0 / base.geometry.segment;
     let pairs: Vec<(u64, i64)> = base
         .checkpoints
@@ -248,8 +292,11 @@ pub fn segments_of(base: &Base) -> Option<u64> {
     (full.len() > 2 && spread > 2 * SECOND).then_some(most)
 }
 
-/// checkpoint_timeout as the base shows it: none of its checkpoints began later than that.
+/// checkpoint_timeout as the base shows it; else none of its checkpoints began later than that.
 fn timeout_of(base: &Base) -> i64 {
+    if let Some(seconds) = base.shown.timeout_seconds {
+        return i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
+    }
     let times: Vec<i64> = base.checkpoints.iter().map(|checkpoint| checkpoint.time.0).collect();
     let longest = times.windows(2).filter_map(|pair| match pair {
         [earlier, later] => Some(later.saturating_sub(*earlier)),
@@ -261,6 +308,15 @@ fn timeout_of(base: &Base) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn silence_of_any_length_is_passed_over_at_once() {
+        assert_eq!(after_waits(100, 100), 100);
+        assert_eq!(after_waits(100, 101), 100 + IDLE_WAIT_MICROS);
+        let year_9999 = 253_000_000_000 * SECOND;
+        let due = after_waits(0, year_9999);
+        assert!((year_9999..year_9999 + IDLE_WAIT_MICROS).contains(&due));
+    }
 
     /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
     /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
@@ -274,6 +330,7 @@ mod tests {
             spread_time: 27 * SECOND,
             requests_lost: false,
             late_segments: 0,
+            unbuffered: false,
             redo_segment: 1,
             written: 1,
             running: None,
@@ -288,7 +345,7 @@ mod tests {
         let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
         for (usable, second) in (16u64 << 20..).zip(commits) {
             while let Some(event) = pace.next(usable) {
-                if event == (Event::Begin { completes: false }) {
+                if event == Event::Begin(Begin::Paced) {
                     begun.push(second);
                 }
             }

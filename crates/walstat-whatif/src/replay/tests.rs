@@ -37,7 +37,7 @@ fn settings() -> Vec<Settings> {
         Checkpoints::AsBase,
         Checkpoints::Factor(2.0),
         Checkpoints::Factor(0.5),
-        Checkpoints::At(Vec::new()),
+        Checkpoints::Never,
         Checkpoints::Bytes(100_000),
         Checkpoints::Time(300_000),
         Checkpoints::Timed(timed),

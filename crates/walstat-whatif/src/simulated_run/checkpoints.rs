@@ -1,9 +1,9 @@
 //! What a simulated run does at checkpoints, and what it notes of the cycle between two.
 
 use super::{CHECKPOINT_REDO_BYTES, HEAD_BYTES, RUNNING_XACTS_BYTES, SimulatedRun, Touched};
-use crate::blocks::{BEFORE, FIRST, Ordinal};
+use crate::blocks::{BEFORE, FIRST, NEVER, Ordinal};
 use crate::outcome::RedoPoint;
-use crate::pace::Event;
+use crate::pace::{Begin, Event};
 use crate::trace::{TracedBlock, TracedRecord};
 use walstat_format::payload::standby::RUNNING_XACTS;
 use walstat_format::payload::xlog::CHECKPOINT_REDO;
@@ -12,7 +12,7 @@ use walstat_format::rmgr::{STANDBY, XLOG, XLOG_CHECKPOINT_ONLINE};
 impl SimulatedRun<'_> {
     pub(super) fn checkpoint(&mut self, event: Event, traced: &TracedRecord<'_>, before: &mut u64) {
         let (ordinal, lsn) = (traced.ordinal, traced.entry.lsn);
-        let Event::Begin { completes } = event else { return self.complete(before) };
+        let Event::Begin(begin) = event else { return self.complete(before) };
         let simulated = self.geometry.start(self.usable + *before);
         self.note_unread();
         self.redo = ordinal;
@@ -20,28 +20,28 @@ impl SimulatedRun<'_> {
         self.has_base_redo_points &= self.base.own_checkpoints().any(|own| own.first == ordinal);
         if lsn > self.base.start {
             self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
+            self.outcome.placed += u64::from(begin != Begin::AsInBase);
         }
         self.pace.began(simulated);
-        if self.replaces_checkpoints && self.base.version.pacing.marks_redo {
+        if begin != Begin::AsInBase && self.base.version.pacing.marks_redo {
             self.add(self.kind(XLOG, CHECKPOINT_REDO), CHECKPOINT_REDO_BYTES, before);
         }
-        if completes {
+        if begin == Begin::AtOnce {
             self.complete(before);
         }
     }
 
-    /// A checkpoint is complete, and recovery begins at its redo point from now on.
+    /// A checkpoint that the base does not have is complete, and recovery begins at its redo point from now
+    /// on.
     fn complete(&mut self, before: &mut u64) {
         self.note_recovery(*before);
         self.completed = self.begun;
-        if self.replaces_checkpoints {
-            if self.base.logs_running {
-                let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
-                self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
-            }
-            let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
-            self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
+        if self.base.logs_running {
+            let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
+            self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
         }
+        let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
+        self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
     }
 
     /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.
@@ -54,6 +54,8 @@ impl SimulatedRun<'_> {
             self.pace.began(self.begun);
         }
         self.completed = self.begun;
+        self.pace.base_completed();
+        self.quiet = (NEVER, 0);
     }
 
     /// At a redo point: notes the pages that may have been read without being changed again.

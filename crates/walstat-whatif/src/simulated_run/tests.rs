@@ -1,9 +1,11 @@
 //! Tests of one run, decision by decision.
 
 use super::*;
+use crate::base_checkpoint::Reading;
 use crate::made_up::{Kind, Made, base};
 use crate::replay::replay;
-use crate::settings::Checkpoints;
+use crate::settings::{Checkpoints, Timed};
+use walstat_analyse::checkpoint::cause::Cause;
 
 /// What a run with one setting changed comes to.
 fn run(kinds: &[(Kind, usize)], change: impl Fn(&mut Settings)) -> Outcome {
@@ -28,7 +30,7 @@ const CYCLES: [(Kind, usize); 8] = [
 #[test]
 fn a_page_gets_one_image_after_each_redo_point() {
     assert_eq!(run(&CYCLES, |_| ()).images, 2);
-    let none = run(&CYCLES, |settings| settings.checkpoints = Checkpoints::At(Vec::new()));
+    let none = run(&CYCLES, |settings| settings.checkpoints = Checkpoints::Never);
     assert_eq!((none.images, none.redo_points.len()), (1, 0));
     let off = run(&CYCLES, |settings| settings.full_page_writes = Some(false));
     assert_eq!((off.images, off.redo_points.len()), (0, 1));
@@ -84,4 +86,58 @@ fn rows_are_not_frozen_where_the_image_goes_away() {
     assert_eq!((own.records, own.uncertain.freezes_lost), (4, 0));
     let off = run(&kinds, |settings| settings.full_page_writes = Some(false));
     assert_eq!((off.records, off.uncertain.freezes_lost), (3, 1));
+}
+
+/// The same, where so began the second checkpoint of the base.
+fn run_with_cause(cause: Cause, change: impl Fn(&mut Settings)) -> Outcome {
+    let records: Vec<Made> = CYCLES.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
+    let (trace, mut base) = base(&records);
+    for checkpoint in &mut base.checkpoints {
+        (checkpoint.cause, checkpoint.is_sure) = (Some(cause), true);
+    }
+    let mut settings = Settings::default();
+    change(&mut settings);
+    replay(&trace, &base, &[settings]).pop().expect("one run")
+}
+
+fn larger(settings: &mut Settings) {
+    let timed = Timed { max_wal_size: Some(1 << 40), ..Timed::default() };
+    settings.checkpoints = Checkpoints::Timed(timed);
+}
+
+#[test]
+fn a_larger_max_wal_size_takes_away_what_volume_began() {
+    let outcome = run_with_cause(Cause::Wal, larger);
+    assert_eq!((outcome.images, outcome.redo_points.len()), (1, 0));
+}
+
+#[test]
+fn what_somebody_asked_for_stays_under_other_settings() {
+    let own = run(&CYCLES, |_| ());
+    let outcome = run_with_cause(Cause::Requested, larger);
+    assert_eq!(outcome.redo_points, own.redo_points);
+    assert_eq!((outcome.bytes, outcome.images, outcome.placed), (own.bytes, 2, 0));
+    // Without any online checkpoint it goes, unless a backup began with it.
+    let never = |settings: &mut Settings| settings.checkpoints = Checkpoints::Never;
+    assert_eq!(run_with_cause(Cause::Requested, never).redo_points, []);
+}
+
+#[test]
+fn what_is_not_certain_is_read_both_ways() {
+    let doubtful = |reading| {
+        let records: Vec<Made> =
+            CYCLES.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
+        let (trace, base) = base(&records);
+        let timed = Timed { max_wal_size: Some(1 << 40), reading, ..Timed::default() };
+        let settings = Settings { checkpoints: Checkpoints::Timed(timed), ..Settings::default() };
+        replay(&trace, &base, &[settings]).pop().expect("one run").redo_points.len()
+    };
+    assert_eq!((doubtful(Reading::Likely), doubtful(Reading::Other)), (0, 1));
+}
+
+#[test]
+fn what_switches_leave_empty_is_no_written_byte() {
+    let kinds = [(Kind::Commit, 0), (Kind::Switch, 0), (Kind::Commit, 0)];
+    let own = run(&kinds, |_| ());
+    assert!(own.switch_bytes() > 1_000_000 && own.written_bytes() < 1_000, "{own:?}");
 }

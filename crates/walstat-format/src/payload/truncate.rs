@@ -1,0 +1,79 @@
+//! A relation is cut off (`xl_smgr_truncate` in `src/include/catalog/storage_xlog.h`).
+
+use crate::cursor::Cursor;
+use crate::locator::RelFileLocator;
+
+/// Opcode of the record (`XLOG_SMGR_TRUNCATE`).
+pub const TRUNCATE: u8 = 0x20;
+
+/// Which forks are cut: `SMGR_TRUNCATE_VM`, `SMGR_TRUNCATE_FSM`.
+const VISIBILITY_MAP: u32 = 2;
+const FREE_SPACE_MAP: u32 = 4;
+
+/// Blocks of a table of which a page of its free space map tells (`SlotsPerFSMPage`), for pages of 8 kB.
+const BLOCKS_PER_FREE_SPACE_PAGE: u32 = 4069;
+/// The same of the visibility map, with two bits a block (9.6 and later).
+const BLOCKS_PER_VISIBILITY_PAGE: u32 = 32_672;
+
+/// The record's main data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truncate {
+    /// The relation.
+    pub relation: RelFileLocator,
+    /// Blocks of it that are left.
+    pub blocks: u32,
+    /// `SMGR_TRUNCATE_*`.
+    flags: u32,
+}
+
+impl Truncate {
+    /// Reads the main data; `None` if it is too short.
+    pub fn parse(main_data: &[u8]) -> Option<Truncate> {
+        let mut from = Cursor::new(main_data);
+        let (blocks, relation) = (from.field()?, from.field()?);
+        // 9.5 has no flags: all forks are cut.
+        let flags = from.field().unwrap_or(u32::MAX);
+        Some(Truncate { relation, blocks, flags })
+    }
+
+    /// Pages of the free space map that are left, if it is cut: one whose other blocks remain is kept, below
+    /// the pages above it (`FreeSpaceMapPrepareTruncateRel`).
+    pub fn free_space_pages(&self) -> Option<u32> {
+        let (page, rest) =
+            (self.blocks / BLOCKS_PER_FREE_SPACE_PAGE, self.blocks % BLOCKS_PER_FREE_SPACE_PAGE);
+        let place = page + page / BLOCKS_PER_FREE_SPACE_PAGE + 2;
+        (self.flags & FREE_SPACE_MAP != 0).then_some(place + u32::from(rest > 0))
+    }
+
+    /// The same of the visibility map (`visibilitymap_prepare_truncate`).
+    pub fn visibility_pages(&self) -> Option<u32> {
+        (self.flags & VISIBILITY_MAP != 0)
+            .then_some(self.blocks.div_ceil(BLOCKS_PER_VISIBILITY_PAGE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn truncate(blocks: u32, flags: &[u8]) -> Truncate {
+        let relation = [1u32, 2, 3].map(u32::to_le_bytes).concat();
+        let data = [&blocks.to_le_bytes()[..], &relation, flags].concat();
+        Truncate::parse(&data).expect("whole")
+    }
+
+    #[test]
+    fn pages_of_the_maps_are_cut_with_the_table() {
+        let all = [7, 0, 0, 0];
+        let left = |blocks| {
+            (truncate(blocks, &all).free_space_pages(), truncate(blocks, &all).visibility_pages())
+        };
+        assert_eq!(left(0), (Some(2), Some(0)));
+        assert_eq!(left(1), (Some(3), Some(1)));
+        assert_eq!(left(4069), (Some(3), Some(1)));
+        assert_eq!(left(32_673), (Some(11), Some(2)));
+        assert_eq!(truncate(0, &[1, 0, 0, 0]).free_space_pages(), None);
+        assert_eq!(truncate(0, &[]).visibility_pages(), Some(0));
+        assert_eq!(Truncate::parse(&[0; 15]), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Redo points of the range, by what other settings make of them: volume and clock bring theirs anew, the
+//! others stay.
+
+use walstat_analyse::checkpoint::Cycle;
+use walstat_analyse::checkpoint::cause::{Cause, Confidence, Verdict};
+use walstat_format::lsn::Lsn;
+use walstat_whatif::base_checkpoint::{Reading, mover};
+
+/// Up to the next redo point, no other one comes.
+const NEARLY_ONE: f64 = 0.999;
+
+/// Redo points, ascending.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RedoPoints {
+    points: Vec<RedoPoint>,
+    /// The longest way to one that volume brought, bytes.
+    distance: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct RedoPoint {
+    lsn: Lsn,
+    /// How many that stay have come with it.
+    staying: u32,
+    /// How many volume has brought since the last one that stays, and how many the clock.
+    by_volume: u32,
+    by_clock: u32,
+}
+
+/// How many times as far apart checkpoints come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Apart {
+    volume: f64,
+    clock: f64,
+}
+
+impl Apart {
+    /// So many times; `None`: neither volume nor clock bring one.
+    pub fn times(times: Option<u32>) -> Apart {
+        let times = times.map_or(f64::INFINITY, f64::from);
+        Apart { volume: times, clock: times }
+    }
+
+    /// Those by volume so many times as far apart as that.
+    pub fn by_volume(self, times: f64) -> Apart {
+        Apart { volume: self.volume * times, ..self }
+    }
+}
+
+impl RedoPoints {
+    /// Those that lie between these cycles.
+    pub fn of(cycles: &[Cycle], verdicts: &[Option<Verdict>], reading: Reading) -> RedoPoints {
+        let mut redo = RedoPoints::default();
+        let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
+        let mut last = RedoPoint { lsn: start, ..RedoPoint::default() };
+        for (cycle, verdict) in cycles.iter().zip(verdicts).skip(1) {
+            let Some(lsn) = cycle.redo else { continue };
+            let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|c| c.seen.is_shutdown);
+            let is_sure = verdict.is_some_and(|verdict| verdict.confidence > Confidence::Possible);
+            let cause = verdict.map(|verdict| verdict.cause);
+            let mover = mover(cause, is_sure, reading).filter(|_| !is_shutdown);
+            if mover == Some(Cause::Wal) {
+                redo.distance = redo.distance.max((lsn.0 - last.lsn.0) as f64);
+            }
+            last = last.followed_by(lsn, mover);
+            redo.points.push(last);
+        }
+        redo
+    }
+
+    /// How many there are.
+    pub fn all(&self) -> usize {
+        self.points.len()
+    }
+
+    /// How many of them other settings move.
+    pub fn moving(&self) -> usize {
+        let staying = self.points.last().map_or(0, |last| last.staying);
+        self.points.len() - staying as usize
+    }
+
+    /// Whether volume brought one.
+    pub fn has_volume(&self) -> bool {
+        self.distance > 0.0
+    }
+
+    /// Whether one lies after `from` and not after `to`.
+    pub fn has_any(&self, from: Lsn, to: Lsn) -> bool {
+        self.before(from) < self.before(to)
+    }
+
+    /// Whether one that stays, or comes anew, lies between.
+    pub fn stays_any(&self, from: Lsn, to: Lsn, apart: Apart) -> bool {
+        self.cycle(from, apart) != self.cycle(to, apart)
+    }
+
+    fn before(&self, lsn: Lsn) -> usize {
+        self.points.partition_point(|point| point.lsn <= lsn)
+    }
+
+    /// The cycle in which a place lies: how many have come that stay, and since then by volume and by clock.
+    fn cycle(&self, lsn: Lsn, apart: Apart) -> (u32, u64, u64) {
+        let last = self.before(lsn).checked_sub(1).and_then(|index| self.points.get(index));
+        let Some(last) = last else { return (0, 0, 0) };
+        let since = (lsn.0 - last.lsn.0) as f64 / self.distance.max(1.0);
+        let by_volume = f64::from(last.by_volume) + since.min(NEARLY_ONE);
+        let count = |come: f64, times: f64| (come / times) as u64;
+        (last.staying, count(by_volume, apart.volume), count(last.by_clock.into(), apart.clock))
+    }
+}
+
+impl RedoPoint {
+    /// The next one, which settings move for this cause or not at all.
+    fn followed_by(self, lsn: Lsn, mover: Option<Cause>) -> RedoPoint {
+        match mover {
+            Some(Cause::Time) => RedoPoint { lsn, by_clock: self.by_clock + 1, ..self },
+            Some(_) => RedoPoint { lsn, by_volume: self.by_volume + 1, ..self },
+            None => RedoPoint { lsn, staying: self.staying + 1, by_volume: 0, by_clock: 0 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two by volume, one that stays, two by volume; 100 bytes apart.
+    fn points() -> RedoPoints {
+        let mut last = RedoPoint::default();
+        let wal = Some(Cause::Wal);
+        let movers = [wal, wal, None, wal, wal];
+        let points = (1..).zip(movers).map(|(number, mover)| {
+            last = last.followed_by(Lsn(100 * number), mover);
+            last
+        });
+        RedoPoints { points: points.collect(), distance: 100.0 }
+    }
+
+    fn stays(from: u64, to: u64, apart: Apart) -> bool {
+        points().stays_any(Lsn(from), Lsn(to), apart)
+    }
+
+    #[test]
+    fn of_those_by_volume_every_kth_stays() {
+        let [own, twice, none] = [Some(1), Some(2), None].map(Apart::times);
+        assert!(stays(50, 150, own) && !stays(50, 150, twice) && stays(150, 250, twice));
+        assert!(!stays(50, 250, none));
+        assert_eq!((points().all(), points().moving()), (5, 4));
+    }
+
+    #[test]
+    fn what_somebody_asked_for_stays() {
+        assert!(stays(250, 350, Apart::times(None)));
+        // Volume is counted from there on.
+        let twice = Apart::times(Some(2));
+        assert!(!stays(350, 450, twice) && stays(450, 550, twice));
+    }
+
+    #[test]
+    fn less_wal_brings_checkpoints_later() {
+        let apart = Apart::times(Some(1)).by_volume(1.5);
+        assert!(!stays(310, 440, apart) && stays(440, 460, apart));
+    }
+}

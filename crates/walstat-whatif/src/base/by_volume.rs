@@ -1,0 +1,171 @@
+//! Whether one max_wal_size explains the checkpoints of the range: then their causes are certain.
+//!
+//! A server begins a checkpoint by volume when a number of segments is full, counted from the one with the last
+//! redo point, and not before. So those that volume began lie that many apart, each near the beginning of a
+//! segment, and all others less; one that lies farther apart would contradict it.
+
+use super::Base;
+use crate::base_checkpoint::BaseCheckpoint;
+use walstat_analyse::checkpoint::cause::Cause;
+use walstat_format::payload::SECOND;
+
+/// So many have to lie that far apart.
+const AGREE: usize = 2;
+/// How far into their segments these lie at most, in the mean, as a part of the segment: those that somebody
+/// asks for lie anywhere.
+const BEGINNING: f64 = 0.2;
+/// How likely it may be that they lie there by chance.
+const CHANCE: f64 = 0.01;
+/// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
+const SHORTEST_TIMEOUT: i64 = 29 * SECOND;
+
+/// How far a checkpoint lies from the one before.
+struct Distance {
+    /// Its place among the checkpoints.
+    index: usize,
+    segments: u64,
+    /// How far into its segment it lies, as a part of that.
+    into_segment: f64,
+    is_too_soon_for_the_clock: bool,
+}
+
+/// Makes causes certain that one distance in segments explains.
+pub fn settle(base: &mut Base) {
+    let distances = distances(base);
+    let Some(segments) = common(base, &distances) else { return };
+    for distance in distances {
+        let Some(checkpoint) = base.checkpoints.get_mut(distance.index) else { continue };
+        if may_be_by_volume(checkpoint) && distance.is_of(segments) {
+            (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::Wal), true);
+        } else if checkpoint.is_doubtful()
+            && distance.segments < segments
+            && distance.is_too_soon_for_the_clock
+        {
+            (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::Requested), true);
+        }
+    }
+    base.segments = Some(segments);
+}
+
+impl Distance {
+    /// Whether it is so many segments; where the server is late, it is by one.
+    fn is_of(&self, segments: u64) -> bool {
+        (segments..=segments + 1).contains(&self.segments)
+    }
+}
+
+/// Whether nothing says for certain that something else began it.
+fn may_be_by_volume(checkpoint: &BaseCheckpoint) -> bool {
+    let is_asked = checkpoint.is_sure && checkpoint.cause != Some(Cause::Wal);
+    checkpoint.online && !is_asked
+}
+
+fn distances(base: &Base) -> Vec<Distance> {
+    let segment = base.geometry.segment;
+    let pairs = base.checkpoints.windows(2).enumerate();
+    let distance = |(index, pair): (usize, &[BaseCheckpoint])| {
+        let [before, own] = pair else { return None };
+        let is_own = own.redo > base.start && own.redo <= base.end;
+        is_own.then(|| Distance {
+            index: index + 1,
+            segments: (own.redo.0 / segment).saturating_sub(before.redo.0 / segment),
+            into_segment: (own.redo.0 % segment) as f64 / segment as f64,
+            is_too_soon_for_the_clock: own.time.0.saturating_sub(before.time.0) < SHORTEST_TIMEOUT,
+        })
+    };
+    pairs.filter_map(distance).collect()
+}
+
+/// The distance of those that volume began, if none is farther apart.
+fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
+    let checkpoint = |distance: &Distance| base.checkpoints.get(distance.index);
+    let may_be = |distance: &&Distance| checkpoint(distance).is_some_and(may_be_by_volume);
+    let found: Vec<&Distance> = distances.iter().filter(may_be).collect();
+    let count = |segments: u64| found.iter().filter(|found| found.segments == segments).count();
+    let longest_of_most = |found: &u64| (count(*found), *found);
+    let segments = found.iter().map(|found| found.segments).max_by_key(longest_of_most)?;
+    let last = base.checkpoints.last().map_or(base.start, |last| last.redo);
+    let segment = base.geometry.segment;
+    let rest = (base.end.0 / segment).saturating_sub(last.0 / segment);
+    // Before a crash another one may have begun, which never ended.
+    let ended = distances.iter().filter(|distance| {
+        checkpoint(distance).is_some_and(|checkpoint| !checkpoint.ends_recovery())
+    });
+    let farthest = ended.map(|distance| distance.segments).chain([rest]).max()?;
+    let agreeing = found.iter().filter(|found| found.is_of(segments));
+    let parts: Vec<f64> = agreeing.map(|found| found.into_segment).collect();
+    let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+    let chance: f64 = parts.iter().product();
+    let is_regular = parts.len() >= AGREE && mean <= BEGINNING && chance <= CHANCE;
+    (segments > 0 && is_regular && farthest <= segments + 1).then_some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Ordinal;
+    use crate::made_up;
+    use walstat_format::lsn::Lsn;
+    use walstat_format::payload::Time;
+
+    const SEGMENT: u64 = 1 << 20;
+
+    /// A base whose checkpoints begin at these places, in segments, a second apart; the first one before the
+    /// range.
+    fn settled(places: &[f64], cause: impl Fn(usize) -> (Option<Cause>, bool)) -> Base {
+        let (_, mut base) = made_up::base(&[]);
+        let lsn = |place: f64| Lsn((place * SEGMENT as f64) as u64);
+        base.checkpoints = places
+            .iter()
+            .enumerate()
+            .map(|(index, place)| {
+                let (cause, is_sure) = cause(index);
+                BaseCheckpoint {
+                    redo: lsn(*place),
+                    first: 1 + index as Ordinal,
+                    record: None,
+                    records: Vec::new(),
+                    time: Time(index as i64 * SECOND),
+                    online: true,
+                    cause,
+                    is_sure,
+                    is_of_backup: false,
+                }
+            })
+            .collect();
+        (base.start, base.end) = (lsn(places[0]), lsn(places[places.len() - 1] + 1.0));
+        settle(&mut base);
+        base
+    }
+
+    fn causes(base: &Base) -> Vec<Option<Cause>> {
+        base.checkpoints.iter().skip(1).map(|own| own.cause.filter(|_| own.is_sure)).collect()
+    }
+
+    #[test]
+    fn equal_distances_from_beginning_to_beginning_are_of_volume() {
+        let base = settled(&[10.5, 20.01, 23.4, 33.02, 43.1], |_| (None, false));
+        assert_eq!(base.segments, Some(10));
+        let [wal, asked] = [Cause::Wal, Cause::Requested].map(Some);
+        assert_eq!(causes(&base), [wal, asked, wal, wal]);
+    }
+
+    #[test]
+    fn places_anywhere_in_a_segment_are_of_nobodys_volume() {
+        let base = settled(&[10.5, 20.4, 30.6, 40.3], |_| (None, false));
+        assert_eq!((base.segments, causes(&base)), (None, vec![None; 3]));
+    }
+
+    #[test]
+    fn what_lies_farther_apart_contradicts_it() {
+        let base = settled(&[10.5, 20.01, 30.01, 45.5], |_| (None, false));
+        assert_eq!(base.segments, None);
+    }
+
+    #[test]
+    fn what_is_written_down_is_believed() {
+        let asked = |index| (Some(Cause::Requested), index == 2);
+        let base = settled(&[10.5, 20.01, 30.01, 40.02], asked);
+        assert_eq!(causes(&base)[1], Some(Cause::Requested));
+    }
+}
