@@ -53,6 +53,11 @@ pub enum UncertaintyKind {
     BlockData,
     /// One record of a sequence more or less.
     Sequences,
+    /// What a crash takes away of pages that no WAL tells of.
+    Crash {
+        /// Pages that were changed since the checkpoint before it.
+        pages: u64,
+    },
     /// The background writer logs the running transactions by the clock: one time more or less.
     Snapshot,
     /// Transactions that run side by side take other turns each time.
@@ -122,7 +127,7 @@ impl UncertaintyKind {
                  vacuum may have to freeze them, which is in the range only"
             ),
             CrowdedCheckpoints => {
-                "checkpoints lie less than a second apart: a server does not keep up and skips some, \
+                "checkpoints lie less than 0.3 seconds apart: a server does not keep up and skips some, \
                  which it does not repeat; the range goes down to none by volume"
                     .to_owned()
             }
@@ -136,6 +141,9 @@ impl UncertaintyKind {
                  somebody asks for would stay; the range has both"
             ),
             NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
+            Crash { pages: pages @ 1.. } => format!(
+                "a crash takes away hint bits and pruned room of {pages} pages, others than in the base"
+            ),
             OldRows { is_told: true } => {
                 "what is logged of old rows depends on their tables' replica identity, which this WAL \
                  does not show: taken is one integer for a deleted row, as of a small primary key; the \
@@ -164,6 +172,9 @@ impl UncertaintyKind {
 const FREEZE_BYTES_MAX: u64 = RECORD_HEADER_BYTES as u64 + 20 + 9 + 12 + 2 * 291;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
+/// What a page that a crash took back costs more or less, in the mean: a record that prunes it once more, and
+/// for some an image (measured: `docs/whatif-mixed.tsv`).
+const CRASH_BYTES: u64 = 192;
 /// By that part of their bytes images for hint bits differ from what is expected: one that does not come
 /// is followed by one of the page as it is pruned.
 const HINTS_PART: u64 = 8;
@@ -210,6 +221,8 @@ pub struct Tally {
     pub freezes_cut: u64,
     /// Bytes of records of sequences, of which there may be one more or less each.
     pub open_sequence_bytes: u64,
+    /// Pages that were changed since the checkpoint before a crash, where the base had another one.
+    pub pages_of_crash: u64,
     /// Block data whose length is an estimate; bytes.
     pub estimated_data_bytes: u64,
     /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
@@ -249,6 +262,7 @@ impl Tally {
         let hints_part = if self.compressed_bytes > 0 { COMPRESSED_HINTS_PART } else { HINTS_PART };
         let for_want_of_images = of.has_no_images && self.estimated_images > self.hint_images;
         let lost = self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES);
+        let crash = self.pages_of_crash * CRASH_BYTES;
         let rows = [
             (UnseenBlocks { bytes: self.unseen_bytes }, self.unseen_bytes, 0),
             (NoRecord { bytes: self.unknown_bytes }, self.unknown_bytes, 0),
@@ -268,6 +282,7 @@ impl Tally {
             (ConflictXids, self.freezes_cut * CONFLICT_XID_BYTES, 0),
             (BlockData, 0, self.estimated_data_bytes * DATA_TIMES),
             (Sequences, self.open_sequence_bytes, self.open_sequence_bytes),
+            (Crash { pages: self.pages_of_crash }, crash, crash),
             (OldRows { is_told: of.to_logical }, 0, self.old_rows_possible),
             (
                 CompressedLengths { is_told: of.has_codec },

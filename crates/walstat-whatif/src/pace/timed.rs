@@ -72,7 +72,9 @@ impl TimedPace {
         let target = timed.completion_target.unwrap_or(pacing.completion_target);
         let segments = match timed.max_wal_size {
             Some(bytes) => Some(checkpoint_segments(bytes, geometry, pacing.kept + target)),
-            None => segments_of(base),
+            // As many bytes, in segments of this run.
+            None => segments_of(base)
+                .map(|segments| (segments * base.geometry.segment / geometry.segment).max(1)),
         };
         let timeout = timed.timeout.unwrap_or_else(|| timeout_of(base));
         let before = base.checkpoint_before();

@@ -14,6 +14,7 @@ impl SimulatedRun<'_> {
         let (ordinal, lsn) = (traced.ordinal, traced.entry.lsn);
         let Event::Begin(begin) = event else { return self.complete(before) };
         let simulated = self.geometry.start(self.usable + *before);
+        self.note_crash(ordinal);
         self.note_unread();
         self.redo = ordinal;
         self.begun = simulated;
@@ -56,6 +57,17 @@ impl SimulatedRun<'_> {
         self.completed = self.begun;
         self.pace.base_completed();
         self.quiet = (NEVER, 0);
+    }
+
+    /// A crash takes away what no WAL tells of the pages that were changed since the last checkpoint: hint bits,
+    /// and room that was pruned. With another checkpoint before it those are others than in the base.
+    fn note_crash(&mut self, ordinal: Ordinal) {
+        let is_other = self.redo != self.base.redo_at(ordinal - 1);
+        let mut own = self.base.checkpoints.iter();
+        let recovers = own.any(|own| own.first == ordinal && own.ends_recovery());
+        if is_other && recovers {
+            self.outcome.uncertain.pages_of_crash += self.touched.since;
+        }
     }
 
     /// At a redo point: notes the pages that may have been read without being changed again.
