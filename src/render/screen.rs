@@ -21,6 +21,8 @@ const LOOK: Style = AnsiColor::Yellow.on_default();
 const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
+/// Maintenance that wrote less than this share of the bytes is not told.
+const MAINTENANCE_NOTICED: f64 = 0.01;
 /// Lines that a screen has, problems and notes not counted.
 const LINES: usize = 40;
 /// Columns of what is predicted: a size and a change.
@@ -197,11 +199,25 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     });
     writeln!(
         out,
-        "  {}images are {} of the bytes (above {:.0} % is worth a look)\n",
+        "  {}images are {} of the bytes (above {:.0} % is worth a look)",
         commit.unwrap_or_default(),
         fraction(report.ratios.fpi_ratio),
         report.thresholds.of("fpi-ratio", &FPI_RATIO) * 100.0,
-    )
+    )?;
+    if let Some(told) = maintenance(report, style) {
+        writeln!(out, "  {told}")?;
+    }
+    writeln!(out)
+}
+
+/// What maintenance wrote, as far as it is worth a line.
+fn maintenance(report: &Report, style: &Show) -> Option<String> {
+    let rows = report.maintenance.iter().flatten();
+    let noticed = rows.filter(|row| row.share.is_some_and(|share| share >= MAINTENANCE_NOTICED));
+    let told: Vec<String> = noticed
+        .map(|row| format!("{} {} ({})", row.label, style.bytes(row.bytes), fraction(row.share)))
+        .collect();
+    (!told.is_empty()).then(|| format!("maintenance wrote: {}", told.join(", ")))
 }
 
 /// A bar of eighths of a cell.

@@ -73,6 +73,10 @@ pub struct Report {
     /// Bytes by cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Vec<Why>>,
+    /// What maintenance wrote, most first; what somebody else did meanwhile is not in it. Some bytes are
+    /// in two rows: the images of an index that a refresh builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Vec<MaintenanceRow>>,
     /// Sums by resource manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rmgrs: Option<Table<RmgrRow>>,
@@ -254,6 +258,32 @@ pub struct Why {
     pub label: String,
     /// Bytes.
     pub bytes: u64,
+    /// Of all bytes of the counted records.
+    pub share: Option<f64>,
+}
+
+named! {
+    /// What keeps a server in order.
+    pub enum Maintenance {
+        Vacuum "vacuum" "vacuum";
+        NewPages "new_pages" "index builds, rewrites and copies";
+        Refresh "refresh" "refreshes of materialized views";
+        Backup "backup" "base backups (images after their checkpoints)";
+    }
+}
+
+/// What one kind of maintenance wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MaintenanceRow {
+    /// The work, for programs.
+    pub work: Maintenance,
+    /// The work, for people.
+    pub label: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// How much of them is images.
+    pub fpi_bytes: u64,
     /// Of all bytes of the counted records.
     pub share: Option<f64>,
 }

@@ -28,6 +28,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
             ..Ratios::default()
         },
         why: None,
+        maintenance: None,
         rmgrs: None,
         records: None,
         relations: None,
