@@ -145,11 +145,8 @@ mod tests {
         table.add(RecordType { rmgr: rmgr::HEAP2, slot: 1 }, &totals);
         let pruning = Amounts { count: 1, record_bytes: 60, fpi_bytes: 150, fpi_count: 1 };
         let found = causes(&table, &pruning).into_iter().filter(|(_, bytes)| *bytes > 0);
-        let want = [
-            (ByteCause::CheckpointImages, 50),
-            (ByteCause::Vacuum, 210),
-            (ByteCause::Pruning, 40),
-        ];
+        let want =
+            [(ByteCause::CheckpointImages, 50), (ByteCause::Vacuum, 210), (ByteCause::Pruning, 40)];
         assert_eq!(found.collect::<Vec<_>>(), want);
         assert_eq!(vacuum_fpi_bytes(&table, &pruning), 150);
     }

@@ -15,8 +15,8 @@ use walstat_analyse::large_transactions::LargeTransaction;
 use walstat_analyse::sample;
 use walstat_analyse::select::Filters;
 use walstat_analyse::when::{self, When};
-use walstat_analyse::why;
 use walstat_analyse::who::{self, Who};
+use walstat_analyse::why;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 

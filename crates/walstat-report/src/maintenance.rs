@@ -14,7 +14,8 @@ pub fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<MaintenanceRow
     let causes = report.why.as_ref()?;
     let bytes_of = |cause| causes.iter().find(|row| row.cause == cause).map_or(0, |row| row.bytes);
     let refreshed = views(report).map(refreshed);
-    let refreshed = refreshed.fold((0, 0), |(all, images), (bytes, fpi)| (all + bytes, images + fpi));
+    let refreshed =
+        refreshed.fold((0, 0), |(all, images), (bytes, fpi)| (all + bytes, images + fpi));
     let new_pages = bytes_of(ByteCause::NewPageImages);
     let backup = report.when.as_ref().map_or(0, |when| when.backup_fpi_bytes);
     let row = |(work, bytes, fpi_bytes): (Maintenance, u64, u64)| MaintenanceRow {
