@@ -69,13 +69,18 @@ impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     }
 }
 
-/// LargeTransactions transactions that are told.
+/// Large transactions that are told.
 const LARGE_TOLD: usize = 20;
 
 fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
-    let row = |LargeTransaction { xid, bytes }| model::LargeTransactionRow {
+    let row = |LargeTransaction { xid, written }| model::LargeTransactionRow {
         xid: xid.to_string(),
-        total_bytes: bytes,
+        total_bytes: written.bytes,
+        insert_bytes: written.insert_bytes,
+        update_bytes: written.update_bytes,
+        delete_bytes: written.delete_bytes,
+        index_bytes: written.index_bytes,
+        new_page_bytes: written.new_page_bytes,
     };
     found.into_iter().take(LARGE_TOLD).map(row).collect()
 }
@@ -125,6 +130,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         large_transactions: counted.large.map(large_rows),
+        bytes_a_day: None,
         thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,

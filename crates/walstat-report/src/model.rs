@@ -116,6 +116,9 @@ pub struct Report {
     /// Transactions that wrote a good part of the WAL of their time, largest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_transactions: Option<Vec<LargeTransactionRow>>,
+    /// What a day like the time of the report comes to, in bytes; not there where that is too short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_a_day: Option<u64>,
     /// Where the advice rules speak, if that is not the default.
     #[serde(default, skip_serializing_if = "Thresholds::are_default")]
     pub thresholds: Thresholds,
@@ -266,9 +269,9 @@ named! {
     /// What keeps a server in order.
     pub enum Maintenance {
         Vacuum "vacuum" "vacuum";
-        NewPages "new_pages" "index builds, rewrites and copies";
+        NewPages "new_pages" "index builds, rewrites, copies";
         Refresh "refresh" "refreshes of materialized views";
-        Backup "backup" "base backups (images after their checkpoints)";
+        Backup "backup" "base backups (images after them)";
     }
 }
 
@@ -323,11 +326,26 @@ pub struct Problem {
 }
 
 /// A transaction that wrote much at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LargeTransactionRow {
     /// The xid of its records: subtransactions have their own.
     pub xid: String,
     /// Bytes that it wrote, counted only where it wrote a sixteenth of the WAL or more: at least so many.
     pub total_bytes: u64,
+    /// How much of it is rows inserted.
+    #[serde(default)]
+    pub insert_bytes: u64,
+    /// Rows updated.
+    #[serde(default)]
+    pub update_bytes: u64,
+    /// Rows deleted.
+    #[serde(default)]
+    pub delete_bytes: u64,
+    /// Entries of indexes that were there before.
+    #[serde(default)]
+    pub index_bytes: u64,
+    /// Whole pages: index builds, rewrites, copies.
+    #[serde(default)]
+    pub new_page_bytes: u64,
 }

@@ -15,7 +15,7 @@
 
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
-    is_for_checking, plain_finding, recovery_price, says_little, worst_tables,
+    is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -45,14 +45,20 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
-    let mut advice = where_they_are(&tables);
+    let mut advice = Vec::new();
     let mut side_effects = Vec::new();
-    if !is_far_apart(report) {
-        advice.extend(spacing_advice(report));
+    let has_use = !is_far_apart(report) && !saves_nothing_apart(report);
+    if has_use {
+        advice = spacing_advice(report);
         side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
     }
+    advice.extend(where_they_are(&tables));
     let finding = Finding {
-        severity: if ratio < CRITICAL { Severity::Warning } else { Severity::Critical },
+        severity: match ratio {
+            _ if saves_nothing_apart(report) => Severity::Info,
+            ratio if ratio < CRITICAL => Severity::Warning,
+            _ => Severity::Critical,
+        },
         evidence: evidence([
             ("fpi_ratio", ratio.into()),
             ("threshold", threshold.into()),
@@ -68,7 +74,7 @@ fn check(report: &Report) -> Option<Finding> {
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };
-    let further = further_apart(report, None).filter(|_| !is_far_apart(report));
+    let further = further_apart(report, None).filter(|_| has_use);
     Some(finding.quoting(report, further))
 }
 
@@ -96,12 +102,12 @@ fn spacing_advice(report: &Report) -> Vec<String> {
     let mut advice = Vec::new();
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
         let text =
-            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+            "raise checkpoint_timeout (30min is common), so that a page is imaged less often";
         advice.push(text.to_owned());
     }
     // By time alone, the volume was never the limit.
     if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
-        let text = "max_wal_size: raise it, so that checkpoints come by time and not by volume";
+        let text = "raise max_wal_size, so that checkpoints come by time and not by volume";
         advice.push(text.to_owned());
     }
     advice
