@@ -23,10 +23,9 @@ named! {
     }
 }
 
-impl Default for Certainty {
-    fn default() -> Certainty {
-        Certainty::Nothing
-    }
+/// What a finding of an earlier release says.
+fn unsaid() -> Certainty {
+    Certainty::Nothing
 }
 
 /// What an advice rule found.
@@ -54,7 +53,7 @@ pub struct Finding {
     #[serde(default)]
     pub explains: Option<u64>,
     /// How certain it is what a change saves.
-    #[serde(default)]
+    #[serde(default = "unsaid")]
     pub certainty: Certainty,
     /// What a change would save in a day like the time of the report, in bytes; at most, if that is merely
     /// possible.
