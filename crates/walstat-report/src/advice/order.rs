@@ -9,9 +9,9 @@ use std::cmp::Reverse;
 /// What may save some of the bytes that it explains counts for so much of them.
 const POSSIBLE: f64 = 0.9;
 /// What explains bytes and saves none counts for so much of them.
-const EXPLAINED: f64 = 0.75;
+const EXPLAINED: f64 = 0.7;
 /// What has a price counts for so much of what it saves.
-const WITH_PRICE: f64 = 0.9;
+const WITH_PRICE: f64 = 0.8;
 /// Seconds of a day.
 const DAY: f64 = 86400.0;
 /// A shorter time, in seconds, says nothing of a day.

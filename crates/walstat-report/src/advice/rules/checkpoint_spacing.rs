@@ -60,17 +60,8 @@ fn check(report: &Report) -> Option<Finding> {
     if spacing.median >= threshold || spacing.count < DISTANCES || says_little(report) {
         return None;
     }
-    let by = [
-        ("by volume", when.wal_by_cause.wal),
-        ("by time", when.wal_by_cause.time),
-        ("asked for", when.wal_by_cause.requested),
-    ];
-    let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
-    // Those of unknown cause may be anything; what counts is how much WAL came before them.
-    let known: u64 = by.iter().map(|(_, count)| count).sum();
-    let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
-    let most = most.filter(|(_, count)| is_most(*count));
-    let told = most.map_or(String::new(), |(how, _)| format!(", mostly {how}"));
+    let most = mostly(when);
+    let told = most.map_or(String::new(), |how| format!(", mostly {how}"));
     let finding = Finding {
         severity: match spacing.median {
             _ if saves_nothing_apart(report) => Severity::Info,
@@ -88,8 +79,8 @@ fn check(report: &Report) -> Option<Finding> {
             ("by_wal", when.causes.wal.into()),
             ("requested", when.causes.requested.into()),
         ]),
-        advice: advice(report, when, spacing, most.map(|(how, _)| how)),
-        side_effects: side_effects(most.map(|(how, _)| how)),
+        advice: advice(report, when, spacing, most),
+        side_effects: side_effects(most),
         ignore_when: "data is loaded once, or the server is a test's".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
@@ -100,11 +91,33 @@ fn check(report: &Report) -> Option<Finding> {
             },
         )
     };
-    let asked = most.is_some_and(|(how, _)| how == "asked for");
+    let asked = most == Some(ASKED_FOR);
     Some(match worth_apart(report) {
         None if asked => finding.explaining(images_after_asked(report, when)),
         row => finding.quoting(report, row),
     })
+}
+
+/// Checkpoints that somebody asked for.
+const ASKED_FOR: &str = "asked for";
+
+/// What began the checkpoints before which most of the WAL was written, if that is known of most.
+fn mostly(when: &Overview) -> Option<&'static str> {
+    let by = [
+        ("by volume", when.wal_by_cause.wal),
+        ("by time", when.wal_by_cause.time),
+        (ASKED_FOR, when.wal_by_cause.requested),
+    ];
+    // Those of unknown cause may be anything; what counts is how much WAL came before them.
+    let known: u64 = by.iter().map(|(_, count)| count).sum();
+    let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
+    let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
+    most.filter(|(_, count)| is_most(*count)).map(|(how, _)| how)
+}
+
+/// Whether most checkpoints were asked for, which no setting makes fewer.
+pub(crate) fn are_asked_for(report: &Report) -> bool {
+    report.when.as_ref().and_then(mostly) == Some(ASKED_FOR)
 }
 
 /// Images of the cycles that somebody's request began, taken for as many of all images as those have of the
@@ -205,7 +218,7 @@ fn time(report: &Report, when: &Overview) -> String {
 /// What it costs to have them further apart; to ask for fewer costs nothing.
 fn side_effects(mostly: Option<&str>) -> Vec<String> {
     match mostly {
-        Some("asked for") => Vec::new(),
+        Some(ASKED_FOR) => Vec::new(),
         _ => vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()],
     }
 }

@@ -13,6 +13,7 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
+use super::checkpoint_spacing::are_asked_for;
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
     is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
@@ -28,6 +29,10 @@ use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
+
+/// What to do where no setting begins the checkpoints.
+const FEWER_REQUESTS: &str =
+    "ask for fewer checkpoints: most were asked for, by CHECKPOINT or a backup";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -50,7 +55,9 @@ fn check(report: &Report) -> Option<Finding> {
     let has_use = !is_far_apart(report) && !saves_nothing_apart(report);
     if has_use {
         advice = spacing_advice(report);
-        side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+        if !are_asked_for(report) {
+            side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+        }
     }
     advice.extend(where_they_are(&tables));
     let finding = Finding {
@@ -97,6 +104,9 @@ fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
 
 /// What to say of checkpoints that may be further apart.
 fn spacing_advice(report: &Report) -> Vec<String> {
+    if are_asked_for(report) {
+        return vec![FEWER_REQUESTS.to_owned()];
+    }
     let when = report.when.as_ref();
     let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
     let mut advice = Vec::new();
@@ -162,5 +172,15 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+
+    #[test]
+    fn no_setting_is_advised_where_checkpoints_were_asked_for() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        let wal_by_cause = Causes { requested: 4, time: 1, ..Causes::default() };
+        report.when = Some(Overview { wal_by_cause, ..Overview::default() });
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.advice, [FEWER_REQUESTS]);
+        assert!(finding.side_effects.is_empty());
     }
 }

@@ -63,8 +63,7 @@ fn check(report: &Report) -> Option<Finding> {
             "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
             "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
         ],
-        side_effects: vec!["subscribers see the old key only, no longer the old row".into()],
-        ignore_when: "subscribers need the old rows".into(),
+        ignore_when: "subscribers need the old rows: without it they see old keys alone".into(),
         source: "PostgreSQL manual, REPLICA IDENTITY".into(),
         ..plain_finding(
             &RULE,

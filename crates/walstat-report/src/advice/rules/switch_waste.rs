@@ -24,7 +24,7 @@ const WASTE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "switch-waste",
-    summary: "20 % of the WAL is the empty rest of segments that were switched early",
+    summary: "20 % of the WAL is the empty rest of segments that were closed early",
     text: include_str!("switch_waste.rs"),
     threshold: WASTE,
     check,

@@ -10,6 +10,7 @@
 //!
 //! Reference: Chen 2017.
 
+use super::checkpoint_spacing::are_asked_for;
 use super::wal_compression::better_codec;
 use super::{
     CHEN_2017, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart, is_for_checking,
@@ -40,7 +41,7 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let codec = better_codec(report).map(|(codec, _)| codec);
-    let has_use = !is_far_apart(report) && !saves_nothing_apart(report);
+    let has_use = !is_far_apart(report) && !saves_nothing_apart(report) && !are_asked_for(report);
     let advice: Vec<String> = match (has_use, codec) {
         (false, None) => return None,
         (false, Some(_)) => vec!["compress images".to_owned()],
