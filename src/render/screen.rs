@@ -9,7 +9,7 @@ use super::{when, who};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use walstat_report::model::estimate::Predicted;
-use walstat_report::model::finding::{Finding, Severity};
+use walstat_report::model::finding::{Certainty, Finding, Severity};
 use walstat_report::model::percent::percent;
 use walstat_report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
 use walstat_report::model::view::View;
@@ -21,6 +21,8 @@ const LOOK: Style = AnsiColor::Yellow.on_default();
 const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
+/// Maintenance that wrote less than this share of the bytes is not told.
+const MAINTENANCE_NOTICED: f64 = 0.05;
 /// Lines that a screen has, problems and notes not counted.
 const LINES: usize = 40;
 /// Columns of what is predicted: a size and a change.
@@ -197,11 +199,25 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     });
     writeln!(
         out,
-        "  {}images are {} of the bytes (above {:.0} % is worth a look)\n",
+        "  {}images are {} of the bytes (above {:.0} % is worth a look)",
         commit.unwrap_or_default(),
         fraction(report.ratios.fpi_ratio),
         report.thresholds.of("fpi-ratio", &FPI_RATIO) * 100.0,
-    )
+    )?;
+    if let Some(told) = maintenance(report, style) {
+        writeln!(out, "  {told}")?;
+    }
+    writeln!(out)
+}
+
+/// What maintenance wrote, as far as it is worth a line.
+fn maintenance(report: &Report, style: &Show) -> Option<String> {
+    let rows = report.maintenance.iter().flatten();
+    let noticed = rows.filter(|row| row.share.is_some_and(|share| share >= MAINTENANCE_NOTICED));
+    let told: Vec<String> = noticed
+        .map(|row| format!("{} {} ({})", row.label, style.bytes(row.bytes), fraction(row.share)))
+        .collect();
+    (!told.is_empty()).then(|| format!("maintenance: {}", told.join(", ")))
 }
 
 /// A bar of eighths of a cell.
@@ -215,7 +231,10 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
     let Some(findings) = &report.findings else { return Ok(()) };
     let total = style.bytes(report.totals.total_bytes);
     if findings.iter().any(|finding| predicted(report, finding, style).is_some()) {
-        told("WHAT TO DO", &format!("predicted instead of {total}"), style, out)?
+        let day = report
+            .bytes_a_day
+            .map_or_else(String::new, |bytes| format!(" ({} a day)", human_bytes(bytes)));
+        told("WHAT TO DO", &format!("predicted instead of {total}{day}"), style, out)?
     } else {
         writeln!(out, "WHAT TO DO")?
     }
@@ -286,7 +305,8 @@ fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String>
     let total = report.totals.total_bytes;
     let saved = finding.estimate.filter(|saved| (1..=total).contains(saved))?;
     let change = -(saved as f64) / total as f64;
-    Some(format!("{:>11} {:>7} rule", style.bytes(total - saved), signed_percent(change)))
+    let sure = if finding.certainty == Certainty::Possible { "most" } else { "rule" };
+    Some(format!("{:>11} {:>7} {sure}", style.bytes(total - saved), signed_percent(change)))
 }
 
 fn prediction(predicted: &Predicted, style: &Show) -> String {

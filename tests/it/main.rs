@@ -6,6 +6,7 @@ mod common;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod advice;
 mod archives;
 mod books;
 mod catalog_stories;

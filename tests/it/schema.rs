@@ -176,9 +176,15 @@ fn no_key_may_be_missing() {
             let object = spoiled.pointer_mut(parent).and_then(Value::as_object_mut);
             let Some(object) = object else { continue };
             object.shift_remove(key);
-            // Where there is no image there is nothing to estimate.
-            let is_estimate =
-                ["/estimates", "/advice_together", "/large_transactions"].contains(&place.as_str());
+            // Where there is no image there is nothing to estimate; a short time says nothing of a day.
+            let is_estimate = [
+                "/estimates",
+                "/advice_together",
+                "/large_transactions",
+                "/bytes_a_day",
+                "/maintenance",
+            ]
+            .contains(&place.as_str());
             let is_dimension = is_stats && DIMENSIONS.contains(&key) && parent.is_empty();
             let is_asked_for = is_dimension || is_estimate;
             assert_eq!(validator.is_valid(&spoiled), is_asked_for, "without {place}");

@@ -1,4 +1,4 @@
-//! LargeTransactions transactions, for every report: found without counting all transactions.
+//! Large transactions, for every report: found without counting all transactions.
 //!
 //! Two sieves, one after the other: of each megabyte of WAL only the transactions pass that wrote a
 //! sixteenth of it, and of what passed in each 16 MB only those that wrote a sixteenth of that. A few rows
@@ -8,7 +8,11 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use walstat_format::payload::heap;
+use walstat_format::payload::heap::OPCODE_MASK;
+use walstat_format::payload::xlog;
 use walstat_format::record::Record;
+use walstat_format::rmgr;
 use walstat_read::scan::observe::Observe;
 
 /// Bytes of WAL that the first sieve looks at together, as a power of two ...
@@ -18,33 +22,75 @@ const COARSE_SHIFT: u32 = 24;
 /// A transaction passes that wrote one part of so many, as a power of two.
 const PART_SHIFT: u32 = 4;
 
+sums! {
+    /// What a transaction wrote, in bytes of records with their images.
+    #[derive(Serialize, Deserialize)]
+    pub struct Written {
+        /// All of it.
+        bytes,
+        /// Rows inserted.
+        insert_bytes,
+        /// Rows updated.
+        update_bytes,
+        /// Rows deleted.
+        delete_bytes,
+        /// Entries of indexes that were there before.
+        index_bytes,
+        /// Whole pages: index builds, rewrites, copies.
+        new_page_bytes,
+    }
+}
+
+impl Written {
+    /// What one record is.
+    #[inline(always)]
+    fn of(record: &Record<'_>) -> Written {
+        let bytes = u64::from(record.header.total_bytes);
+        let mut written = Written { bytes, ..Written::default() };
+        let (rmgr, info) = (record.header.rmgr, record.header.info);
+        let kind = match (rmgr, info & OPCODE_MASK) {
+            (rmgr::HEAP, heap::INSERT) => &mut written.insert_bytes,
+            (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE) => &mut written.update_bytes,
+            (rmgr::HEAP, heap::DELETE) => &mut written.delete_bytes,
+            (rmgr::HEAP2, rmgr::HEAP2_MULTI_INSERT) => &mut written.insert_bytes,
+            (rmgr::XLOG, _) if [xlog::FPI, xlog::FPI_MULTI].contains(&(info & 0xF0)) => {
+                &mut written.new_page_bytes
+            }
+            _ if rmgr::INDEXES.contains(&rmgr) => &mut written.index_bytes,
+            _ => return written,
+        };
+        *kind = bytes;
+        written
+    }
+}
+
 /// What each transaction wrote of one such stretch of WAL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Packed", into = "Packed")]
 struct XidBytes {
     number: u64,
-    bytes: HashMap<u32, u64>,
+    written: HashMap<u32, Written>,
 }
 
 /// The same in a partial result: its number, and by xid, ascending, how far each is from the one before
 /// and its bytes. Most are neighbours, and so it becomes small.
-type Packed = (u64, Vec<(u32, u64)>);
+type Packed = (u64, Vec<(u32, Written)>);
 
 impl From<Packed> for XidBytes {
     fn from((number, rows): Packed) -> XidBytes {
         let mut before = 0u32;
-        let row = |(apart, bytes): (u32, u64)| {
+        let row = |(apart, written): (u32, Written)| {
             before = before.wrapping_add(apart);
-            (before, bytes)
+            (before, written)
         };
-        XidBytes { number, bytes: rows.into_iter().map(row).collect() }
+        XidBytes { number, written: rows.into_iter().map(row).collect() }
     }
 }
 
 impl From<XidBytes> for Packed {
     fn from(stretch: XidBytes) -> Packed {
-        let mut rows: Vec<(u32, u64)> = stretch.bytes.into_iter().collect();
-        rows.sort_unstable();
+        let mut rows: Vec<(u32, Written)> = stretch.written.into_iter().collect();
+        rows.sort_unstable_by_key(|(xid, _)| *xid);
         let mut before = 0;
         for (xid, _) in &mut rows {
             (before, *xid) = (*xid, *xid - before);
@@ -61,8 +107,8 @@ struct Sieve {
     last: Option<XidBytes>,
 }
 
-/// What passes: the stretch's number, the transaction, bytes.
-type Passed = Vec<(u64, u32, u64)>;
+/// What passes: the stretch's number, the transaction, what it wrote.
+type Passed = Vec<(u64, u32, Written)>;
 
 impl Sieve {
     fn open_at(&mut self, number: u64) -> Option<&mut XidBytes> {
@@ -71,12 +117,12 @@ impl Sieve {
     }
 
     /// Notes what a transaction wrote in a stretch; returns what passed of the stretch before.
-    fn note(&mut self, number: u64, xid: u32, bytes: u64, shift: u32) -> Passed {
+    fn note(&mut self, number: u64, xid: u32, written: Written, shift: u32) -> Passed {
         if let Some(stretch) = self.open_at(number) {
-            *stretch.bytes.entry(xid).or_default() += bytes;
+            stretch.written.entry(xid).or_default().add(&written);
             return Passed::new();
         }
-        let new = XidBytes { number, bytes: [(xid, bytes)].into_iter().collect() };
+        let new = XidBytes { number, written: [(xid, written)].into_iter().collect() };
         match self.last.replace(new) {
             Some(before) if self.first.is_some() => passed(before, shift),
             before => {
@@ -91,8 +137,8 @@ impl Sieve {
         let mut found = Passed::new();
         for stretch in later.first.into_iter().chain(later.last) {
             let number = stretch.number;
-            for (xid, bytes) in stretch.bytes {
-                found.extend(self.note(number, xid, bytes, shift));
+            for (xid, written) in stretch.written {
+                found.extend(self.note(number, xid, written, shift));
             }
         }
         found
@@ -106,10 +152,10 @@ impl Sieve {
 
 fn passed(stretch: XidBytes, shift: u32) -> Passed {
     let least = 1 << (shift - PART_SHIFT);
-    let XidBytes { number, bytes } = stretch;
-    bytes
+    let XidBytes { number, written } = stretch;
+    written
         .into_iter()
-        .filter(|(_, sum)| *sum >= least)
+        .filter(|(_, sum)| sum.bytes >= least)
         .map(|(xid, sum)| (number, xid, sum))
         .collect()
 }
@@ -118,19 +164,19 @@ fn passed(stretch: XidBytes, shift: u32) -> Passed {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LargeTransactions {
     /// The transaction whose records come at the moment, and what it wrote in this stretch.
-    run: Option<(u64, u32, u64)>,
+    run: Option<(u64, u32, Written)>,
     fine: Sieve,
     coarse: Sieve,
-    found: BTreeMap<u32, u64>,
+    found: BTreeMap<u32, Written>,
 }
 
-/// A transaction and what it wrote at least, in bytes of records with their images.
+/// A transaction and what it wrote at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LargeTransaction {
     /// Its own xid: subtransactions have their own.
     pub xid: u32,
-    /// At least so many.
-    pub bytes: u64,
+    /// At least so much.
+    pub written: Written,
 }
 
 impl LargeTransactions {
@@ -139,32 +185,32 @@ impl LargeTransactions {
         self.end_run();
         let fine = std::mem::take(&mut self.fine).finish(FINE_SHIFT);
         self.pass(fine);
-        for (_, xid, bytes) in std::mem::take(&mut self.coarse).finish(COARSE_SHIFT) {
-            *self.found.entry(xid).or_default() += bytes;
+        for (_, xid, written) in std::mem::take(&mut self.coarse).finish(COARSE_SHIFT) {
+            self.found.entry(xid).or_default().add(&written);
         }
-        let row = |(xid, bytes)| LargeTransaction { xid, bytes };
+        let row = |(xid, written)| LargeTransaction { xid, written };
         let mut rows: Vec<_> = self.found.into_iter().map(row).collect();
-        rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.bytes), row.xid));
+        rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.written.bytes), row.xid));
         rows
     }
 
     #[inline(never)]
-    fn begin_run(&mut self, run: (u64, u32, u64)) {
+    fn begin_run(&mut self, run: (u64, u32, Written)) {
         self.end_run();
         self.run = Some(run);
     }
 
     fn end_run(&mut self) {
-        let Some((number, xid, bytes)) = self.run.take() else { return };
-        let passed = self.fine.note(number, xid, bytes, FINE_SHIFT);
+        let Some((number, xid, written)) = self.run.take() else { return };
+        let passed = self.fine.note(number, xid, written, FINE_SHIFT);
         self.pass(passed);
     }
 
     fn pass(&mut self, fine: Passed) {
-        for (number, xid, bytes) in fine {
+        for (number, xid, written) in fine {
             let number = number >> (COARSE_SHIFT - FINE_SHIFT);
-            for (_, xid, bytes) in self.coarse.note(number, xid, bytes, COARSE_SHIFT) {
-                *self.found.entry(xid).or_default() += bytes;
+            for (_, xid, written) in self.coarse.note(number, xid, written, COARSE_SHIFT) {
+                self.found.entry(xid).or_default().add(&written);
             }
         }
     }
@@ -174,11 +220,13 @@ impl Observe for LargeTransactions {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let (number, xid) = (record.lsn.0 >> FINE_SHIFT, record.header.xid);
-        let bytes = u64::from(record.header.total_bytes);
+        if xid == 0 {
+            return;
+        }
+        let written = Written::of(record);
         match &mut self.run {
-            Some(run) if (run.0, run.1) == (number, xid) => run.2 += bytes,
-            _ if xid == 0 => {}
-            _ => self.begin_run((number, xid, bytes)),
+            Some(run) if (run.0, run.1) == (number, xid) => run.2.add(&written),
+            _ => self.begin_run((number, xid, written)),
         }
     }
 
@@ -189,11 +237,11 @@ impl Observe for LargeTransactions {
         let LargeTransactions { fine, coarse, found, .. } = later;
         let passed = self.fine.join(fine, FINE_SHIFT);
         self.pass(passed);
-        for (_, xid, bytes) in self.coarse.join(coarse, COARSE_SHIFT) {
-            *self.found.entry(xid).or_default() += bytes;
+        for (_, xid, written) in self.coarse.join(coarse, COARSE_SHIFT) {
+            self.found.entry(xid).or_default().add(&written);
         }
-        for (xid, bytes) in found {
-            *self.found.entry(xid).or_default() += bytes;
+        for (xid, written) in found {
+            self.found.entry(xid).or_default().add(&written);
         }
     }
 }
@@ -208,13 +256,16 @@ mod tests {
     fn large(records: &[One]) -> LargeTransactions {
         let mut large = LargeTransactions::default();
         for (lsn, xid, bytes) in records {
-            large.begin_run((lsn >> FINE_SHIFT, *xid, *bytes));
+            // The kinds go with the bytes.
+            let written = Written { bytes: *bytes, delete_bytes: *bytes, ..Written::default() };
+            large.begin_run((lsn >> FINE_SHIFT, *xid, written));
         }
         large
     }
 
     fn sums(rows: &[LargeTransaction]) -> Vec<(u32, u64)> {
-        rows.iter().map(|row| (row.xid, row.bytes)).collect()
+        assert!(rows.iter().all(|row| row.written.delete_bytes == row.written.bytes));
+        rows.iter().map(|row| (row.xid, row.written.bytes)).collect()
     }
 
     /// The same by another way: all sums of all stretches.
@@ -280,9 +331,11 @@ mod tests {
 
     #[test]
     fn a_stretch_is_packed_and_read_back() {
-        let stretch = XidBytes { number: 9, bytes: [(700, 5), (702, 6), (u32::MAX, 7)].into() };
+        let of = |bytes| Written { bytes, ..Written::default() };
+        let written = [(700, of(5)), (702, of(6)), (u32::MAX, of(7))].into();
+        let stretch = XidBytes { number: 9, written };
         let packed = Packed::from(stretch.clone());
-        assert_eq!(packed, (9, vec![(700, 5), (2, 6), (u32::MAX - 702, 7)]));
+        assert_eq!(packed, (9, vec![(700, of(5)), (2, of(6)), (u32::MAX - 702, of(7))]));
         assert_eq!(XidBytes::from(packed), stretch);
     }
 }

@@ -9,6 +9,7 @@ use super::names::NameLessons;
 use super::relation::Relations;
 use super::transaction::Transactions;
 use super::update::Updates;
+use super::vacuum::Vacuums;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use walstat_format::block::RelFileLocator;
@@ -22,6 +23,7 @@ use walstat_read::scan::observe::Observe;
 pub struct Who {
     relations: Option<Relations>,
     updates: Option<Updates>,
+    vacuums: Option<Vacuums>,
     blocks: Option<HotBlocks>,
     transactions: Option<Transactions>,
     names: Option<NameLessons>,
@@ -34,6 +36,8 @@ pub struct Counted {
     pub relations: Option<Relations>,
     /// What updates cost, if tables are asked for.
     pub updates: Option<Updates>,
+    /// What vacuum wrote, if tables are asked for.
+    pub vacuums: Option<Vacuums>,
     /// By block.
     pub blocks: Option<HotBlocks>,
     /// By transaction, and the records without one.
@@ -88,6 +92,7 @@ impl Who {
         Who {
             relations: any(asked, &RELATIONS).then(Relations::default),
             updates: asked.contains(&Dimension::Table).then(Updates::default),
+            vacuums: asked.contains(&Dimension::Table).then(Vacuums::default),
             blocks: asked.contains(&Dimension::Block).then(HotBlocks::default),
             transactions: asked.contains(&Dimension::Transaction).then(transactions),
             names: Who::needs_names(asked).then(lessons),
@@ -101,8 +106,9 @@ impl Who {
 
     /// Whether nothing is counted.
     pub fn is_nothing(&self) -> bool {
-        let Who { relations, updates, blocks, transactions, names } = self;
-        let has_rows = relations.is_some() || updates.is_some() || blocks.is_some();
+        let Who { relations, updates, vacuums, blocks, transactions, names } = self;
+        let has_tables = updates.is_some() || vacuums.is_some();
+        let has_rows = relations.is_some() || has_tables || blocks.is_some();
         !has_rows && transactions.is_none() && names.is_none()
     }
 
@@ -120,6 +126,7 @@ impl Who {
         Counted {
             relations: self.relations,
             updates: self.updates,
+            vacuums: self.vacuums,
             blocks: self.blocks,
             transactions: self.transactions.map(|transactions| transactions.finish()),
             names: self.names.map(|lessons| lessons.names(known)).unwrap_or_default(),
@@ -143,6 +150,9 @@ impl Observe for Who {
         }
         if let Some(updates) = &mut self.updates {
             updates.observe(record);
+        }
+        if let Some(vacuums) = &mut self.vacuums {
+            vacuums.observe(record);
         }
         if let Some(transactions) = &mut self.transactions {
             transactions.take(record, mark);
@@ -170,6 +180,7 @@ impl Observe for Who {
     fn merge(&mut self, later: Who) {
         merge(&mut self.relations, later.relations);
         merge(&mut self.updates, later.updates);
+        merge(&mut self.vacuums, later.vacuums);
         merge(&mut self.blocks, later.blocks);
         merge(&mut self.transactions, later.transactions);
         merge(&mut self.names, later.names);
@@ -178,12 +189,14 @@ impl Observe for Who {
     fn settle(&mut self) {
         self.relations.iter_mut().for_each(Relations::settle);
         self.updates.iter_mut().for_each(Updates::settle);
+        self.vacuums.iter_mut().for_each(Vacuums::settle);
         self.transactions.iter_mut().for_each(Transactions::settle);
     }
 
     fn shrink(&mut self) {
         self.relations.iter_mut().for_each(Relations::shrink);
         self.updates.iter_mut().for_each(Updates::shrink);
+        self.vacuums.iter_mut().for_each(Vacuums::shrink);
         self.transactions.iter_mut().for_each(Transactions::shrink);
         self.names.iter_mut().for_each(NameLessons::shrink);
     }

@@ -3,7 +3,7 @@
 //! A record type is a resource manager and a slot, the high half of `xl_info`. The names are
 //! those that `pg_waldump --stats=record` prints, checked against its output in the tests.
 
-use crate::payload::{heap, heap2, xlog};
+use crate::payload::{btree, gin, gist, heap, heap2, spgist, xlog};
 use crate::version::{VERSIONS, Version};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -110,6 +110,37 @@ impl RecordType {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(format!("UNKNOWN ({:x})", self.info())),
         }
+    }
+}
+
+/// Record types of indexes that only vacuum writes, by resource manager and the high half of `xl_info`.
+/// Hash and GiST have none: a statement cleans by the same.
+const INDEX_VACUUM: [(u8, u8); 12] = [
+    (BTREE, btree::opcode::VACUUM),
+    (BTREE, btree::opcode::MARK_PAGE_HALFDEAD),
+    (BTREE, btree::opcode::UNLINK_PAGE),
+    (BTREE, btree::opcode::UNLINK_PAGE_META),
+    (BTREE, btree::opcode::META_CLEANUP),
+    (GIN, gin::opcode::VACUUM_PAGE),
+    (GIN, gin::opcode::VACUUM_DATA_LEAF_PAGE),
+    (GIN, gin::opcode::DELETE_PAGE),
+    (GIST, gist::opcode::PAGE_DELETE),
+    (SPGIST, spgist::opcode::VACUUM_LEAF),
+    (SPGIST, spgist::opcode::VACUUM_ROOT),
+    (SPGIST, spgist::opcode::VACUUM_REDIRECT),
+];
+
+/// Whether vacuum alone writes such a record, whatever it is called in the release. Of pruning up to 16
+/// the type does not say it: `PRUNE` (`CLEAN` up to 13) is of statements too.
+#[inline(always)]
+pub fn is_of_vacuum(rmgr: u8, info: u8) -> bool {
+    match rmgr {
+        HEAP2 => {
+            let opcode = info & heap::OPCODE_MASK;
+            heap2::cleans(opcode) && !heap2::prunes_alone(opcode)
+        }
+        BTREE | GIN | GIST | SPGIST => INDEX_VACUUM.contains(&(rmgr, info & 0xF0)),
+        _ => false,
     }
 }
 

@@ -88,6 +88,8 @@ pub struct PageHabits {
     pub freezes_after_image: bool,
     /// The same by the record that prunes it (17+).
     pub freezes_with_pruning: bool,
+    /// The type of a record that prunes says whether a statement or vacuum did it (17+).
+    pub prunes_by_type: bool,
     /// At wal_level logical commands log what caches have to forget (14+).
     pub commands_log_invalidations: bool,
     /// The second pass of vacuum cuts free line pointers off the end (14+).
@@ -127,6 +129,7 @@ const fn page_habits(index: usize) -> PageHabits {
         deleted_pages_keep_xid: index >= 6,
         freezes_after_image: index == 8,
         freezes_with_pruning: index >= 9,
+        prunes_by_type: index >= 9,
         commands_log_invalidations: index >= 6,
         vacuum_cuts_items: index >= 6,
     }

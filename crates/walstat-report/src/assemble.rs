@@ -3,6 +3,7 @@
 use super::build::{Counted, Draft, Request, build};
 use super::estimate::estimates;
 use super::known::Known;
+use super::maintenance;
 use super::model::CommandName;
 use super::model::table::Sort;
 use super::when::{Origin, Questions};
@@ -17,6 +18,7 @@ use walstat_analyse::sample;
 use walstat_analyse::select::Filters;
 use walstat_analyse::when::{self, When, WhenFound};
 use walstat_analyse::who::{self, Who};
+use walstat_analyse::why;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
@@ -115,12 +117,14 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     let overview = when.as_ref().filter(|_| has_overview);
     let (cycles, verdicts) = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
     let (sample, large) = advice.unzip();
+    let pruning = who.vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();
     let statistics = &scanned.observer;
     let counted = Counted {
         statistics,
         overview: overview.map(|found| told_when::overview(found, origin)),
         estimates: sample.and_then(|sample| estimates(&sample, (cycles, &verdicts), &statistics.0)),
         large,
+        pruning,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
     if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
@@ -129,6 +133,8 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     }
     draft.report.notes.extend(warnings);
     told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
+    draft.report.maintenance =
+        maintenance::rows(&draft.report, why::vacuum_fpi_bytes(&statistics.0, &pruning));
     draft
 }
 

@@ -11,6 +11,7 @@ use super::model::{self, CommandName, Report, Sums};
 use super::official;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use walstat_analyse::amounts::Amounts;
 use walstat_analyse::clock::Clock;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::large_transactions::LargeTransaction;
@@ -57,21 +58,29 @@ pub struct Counted<'c> {
     pub estimates: Option<Estimates>,
     /// Transactions that wrote much at once, largest first.
     pub large: Option<Vec<LargeTransaction>>,
+    /// What vacuum pruned by records that statements write too.
+    pub pruning: Amounts,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
-        Counted { statistics, overview: None, estimates: None, large: None }
+        let pruning = Amounts::default();
+        Counted { statistics, overview: None, estimates: None, large: None, pruning }
     }
 }
 
-/// LargeTransactions transactions that are told.
+/// Large transactions that are told.
 const LARGE_TOLD: usize = 20;
 
 fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
-    let row = |LargeTransaction { xid, bytes }| model::LargeTransactionRow {
+    let row = |LargeTransaction { xid, written }| model::LargeTransactionRow {
         xid: xid.to_string(),
-        total_bytes: bytes,
+        total_bytes: written.bytes,
+        insert_bytes: written.insert_bytes,
+        update_bytes: written.update_bytes,
+        delete_bytes: written.delete_bytes,
+        index_bytes: written.index_bytes,
+        new_page_bytes: written.new_page_bytes,
     };
     found.into_iter().take(LARGE_TOLD).map(row).collect()
 }
@@ -94,6 +103,7 @@ pub fn build<O>(
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
     let version = plan.version();
     let asked = |dimension| request.dimensions.contains(&dimension);
+    let is_report = request.command == CommandName::Report;
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let records = || record_rows(table, version, page_bytes).into();
     let report = Report {
@@ -105,7 +115,8 @@ pub fn build<O>(
         books: close_books(outcome, &totals),
         totals,
         ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
-        why: (request.command == CommandName::Report).then(|| why_rows(table, &totals)),
+        why: is_report.then(|| why_rows(table, &counted.pruning, &totals)),
+        maintenance: None,
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
         records: asked(Dimension::Record).then(records),
         relations: None,
@@ -119,6 +130,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         large_transactions: counted.large.map(large_rows),
+        bytes_a_day: None,
         thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,
@@ -255,8 +267,8 @@ fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {
     }
 }
 
-fn why_rows(table: &RecordTable, totals: &Sums) -> Vec<model::Why> {
-    let causes = why::causes(table).into_iter();
+fn why_rows(table: &RecordTable, pruning: &Amounts, totals: &Sums) -> Vec<model::Why> {
+    let causes = why::causes(table, pruning).into_iter();
     let mut rows: Vec<model::Why> = causes
         .map(|(cause, bytes)| model::Why {
             cause,

@@ -6,6 +6,7 @@
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
 //! * [`known`]: names of relations that are known before the WAL is read.
+//! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
 //! * [`estimate`]: what other settings would have written, from a sample of the images.
 //! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
@@ -40,6 +41,7 @@ pub mod check;
 pub mod diff;
 pub mod estimate;
 pub mod known;
+mod maintenance;
 pub mod model;
 mod official;
 pub mod restore;

@@ -73,6 +73,10 @@ pub struct Report {
     /// Bytes by cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Vec<Why>>,
+    /// What maintenance wrote, most first; what somebody else did meanwhile is not in it. Some bytes are
+    /// in two rows: the images of an index that a refresh builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Vec<MaintenanceRow>>,
     /// Sums by resource manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rmgrs: Option<Table<RmgrRow>>,
@@ -112,6 +116,9 @@ pub struct Report {
     /// Transactions that wrote a good part of the WAL of their time, largest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_transactions: Option<Vec<LargeTransactionRow>>,
+    /// What a day like the time of the report comes to, in bytes; not there where that is too short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_a_day: Option<u64>,
     /// Where the advice rules speak, if that is not the default.
     #[serde(default, skip_serializing_if = "Thresholds::are_default")]
     pub thresholds: Thresholds,
@@ -258,6 +265,32 @@ pub struct Why {
     pub share: Option<f64>,
 }
 
+named! {
+    /// What keeps a server in order.
+    pub enum Maintenance {
+        Vacuum "vacuum" "vacuum";
+        NewPages "new_pages" "index builds, rewrites, copies";
+        Refresh "refresh" "refreshes of materialized views";
+        Backup "backup" "base backups (images after them)";
+    }
+}
+
+/// What one kind of maintenance wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MaintenanceRow {
+    /// The work, for programs.
+    pub work: Maintenance,
+    /// The work, for people.
+    pub label: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// How much of them is images.
+    pub fpi_bytes: u64,
+    /// Of all bytes of the counted records.
+    pub share: Option<f64>,
+}
+
 /// How the WAL ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -293,11 +326,26 @@ pub struct Problem {
 }
 
 /// A transaction that wrote much at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LargeTransactionRow {
     /// The xid of its records: subtransactions have their own.
     pub xid: String,
     /// Bytes that it wrote, counted only where it wrote a sixteenth of the WAL or more: at least so many.
     pub total_bytes: u64,
+    /// How much of it is rows inserted.
+    #[serde(default)]
+    pub insert_bytes: u64,
+    /// Rows updated.
+    #[serde(default)]
+    pub update_bytes: u64,
+    /// Rows deleted.
+    #[serde(default)]
+    pub delete_bytes: u64,
+    /// Entries of indexes that were there before.
+    #[serde(default)]
+    pub index_bytes: u64,
+    /// Whole pages: index builds, rewrites, copies.
+    #[serde(default)]
+    pub new_page_bytes: u64,
 }

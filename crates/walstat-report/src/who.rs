@@ -55,7 +55,7 @@ pub fn fill(
     wanted: Rows,
     version: &Version,
 ) {
-    let Counted { relations, updates, blocks, transactions, names } = counted;
+    let Counted { relations, updates, vacuums, blocks, transactions, names } = counted;
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
         let rows = relations.rows().map(|row| relation_row(&row, &names));
@@ -63,7 +63,8 @@ pub fn fill(
         report.relations = asked(Dimension::Relation).then(gathered);
         let shows_names = asked(Dimension::Relation) || asked(Dimension::Table);
         report.names = shows_names.then(|| summary(relations, &names));
-        let tables = |updates| table::rows(relations, &updates, &names, wanted.by).into();
+        let vacuums = vacuums.unwrap_or_default();
+        let tables = |updates| table::rows(relations, &updates, &vacuums, &names, wanted.by).into();
         report.tables = updates.map(tables);
         report.databases = asked(Dimension::Database).then(|| databases(relations, &names));
         report.tablespaces = asked(Dimension::Tablespace).then(|| tablespaces(relations, &names));

@@ -3,6 +3,7 @@
 //! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
+mod order;
 mod rules;
 
 use super::model::finding::{Finding, Together};
@@ -24,7 +25,7 @@ pub struct Rule {
     pub check: fn(&Report) -> Option<Finding>,
 }
 
-/// All rules, in the order in which their findings are told.
+/// All rules: first come those whose findings are told first where both save the same.
 pub const RULES: &[Rule] = &[
     rules::consistency_checking::RULE,
     rules::checkpoint_spacing::RULE,
@@ -53,8 +54,11 @@ pub const RULES: &[Rule] = &[
 /// Looks at a report that has all that was counted; the report and the check have advice.
 pub(crate) fn advise(report: &mut Report) {
     let advises = [CommandName::Report, CommandName::Check].contains(&report.command);
-    report.findings = advises.then(|| findings(report));
+    report.bytes_a_day = advises.then(|| order::bytes_a_day(report)).flatten();
+    let (findings, little) = if advises { findings(report) } else { Default::default() };
+    report.findings = advises.then_some(findings);
     report.notes.extend(note(report).filter(|_| advises));
+    report.notes.extend(order::note(&little));
     report.advice_together = together(report);
 }
 
@@ -89,19 +93,12 @@ fn together(report: &Report) -> Option<Together> {
     })
 }
 
-/// What all rules find in `report`, worst first.
-fn findings(report: &Report) -> Vec<Finding> {
+/// What all rules find in `report`, in the order in which it is told; and the rules that are silent, since
+/// what they would save in a day is next to nothing.
+fn findings(report: &Report) -> (Vec<Finding>, Vec<&'static str>) {
     let rules = RULES.iter().filter(|rule| !report.thresholds.is_off(rule.id));
-    let mut findings: Vec<Finding> = rules.filter_map(|rule| (rule.check)(report)).collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    // What another one says already comes after what is new.
-    let mut seen = Vec::new();
-    let (new, known): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|finding| {
-        let is_new = finding.settings.is_empty() || !seen.contains(&finding.settings);
-        seen.push(finding.settings.clone());
-        is_new
-    });
-    new.into_iter().chain(known).collect()
+    let found = rules.filter_map(|rule| (rule.check)(report)).collect();
+    order::ordered(report, found)
 }
 
 /// All rules as a paper: `docs/advice.md`.
@@ -253,10 +250,14 @@ mod tests {
                 let (schema, numbers) = (Some("pg_catalog".into()), numbers(bytes(number)));
                 return with_table(WholeTableRow { schema, numbers, ..WholeTableRow::default() });
             }
-            "vacuum-freeze-share" => return with_record("Heap2", "VISIBLE", sums(bytes(number))),
+            "vacuum-freeze-share" => {
+                let vacuum_bytes = bytes(number);
+                return with_table(WholeTableRow { vacuum_bytes, ..WholeTableRow::default() });
+            }
             "lock-traffic" => return with_record("Heap", "LOCK", sums(bytes(number))),
             "large-transactions" => {
-                let row = LargeTransactionRow { xid: "7".into(), total_bytes: bytes(number) };
+                let (xid, total_bytes) = ("7".into(), bytes(number));
+                let row = LargeTransactionRow { xid, total_bytes, ..Default::default() };
                 report.large_transactions = Some(vec![row]);
             }
             "backup-window" => {

@@ -13,6 +13,21 @@ named! {
     }
 }
 
+named! {
+    /// How certain it is what a change saves.
+    pub enum Certainty {
+        Computed "computed" "It was computed or tried: about `estimate` bytes";
+        Possible "possible" "Less than `explains` bytes: it depends on what no WAL tells";
+        Explained "explained" "It explains `explains` bytes; what changes is when and how they come";
+        Nothing "nothing" "A change saves no bytes, or nobody can tell how many";
+    }
+}
+
+/// What a finding of an earlier release says.
+fn unsaid() -> Certainty {
+    Certainty::Nothing
+}
+
 /// What an advice rule found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -31,8 +46,19 @@ pub struct Finding {
     pub side_effects: Vec<String>,
     /// When it does not matter.
     pub ignore_when: String,
-    /// What a change would save, in bytes; null where nobody can tell.
+    /// What a change would save, in bytes, at most if that is merely possible; null where nobody can
+    /// tell.
     pub estimate: Option<u64>,
+    /// Bytes that it is about: what it explains of the WAL. Null where it is about none.
+    #[serde(default)]
+    pub explains: Option<u64>,
+    /// How certain it is what a change saves.
+    #[serde(default = "unsaid")]
+    pub certainty: Certainty,
+    /// What a change would save in a day like the time of the report, in bytes; at most, if that is merely
+    /// possible.
+    #[serde(default)]
+    pub saved_bytes_a_day: Option<u64>,
     /// The settings for which that is predicted.
     pub settings: Map<String, Value>,
     /// What the report's WAL would come to under them.

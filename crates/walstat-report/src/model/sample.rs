@@ -28,6 +28,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
             ..Ratios::default()
         },
         why: None,
+        maintenance: None,
         rmgrs: None,
         records: None,
         relations: None,
@@ -41,6 +42,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         when: None,
         estimates: None,
         large_transactions: None,
+        bytes_a_day: None,
         thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,

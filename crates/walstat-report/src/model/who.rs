@@ -135,6 +135,15 @@ row! {
         pub updates_new_page: u64,
         /// Rows deleted.
         pub deletes: u64,
+        /// Bytes of old rows or keys that records keep for logical decoding.
+        #[serde(default)]
+        pub old_row_bytes: u64,
+        /// What vacuum wrote of it and of its indexes, with the images.
+        #[serde(default)]
+        pub vacuum_bytes: u64,
+        /// How much of that is images.
+        #[serde(default)]
+        pub vacuum_fpi_bytes: u64,
         /// What a HOT update cost: all of `update_bytes.hot` by their number.
         pub bytes_per_hot_update: Option<f64>,
         /// The same of all other updates.

@@ -6,10 +6,12 @@ use crate::model::update::{UpdateBytes, UpdateCost};
 use crate::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use walstat_analyse::amounts::Amounts;
 use walstat_analyse::leaf::Leaves;
 use walstat_analyse::ratios::ratio;
 use walstat_analyse::relation::{Relation, Relations};
 use walstat_analyse::update::{Cost, Costs, Updates};
+use walstat_analyse::vacuum::Vacuums;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
@@ -37,7 +39,13 @@ enum Place {
 }
 
 /// All tables.
-pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> Vec<WholeTableRow> {
+pub fn rows(
+    relations: &Relations,
+    updates: &Updates,
+    vacuums: &Vacuums,
+    names: &Names,
+    by: By,
+) -> Vec<WholeTableRow> {
     let placed = |file: Option<RelFileLocator>| {
         let named = file.and_then(|file| names.relation(file));
         let (key, place) = key_of(file, named, names);
@@ -56,9 +64,10 @@ pub fn rows(relations: &Relations, updates: &Updates, names: &Names, by: By) -> 
         let mut building = Building::default();
         for relation in table.iter().filter_map(|(_, number)| relations.row(*number)) {
             let (_, place, named) = placed(file(&relation));
-            let costs = relation.key.filter(|key| key.fork == 0);
-            let costs = costs.and_then(|key| updates.of(key.relation));
-            costs.into_iter().for_each(|costs| building.costs.add(costs));
+            if let Some(key) = relation.key.filter(|key| key.fork == 0) {
+                updates.of(key.relation).into_iter().for_each(|costs| building.costs.add(costs));
+                vacuums.of(key.relation).into_iter().for_each(|wrote| building.vacuum.add(wrote));
+            }
             building.add(&relation, place, named);
         }
         table.first().map(|(key, _)| building.finish(*key, names))
@@ -114,6 +123,7 @@ fn in_parent<'n>(
 struct Building {
     row: WholeTableRow,
     costs: Costs,
+    vacuum: Amounts,
     indexes: BTreeMap<u32, Index>,
 }
 
@@ -147,6 +157,7 @@ impl Building {
                 self.row.hot_updates += operations.hot_updates;
                 self.row.updates_new_page += operations.updates_new_page;
                 self.row.deletes += operations.deletes;
+                self.row.old_row_bytes += relation.substance.old_row_bytes;
                 self.row.heap.get_or_insert_default().add(relation);
             }
             Place::Toast => self.row.toast.get_or_insert_default().add(relation),
@@ -176,6 +187,8 @@ impl Building {
         self.row.bytes_per_hot_update = per_update(&self.costs.hot);
         self.row.bytes_per_non_hot_update = per_update(&self.costs.non_hot);
         self.row.update_bytes = update_bytes(&self.costs);
+        self.row.vacuum_bytes = self.vacuum.total_bytes();
+        self.row.vacuum_fpi_bytes = self.vacuum.fpi_bytes;
         let database = match key {
             Key::Table(database, _) => Some(database),
             Key::File(file) => Some(file.database),

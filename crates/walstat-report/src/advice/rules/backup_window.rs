@@ -11,7 +11,7 @@
 //!
 //! Reference: continuous archiving in the PostgreSQL manual.
 
-use super::{evidence, plain_finding, says_little};
+use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -31,13 +31,12 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let when = report.when.as_ref().filter(|_| !says_little(report))?;
-    let threshold = RULE.limit(report);
-    let share = when.backup_fpi_bytes as f64 / report.totals.total_bytes as f64;
-    (share >= threshold && when.backups > 0).then(|| Finding {
+    let when = report.when.as_ref().filter(|when| when.backups > 0)?;
+    let found = RULE.share(report, when.backup_fpi_bytes, report.totals.total_bytes)?;
+    let finding = Finding {
         evidence: evidence([
-            ("backup_fpi_ratio", share.into()),
-            ("threshold", threshold.into()),
+            ("backup_fpi_ratio", found.share.into()),
+            ("threshold", found.threshold.into()),
             ("backup_fpi_bytes", when.backup_fpi_bytes.into()),
             ("backups", when.backups.into()),
         ]),
@@ -50,11 +49,12 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(
             &RULE,
             format!(
-                "{} of the bytes are images after the checkpoint of a backup",
-                percent(share, 0)
+                "base backups bring {} of the bytes: images after their checkpoints",
+                percent(found.share, 0)
             ),
         )
-    })
+    };
+    Some(finding.explaining(when.backup_fpi_bytes))
 }
 
 #[cfg(test)]

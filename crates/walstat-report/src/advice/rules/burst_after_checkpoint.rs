@@ -44,7 +44,7 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let compression =
-        better_codec(report).map(|_| "compressed images (wal-compression)".to_owned());
+        better_codec(report).map(|_| "compress images: wal-compression says how".to_owned());
     Some(Finding {
         evidence: evidence([
             ("fpi_first_quarter_ratio", share.into()),
@@ -55,13 +55,16 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: compression
             .into_iter()
-            .chain(["fewer checkpoints: fewer bursts, each not much higher".to_owned()])
+            .chain(["space checkpoints out: fewer bursts, and none is much higher".to_owned()])
             .collect(),
         ignore_when: "nobody notices slower answers right after a checkpoint".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,
-            format!("{} of the images come in the first quarter of a cycle", percent(share, 0)),
+            format!(
+                "{} of the images come in the first quarter of a checkpoint cycle",
+                percent(share, 0)
+            ),
         )
     })
 }

@@ -6,18 +6,23 @@
 //! below 60 seconds it is critical.
 //!
 //! What to do: where checkpoints come by volume, raise `max_wal_size`; where they come by time, raise
-//! `checkpoint_timeout`; where they are asked for, find out who does.
+//! `checkpoint_timeout`; where they are asked for, find out who does. The size that is named is what half an
+//! hour needs at the average rate, no more than twice the WAL that was read, and no more than the distance
+//! after which the next wider one saves less than 1 % of the bytes.
 //!
 //! When to ignore it: while data is loaded once, or in tests.
 //!
 //! Reference: `checkpoint_timeout`, `max_wal_size` and `checkpoint_warning` in the PostgreSQL manual.
 
-use super::{evidence, further_apart, megabytes, plain_finding, recovery_price, says_little};
+use super::{
+    evidence, megabytes, plain_finding, recovery_price, saves_nothing_apart, says_little,
+    worth_apart,
+};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::threshold::{Speaks, Threshold, Unit};
-use crate::model::when::{Overview, Spacing};
+use crate::model::when::{Causes, Overview, Spacing};
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
 const CLOSE: Threshold = Threshold {
@@ -55,19 +60,14 @@ fn check(report: &Report) -> Option<Finding> {
     if spacing.median >= threshold || spacing.count < DISTANCES || says_little(report) {
         return None;
     }
-    let by = [
-        ("by volume", when.wal_by_cause.wal),
-        ("by time", when.wal_by_cause.time),
-        ("asked for", when.wal_by_cause.requested),
-    ];
-    let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
-    // Those of unknown cause may be anything; what counts is how much WAL came before them.
-    let known: u64 = by.iter().map(|(_, count)| count).sum();
-    let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
-    let most = most.filter(|(_, count)| is_most(*count));
-    let told = most.map_or(String::new(), |(how, _)| format!(", mostly {how}"));
+    let most = mostly(when);
+    let told = most.map_or(String::new(), |how| format!(", mostly {how}"));
     let finding = Finding {
-        severity: if spacing.median < VERY_CLOSE { Severity::Critical } else { Severity::Warning },
+        severity: match spacing.median {
+            _ if saves_nothing_apart(report) => Severity::Info,
+            seconds if seconds < VERY_CLOSE => Severity::Critical,
+            _ => Severity::Warning,
+        },
         evidence: evidence([
             ("spacing_seconds_median", spacing.median.into()),
             ("spacing_seconds_min", spacing.min.into()),
@@ -79,40 +79,63 @@ fn check(report: &Report) -> Option<Finding> {
             ("by_wal", when.causes.wal.into()),
             ("requested", when.causes.requested.into()),
         ]),
-        advice: advice(when, spacing, most.map(|(how, _)| how)),
-        side_effects: side_effects(most.map(|(how, _)| how)),
+        advice: advice(report, when, spacing, most),
+        side_effects: side_effects(most),
         ignore_when: "data is loaded once, or the server is a test's".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,
             match spacing.median {
-                0 => format!("checkpoints less than a second apart{told}"),
-                seconds => format!("a checkpoint every {seconds} s{told}"),
+                0 => format!("checkpoints come less than a second apart{told}"),
+                seconds => format!("checkpoints come every {seconds} s{told}"),
             },
         )
     };
-    Some(finding.quoting(report, further_apart(report, None)))
+    let asked = most == Some(ASKED_FOR);
+    Some(match worth_apart(report) {
+        None if asked => finding.explaining(images_after_asked(report, when)),
+        row => finding.quoting(report, row),
+    })
 }
 
-fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<String> {
-    let times = AIM.div_ceil(spacing.median.max(1)).min(MOST_TIMES);
-    let volume = when.max_wal_size_low.zip(when.max_wal_size_high).map_or_else(
-        || format!("max_wal_size: about {times} times what it is"),
-        |(low, high)| {
-            // What is written in that time, and once more what is kept meanwhile.
-            let written = when.mean_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
-            format!(
-                "max_wal_size = {}: it is between {} and {} now",
-                megabytes((high * times).min(written).max(2 * high)),
-                megabytes(low),
-                megabytes(high)
-            )
-        },
-    );
-    let time = when.checkpoint_timeout_seconds.map_or_else(
-        || "checkpoint_timeout = 30min".to_owned(),
-        |seconds| format!("checkpoint_timeout = 30min: it is {seconds}s now"),
-    );
+/// Checkpoints that somebody asked for.
+const ASKED_FOR: &str = "asked for";
+
+/// What began the checkpoints before which most of the WAL was written, if that is known of most.
+fn mostly(when: &Overview) -> Option<&'static str> {
+    let by = [
+        ("by volume", when.wal_by_cause.wal),
+        ("by time", when.wal_by_cause.time),
+        (ASKED_FOR, when.wal_by_cause.requested),
+    ];
+    // Those of unknown cause may be anything; what counts is how much WAL came before them.
+    let known: u64 = by.iter().map(|(_, count)| count).sum();
+    let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
+    let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
+    most.filter(|(_, count)| is_most(*count)).map(|(how, _)| how)
+}
+
+/// Whether most checkpoints were asked for, which no setting makes fewer.
+pub(crate) fn are_asked_for(report: &Report) -> bool {
+    report.when.as_ref().and_then(mostly) == Some(ASKED_FOR)
+}
+
+/// Images of the cycles that somebody's request began, taken for as many of all images as those have of the
+/// WAL.
+fn images_after_asked(report: &Report, when: &Overview) -> u64 {
+    let Causes { time, wal, requested, shutdown, end_of_recovery, unknown } = when.wal_by_cause;
+    let all = time + wal + requested + shutdown + end_of_recovery + unknown;
+    (report.totals.fpi_bytes as f64 * requested as f64 / all.max(1) as f64) as u64
+}
+
+/// What to do about checkpoints that come mostly for one reason, or nobody knows for which.
+fn advice(
+    report: &Report,
+    when: &Overview,
+    spacing: &Spacing,
+    mostly: Option<&str>,
+) -> Vec<String> {
+    let (volume, time) = (volume(report, when, spacing), time(report, when));
     let who =
         "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
@@ -129,10 +152,73 @@ fn advice(when: &Overview, spacing: &Spacing, mostly: Option<&str>) -> Vec<Strin
     }
 }
 
+/// What to say of max_wal_size.
+fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
+    if saves_nothing_apart(report) {
+        return "a larger max_wal_size spares writes of tables, and less than 1 % of the WAL"
+            .to_owned();
+    }
+    let Some((low, high)) = when.max_wal_size_low.zip(when.max_wal_size_high) else {
+        let times = worth_apart(report)
+            .and_then(|row| row.checkpoints_apart)
+            .map_or_else(|| times_to_aim(spacing), u64::from);
+        return format!("raise max_wal_size to about {times} times what it is");
+    };
+    let now = format!("it is between {} and {} now", megabytes(low), megabytes(high));
+    match useful_size(report, when, spacing, high) {
+        Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
+        None => format!(
+            "max_wal_size a little larger: {now}, and this WAL is too short to say how much"
+        ),
+    }
+}
+
+/// How many times further apart they are where one aims at.
+fn times_to_aim(spacing: &Spacing) -> u64 {
+    AIM.div_ceil(spacing.median.max(1)).min(MOST_TIMES)
+}
+
+/// The max_wal_size that makes a difference, where it is at most `high` now. `None` where that is no more
+/// than now.
+fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -> Option<u64> {
+    let needed = match worth_apart(report).map(|row| row.checkpoints_apart) {
+        Some(Some(times)) => high.saturating_mul(times.into()),
+        // No checkpoint in all of this WAL.
+        Some(None) => u64::MAX,
+        None => high.saturating_mul(times_to_aim(spacing)),
+    };
+    // What is written in that time, and once more what is kept meanwhile.
+    let sustained = when.mean_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
+    let seen = 2 * report.totals.total_bytes;
+    let size = needed.min(sustained).min(seen);
+    let step = if size >= 1 << 30 { 256 << 20 } else { 16 << 20 };
+    Some(size - size % step).filter(|size| *size > high)
+}
+
+/// What to say of checkpoint_timeout.
+fn time(report: &Report, when: &Overview) -> String {
+    let Some(now) = when.checkpoint_timeout_seconds else {
+        return "checkpoint_timeout = 30min".to_owned();
+    };
+    if saves_nothing_apart(report) {
+        return format!(
+            "checkpoint_timeout is {now}s: a longer one spares writes of tables, and less than 1 % of the \
+             WAL"
+        );
+    }
+    let times = worth_apart(report).and_then(|row| row.checkpoints_apart);
+    let wanted = times.map_or(AIM, |times| now.saturating_mul(times.into()).min(AIM));
+    let told = match wanted % 60 {
+        0 => format!("{}min", wanted / 60),
+        _ => format!("{wanted}s"),
+    };
+    format!("checkpoint_timeout = {told}: it is {now}s now")
+}
+
 /// What it costs to have them further apart; to ask for fewer costs nothing.
 fn side_effects(mostly: Option<&str>) -> Vec<String> {
     match mostly {
-        Some("asked for") => Vec::new(),
+        Some(ASKED_FOR) => Vec::new(),
         _ => vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()],
     }
 }
@@ -140,8 +226,8 @@ fn side_effects(mostly: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimate::{EstimateRow, Estimates, Predicted};
     use crate::model::sample;
-    use crate::model::when::Causes;
 
     fn found(median: u64, count: u64, total: u64, causes: Causes) -> Option<Finding> {
         let mut report = sample::report(0, total);
@@ -173,12 +259,77 @@ mod tests {
         let told =
             |causes| found(20, 5, 100 << 20, causes).map(|finding| finding.advice.join("; "));
         let by_wal = told(Causes { wal: 4, requested: 1, ..Causes::default() }).expect("a finding");
-        assert!(by_wal.starts_with("max_wal_size") && !by_wal.contains("timeout"), "{by_wal}");
+        assert!(
+            by_wal.starts_with("raise max_wal_size") && !by_wal.contains("timeout"),
+            "{by_wal}"
+        );
         let asked = told(Causes { requested: 4, time: 1, ..Causes::default() }).expect("a finding");
         assert!(asked.starts_with("find out who"), "{asked}");
         let causes = Causes { requested: 4, ..Causes::default() };
         assert!(
             found(0, 5, 100 << 20, causes).is_some_and(|finding| finding.side_effects.is_empty())
         );
+    }
+
+    /// A report on which checkpoints come by volume every 10 s, with what wider distances save.
+    fn by_volume(saved: &[(Option<u32>, f64)], total: u64, rate: f64) -> Report {
+        let mut report = sample::report(total / 2, total);
+        let row = |(times, saved): &(Option<u32>, f64)| EstimateRow {
+            checkpoints_apart: *times,
+            wal_compression: None,
+            predicted: Predicted {
+                predicted_bytes: ((1.0 - saved) * total as f64) as u64,
+                change_ratio: -saved,
+                low_bytes: 0,
+                high_bytes: 0,
+            },
+        };
+        let scenarios = saved.iter().map(row).collect();
+        report.estimates = Some(Estimates { scenarios, redo_points: 100, ..Estimates::default() });
+        let spacing = Spacing { count: 9, min: 10, median: 10, max: 10, ..Spacing::default() };
+        report.when = Some(Overview {
+            spacing_seconds: Some(spacing),
+            wal_by_cause: Causes { wal: 9, ..Causes::default() },
+            max_wal_size_low: Some(100 << 20),
+            max_wal_size_high: Some(128 << 20),
+            mean_rate: Some(rate),
+            ..Overview::default()
+        });
+        report
+    }
+
+    #[test]
+    fn the_size_is_what_makes_a_difference_in_this_wal() {
+        let told = |saved: &[(Option<u32>, f64)], total: u64, rate| {
+            check(&by_volume(saved, total << 20, rate)).expect("a finding").advice[0].clone()
+        };
+        let now = "it is between 100MB and 128MB now";
+        let curve = [(Some(1), 0.0), (Some(2), 0.3), (Some(4), 0.4), (Some(8), 0.405)];
+        // Eight times as far apart saves half a point more than four times.
+        assert_eq!(told(&curve, 4000, 1e8), format!("max_wal_size = 512MB: {now}"));
+        // At 100 kB a second half an hour needs 343 MB.
+        assert_eq!(told(&curve, 4000, 1e5), format!("max_wal_size = 336MB: {now}"));
+        // Twice what was read.
+        assert_eq!(told(&curve, 100, 1e8), format!("max_wal_size = 192MB: {now}"));
+        let steep = [(Some(1), 0.0), (Some(2), 0.3), (Some(64), 0.9)];
+        assert_eq!(told(&steep, 402, 1e8), format!("max_wal_size = 800MB: {now}"));
+    }
+
+    #[test]
+    fn where_nothing_is_saved_it_is_for_information() {
+        let report = by_volume(&[(Some(1), 0.0), (Some(2), 0.002)], 400 << 20, 1e8);
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.severity, finding.estimate), (Severity::Info, None));
+        assert!(finding.advice[0].contains("less than 1 %"), "{:?}", finding.advice);
+    }
+
+    #[test]
+    fn those_that_were_asked_for_explain_the_images_after_them() {
+        let mut report = by_volume(&[(Some(1), 0.0)], 400 << 20, 1e8);
+        let asked = Causes { requested: 3, unknown: 1, ..Causes::default() };
+        report.when.iter_mut().for_each(|when| when.wal_by_cause = asked.clone());
+        let finding = check(&report).expect("a finding");
+        assert!(finding.title.ends_with("mostly asked for"), "{}", finding.title);
+        assert_eq!(finding.explains, Some(150 << 20));
     }
 }

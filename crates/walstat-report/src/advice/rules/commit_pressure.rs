@@ -54,7 +54,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("bytes_per_commit", report.ratios.bytes_per_commit.into()),
         ]),
         advice: vec![
-            "several changes in one transaction".into(),
+            "put several changes into one transaction".into(),
             "synchronous_commit = off where the last moments may be lost".into(),
         ],
         side_effects: vec![

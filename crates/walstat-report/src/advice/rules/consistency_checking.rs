@@ -35,7 +35,7 @@ fn check(report: &Report) -> Option<Finding> {
     if says_little(report) {
         return None;
     }
-    Some(Finding {
+    let finding = Finding {
         severity: if share < MOSTLY { Severity::Warning } else { Severity::Critical },
         evidence: evidence([
             ("fpi_check_count", report.totals.fpi_check_count.into()),
@@ -47,8 +47,15 @@ fn check(report: &Report) -> Option<Finding> {
         ],
         ignore_when: "replay is being tested on purpose".into(),
         source: "PostgreSQL manual, wal_consistency_checking".into(),
-        ..plain_finding(&RULE, format!("{} of the images are for checking only", percent(share, 1)))
-    })
+        ..plain_finding(
+            &RULE,
+            format!(
+                "{} of the images are for checking only: wal_consistency_checking is on",
+                percent(share, 1)
+            ),
+        )
+    };
+    Some(finding.saving((share * report.totals.fpi_bytes as f64) as u64))
 }
 
 #[cfg(test)]

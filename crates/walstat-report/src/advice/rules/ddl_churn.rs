@@ -2,7 +2,8 @@
 //!
 //! Why it matters: each temporary table, and each partition made or dropped, writes some dozen rows of
 //! catalogs, with their indexes; that is logged even where the table itself is not. From 10 % on it is worth
-//! a look.
+//! a look, and from a fifth of that on where 1,000 relations and more were made and dropped again, as
+//! temporary tables are.
 //!
 //! What to do: make temporary tables once a session (ON COMMIT DELETE ROWS), or use CTEs; partitions in
 //! larger steps.
@@ -11,7 +12,7 @@
 //!
 //! Reference: CREATE TABLE in the PostgreSQL manual.
 
-use super::{evidence, plain_finding, says_little};
+use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -22,6 +23,10 @@ use crate::model::who::WholeTableRow;
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
+/// So many relations that were made and dropped again are a habit.
+const MADE_AND_DROPPED: u64 = 1000;
+/// Such a habit is worth a look from one of so many parts of the threshold on.
+const PARTS_OF_A_HABIT: f64 = 5.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -33,33 +38,52 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
+    let tables = report.tables.as_ref()?;
     let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some("pg_catalog");
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();
     let bytes: u64 = catalogs.iter().map(|row| row.numbers.total_bytes).sum();
-    let threshold = RULE.limit(report);
-    let share = bytes as f64 / report.totals.total_bytes as f64;
+    let dropped = made_and_dropped(&catalogs);
+    let is_habit = dropped >= MADE_AND_DROPPED;
+    let from = if is_habit { PARTS_OF_A_HABIT } else { 1.0 };
+    let found = RULE.share_from(from, report, bytes, report.totals.total_bytes)?;
     let first = catalogs.iter().max_by_key(|row| row.numbers.total_bytes)?;
-    (share >= threshold).then(|| Finding {
+    let told = percent(found.share, 0);
+    let title = if is_habit {
+        format!(
+            "temporary tables, or others made and dropped, change the catalogs: {told} of the bytes"
+        )
+    } else {
+        format!("{told} of the bytes are changes of the catalogs")
+    };
+    let most = if is_habit {
+        format!("{dropped} relations were made and dropped again, with their indexes and TOAST")
+    } else {
+        format!("most of it is {}", first.label())
+    };
+    let finding = Finding {
         evidence: evidence([
-            ("catalog_ratio", share.into()),
-            ("threshold", threshold.into()),
+            ("catalog_ratio", found.share.into()),
+            ("threshold", found.threshold.into()),
             ("catalog_bytes", bytes.into()),
+            ("made_and_dropped", dropped.into()),
             ("most", first.label().into()),
         ]),
         advice: vec![
-            format!("most of it is {}", first.label()),
             "temporary tables once a session (ON COMMIT DELETE ROWS), partitions in larger steps"
                 .into(),
+            most,
         ],
         ignore_when: "a migration runs".into(),
-        estimate: Some(bytes),
         source: "PostgreSQL manual, CREATE TABLE".into(),
-        ..plain_finding(
-            &RULE,
-            format!("{} of the bytes are changes of the catalogs", percent(share, 0)),
-        )
-    })
+        ..plain_finding(&RULE, title)
+    };
+    Some(finding.explaining(bytes))
+}
+
+/// Relations that were made and dropped again: pg_class has a row of each.
+fn made_and_dropped(catalogs: &[&WholeTableRow]) -> u64 {
+    let relations = catalogs.iter().filter(|row| row.name.as_deref() == Some("pg_class"));
+    relations.map(|row| row.inserts.min(row.deletes)).sum()
 }
 
 #[cfg(test)]
@@ -84,5 +108,28 @@ mod tests {
         assert!(!found(9, 100, "pg_catalog"));
         assert!(!found(50, 100, "public"));
         assert!(!found(10, 15, "pg_catalog"));
+    }
+
+    #[test]
+    fn temporary_tables_get_a_word_from_a_fiftieth_of_the_bytes_on() {
+        let found = |bytes: u64, inserts, deletes| {
+            let mut report = sample::report(0, 100 << 20);
+            let row = WholeTableRow {
+                schema: Some("pg_catalog".into()),
+                name: Some("pg_class".into()),
+                numbers: Numbers { total_bytes: bytes << 20, ..Numbers::default() },
+                inserts,
+                deletes,
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            check(&report).map(|finding| finding.title)
+        };
+        let title = found(2, 1000, 1000).expect("a finding");
+        assert!(title.starts_with("temporary tables"), "{title}");
+        assert_eq!(found(1, 1000, 1000), None);
+        assert_eq!(found(9, 1000, 999), None);
+        let plain = found(10, 1000, 999).expect("a finding");
+        assert!(!plain.contains("temporary"), "{plain}");
     }
 }

@@ -13,9 +13,10 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
+use super::checkpoint_spacing::are_asked_for;
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
-    is_for_checking, plain_finding, recovery_price, says_little, worst_tables,
+    is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -28,6 +29,10 @@ use serde_json::{Value, json};
 
 /// From this share on it is critical: 95 %.
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
+
+/// What to do where no setting begins the checkpoints.
+const FEWER_REQUESTS: &str =
+    "ask for fewer checkpoints: most were asked for, by CHECKPOINT or a backup";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -45,14 +50,22 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
-    let mut advice = where_they_are(&tables);
+    let mut advice = Vec::new();
     let mut side_effects = Vec::new();
-    if !is_far_apart(report) {
-        advice.extend(spacing_advice(report));
-        side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+    let has_use = !is_far_apart(report) && !saves_nothing_apart(report);
+    if has_use {
+        advice = spacing_advice(report);
+        if !are_asked_for(report) {
+            side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
+        }
     }
+    advice.extend(where_they_are(&tables));
     let finding = Finding {
-        severity: if ratio < CRITICAL { Severity::Warning } else { Severity::Critical },
+        severity: match ratio {
+            _ if saves_nothing_apart(report) => Severity::Info,
+            ratio if ratio < CRITICAL => Severity::Warning,
+            _ => Severity::Critical,
+        },
         evidence: evidence([
             ("fpi_ratio", ratio.into()),
             ("threshold", threshold.into()),
@@ -68,7 +81,7 @@ fn check(report: &Report) -> Option<Finding> {
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };
-    let further = further_apart(report, None).filter(|_| !is_far_apart(report));
+    let further = further_apart(report, None).filter(|_| has_use);
     Some(finding.quoting(report, further))
 }
 
@@ -91,17 +104,20 @@ fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
 
 /// What to say of checkpoints that may be further apart.
 fn spacing_advice(report: &Report) -> Vec<String> {
+    if are_asked_for(report) {
+        return vec![FEWER_REQUESTS.to_owned()];
+    }
     let when = report.when.as_ref();
     let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
     let mut advice = Vec::new();
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
         let text =
-            "checkpoint_timeout: raise it (30min is common), so that a page is imaged less often";
+            "raise checkpoint_timeout (30min is common), so that a page is imaged less often";
         advice.push(text.to_owned());
     }
     // By time alone, the volume was never the limit.
     if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
-        let text = "max_wal_size: raise it, so that checkpoints come by time and not by volume";
+        let text = "raise max_wal_size, so that checkpoints come by time and not by volume";
         advice.push(text.to_owned());
     }
     advice
@@ -156,5 +172,15 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+
+    #[test]
+    fn no_setting_is_advised_where_checkpoints_were_asked_for() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        let wal_by_cause = Causes { requested: 4, time: 1, ..Causes::default() };
+        report.when = Some(Overview { wal_by_cause, ..Overview::default() });
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.advice, [FEWER_REQUESTS]);
+        assert!(finding.side_effects.is_empty());
     }
 }

@@ -37,23 +37,25 @@ fn check(report: &Report) -> Option<Finding> {
     if says_little(report) {
         return None;
     }
-    Some(Finding {
+    let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", threshold.into())]),
         advice: vec![
             "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
                 .into(),
             "space checkpoints out: each page is imaged once a cycle at most".into(),
-            "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it".into(),
+            "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it: without either \
+             pg_rewind does not work"
+                .into(),
         ],
-        side_effects: vec!["without wal_log_hints and checksums pg_rewind does not work".into()],
         ignore_when: "it follows a load that is over".into(),
         source: "PostgreSQL manual, wal_log_hints".into(),
         ..plain_finding(
             &RULE,
             format!("{} of the bytes are page images for hint bits", percent(share, 1)),
         )
-    })
+    };
+    Some(finding.explaining((share * report.totals.total_bytes as f64) as u64))
 }
 
 #[cfg(test)]

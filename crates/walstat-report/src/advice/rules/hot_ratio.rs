@@ -3,20 +3,23 @@
 //! Why it matters: an update that is not HOT writes an entry into every index of the table,
 //! each of them a record and, after a checkpoint, an image.
 //!
-//! Where tables are counted, the worst are named, and their updates told apart: rows that found no
-//! room in their page (room helps), and rows that stayed in it and were not HOT all the same,
-//! because an indexed column changed (room does not help). What an update costs with its index
-//! entries is told beside what a HOT one costs, and what room would have saved where both are known.
+//! Where tables are counted, the worst are named, and their updates told apart: those that changed an
+//! indexed column, which room in the page does not cure, and those that found no room. Of an update that
+//! stayed in its page and was not HOT it is known that it changed an indexed column. Of one that went to
+//! another page the WAL does not tell: it is taken for as likely as among those that had room. What an update
+//! costs with its index entries is told beside what a HOT one costs, and what room would have saved where
+//! both are known.
 //!
-//! What to do: leave room in the pages (`fillfactor`), so that the new row finds place beside
-//! the old one; do not index columns that are updated often.
+//! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
+//! the new row finds place beside the old one. What cures more comes first, and room is advised only where it
+//! cures a tenth of them.
 //!
 //! When to ignore it: the updated columns have to be indexed. It is never critical, because that
 //! may be the case.
 //!
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
-use super::{CHEN_2017, evidence, plain_finding, says_little, worst_tables};
+use super::{CHEN_2017, LEAST_SHARE, evidence, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::filters::Filters;
@@ -61,9 +64,11 @@ fn check(report: &Report) -> Option<Finding> {
             "bytes_per_non_hot_update": row.bytes_per_non_hot_update,
         })
     };
-    let mut advice: Vec<String> = tables.iter().map(|(row, ..)| cause(report, row)).collect();
-    advice.extend(cures(report));
-    Some(Finding {
+    let split = split_of_all(report);
+    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let mut advice = cures(&split, &names.join(", "));
+    advice.extend(tables.iter().map(|(row, ..)| cause(report, row)));
+    let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([
             ("hot_ratio", ratio.into()),
@@ -72,36 +77,93 @@ fn check(report: &Report) -> Option<Finding> {
             ("tables", tables.iter().map(named).collect()),
         ]),
         advice,
-        side_effects: vec![
-            "tables with fillfactor 90 take about a tenth more space and cache".into(),
-            "the rewrite (VACUUM FULL, CLUSTER) locks the table and writes WAL itself".into(),
-        ],
+        side_effects: side_effects(&split),
         ignore_when: "the updated columns have to be indexed".into(),
-        estimate: saved(report),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("only {} of the updates are HOT", percent(ratio, 1)))
-    })
+    };
+    Some(weighed(finding, saved(report), index_bytes(report)))
 }
 
-/// Updates that stayed in their page and were not HOT: an indexed column changed. Of those that
-/// went to another page the WAL does not tell whether one did.
-fn indexed(row: &WholeTableRow) -> u64 {
-    row.updates.saturating_sub(row.hot_updates + row.updates_new_page)
+/// A finding with what room would save, or, if the indexes of these updates wrote much more, with that.
+fn weighed(finding: Finding, saved: Option<u64>, index_bytes: Option<u64>) -> Finding {
+    match (saved, index_bytes) {
+        (Some(saved), indexes) if indexes.is_none_or(|bytes| saved * 2 >= bytes) => {
+            finding.saving(saved)
+        }
+        (_, Some(bytes)) => finding.explaining(bytes),
+        _ => finding,
+    }
+}
+
+/// Updates that are not HOT, by what would cure them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Split {
+    /// They changed an indexed column.
+    indexed: f64,
+    /// They found no room in their page, and changed no indexed column.
+    no_room: f64,
+    /// They found no room; whether they changed an indexed column, nobody knows.
+    unknown: f64,
+}
+
+impl Split {
+    /// Of a table. An update that stayed in its page and was not HOT changed an indexed column; among
+    /// those that left it for want of room as many did as among those that had room.
+    fn of(row: &WholeTableRow) -> Split {
+        let had_room = row.updates.saturating_sub(row.updates_new_page);
+        let stayed = had_room.saturating_sub(row.hot_updates) as f64;
+        let moved = row.updates_new_page as f64;
+        if moved > 0.0 && had_room < SAMPLE {
+            return Split { indexed: stayed, no_room: 0.0, unknown: moved };
+        }
+        let share = stayed / had_room.max(1) as f64;
+        let indexed = stayed + moved * share;
+        Split { indexed, no_room: moved * (1.0 - share), unknown: 0.0 }
+    }
+
+    fn add(&mut self, other: Split) {
+        self.indexed += other.indexed;
+        self.no_room += other.no_room;
+        self.unknown += other.unknown;
+    }
+
+    /// Whether room cures a good part of them, or may.
+    fn has_use_of_room(&self) -> bool {
+        let moved = self.no_room + self.unknown;
+        moved > 0.0 && moved >= LEAST_SHARE * (moved + self.indexed)
+    }
+
+    /// Whether anybody changes an indexed column, as far as is known.
+    fn has_indexed(&self) -> bool {
+        let all = self.indexed + self.no_room + self.unknown;
+        self.indexed > 0.0 && self.indexed >= LEAST_SHARE * all
+    }
+}
+
+fn split_of_all(report: &Report) -> Split {
+    let mut all = Split::default();
+    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+    rows.for_each(|row| all.add(Split::of(row)));
+    all
 }
 
 /// Why the updates of a table are not HOT.
 fn cause(report: &Report, row: &WholeTableRow) -> String {
-    let mut causes = Vec::new();
-    if row.updates_new_page > 0 {
-        causes.push(format!("{} updates found no room in their page", row.updates_new_page));
-    }
-    if indexed(row) > 0 {
-        let updates = if causes.is_empty() { " updates" } else { "" };
-        // Of a row that went to another page the record does not tell.
-        let more = if causes.is_empty() { "" } else { ", as some of those may have" };
-        causes.push(format!("{}{updates} changed an indexed column{more}", indexed(row)));
-    }
-    format!("{}: {}{}", row.label(), causes.join(", "), prices_told(report, row))
+    let Split { indexed, no_room, unknown } = Split::of(row);
+    let causes = [
+        (indexed, "changed an indexed column"),
+        (no_room, "found no room in their page"),
+        (unknown, "found no room in their page, and may have changed an indexed column"),
+    ];
+    let about = if row.updates_new_page > 0 { "about " } else { "" };
+    let causes = causes.iter().filter(|(updates, _)| updates.round() > 0.0);
+    let causes: Vec<String> =
+        causes.map(|(updates, what)| format!("{about}{updates:.0} {what}")).collect();
+    let not_hot = row.updates - row.hot_updates;
+    let told = causes.join(", ");
+    let (label, price) = (row.label(), prices_told(report, row));
+    format!("{label}: of {not_hot} updates that were not HOT {told}{price}")
 }
 
 /// Whether filters leave out records that belong to an update: of indexes, pruning, locks.
@@ -133,36 +195,56 @@ fn prices_told(report: &Report, row: &WholeTableRow) -> String {
     }
 }
 
-/// Bytes that HOT updates would have saved where rows found no room; `None` where it is not known
-/// what one costs.
+/// Bytes that HOT updates would have saved where room would cure it; `None` where it is not known what
+/// one costs.
 fn saved(report: &Report) -> Option<u64> {
     let rows = report.tables.iter().flat_map(|tables| &tables.rows);
     let saved = rows.filter_map(|row| {
         let (hot, non_hot) = prices(report, row);
-        Some((non_hot? - hot?).max(0.0) * row.updates_new_page as f64)
+        Some((non_hot? - hot?).max(0.0) * Split::of(row).no_room)
     });
     saved.reduce(|sum, more| sum + more).map(|bytes| bytes.round() as u64).filter(|sum| *sum > 0)
 }
 
-/// What helps: room in the pages where rows leave them, fewer indexes where they stay.
-fn cures(report: &Report) -> Vec<String> {
-    let rows = report.tables.as_ref().map_or(&[][..], |tables| &tables.rows);
-    let sum = |amount: fn(&WholeTableRow) -> u64| rows.iter().map(amount).sum::<u64>();
-    let (moved, indexed) = (sum(|row| row.updates_new_page), sum(indexed));
-    let is_known = moved + indexed > 0;
-    let room = "fillfactor: 90 on tables that are updated a lot (then rewrite them once)";
-    let indexes = "indexes on columns that updates change: each keeps an update from being HOT";
+/// Bytes that updates that were not HOT wrote into indexes; `None` where that is not known.
+fn index_bytes(report: &Report) -> Option<u64> {
+    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+    let sum: u64 = rows.map(|row| row.update_bytes.non_hot.index_bytes).sum();
+    (sum > 0 && !is_partly_seen(&report.input.filters)).then_some(sum)
+}
+
+/// What helps, what cures more first; both where no table was counted.
+fn cures(split: &Split, tables: &str) -> Vec<String> {
+    let of = if tables.is_empty() { String::new() } else { format!(" of {tables}") };
+    let whose = if tables.is_empty() { "tables that are updated a lot" } else { tables };
+    let room = format!("fillfactor = 90 for {whose}, rewritten once after that (VACUUM FULL)");
+    let indexes = format!(
+        "drop indexes{of} on columns that updates change, where queries can do without: an update of such \
+         a column is never HOT"
+    );
+    let is_known = *split != Split::default();
     let mut cures = Vec::new();
-    if !is_known || moved > 0 {
-        cures.push(room.to_owned());
+    if !is_known || split.has_indexed() {
+        cures.push(indexes);
     }
-    if !is_known || indexed > 0 {
-        cures.push(indexes.to_owned());
+    if !is_known || split.has_use_of_room() {
+        cures.push(room);
     }
-    if indexed > moved {
+    if split.no_room + split.unknown > split.indexed {
         cures.reverse();
     }
     cures
+}
+
+/// What the cures cost.
+fn side_effects(split: &Split) -> Vec<String> {
+    if *split != Split::default() && !split.has_use_of_room() {
+        return vec!["queries that use an index are slow without it".into()];
+    }
+    vec![
+        "tables with fillfactor 90 take about a tenth more space and cache".into(),
+        "the rewrite (VACUUM FULL, CLUSTER) locks the table and writes WAL itself".into(),
+    ]
 }
 
 #[cfg(test)]
@@ -202,14 +284,34 @@ mod tests {
             report.tables = Some(vec![row].into());
             check(&report).expect("a finding").advice
         };
+        let not_hot = "public.orders: of 1800 updates that were not HOT";
         let full = told(1800);
-        assert_eq!(full[0], "public.orders: 1800 updates found no room in their page");
-        assert!(full.len() == 2 && full[1].starts_with("fillfactor"), "{full:?}");
+        assert!(full.len() == 2 && full[0].starts_with("fillfactor"), "{full:?}");
+        assert_eq!(full[1], format!("{not_hot} about 1800 found no room in their page"));
         let indexed = told(0);
-        assert_eq!(indexed[0], "public.orders: 1800 updates changed an indexed column");
-        assert!(indexed.len() == 2 && indexed[1].starts_with("indexes"), "{indexed:?}");
-        let both = told(600);
-        assert!(both.len() == 3 && both[1].starts_with("indexes"), "{both:?}");
+        assert!(indexed.len() == 2 && indexed[0].starts_with("drop indexes"), "{indexed:?}");
+        assert_eq!(indexed[1], format!("{not_hot} 1800 changed an indexed column"));
+        // Of 500 that had room 300 changed an indexed column; so did 900 of the 1500 others.
+        let both = told(1500);
+        let causes = "about 1200 changed an indexed column, about 600 found no room in their page";
+        assert!(both.len() == 3 && both[0].starts_with("drop indexes"), "{both:?}");
+        assert_eq!(both[2], format!("{not_hot} {causes}"));
+        // Of 1,400 that had room 1,200 changed one: room would cure a twentieth.
+        let few = told(600);
+        assert!(few.len() == 2 && few[0].starts_with("drop indexes"), "{few:?}");
+    }
+
+    /// 41,348 of 80,000 updates of an indexed column left their page, and none was HOT: room would not
+    /// have made one of them HOT.
+    #[test]
+    fn where_no_update_that_had_room_was_hot_room_is_not_advised() {
+        let row = WholeTableRow { updates: 80_000, updates_new_page: 41_348, ..Default::default() };
+        let split = Split::of(&row);
+        assert_eq!(split, Split { indexed: 80_000.0, ..Split::default() });
+        assert!(!split.has_use_of_room());
+        assert!(cures(&split, "u").iter().all(|cure| !cure.contains("fillfactor")));
+        let full = WholeTableRow { updates_new_page: 79_950, ..row };
+        assert_eq!(Split::of(&full).unknown, 79_950.0);
     }
 
     #[test]
@@ -235,14 +337,19 @@ mod tests {
         };
         let finding = found(200, Filters::default());
         let price = "; 390 bytes of WAL each, a HOT one 90";
-        assert!(finding.advice[0].ends_with(price), "{:?}", finding.advice);
-        assert_eq!(finding.estimate, Some(300_400));
+        assert!(finding.advice.iter().any(|line| line.ends_with(price)), "{:?}", finding.advice);
+        // Of 1,000 that had room 200 were HOT: so would 200 of the others have been.
+        assert_eq!(finding.estimate, Some(60_080));
         let few = found(99, Filters::default());
         assert_eq!(few.estimate, None);
-        assert!(few.advice[0].ends_with("; 390 bytes of WAL each"), "{:?}", few.advice);
+        assert!(
+            few.advice.iter().any(|line| line.ends_with("; 390 bytes of WAL each")),
+            "{:?}",
+            few.advice
+        );
         // Without the records of its indexes nobody knows what an update costs.
         let heap = found(200, Filters { rmgr: vec!["Heap".into()], ..Filters::default() });
         assert_eq!(heap.estimate, None);
-        assert!(!heap.advice[0].contains("each"), "{:?}", heap.advice);
+        assert!(!heap.advice.concat().contains("each"), "{:?}", heap.advice);
     }
 }

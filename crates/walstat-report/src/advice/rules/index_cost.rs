@@ -53,7 +53,7 @@ fn check(report: &Report) -> Option<Finding> {
     ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
     let (first, most) = *ranked.first()?;
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
-    Some(Finding {
+    let finding = Finding {
         evidence: evidence([
             ("table", worst.label().into()),
             ("indexes", worst.indexes.len().into()),
@@ -63,8 +63,10 @@ fn check(report: &Report) -> Option<Finding> {
             ("largest", first.into()),
         ]),
         advice: vec![
+            "drop those that no query uses: SELECT indexrelname, idx_scan FROM pg_stat_user_indexes \
+             ORDER BY idx_scan;"
+                .into(),
             format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
-            "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes ORDER BY idx_scan;".into(),
         ],
         side_effects: vec!["queries that use an index are slow without it".into()],
         ignore_when: "all of them are used".into(),
@@ -78,7 +80,8 @@ fn check(report: &Report) -> Option<Finding> {
                 worst.label()
             ),
         )
-    })
+    };
+    Some(finding.explaining(index_bytes(worst)))
 }
 
 fn index_bytes(row: &WholeTableRow) -> u64 {

@@ -43,7 +43,7 @@ fn check(report: &Report) -> Option<Finding> {
         (bytes + row.sums.record_bytes, count + row.sums.count)
     });
     let found = RULE.share(report, bytes, report.totals.record_bytes)?;
-    Some(Finding {
+    let finding = Finding {
         evidence: evidence([
             ("lock_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
@@ -61,7 +61,8 @@ fn check(report: &Report) -> Option<Finding> {
             &RULE,
             format!("{} of the bytes that are no images are row locks", percent(found.share, 0)),
         )
-    })
+    };
+    Some(finding.explaining(bytes))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn check(report: &Report) -> Option<Finding> {
         (bytes_of("Heap2", "NEW_CID"), bytes_of("LogicalMessage", "MESSAGE"));
     let bytes = command_ids + messages;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    Some(Finding {
+    let finding = Finding {
         evidence: evidence([
             ("logical_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
@@ -58,7 +58,8 @@ fn check(report: &Report) -> Option<Finding> {
             &RULE,
             format!("{} of the bytes are for logical decoding alone", percent(found.share, 0)),
         )
-    })
+    };
+    Some(finding.explaining(bytes))
 }
 
 #[cfg(test)]

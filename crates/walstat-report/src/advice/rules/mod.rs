@@ -3,7 +3,7 @@
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::EstimateRow;
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::{Certainty, Finding, Severity};
 use crate::model::table::TableRow;
 use crate::model::threshold::MIN_VOLUME_BYTES;
 use crate::model::who::WholeTableRow;
@@ -60,8 +60,20 @@ impl Rule {
     /// The share of `part` bytes in `whole`, if it has reached the rule's threshold in a report that has
     /// enough WAL.
     fn share(&self, report: &Report, part: u64, whole: u64) -> Option<ReachedShare> {
+        self.share_from(1.0, report, part, whole)
+    }
+
+    /// The same from one of so many parts of the threshold on.
+    fn share_from(
+        &self,
+        parts: f64,
+        report: &Report,
+        part: u64,
+        whole: u64,
+    ) -> Option<ReachedShare> {
         let (share, threshold) = (part as f64 / whole.max(1) as f64, self.limit(report));
-        (!says_little(report) && share >= threshold).then_some(ReachedShare { share, threshold })
+        let has_reached = !says_little(report) && share >= threshold / parts;
+        has_reached.then_some(ReachedShare { share, threshold })
     }
 }
 
@@ -76,6 +88,9 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         side_effects: Vec::new(),
         ignore_when: String::new(),
         estimate: None,
+        explains: None,
+        certainty: Certainty::Nothing,
+        saved_bytes_a_day: None,
         settings: Map::new(),
         predicted: None,
         source: String::new(),
@@ -116,14 +131,58 @@ fn times_apart(report: &Report) -> u64 {
     spacing.map_or(4, |spacing| FAR_APART.div_ceil(spacing.median.max(1)))
 }
 
-/// What checkpoints that are as far apart as anybody advises would come to, with a codec or without.
-fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r EstimateRow> {
+/// How much of all bytes a wider distance has to save to be worth it.
+const WORTH_A_STEP: f64 = 0.01;
+
+/// What checkpoints further apart would come to: the widest distance that is not wider than anybody
+/// advises, and saves a point more than the one before that did. `None` where nothing was tried, or
+/// none does.
+fn worth_apart(report: &Report) -> Option<&EstimateRow> {
     let estimates = report.estimates.as_ref()?;
-    let apart = estimates.widest(times_apart(report));
-    estimates.of(apart, codec).filter(|_| apart != Some(1))
+    let widest = estimates.widest(times_apart(report));
+    let is_near = |row: &&EstimateRow| match (row.checkpoints_apart, widest) {
+        (Some(times), Some(widest)) => times > 1 && times <= widest,
+        (Some(times), None) => times > 1,
+        (None, widest) => widest.is_none(),
+    };
+    let tried = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
+    let step = |best: Option<&'_ EstimateRow>, row: &'_ EstimateRow| {
+        let saved = best.map_or(0.0, |best| -best.predicted.change_ratio);
+        -row.predicted.change_ratio >= saved + WORTH_A_STEP
+    };
+    let mut rows: Vec<&EstimateRow> = tried.filter(is_near).collect();
+    rows.sort_by_key(|row| row.checkpoints_apart.unwrap_or(u32::MAX));
+    rows.into_iter().fold(None, |best, row| if step(best, row) { Some(row) } else { best })
+}
+
+/// The same with a codec or without.
+fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r EstimateRow> {
+    report.estimates.as_ref()?.of(worth_apart(report)?.checkpoints_apart, codec)
+}
+
+/// Whether it was tried what checkpoints further apart would save, and that is next to nothing.
+fn saves_nothing_apart(report: &Report) -> bool {
+    let is_tried = |row: &EstimateRow| row.checkpoints_apart != Some(1);
+    let tried = report.estimates.iter().any(|tried| tried.scenarios.iter().any(is_tried));
+    tried && worth_apart(report).is_none()
 }
 
 impl Finding {
+    /// The same, where a change would save so many bytes.
+    fn saving(self, bytes: u64) -> Finding {
+        Finding { estimate: Some(bytes), certainty: Certainty::Computed, ..self }
+    }
+
+    /// The same, where it explains so many bytes, and a change only spreads them.
+    fn spreading(self, bytes: u64) -> Finding {
+        Finding { explains: Some(bytes), certainty: Certainty::Explained, ..self }
+    }
+
+    /// The same, where it explains so many bytes, and a change may save a part of them.
+    fn explaining(self, bytes: u64) -> Finding {
+        Finding { explains: Some(bytes), certainty: Certainty::Possible, ..self }
+    }
+
     /// The same with what its settings come to, if that was estimated.
     fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
         let Some(row) = row else { return self };
@@ -135,7 +194,7 @@ impl Finding {
             settings.insert("wal_compression".into(), codec.as_str().into());
         }
         let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
-        Finding { estimate: Some(saved), settings, predicted: Some(row.predicted), ..self }
+        Finding { settings, predicted: Some(row.predicted), ..self.saving(saved) }
     }
 }
 
@@ -178,12 +237,17 @@ fn recovery_price() -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::percent::percent;
     use crate::model::table::RecordRow;
     use crate::model::threshold::{FPI_RATIO, MIN_UPDATES};
     use crate::model::{Sums, sample};
+
+    /// A finding that says nothing.
+    pub fn finding_of(rule: &str) -> Finding {
+        Finding { rule: rule.into(), ..plain_finding(&fpi_ratio::RULE, String::new()) }
+    }
 
     /// A report with one record type of so many bytes, none of them images.
     pub fn with_record(rmgr: &str, record: &str, bytes: u64, total: u64) -> Report {

@@ -13,10 +13,11 @@
 //!
 //! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
 
-use super::{evidence, plain_finding, says_little};
+use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
+use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::{IndexPart, WholeTableRow};
 use serde_json::json;
@@ -40,54 +41,59 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let tables = report.tables.as_ref().filter(|_| !says_little(report))?;
+    let tables = report.tables.as_ref()?;
     // Entries of updates that are not HOT go where their keys are, whatever the order of keys.
     let is_filled =
         |row: &&WholeTableRow| row.inserts >= row.updates.saturating_sub(row.hot_updates);
     let filled = tables.rows.iter().filter(is_filled);
     let indexes = filled.flat_map(|row| &row.indexes);
-    let threshold = RULE.limit(report);
-    let least = threshold * report.totals.total_bytes as f64;
-    let random = indexes.filter(|index| is_random(index, least));
+    let random = indexes.filter(|index| is_random(index));
     let worst = random.max_by_key(|index| index.part.numbers.fpi_bytes)?;
     let numbers = &worst.part.numbers;
     let entries = worst.leaf_inserts.unwrap_or(0);
-    let share = numbers.fpi_bytes as f64 / report.totals.total_bytes as f64;
+    let found = RULE.share(report, numbers.fpi_bytes, report.totals.total_bytes)?;
     let leaves = worst.part.block_data_bytes.div_ceil(LEAF_BYTES).max(1);
     let image = numbers.fpi_bytes / numbers.fpi_count.max(1);
     let per_entry = numbers.fpi_count as f64 / entries.max(1) as f64;
-    Some(Finding {
+    let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([
             ("index", worst.name.as_str().into()),
-            ("fpi_ratio", share.into()),
-            ("threshold", threshold.into()),
+            ("fpi_ratio", found.share.into()),
+            ("threshold", found.threshold.into()),
             ("leaf_inserts", entries.into()),
             ("rightmost_ratio", worst.rightmost_ratio.into()),
             ("images_an_entry", json!(per_entry)),
             ("leaves_if_in_order", leaves.into()),
         ]),
         advice: vec![
+            "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first"
+                .into(),
             format!(
                 "{}: {per_entry:.2} images for each entry; keys in the order of time need {:.4}",
                 worst.name,
                 leaves as f64 / entries.max(1) as f64
             ),
-            "UUIDv7 in place of UUIDv4, a sequence, or a time first".into(),
         ],
         side_effects: vec!["keys tell when they were made".into()],
         ignore_when: "keys have to be unpredictable".into(),
-        estimate: Some(numbers.fpi_bytes.saturating_sub(leaves * image)),
         source: "Vondra, On the impact of full-page writes, 2016".into(),
-        ..plain_finding(&RULE, format!("keys of {} come in random order", worst.name))
-    })
+        ..plain_finding(
+            &RULE,
+            format!(
+                "keys of {} come in random order: its images are {} of the bytes",
+                worst.name,
+                percent(found.share, 0)
+            ),
+        )
+    };
+    Some(finding.saving(numbers.fpi_bytes.saturating_sub(leaves * image)))
 }
 
-/// Whether an index has keys in no order, and at least so many bytes of images.
-fn is_random(index: &IndexPart, least: f64) -> bool {
+/// Whether an index has keys in no order.
+fn is_random(index: &IndexPart) -> bool {
     index.leaf_inserts.is_some_and(|entries| entries >= ENTRIES)
         && index.rightmost_ratio.is_some_and(|ratio| ratio < IN_ORDER)
-        && index.part.numbers.fpi_bytes as f64 >= least
 }
 
 #[cfg(test)]
@@ -117,7 +123,7 @@ mod tests {
         let finding = found(10 << 20, 1000, 0.49, 100 << 20).expect("a finding");
         // 24,000 bytes of entries fill four leaves.
         assert_eq!(finding.estimate, Some((10 << 20) - 4 * 8192));
-        assert!(finding.advice[0].starts_with("orders_key: 1.28 images"), "{:?}", finding.advice);
+        assert!(finding.advice[1].starts_with("orders_key: 1.28 images"), "{:?}", finding.advice);
         assert!(found(10 << 20, 1000, 0.5, 100 << 20).is_none());
         assert!(found(10 << 20, 999, 0.1, 100 << 20).is_none());
         assert!(found(9 << 20, 1000, 0.1, 100 << 20).is_none());

@@ -11,12 +11,12 @@
 //! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
 //! source.
 
-use super::{evidence, plain_finding, says_little};
+use super::{evidence, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::RecordRow;
+use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::Threshold;
 
 /// From this share of the bytes on it is worth a look.
@@ -49,31 +49,38 @@ fn check(report: &Report) -> Option<Finding> {
     };
     let bytes: u64 = records.rows.iter().map(old_rows).sum();
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    Some(Finding {
+    let tables = worst_tables(report, |row| row.old_row_bytes);
+    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+    let finding = Finding {
         evidence: evidence([
             ("old_row_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
             ("old_row_bytes", bytes.into()),
+            ("tables", names.into()),
         ]),
         advice: vec![
-            "SELECT relname FROM pg_class WHERE relreplident = 'f';".into(),
-            "a primary key, or ALTER TABLE … REPLICA IDENTITY USING INDEX …".into(),
+            "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
+            "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
         ],
-        side_effects: vec!["subscribers see the old key only, no longer the old row".into()],
-        ignore_when: "subscribers need the old rows".into(),
-        estimate: Some(bytes),
+        ignore_when: "subscribers need the old rows: without it they see old keys alone".into(),
         source: "PostgreSQL manual, REPLICA IDENTITY".into(),
         ..plain_finding(
             &RULE,
-            format!("{} of the bytes are old rows of updates and deletes", percent(found.share, 0)),
+            format!(
+                "REPLICA IDENTITY FULL: old rows{of} are {} of the bytes",
+                percent(found.share, 0)
+            ),
         )
-    })
+    };
+    Some(finding.saving(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::with_record;
     use super::*;
+    use crate::model::who::WholeTableRow;
 
     #[test]
     fn it_speaks_of_old_rows_and_not_of_what_every_update_has() {
@@ -88,5 +95,23 @@ mod tests {
         assert_eq!(found(100_000, 1_400_000 + (4 << 20), 100 << 20), None);
         assert_eq!(found(400_000, 5_600_000, 100 << 20), None);
         assert_eq!(found(100_000, 1_400_000 + (5 << 20), 15 << 20), None);
+    }
+
+    #[test]
+    fn it_names_the_tables() {
+        let mut report = with_record("Heap", "HOT_UPDATE", 90 << 20, 100 << 20);
+        let sums = report.records.iter_mut().flat_map(|table| &mut table.rows);
+        sums.for_each(|row| row.sums.main_data_bytes = 50 << 20);
+        let table = |name: &str, old_row_bytes| WholeTableRow {
+            database: Some(5),
+            schema: Some("public".into()),
+            name: Some(name.into()),
+            old_row_bytes,
+            ..WholeTableRow::default()
+        };
+        report.tables = Some(vec![table("other", 9), table("wide", 91)].into());
+        let title = check(&report).map(|finding| finding.title);
+        let want = "REPLICA IDENTITY FULL: old rows of public.wide are 50 % of the bytes";
+        assert_eq!(title.as_deref(), Some(want));
     }
 }

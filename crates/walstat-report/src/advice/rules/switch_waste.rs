@@ -24,7 +24,7 @@ const WASTE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "switch-waste",
-    summary: "20 % of the WAL is the empty rest of segments that were switched early",
+    summary: "20 % of the WAL is the empty rest of segments that were closed early",
     text: include_str!("switch_waste.rs"),
     threshold: WASTE,
     check,
@@ -38,7 +38,7 @@ fn check(report: &Report) -> Option<Finding> {
     if share < threshold || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
         return None;
     }
-    Some(Finding {
+    let finding = Finding {
         evidence: evidence([
             ("switch_bytes", books.switch_bytes.into()),
             ("input_bytes", books.input_bytes.into()),
@@ -55,13 +55,17 @@ fn check(report: &Report) -> Option<Finding> {
             "without an archive_timeout a crash can lose more of what is archived only".into(),
         ],
         ignore_when: "archived segments are compressed".into(),
-        estimate: Some(books.switch_bytes),
         source: "PostgreSQL manual, archive_timeout".into(),
         ..plain_finding(
             &RULE,
-            format!("{} of the WAL is the rest of segments switched early", percent(share, 0)),
+            format!(
+                "{} of the WAL is the empty rest of segments that were closed early",
+                percent(share, 0)
+            ),
         )
-    })
+    };
+    // Which of the switches somebody needs, nobody knows here.
+    Some(finding.explaining(books.switch_bytes))
 }
 
 #[cfg(test)]

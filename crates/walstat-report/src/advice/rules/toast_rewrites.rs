@@ -42,7 +42,7 @@ fn check(report: &Report) -> Option<Finding> {
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let share = percent(found.share, 0);
     let title = format!("large values of {} are {share} of the bytes", worst.label());
-    Some(Finding {
+    let finding = Finding {
         evidence: evidence([
             ("table", worst.label().into()),
             ("toast_ratio", found.share.into()),
@@ -52,13 +52,14 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             format!("{}: {} bytes of TOAST for each update", worst.label(), bytes / worst.updates),
-            "large values that change often in a table of their own; default_toast_compression = lz4"
+            "put large values that change often into a table of their own; default_toast_compression = lz4"
                 .into(),
         ],
         ignore_when: "large values are inserted once, and other columns are updated".into(),
         source: "PostgreSQL manual, TOAST".into(),
         ..plain_finding(&RULE, title)
-    })
+    };
+    Some(finding.explaining(bytes))
 }
 
 #[cfg(test)]

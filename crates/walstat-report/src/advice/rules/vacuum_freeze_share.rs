@@ -1,88 +1,107 @@
-//! What it looks at: the share of records with which vacuum frees, freezes and marks pages as visible, with
-//! their images. Pruning by whoever reads or changes a page is not among them.
+//! What it looks at: the share of what vacuum writes: it frees, freezes and marks pages as visible, in
+//! tables and indexes, with the images that this brings. Pruning by whoever reads or changes a page is not
+//! among it.
 //!
 //! Why it matters: vacuum touches pages that nobody else does, and after a checkpoint each brings an image.
-//! A table that is only filled is frozen in the end, page for page, a second time. From 30 % on that is
-//! a large part of the WAL.
+//! A table that is only filled is frozen in the end, page for page, a second time. From 15 % on that is
+//! worth a look.
 //!
-//! What to do: COPY … FREEZE for loads; a larger `vacuum_freeze_min_age` for tables whose rows die before
-//! they are frozen; vacuum in quiet hours, after a checkpoint and not around one.
+//! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their
+//! images already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows
+//! die before they are frozen.
 //!
 //! When to ignore it: after a large delete or load that is over. Never turn autovacuum off for it.
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{evidence, plain_finding, says_little};
+use super::{MOSTLY, evidence, plain_finding, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
+use crate::model::table::TableRow;
 use crate::model::threshold::Threshold;
+use crate::model::who::WholeTableRow;
 
 /// From this share of the bytes on it is worth a look.
-const SHARE: Threshold = Threshold::from_share(0.3, 0.2, 0.5);
+const SHARE: Threshold = Threshold::from_share(0.15, 0.1, 0.3);
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "vacuum-freeze-share",
-    summary: "vacuum and freezing write 30 % of the bytes",
+    summary: "vacuum and freezing write 15 % of the bytes",
     text: include_str!("vacuum_freeze_share.rs"),
     threshold: SHARE,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let records = report.records.as_ref().filter(|_| !says_little(report))?;
-    let of_vacuum = |record: &str| {
-        // Up to 13 pruning on access is CLEAN too, as vacuum's is: it is left out.
-        let exact = ["CLEANUP_INFO", "FREEZE_PAGE", "VISIBLE", "VACUUM"];
-        exact.contains(&record) || record.starts_with("PRUNE_VACUUM")
-    };
-    let rows = records
-        .rows
-        .iter()
-        .filter(|row| (row.rmgr == "Heap2" || row.rmgr == "Btree") && of_vacuum(&row.record));
-    let (bytes, images) = rows.fold((0, 0), |(bytes, images), row| {
-        (bytes + row.sums.total_bytes, images + row.sums.fpi_bytes)
-    });
+    let tables = report.tables.as_ref()?;
+    let sum = |of: fn(&WholeTableRow) -> u64| tables.rows.iter().map(of).sum::<u64>();
+    let (bytes, images) = (sum(|row| row.vacuum_bytes), sum(|row| row.vacuum_fpi_bytes));
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    Some(Finding {
+    let worst = worst_tables(report, |row| row.vacuum_bytes);
+    let named =
+        worst.iter().map(|(row, _, share)| format!("{} ({})", row.label(), percent(*share, 0)));
+    let named: Vec<String> = named.collect();
+    let mut advice = vec![
+        format!(
+            "VACUUM right after a large change, not after the next checkpoint: {} of that are page images, \
+             which checkpoints further apart make fewer",
+            percent(images as f64 / bytes.max(1) as f64, 0)
+        ),
+        "COPY … FREEZE for loads; vacuum_freeze_min_age for rows that die young".into(),
+    ];
+    if !named.is_empty() {
+        advice.push(format!("it was vacuum of {}", named.join(", ")));
+    }
+    let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
+    let of = mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", row.label()));
+    let title =
+        format!("vacuum{of} wrote {} of the bytes, with its images", percent(found.share, 0));
+    let finding = Finding {
         evidence: evidence([
             ("vacuum_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
             ("vacuum_bytes", bytes.into()),
             ("vacuum_fpi_bytes", images.into()),
         ]),
-        advice: vec![
-            format!(
-                "{} of that are page images: checkpoints further apart make them fewer",
-                percent(images as f64 / bytes.max(1) as f64, 0)
-            ),
-            "COPY … FREEZE for loads; vacuum_freeze_min_age for rows that die young".into(),
-        ],
+        advice,
         ignore_when: "it follows a large load or delete that is over".into(),
         source: "PostgreSQL manual, routine vacuuming".into(),
-        ..plain_finding(
-            &RULE,
-            format!("{} of the bytes are vacuum and freezing", percent(found.share, 0)),
-        )
-    })
+        ..plain_finding(&RULE, title)
+    };
+    Some(finding.explaining(bytes))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::with_record;
     use super::*;
+    use crate::model::sample;
 
     #[test]
-    fn it_speaks_from_three_tenths_of_the_bytes_on() {
-        let found = |bytes, total| {
-            check(&with_record("Heap2", "PRUNE_VACUUM_SCAN", bytes, total)).is_some()
+    fn it_speaks_from_15_percent_of_the_bytes_on_and_names_the_table() {
+        let found = |bytes: u64, total: u64| {
+            let mut report = sample::report(0, total << 20);
+            let row = WholeTableRow {
+                database: Some(5),
+                name: Some("hist".into()),
+                vacuum_bytes: bytes << 20,
+                vacuum_fpi_bytes: bytes << 19,
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            check(&report)
         };
-        assert!(found(30 << 20, 100 << 20));
-        assert!(!found(29 << 20, 100 << 20));
-        assert!(!found(14 << 20, 15 << 20));
-        assert!(check(&with_record("Heap2", "PRUNE", 90 << 20, 100 << 20)).is_none());
-        assert!(check(&with_record("Heap", "INSERT", 90 << 20, 100 << 20)).is_none());
+        let finding = found(15, 100).expect("a finding");
+        assert!(finding.advice[0].contains("50 % of that are page images"), "{:?}", finding.advice);
+        assert_eq!(finding.advice[2], "it was vacuum of hist (100 %)");
+        assert_eq!(
+            finding.title,
+            "vacuum, mostly of hist, wrote 15 % of the bytes, with its images"
+        );
+        assert_eq!(finding.explains, Some(15 << 20));
+        assert!(found(14, 100).is_none());
+        assert!(found(14, 15).is_none());
     }
 }

@@ -72,7 +72,10 @@ fn check(report: &Report) -> Option<Finding> {
                     "images are hardly compressed".to_owned()
                 }
                 Some(stored) if stored < 1.0 => {
-                    format!("images are stored in {} of their size", percent(stored, 0))
+                    format!(
+                        "images are compressed to {} of their size, and could be smaller",
+                        percent(stored, 0)
+                    )
                 }
                 _ => "images are not compressed".to_owned(),
             },

@@ -10,10 +10,11 @@
 //!
 //! Reference: Chen 2017.
 
+use super::checkpoint_spacing::are_asked_for;
 use super::wal_compression::better_codec;
 use super::{
     CHEN_2017, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart, is_for_checking,
-    plain_finding, recovery_price, says_little,
+    plain_finding, recovery_price, saves_nothing_apart, says_little,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -40,11 +41,14 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let codec = better_codec(report).map(|(codec, _)| codec);
-    let advice: Vec<String> = match (is_far_apart(report), codec) {
-        (true, None) => return None,
-        (true, Some(_)) => vec!["compressed images".to_owned()],
-        (false, _) => {
-            vec!["checkpoint_timeout and max_wal_size together, with compressed images".to_owned()]
+    let has_use = !is_far_apart(report) && !saves_nothing_apart(report) && !are_asked_for(report);
+    let advice: Vec<String> = match (has_use, codec) {
+        (false, None) => return None,
+        (false, Some(_)) => vec!["compress images".to_owned()],
+        (true, _) => {
+            let both = "space checkpoints out (checkpoint_timeout and max_wal_size together), and \
+                        compress images";
+            vec![both.to_owned()]
         }
     };
     let finding = Finding {
@@ -55,13 +59,13 @@ fn check(report: &Report) -> Option<Finding> {
             ("reachable", threshold.into()),
         ]),
         advice,
-        side_effects: if is_far_apart(report) { vec![] } else { vec![recovery_price()] },
+        side_effects: if has_use { vec![recovery_price()] } else { vec![] },
         ignore_when: "the server writes little, or the range begins right after a checkpoint"
             .into(),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{times:.1} bytes are written for each byte of change"))
     };
-    let both = further_apart(report, codec).filter(|_| !is_far_apart(report));
+    let both = further_apart(report, codec).filter(|_| has_use);
     Some(finding.quoting(report, both.or(better_codec(report).and_then(|(_, row)| row))))
 }
 
@@ -91,7 +95,7 @@ mod tests {
         let spacing = Spacing { count: 4, median: 1800, ..Spacing::default() };
         report.when = Some(Overview { spacing_seconds: Some(spacing), ..Overview::default() });
         let advice = |report: &Report| check(report).map(|finding| finding.advice.join(" "));
-        assert_eq!(advice(&report).as_deref(), Some("compressed images"));
+        assert_eq!(advice(&report).as_deref(), Some("compress images"));
         report.ratios.compression_ratio = Some(0.3);
         assert_eq!(advice(&report), None);
     }

@@ -1,0 +1,241 @@
+//! The order in which findings are told: what saves most comes first, weighed by how certain that is and
+//! what it costs; then what says how the server does.
+
+use super::RULES;
+use crate::model::Report;
+use crate::model::finding::{Certainty, Finding};
+use std::cmp::Reverse;
+
+/// What may save some of the bytes that it explains counts for so much of them.
+const POSSIBLE: f64 = 0.9;
+/// What explains bytes and saves none counts for so much of them.
+const EXPLAINED: f64 = 0.7;
+/// What has a price counts for so much of what it saves.
+const WITH_PRICE: f64 = 0.8;
+/// Seconds of a day.
+const DAY: f64 = 86400.0;
+/// A shorter time, in seconds, says nothing of a day.
+const TIME_LEAST: u64 = 600;
+/// A finding that saves less in a day is silent: some 1.2 kB a second.
+const SILENT_A_DAY: u64 = 100 << 20;
+/// One that saves less in a day says that it is little.
+const LITTLE_A_DAY: u64 = 1 << 30;
+
+/// The findings in the order in which they are told; and the rules of those that save next to nothing.
+pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Vec<&'static str>) {
+    let mut findings = say_once(found);
+    if let Some(day) = report.bytes_a_day {
+        let days = day as f64 / report.totals.total_bytes.max(1) as f64;
+        findings.iter_mut().for_each(|finding| in_a_day(finding, days));
+    }
+    let is_little = |finding: &Finding| finding.saved_bytes_a_day.is_some_and(|b| b < SILENT_A_DAY);
+    let (little, mut told): (Vec<Finding>, Vec<Finding>) =
+        findings.into_iter().partition(is_little);
+    told.sort_by(|a, b| {
+        weight(report, b)
+            .total_cmp(&weight(report, a))
+            .then_with(|| Reverse(a.severity).cmp(&Reverse(b.severity)))
+    });
+    let rules = RULES.iter().filter(|rule| little.iter().any(|finding| finding.rule == rule.id));
+    (told, rules.map(|rule| rule.id).collect())
+}
+
+/// How much WAL a day has that is like the time of the report, if that is long enough.
+pub(super) fn bytes_a_day(report: &Report) -> Option<u64> {
+    let when = report.when.as_ref()?;
+    let seconds = when.growth_seconds * when.growth.len() as u64;
+    let rate = when.mean_rate.filter(|_| seconds >= TIME_LEAST)?;
+    Some((rate * DAY) as u64)
+}
+
+/// What is to be known of rules that are silent.
+pub(super) fn note(rules: &[&str]) -> Option<String> {
+    (!rules.is_empty()).then(|| {
+        let megabytes = SILENT_A_DAY >> 20;
+        format!(
+            "silent, since they would save less than {megabytes} MB a day: {}",
+            rules.join(", ")
+        )
+    })
+}
+
+/// The share of the WAL that a finding counts for: of records, and of what switches left empty.
+fn weight(report: &Report, finding: &Finding) -> f64 {
+    let all = report.totals.total_bytes + report.books.switch_bytes;
+    let share = |bytes: Option<u64>| bytes.unwrap_or(0) as f64 / all.max(1) as f64;
+    let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
+    match finding.certainty {
+        Certainty::Computed => price * share(finding.estimate),
+        Certainty::Possible => POSSIBLE * price * share(finding.explains.or(finding.estimate)),
+        Certainty::Explained => EXPLAINED * share(finding.explains),
+        Certainty::Nothing => 0.0,
+    }
+}
+
+/// What it saves at most.
+fn most(finding: &Finding) -> Option<u64> {
+    match finding.certainty {
+        Certainty::Computed => finding.estimate,
+        Certainty::Possible => finding.estimate.or(finding.explains),
+        Certainty::Explained | Certainty::Nothing => None,
+    }
+}
+
+/// Says what a finding saves in a day, where the WAL of a day is so many times that of the report.
+fn in_a_day(finding: &mut Finding, days: f64) {
+    let saved = most(finding).map(|bytes| (bytes as f64 * days) as u64);
+    finding.saved_bytes_a_day = saved;
+    if let Some(bytes) = saved.filter(|bytes| *bytes < LITTLE_A_DAY) {
+        finding.advice.push(format!("{} MB a day at most: that is little", bytes >> 20));
+    }
+}
+
+/// Settings that are all quoted by findings before it are not quoted again: what is saved by them would
+/// stand there twice.
+fn say_once(found: Vec<Finding>) -> Vec<Finding> {
+    let mut said: Vec<Finding> = Vec::new();
+    for finding in found.into_iter() {
+        let others: Vec<&Finding> = said
+            .iter()
+            .filter(|other| other.settings.iter().any(|(k, v)| finding.settings.get(k) == Some(v)))
+            .collect();
+        let is_said = |(name, value): (&String, &serde_json::Value)| {
+            others.iter().any(|other| other.settings.get(name) == Some(value))
+        };
+        if finding.settings.is_empty() || !finding.settings.iter().all(is_said) {
+            said.push(finding);
+            continue;
+        }
+        let rules: Vec<String> = others.iter().map(|other| other.rule.clone()).collect();
+        said.push(said_before(finding, &rules.join(" and ")));
+    }
+    said
+}
+
+/// A finding whose settings stand with other rules.
+fn said_before(finding: Finding, rules: &str) -> Finding {
+    let mut advice = finding.advice;
+    advice.push(format!("what that saves stands with {rules}"));
+    Finding {
+        advice,
+        estimate: None,
+        certainty: Certainty::Nothing,
+        settings: serde_json::Map::new(),
+        predicted: None,
+        ..finding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::tests::finding_of;
+    use super::*;
+    use crate::model::finding::Severity;
+    use crate::model::sample;
+    use crate::model::when::Overview;
+
+    const TOTAL: u64 = 100 << 30;
+
+    fn told(found: Vec<Finding>) -> Vec<String> {
+        let (told, _) = ordered(&sample::report(0, TOTAL), found);
+        told.into_iter().map(|finding| finding.rule).collect()
+    }
+
+    fn saving(rule: &str, percent: u64) -> Finding {
+        Finding {
+            estimate: Some(percent << 30),
+            certainty: Certainty::Computed,
+            ..finding_of(rule)
+        }
+    }
+
+    fn explaining(rule: &str, percent: u64) -> Finding {
+        Finding {
+            explains: Some(percent << 30),
+            certainty: Certainty::Possible,
+            ..finding_of(rule)
+        }
+    }
+
+    #[test]
+    fn what_saves_most_comes_first_whatever_its_severity() {
+        let nothing = Finding { severity: Severity::Critical, ..saving("checkpoint-spacing", 0) };
+        assert_eq!(told(vec![nothing, saving("random-index", 79)])[0], "random-index");
+    }
+
+    #[test]
+    fn what_is_possible_and_what_has_a_price_count_for_less() {
+        let computed = saving("wal-compression", 60);
+        assert_eq!(
+            told(vec![computed.clone(), explaining("backup-window", 95)])[0],
+            "backup-window"
+        );
+        assert_eq!(told(vec![explaining("backup-window", 60), computed])[0], "wal-compression");
+        let dear = Finding { side_effects: vec!["time".into()], ..saving("wal-compression", 60) };
+        assert_eq!(told(vec![dear, saving("lock-traffic", 55)])[0], "lock-traffic");
+        let known = Finding { severity: Severity::Warning, ..finding_of("standby-lag") };
+        let rules = told(vec![finding_of("recovery-distance"), known, saving("lock-traffic", 1)]);
+        assert_eq!(rules, ["lock-traffic", "standby-lag", "recovery-distance"]);
+    }
+
+    #[test]
+    fn settings_are_quoted_by_one_rule() {
+        let quoting = |rule: &str, settings: serde_json::Value| Finding {
+            settings: settings.as_object().cloned().unwrap_or_default(),
+            ..saving(rule, 50)
+        };
+        let (told, _) = ordered(
+            &sample::report(0, TOTAL),
+            vec![
+                quoting("checkpoint-spacing", serde_json::json!({"checkpoints_apart": 4})),
+                quoting("wal-compression", serde_json::json!({"wal_compression": "lz4"})),
+                quoting("fpi-ratio", serde_json::json!({"checkpoints_apart": 4})),
+                quoting(
+                    "write-amplification",
+                    serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"}),
+                ),
+                quoting("other", serde_json::json!({"checkpoints_apart": 8})),
+            ],
+        );
+        let quoted = told.iter().filter(|finding| finding.estimate.is_some());
+        let rules: Vec<&str> = quoted.map(|finding| finding.rule.as_str()).collect();
+        assert_eq!(rules, ["checkpoint-spacing", "wal-compression", "other"]);
+        let both = told.iter().find(|finding| finding.rule == "write-amplification");
+        let advice = both.map(|finding| finding.advice.concat()).unwrap_or_default();
+        assert!(advice.ends_with("stands with checkpoint-spacing and wal-compression"), "{advice}");
+    }
+
+    /// So many minutes at a rate.
+    fn when(rate: f64, minutes: usize) -> Overview {
+        let growth = vec![0; minutes];
+        Overview { mean_rate: Some(rate), growth_seconds: 60, growth, ..Overview::default() }
+    }
+
+    #[test]
+    fn a_short_time_says_nothing_of_a_day() {
+        let of = |minutes| {
+            let when = Some(when(1000.0, minutes));
+            bytes_a_day(&crate::model::Report { when, ..sample::report(0, TOTAL) })
+        };
+        assert_eq!((of(9), of(10)), (None, Some(86_400_000)));
+    }
+
+    #[test]
+    fn what_saves_little_in_a_day_says_so_or_is_silent() {
+        let found = |rate: f64| {
+            let mut report = sample::report(0, TOTAL);
+            report.when = Some(when(rate, 10));
+            report.bytes_a_day = bytes_a_day(&report);
+            ordered(&report, vec![saving("wal-compression", 50), finding_of("standby-lag")])
+        };
+        // Half of the WAL: at 2 kB a second some 82 MB a day.
+        let (told, silent) = found(2000.0);
+        assert_eq!((told.len(), silent), (1, vec!["wal-compression"]));
+        assert!(note(&["wal-compression"]).is_some() && note(&[]).is_none());
+        let (told, silent) = found(4000.0);
+        assert_eq!((told[0].saved_bytes_a_day, silent.len()), (Some(172_800_000), 0));
+        assert_eq!(told[0].advice, ["164 MB a day at most: that is little"]);
+        let (told, _) = found(40_000.0);
+        assert_eq!(told[0].advice, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,86 @@
+//! What maintenance wrote: rows of the model, of what the report has already.
+
+use super::model::who::WholeTableRow;
+use super::model::{ByteCause, Maintenance, MaintenanceRow, Report};
+use std::cmp::Reverse;
+use walstat_analyse::ratios::ratio;
+
+/// `relkind` of a materialized view.
+const MATERIALIZED_VIEW: &str = "m";
+
+/// A row for each kind of work that wrote anything, most first; `None` where causes are not told.
+/// `vacuum_fpi_bytes` are images of vacuum.
+pub fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<MaintenanceRow>> {
+    let causes = report.why.as_ref()?;
+    let bytes_of = |cause| causes.iter().find(|row| row.cause == cause).map_or(0, |row| row.bytes);
+    let refreshed = views(report).map(refreshed);
+    let refreshed =
+        refreshed.fold((0, 0), |(all, images), (bytes, fpi)| (all + bytes, images + fpi));
+    let new_pages = bytes_of(ByteCause::NewPageImages);
+    let backup = report.when.as_ref().map_or(0, |when| when.backup_fpi_bytes);
+    let row = |(work, bytes, fpi_bytes): (Maintenance, u64, u64)| MaintenanceRow {
+        work,
+        label: work.text().to_owned(),
+        bytes,
+        fpi_bytes,
+        share: ratio(bytes, report.totals.total_bytes),
+    };
+    let all = [
+        (Maintenance::Vacuum, bytes_of(ByteCause::Vacuum), vacuum_fpi_bytes),
+        (Maintenance::NewPages, new_pages, new_pages),
+        (Maintenance::Refresh, refreshed.0, refreshed.1),
+        (Maintenance::Backup, backup, backup),
+    ];
+    let mut rows: Vec<_> = all.into_iter().filter(|(_, bytes, _)| *bytes > 0).map(row).collect();
+    rows.sort_by_key(|row| Reverse(row.bytes));
+    Some(rows)
+}
+
+/// Materialized views: nothing but a refresh changes their rows.
+pub(crate) fn views(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
+    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
+    tables.filter(|row| row.kind.as_deref() == Some(MATERIALIZED_VIEW))
+}
+
+/// What refreshes of a view wrote, and their images: all but vacuum.
+pub(crate) fn refreshed(view: &WholeTableRow) -> (u64, u64) {
+    let bytes = view.numbers.total_bytes.saturating_sub(view.vacuum_bytes);
+    (bytes, view.numbers.fpi_bytes.saturating_sub(view.vacuum_fpi_bytes).min(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::when::Overview;
+    use crate::model::{Numbers, Why, sample};
+
+    #[test]
+    fn each_work_has_its_bytes_and_what_did_nothing_has_no_row() {
+        let mut report = sample::report(0, 1000);
+        assert_eq!(rows(&report, 0), None);
+        let why = |cause: ByteCause, bytes| Why {
+            cause,
+            label: cause.text().to_owned(),
+            bytes,
+            share: None,
+        };
+        report.why = Some(vec![why(ByteCause::Vacuum, 400), why(ByteCause::NewPageImages, 0)]);
+        report.when = Some(Overview { backup_fpi_bytes: 500, ..Overview::default() });
+        let view = |kind: &str| WholeTableRow {
+            kind: Some(kind.into()),
+            numbers: Numbers { total_bytes: 90, fpi_bytes: 30, ..Numbers::default() },
+            vacuum_bytes: 40,
+            vacuum_fpi_bytes: 25,
+            ..WholeTableRow::default()
+        };
+        report.tables = Some(vec![view("m"), view("r")].into());
+        let found = rows(&report, 300).expect("rows");
+        let told = found.iter().map(|row| (row.work, row.bytes, row.fpi_bytes, row.share));
+        let want = [
+            (Maintenance::Backup, 500, 500, Some(0.5)),
+            (Maintenance::Vacuum, 400, 300, Some(0.4)),
+            (Maintenance::Refresh, 50, 5, Some(0.05)),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), want);
+    }
+}
