@@ -14,6 +14,7 @@ mod relation_files;
 mod rows;
 mod rules;
 mod stats;
+mod time_search;
 mod time_window;
 mod whatif;
 
