@@ -113,7 +113,9 @@ fn ago(text: &str) -> Option<Moment> {
 
 /// `09:12` and `09:12:30`.
 fn clock(text: &str) -> Option<civil::Time> {
-    let is_clock = text.contains(':') && text.starts_with(|first: char| first.is_ascii_digit());
+    // A day with a time would be taken for the time alone.
+    let is_clock =
+        text.contains(':') && text.bytes().all(|b| b.is_ascii_digit() || b":.".contains(&b));
     if is_clock { text.parse().ok() } else { None }
 }
 

@@ -281,7 +281,7 @@ mod tests {
             tables.map(|row| (row.label, row.compared.change.total_bytes)).collect()
         };
         let after = report(after);
-        let (orders, by_name) = ("5.public.orders".to_owned(), "5.public.by_name".to_owned());
+        let (orders, by_name) = ("5: public.orders".to_owned(), "5: public.by_name".to_owned());
         let unknown = |file: &str, bytes| (file.to_owned(), bytes);
         let folded = vec![(orders.clone(), -490), (by_name.clone(), 10), unknown("1663/5/999", 7)];
         assert_eq!(told(&before, &after), folded);
