@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(told(&after, &before), reversed);
         // In another cluster the same number is another file.
         let mut elsewhere = before;
-        elsewhere.input.system_identifier = "1".to_owned();
+        elsewhere.input.system_identifier = "2".to_owned();
         let apart =
             [(orders, -690), unknown("1663/5/101", 200), (by_name, 10), unknown("1663/5/999", 7)];
         assert_eq!(told(&elsewhere, &after), apart);
