@@ -8,6 +8,7 @@ pub mod examples;
 pub mod moment;
 pub mod name_sources;
 pub mod names;
+pub mod order;
 pub mod outputs;
 pub mod records;
 pub mod relation;

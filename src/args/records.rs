@@ -17,7 +17,7 @@ pub struct RecordsArgs {
     /// Which records
     #[command(flatten)]
     pub filters: FilterArgs,
-    /// Names of relations, for --relation
+    /// Names of relations
     #[command(flatten)]
     pub names: NameArgs,
     /// Format

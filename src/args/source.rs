@@ -59,10 +59,11 @@ pub struct RangeArgs {
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<u64>,
     /// Count records of this time or later, by the WAL's own clock: RFC 3339, 2026-11-21,
-    /// 2026-11-21 09:12:00, or -2h before the last time in the WAL
+    /// 2026-11-21 09:12, or back from where the WAL ends: 09:12 (the last one before), today,
+    /// yesterday 09:12, -2h, "2 hours ago"
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub since: Option<Moment>,
-    /// Count records before this time
+    /// Count records before this time; after --since 22:00, 02:00 is that of the next day
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub until: Option<Moment>,
     /// Time zone of times that name none, and of hours: UTC, +02:00, Europe/Paris [default: UTC]

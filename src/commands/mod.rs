@@ -14,21 +14,24 @@ mod relation_files;
 mod rows;
 mod rules;
 mod stats;
+mod time_search;
 mod time_window;
 mod whatif;
 
 use crate::args::examples::with_examples;
 use crate::args::values::{meant_command, nearest_option};
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, order};
 use crate::failure::{Exit, Failure};
 use crate::render::visible::visible;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
-    match parse().map_or_else(misuse, |cli| run(&cli.settled())) {
+    let typed = order::settled(std::env::args_os().collect());
+    match parse(&typed).map_or_else(|error| misuse(error, &typed), |cli| run(&cli.settled())) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             eprintln!("walstat: {}", visible(&failure.to_string()));
@@ -37,9 +40,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn parse() -> Result<Cli, clap::Error> {
+fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = with_examples(Cli::command());
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let matches = command.try_get_matches_from_mut(typed)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
@@ -66,8 +69,9 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
 
 /// What clap has to say: help, or why the arguments make no sense. For a monitoring plugin it is
 /// written to standard output, with the plugin's exit code.
-fn misuse(error: clap::Error) -> Result<Exit, Failure> {
-    if error.use_stderr() && check::is_plugin_call(std::env::args().skip(1)) {
+fn misuse(error: clap::Error, typed: &[OsString]) -> Result<Exit, Failure> {
+    let words = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    if error.use_stderr() && check::is_plugin_call(words) {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
         return check::unknown(line.trim_start_matches("error: "));

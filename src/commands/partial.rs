@@ -149,21 +149,22 @@ fn put_together(
 
 fn load(path: &Path) -> Result<Layout, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
+    if path.is_dir() {
+        let reason = "a directory, expected files that 'walstat --partial' wrote; 'walstat PATH' reads \
+                      the WAL in it";
+        return Err(apart(path, reason));
+    }
     let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
     let layout: Layout = unpack(LAYOUT_VERSION, &bytes).map_err(|error| match error {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),
     })?;
-    match layout.asked.is_understood() {
-        true => Ok(layout),
-        false => {
-            let options = [&layout.asked.counted[..], &layout.asked.shown].concat().join(" ");
-            Err(apart(
-                path,
-                &format!("made with {options}: not what --partial of this release takes"),
-            ))
-        }
+    if !layout.asked.is_understood() {
+        let options = [&layout.asked.counted[..], &layout.asked.shown].concat().join(" ");
+        let reason = format!("made with {options}: not what --partial of this release takes");
+        return Err(apart(path, &reason));
     }
+    Ok(layout)
 }
 
 /// What can be read and does not belong to the others: something else has to be asked.

@@ -12,13 +12,17 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use walstat_analyse::deferred_log;
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
+use walstat_names::catalog::names::Names;
 use walstat_read::input::problem::Problem;
 use walstat_read::scan::observe::Observe;
 use walstat_read::scan::observer::Observer;
+use walstat_report::build::rfc3339;
 
 /// How many problems are reported one by one.
 const PROBLEMS_TOLD: usize = 10;
@@ -35,7 +39,12 @@ pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
 
 fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     spare_inputs(args.output.as_deref(), args.source.inputs())?;
-    let (filters, _) = relation_files::filters(&args.source, &args.filters, &args.names)?;
+    let (filters, named) = relation_files::filters(&args.source, &args.filters, &args.names)?;
+    let named = named.map_or_else(|| relation_files::names(&args.source, &args.names), Ok)?;
+    for warning in &named.1 {
+        // Where standard error is closed nothing can be told.
+        let _ = writeln!(io::stderr(), "walstat: {}", visible(warning));
+    }
     let form = match args.format {
         RecordsFormat::Table => Form::Table,
         RecordsFormat::Csv => Form::Csv,
@@ -44,7 +53,8 @@ fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, 
     let mut writer =
         Writer { out: Stream::begin(args.output.as_deref())?, form, last: None, failed: None };
     writer.failed = head(form, &mut writer.out).err();
-    let shared = Arc::new(Shared { writer: Mutex::new(writer), is_over: AtomicBool::new(false) });
+    let is_over = AtomicBool::new(false);
+    let shared = Arc::new(Shared { writer: Mutex::new(writer), is_over, names: named.0 });
     let prototype = Rows::new(&shared);
     let found = read::found(&args.source)?;
     let window = read::window(&args.source, &found)?;
@@ -82,13 +92,15 @@ struct Shared {
     writer: Mutex<Writer>,
     /// The pipe was closed.
     is_over: AtomicBool,
+    /// Names of relations.
+    names: Names,
 }
 
 impl Shared {
-    fn write(&self, rows: impl Iterator<Item = (Lsn, RecordLine)>) {
+    fn write(&self, rows: impl Iterator<Item = Row>) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Writer { out, form, last, failed } = &mut *writer;
-        for (lsn, line) in rows {
+        for Row { lsn, line, .. } in rows {
             if failed.is_some() || last.is_some_and(|last| lsn <= last) {
                 continue;
             }
@@ -99,10 +111,21 @@ impl Shared {
     }
 }
 
+/// A record.
+#[derive(Clone)]
+struct Row {
+    lsn: Lsn,
+    line: RecordLine,
+}
+
 /// Rows that may not be written yet.
 #[derive(Clone)]
 struct Rows {
-    rows: Vec<(Lsn, RecordLine)>,
+    rows: Vec<Row>,
+    /// How many of them come before the first time that this run states: theirs is told by the run before.
+    untimed: usize,
+    /// The last time that a transaction has stated, counted or not.
+    time: Option<Time>,
     /// How many of them lie before the first place where records are missing. If a server was writing
     /// there, the scan starts again, and finds the missing records.
     sure: Option<usize>,
@@ -111,7 +134,18 @@ struct Rows {
 
 impl Rows {
     fn new(shared: &Arc<Shared>) -> Rows {
-        Rows { rows: Vec::new(), sure: None, shared: Arc::clone(shared) }
+        let shared = Arc::clone(shared);
+        Rows { rows: Vec::new(), untimed: 0, time: None, sure: None, shared }
+    }
+
+    /// Takes note of the time that a record states, if it does.
+    fn tick(&mut self, record: &Record<'_>) {
+        if let Some((time, _)) = deferred_log::stated_time(record) {
+            if self.time.is_none() {
+                self.untimed = self.rows.len();
+            }
+            self.time = Some(time);
+        }
     }
 
     /// The last row has come.
@@ -125,8 +159,14 @@ impl Observe for Rows {
 
     fn observe(&mut self, record: &Record<'_>) {
         if !self.shared.is_over.load(Ordering::Relaxed) {
-            self.rows.push((record.lsn, line(record)));
+            self.tick(record);
+            let line = line(record, self.time, &self.shared.names);
+            self.rows.push(Row { lsn: record.lsn, line });
         }
+    }
+
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.tick(record);
     }
 
     fn lost(&mut self, _range: Range<Lsn>) {
@@ -136,6 +176,14 @@ impl Observe for Rows {
     fn merge(&mut self, mut later: Rows) {
         let sure = later.sure.map(|sure| self.rows.len() + sure);
         self.sure = self.sure.or(sure);
+        let untimed = if later.time.is_some() { later.untimed } else { later.rows.len() };
+        if self.time.is_none() {
+            self.untimed = self.rows.len() + untimed;
+        } else if let Some(time) = self.time.and_then(rfc3339) {
+            let rows = later.rows.iter_mut().take(untimed);
+            rows.for_each(|row| row.line.time = Some(time.clone()));
+        }
+        self.time = later.time.or(self.time);
         self.rows.append(&mut later.rows);
     }
 
@@ -150,10 +198,11 @@ impl Observe for Rows {
     }
 }
 
-fn line(record: &Record<'_>) -> RecordLine {
+fn line(record: &Record<'_>, time: Option<Time>, names: &Names) -> RecordLine {
     let parts = &record.parts;
     let total = record.header.total_bytes;
     let first = record.blocks().next();
+    let relation = first.and_then(|block| names.relation(block.relation));
     RecordLine {
         lsn: record.lsn.to_string(),
         end_lsn: record.end.to_string(),
@@ -174,5 +223,8 @@ fn line(record: &Record<'_>) -> RecordLine {
             Fork::of(block.fork).map_or_else(|| block.fork.to_string(), |fork| fork.to_string())
         }),
         block: first.map(|block| block.block),
+        time: time.and_then(rfc3339),
+        schema: relation.and_then(|relation| relation.schema.as_deref().map(str::to_owned)),
+        relation: relation.map(|relation| relation.name.to_string()),
     }
 }

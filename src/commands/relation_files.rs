@@ -13,7 +13,8 @@ use walstat_analyse::select::{Filters, RelationFilter};
 use walstat_analyse::who::Who;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names::{Names, Relation};
-use walstat_report::known::Known;
+use walstat_read::input::discover::Found;
+use walstat_report::known::{Known, Sources};
 
 /// An identifier as SQL writes it.
 fn quoted(name: &str) -> String {
@@ -27,7 +28,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Names, and why some are missing.
-type Named = (Names, Vec<String>);
+pub type Named = (Names, Vec<String>);
 
 /// The filters asked for, with the files that a name stands for; and the names, if they were needed.
 pub fn filters(
@@ -48,6 +49,28 @@ pub fn filters(
     Ok((filters.filters(Some(relation)), Some(named)))
 }
 
+/// The names where a data directory, a names file or a server tells them, with what the WAL says of changes
+/// since. None without any of these.
+pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
+    let found = found(source)?;
+    let sources = names.sources();
+    if found.data_directory.is_none() && sources == Sources::default() {
+        return Ok(Named::default());
+    }
+    let known = Known::names(&sources, &found, &Dimensions::new());
+    if !can_be_read_again(&found) {
+        return Ok(known.without_wal());
+    }
+    let who = Who::names(known.store());
+    let (plan, scanned) = read::all(source).count_found(found, &who)?;
+    let (counted, warnings) = known.finish(scanned.observer, &plan);
+    Ok((counted.names, warnings))
+}
+
+fn can_be_read_again(found: &Found) -> bool {
+    found.streams.iter().all(|stream| stream.path.is_file())
+}
+
 /// The names of all sources, and the files in the WAL; if the WAL can be read only once, the names that
 /// are known without it.
 fn first_pass(
@@ -56,7 +79,7 @@ fn first_pass(
 ) -> Result<(Named, Option<BTreeSet<RelFileLocator>>), Failure> {
     let found = found(source)?;
     let known = Known::names(&names.sources(), &found, &Dimensions::new());
-    if !found.streams.iter().all(|stream| stream.path.is_file()) {
+    if !can_be_read_again(&found) {
         return Ok((known.without_wal(), None));
     }
     let relations = Dimensions::from([Dimension::Relation]);

@@ -47,6 +47,16 @@ fn keys_of(row: &impl Serialize) -> io::Result<Map<String, Value>> {
     }
 }
 
+/// A name as a field of a line that is written piece by piece: in quotes where it needs them.
+pub fn quoted(name: &str) -> String {
+    let name = marked(name);
+    if name.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.into_owned()
+    }
+}
+
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -81,6 +91,16 @@ mod tests {
             Row { name: "=1+1", number: Some(7), part: Some(json!({"x": 1})), share: 1.0 },
         ];
         assert_eq!(csv(&rows), "name,number,share\n\"a,b\",,0.5\n'=1+1,7,1.0\n");
+    }
+
+    #[test]
+    fn a_name_is_quoted_as_in_a_table() {
+        for name in ["a,b", "=1+1", "a\"b", "two\nlines", "plain"] {
+            let row = Row { name, ..Row::default() };
+            let line = csv(&[row]);
+            let begin = format!("name,number,part,share\n{},,,0.0\n", quoted(name));
+            assert_eq!(line, begin, "{name}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
 use walstat_report::model::diff::{Compared, Diff, Side};
+use walstat_report::model::percent::{self, hundredths};
 
 /// One table of rows: what it is of, and its rows with what they are called.
 type Rows = (&'static str, Vec<(String, Compared)>);
@@ -23,7 +24,14 @@ pub fn render(diff: &Diff, top: usize, style: &Show, out: &mut dyn Write) -> io:
         }
         writeln!(out, "{}\n", table.trim_fmt())?;
     }
-    writeln!(out, "{}", per_commit(diff))?;
+    let mut table = plain(&["Ratio", "before", "after", "change"]);
+    ratios(diff).into_iter().for_each(|cells| {
+        table.add_row(cells);
+    });
+    writeln!(out, "{}", table.trim_fmt())?;
+    if !diff.notes.is_empty() {
+        writeln!(out)?;
+    }
     diff.notes.iter().try_for_each(|note| writeln!(out, "Note: {}.", visible(note)))
 }
 
@@ -41,7 +49,8 @@ pub fn markdown(diff: &Diff, top: usize, style: &Show, out: &mut dyn Write) -> i
         let headings = ["", "N", "change", "before", "after", "change", ""];
         markdown_table(heading, &headings, rows, out)?;
     }
-    writeln!(out, "{}", escaped(&per_commit(diff)))?;
+    let ratios = ratios(diff).into_iter().map(Vec::from);
+    markdown_table("Ratios", &["", "before", "after", "change"], ratios, out)?;
     diff.notes.iter().try_for_each(|note| writeln!(out, "\n> Note: {}.", escaped(note)))
 }
 
@@ -80,7 +89,7 @@ fn cells(compared: &Compared, style: &Show) -> Vec<String> {
     let Compared { before, after, change } = compared;
     let ratio = (before.total_bytes > 0)
         .then(|| change.total_bytes as f64 / before.total_bytes as f64)
-        .map_or_else(|| "new".to_owned(), |ratio| format!("{:+.2} %", ratio * 100.0));
+        .map_or_else(|| "new".to_owned(), |ratio| percent::change(ratio, 2));
     vec![
         grouped(after.count),
         signed(change.count, grouped),
@@ -117,12 +126,28 @@ fn told(side: &Side) -> String {
     )
 }
 
-fn per_commit(diff: &Diff) -> String {
-    let (before, after) = (diff.before.bytes_per_commit, diff.after.bytes_per_commit);
-    let told = |bytes: Option<f64>| {
-        bytes.map_or_else(|| "–".to_owned(), |bytes| human_bytes(bytes.round() as u64))
+/// What does not depend on how much there is of the WAL: name, before, after, change.
+fn ratios(diff: &Diff) -> Vec<[String; 4]> {
+    let (before, after) = (&diff.before, &diff.after);
+    let commit = before.bytes_per_commit.zip(after.bytes_per_commit);
+    let commit = commit.filter(|(before, _)| *before > 0.0);
+    let commit = commit.map(|(before, after)| percent::change((after - before) / before, 2));
+    let size = |bytes: Option<f64>| or_dash(bytes.map(|bytes| human_bytes(bytes.round() as u64)));
+    let share = |name: &str, before: Option<f64>, after: Option<f64>| {
+        let points =
+            |(before, after): (f64, f64)| format!("{:+.2} points", hundredths(after - before));
+        let change = before.zip(after).map(points);
+        [name.to_owned(), fraction(before), fraction(after), or_dash(change)]
     };
-    let change = before.zip(after).filter(|(before, _)| *before > 0.0);
-    let change = change.map(|(before, after)| (after - before) / before);
-    format!("A commit: {} before, {} after ({}).", told(before), told(after), fraction(change))
+    let bytes = [size(before.bytes_per_commit), size(after.bytes_per_commit), or_dash(commit)];
+    let [was, is, change] = bytes;
+    vec![
+        ["bytes a commit".to_owned(), was, is, change],
+        share("images of all bytes", before.fpi_ratio, after.fpi_ratio),
+        share("HOT of all updates", before.hot_ratio, after.hot_ratio),
+    ]
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use walstat_report::model::Report;
 use walstat_report::model::checked::{Bound, Check, Unit, Verdict};
 use walstat_report::model::finding::Severity;
+use walstat_report::model::percent::hundredths;
 use walstat_report::model::view::View;
 
 /// Lines of details; monitoring cuts long output anyway.
@@ -88,7 +89,7 @@ fn performance(view: &View) -> Vec<String> {
         format!("time={:.3}s", verified.seconds),
     ];
     if let Some(ratio) = view.report.ratios.fpi_ratio {
-        data.push(format!("fpi_ratio={:.2}%", ratio * 100.0));
+        data.push(format!("fpi_ratio={:.2}%", hundredths(ratio)));
     }
     data.extend(view.report.checks().iter().filter_map(datum));
     data
@@ -98,7 +99,7 @@ fn performance(view: &View) -> Vec<String> {
 fn datum(check: &Check) -> Option<String> {
     let (value, limit) = (check.value?, check.limit?);
     let (scale, decimals, unit) = match check.unit {
-        Unit::Ratio => (100.0, 2, "%"),
+        Unit::Ratio => (hundredths(1.0), 2, "%"),
         Unit::Bytes => (1.0, 0, "B"),
         Unit::Problems => (1.0, 0, ""),
         Unit::None => return None,

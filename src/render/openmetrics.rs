@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::finding::Finding;
 use walstat_report::model::table::{Table, TableRow};
 use walstat_report::model::whatif::Scenario;
+use walstat_report::model::when::Causes;
 use walstat_report::model::who::{DatabaseRow, RelationRow, TablespaceRow, WholeTableRow};
 use walstat_report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
 
@@ -44,6 +46,8 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         gauge(&format!("walstat_{name}"), help, value(&report.totals.numbers()) as f64, out)?;
     }
     ratios(report, out)?;
+    overview(report, out)?;
+    findings(report, out)?;
     rows("rmgr", "by resource manager", &report.rmgrs, ["rmgr"], rmgr, out)?;
     rows("record_type", "by record type", &report.records, ["rmgr", "record"], record, out)?;
     let labels = ["database", "schema", "table"];
@@ -90,6 +94,55 @@ fn ratios(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     ];
     let known = told.iter().filter_map(|(name, help, value)| Some((name, help, (*value)?)));
     known.into_iter().try_for_each(|(name, help, value)| gauge(name, help, value, out))
+}
+
+/// When WAL was written, and why checkpoints began.
+fn overview(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(when) = &report.when else { return Ok(()) };
+    let told = [
+        ("walstat_mean_bytes_per_second", "WAL a second on average", when.mean_rate),
+        (
+            "walstat_peak_bytes_per_second",
+            "WAL in the busiest second",
+            when.peak_rate.map(|rate| rate as f64),
+        ),
+        (
+            "walstat_worst_recovery_bytes",
+            "WAL that a crash would make the server replay at the worst moment",
+            when.worst_recovery_bytes.map(|bytes| bytes as f64),
+        ),
+    ];
+    let known = told.into_iter().filter_map(|(name, help, value)| Some((name, help, value?)));
+    known.into_iter().try_for_each(|(name, help, value)| gauge(name, help, value, out))?;
+    if let Some(seconds) = &when.worst_recovery_seconds {
+        let bounds = [("low", seconds.low), ("high", seconds.high)];
+        let samples = bounds.map(|(bound, seconds)| ([bound.to_owned()], seconds));
+        let help = "How long that would take";
+        family("walstat_worst_recovery_seconds", help, ["bound"], samples.into(), out)?;
+    }
+    let causes = [
+        ("walstat_checkpoints", "Checkpoints, by what began them", &when.causes),
+        ("walstat_checkpoint_wal_bytes", "WAL before them, by what began them", &when.wal_by_cause),
+    ];
+    causes
+        .into_iter()
+        .try_for_each(|(name, help, causes)| family(name, help, ["cause"], by_cause(causes)?, out))
+}
+
+/// One sample a cause, of all causes that there are.
+fn by_cause(causes: &Causes) -> io::Result<BTreeMap<[String; 1], f64>> {
+    let causes = serde_json::to_value(causes)?;
+    let causes = causes.as_object().into_iter().flatten();
+    Ok(causes.filter_map(|(cause, n)| Some(([cause.clone()], n.as_f64()?))).collect())
+}
+
+/// What the rules found: one sample a rule.
+fn findings(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(findings) = &report.findings else { return Ok(()) };
+    gauge("walstat_findings", "Rules that found something", findings.len() as f64, out)?;
+    let sample = |finding: &Finding| ([finding.rule.clone(), finding.severity.to_string()], 1.0);
+    let samples = findings.iter().map(sample).collect();
+    family("walstat_finding", "A rule that found something", ["rule", "severity"], samples, out)
 }
 
 /// Writes the families of a table, if it is there.

@@ -1,6 +1,9 @@
 //! `walstat records`: one row a record, for SQL and for whoever looks closer.
 
+use super::csv;
 use super::number::grouped;
+use super::time::moment;
+use super::visible::visible;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -42,6 +45,12 @@ pub struct RecordLine {
     pub fork: Option<String>,
     /// Its number.
     pub block: Option<u32>,
+    /// The time that it states, or that the last transaction before it has stated that ended.
+    pub time: Option<String>,
+    /// Schema of the relation that the first block is of.
+    pub schema: Option<String>,
+    /// Name of that relation, where it is known.
+    pub relation: Option<String>,
 }
 
 /// Formats of rows.
@@ -58,15 +67,15 @@ pub enum Form {
 /// The keys of a row, in their order.
 const KEYS: &str = "lsn,end_lsn,xid,rmgr,record,total_bytes,record_bytes,fpi_bytes,fpi_count,\
                     main_data_bytes,block_data_bytes,block_refs,tablespace,database,relfilenode,\
-                    fork,block";
+                    fork,block,time,schema,relation";
 
 /// Writes what comes before all rows.
 pub fn head(form: Form, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Table => writeln!(
             out,
-            "{:<12} {:>10} {:<24} {:>8} {:>8} {:<30}",
-            "LSN", "xid", "record", "size", "FPI", "block"
+            "{:<12} {:<19} {:>10} {:<24} {:>8} {:>8} {:<30}",
+            "LSN", "time", "xid", "record", "size", "FPI", "block"
         ),
         Form::Csv => writeln!(out, "{KEYS}"),
         Form::Ndjson => Ok(()),
@@ -77,7 +86,7 @@ pub fn head(form: Form, out: &mut dyn Write) -> io::Result<()> {
 pub fn row(line: &RecordLine, form: Form, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Table => table(line, out),
-        Form::Csv => csv(line, out),
+        Form::Csv => csv_row(line, out),
         Form::Ndjson => {
             serde_json::to_writer(&mut *out, line).map_err(io::Error::from)?;
             writeln!(out)
@@ -93,14 +102,20 @@ fn table(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
                 0 | 1 => String::new(),
                 count => format!(" +{}", count - 1),
             };
-            format!("{tablespace}/{database}/{file} {fork}{block}{more}")
+            let file = match (&line.schema, &line.relation) {
+                (Some(schema), Some(name)) => format!("{schema}.{name}"),
+                (None, Some(name)) => name.clone(),
+                (_, None) => format!("{tablespace}/{database}/{file}"),
+            };
+            format!("{} {fork}{block}{more}", visible(&file))
         }
         _ => String::new(),
     };
     let name = format!("{}/{}", line.rmgr, line.record);
     let text = format!(
-        "{:<12} {:>10} {name:<24} {:>8} {:>8} {place}",
+        "{:<12} {:<19} {:>10} {name:<24} {:>8} {:>8} {place}",
         line.lsn,
+        moment(line.time.as_deref()),
         line.xid,
         grouped(line.record_bytes.into()),
         grouped(line.fpi_bytes.into()),
@@ -108,12 +123,13 @@ fn table(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", text.trim_end())
 }
 
-/// Nothing in a row needs quotes.
-fn csv(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
+/// Only a name may need quotes.
+fn csv_row(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+    let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, csv::quoted);
     writeln!(
         out,
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
         line.lsn,
         line.end_lsn,
         line.xid,
@@ -131,5 +147,8 @@ fn csv(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
         number(line.relfilenode),
         line.fork.as_deref().unwrap_or_default(),
         number(line.block),
+        line.time.as_deref().unwrap_or_default(),
+        name(&line.schema),
+        name(&line.relation),
     )
 }

@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use walstat_report::model::estimate::Predicted;
 use walstat_report::model::finding::{Certainty, Finding, Severity};
-use walstat_report::model::percent::percent;
+use walstat_report::model::percent::{hundredths, percent};
 use walstat_report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
 use walstat_report::model::view::View;
 use walstat_report::model::{Report, Why};
@@ -199,10 +199,10 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     });
     writeln!(
         out,
-        "  {}images are {} of the bytes (above {:.0} % is worth a look)",
+        "  {}images are {} of the bytes (above {} is worth a look)",
         commit.unwrap_or_default(),
         fraction(report.ratios.fpi_ratio),
-        report.thresholds.of("fpi-ratio", &FPI_RATIO) * 100.0,
+        percent(report.thresholds.of("fpi-ratio", &FPI_RATIO), 0),
     )?;
     if let Some(told) = maintenance(report, style) {
         writeln!(out, "  {told}")?;
@@ -314,7 +314,7 @@ fn prediction(predicted: &Predicted, style: &Show) -> String {
     // In points of the change beside it.
     let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes) as f64;
     let base = predicted.predicted_bytes as f64 / (1.0 + predicted.change_ratio);
-    let error = (error / base * 100.0).ceil();
+    let error = hundredths(error / base).ceil();
     let error = if is_sure { String::new() } else { format!(" ±{error:.0}") };
     let bytes = style.bytes(predicted.predicted_bytes);
     format!("{bytes:>11} {:>7}{error:<5}", signed_percent(predicted.change_ratio))

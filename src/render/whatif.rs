@@ -5,6 +5,7 @@ use super::number::{counted, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
+use walstat_report::model::percent;
 use walstat_report::model::view::View;
 use walstat_report::model::whatif::{RecordDifference, Scenario, WhatIf};
 
@@ -65,7 +66,7 @@ pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
 
 /// By how much the prediction differs from the base.
 pub fn change(scenario: &Scenario) -> String {
-    scenario.written_change_ratio.map_or("–".into(), |ratio| format!("{:+.2} %", ratio * 100.0))
+    scenario.written_change_ratio.map_or("–".into(), |ratio| percent::change(ratio, 2))
 }
 
 /// The share that is neither estimated nor unknown, of all that it may come to.
@@ -76,8 +77,7 @@ fn certain(scenario: &Scenario) -> String {
     if predicted_bytes == exact_bytes && may_be_more <= predicted * NARROW {
         return "all".to_owned();
     }
-    let share = *exact_bytes as f64 / (predicted + may_be_more).max(1.0);
-    format!("{:.2} %", share * 100.0)
+    percent::percent(*exact_bytes as f64 / (predicted + may_be_more).max(1.0), 2)
 }
 
 /// What the rows have no room for: ranges, and texts with the scenarios that they are about.

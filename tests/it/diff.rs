@@ -58,6 +58,26 @@ fn a_report_that_was_written_is_as_good_as_the_path() {
     }
 }
 
+/// What does not depend on how long the WAL is.
+#[test]
+fn ratios_stand_side_by_side() {
+    let (before, after) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);
+    let diff = json(&["diff", text(&before), text(&after), "-f", "json"]);
+    for (side, path) in [("before", &before), ("after", &after)] {
+        let report = json(&[text(path), "-f", "json"]);
+        for key in ["fpi_ratio", "hot_ratio", "bytes_per_commit"] {
+            assert!(report["ratios"][key].is_number(), "{key}");
+            assert_eq!(diff[side][key], report["ratios"][key], "{side}.{key}");
+        }
+    }
+    for format in ["table", "markdown"] {
+        let told = walstat(&["diff", text(&before), text(&after), "-f", format]).exits(0).stdout;
+        for line in ["bytes a commit", "images of all bytes", "HOT of all updates"] {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+    }
+}
+
 #[test]
 fn growth_fails_and_nothing_else_does() {
     let (small, large) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);

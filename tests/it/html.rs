@@ -54,6 +54,52 @@ fn the_page_needs_nothing_else_and_has_its_numbers() {
     }
 }
 
+/// A chart has a scale, its axis says what a bar is, and whoever points at it sees the numbers.
+#[test]
+fn charts_can_be_read() {
+    let page = page(&sample("pg15-mixed"), &[]);
+    let part = |id: &str| {
+        let (_, part) = page.split_once(&format!("<section id=\"{id}\">")).expect(id);
+        part.split_once("</section>").expect("an end").0.to_owned()
+    };
+    let time = part("time");
+    assert!(time.contains("<figcaption>WAL in each second, by time in UTC</figcaption>"), "{time}");
+    assert!(time.contains("2026-11-21 04:40:57</span>"), "{time}");
+    let (_, ticks) = time.split_once("<div class=\"axis ticks\">").expect("labels");
+    assert!(ticks.contains(">04:40:58</span>"), "a label between the ends: {ticks}");
+    for chart in [&time, &part("what-if")] {
+        let (_, scale) = chart.split_once("<div class=\"scale\">").expect("a scale");
+        let scale = scale.split_once("</div>").expect("an end").0;
+        assert_eq!(count(scale, "<span>"), 3, "{scale}");
+    }
+    // A bar says what it is where the pointer rests, without a script.
+    for id in ["why", "tables", "time", "what-if"] {
+        let part = part(id);
+        let (bars, titles) = (count(&part, "class=\"hover\""), count(&part, "<title>"));
+        assert!(bars > 1 && bars == titles, "{id}: {bars} bars, {titles} titles");
+    }
+}
+
+/// A tile is as wide as its longest word, and a number that is not exact has its range beside it.
+#[test]
+fn headline_numbers_have_their_ranges() {
+    let page = page(&sample("pg15-mixed"), &[]);
+    let (_, cards) = page.split_once("<div class=\"cards\">").expect("tiles");
+    let cards = cards.split_once("</header>").expect("an end").0;
+    for about in [
+        "/s</b>on average, about ",
+        "to replay after a crash at most: ",
+        "; less than a second to ",
+    ] {
+        assert!(cards.contains(about), "{about}: {cards}");
+    }
+    let predicted = page.split("Predicted: <b>").skip(1);
+    let ranges = predicted.map(|rest| rest.split_once("</p>").expect("an end").0);
+    let ranges: Vec<&str> = ranges.collect();
+    assert!(!ranges.is_empty());
+    assert!(ranges.iter().all(|text| text.contains(" to ") && text.contains("instead of")));
+}
+
 #[test]
 fn all_tables_are_there_if_they_are_asked_for() {
     let sample = sample("pg15-mixed");

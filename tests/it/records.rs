@@ -38,6 +38,71 @@ fn rows_add_up_to_the_totals_and_come_in_wal_order() {
     }
 }
 
+/// A record's time is the last that a transaction has stated so far: its own, if it states one.
+#[test]
+fn the_time_is_the_last_one_stated() {
+    let sample = sample("pg15-mixed");
+    let transactions = json_of(&["--stats=transaction"], &sample.wal);
+    let transactions = transactions["transactions"]["top"].as_array().expect("rows");
+    let ended = |row: &Value| {
+        let names = ["COMMIT", "ABORT", "PREPARE", "COMMIT_PREPARED", "ABORT_PREPARED"];
+        row["rmgr"] == "Transaction" && names.iter().any(|name| row["record"] == *name)
+    };
+    let (mut last, mut seen) = (Value::Null, 0);
+    for row in rows(&sample.wal, &[]) {
+        if ended(&row) {
+            assert!(row["time"].is_string(), "{row}");
+            last = row["time"].clone();
+        }
+        assert_eq!(row["time"], last, "{row}");
+        let of_row = |one: &&Value| one["xid"] == row["xid"].to_string() && row["xid"] != 0;
+        if let Some(one) = transactions.iter().find(of_row).filter(|_| row["record"] == "COMMIT") {
+            assert_eq!(one["commit_time"], row["time"], "{row}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+/// Names are those of the sources that the report has.
+#[test]
+fn relations_have_the_names_of_a_names_file() {
+    let sample = sample("pg15-mixed");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("names.csv");
+    let written = "database,database_name,tablespace,tablespace_name,relfilenode,oid,schema,name,kind,\
+                   table,parent\n";
+    let all = rows(&sample.wal, &["-r", "Heap"]);
+    let is_own = |row: &&Value| row["relfilenode"].as_u64().is_some_and(|file| file >= 16384);
+    let one = all.iter().find(is_own).expect("a relation");
+    let number = |key: &str| one[key].as_u64().expect("a number");
+    let row = format!(
+        "{},shop,{},pg_default,{},{},public,\"or,ders\",r,{},\n",
+        number("database"),
+        number("tablespace"),
+        number("relfilenode"),
+        number("relfilenode"),
+        number("relfilenode"),
+    );
+    std::fs::write(&file, format!("{written}{row}")).expect("a file");
+    let names = ["--names", text(&file), "-r", "Heap"];
+    let named = rows(&sample.wal, &names);
+    assert_eq!(named.len(), all.len());
+    let of_file = |row: &&Value| {
+        row["relfilenode"] == one["relfilenode"] && row["database"] == one["database"]
+    };
+    assert!(named.iter().filter(of_file).count() > 0);
+    for row in named.iter().filter(of_file) {
+        assert_eq!((&row["schema"], &row["relation"]), (&"public".into(), &"or,ders".into()));
+    }
+    let shown = |format: &str| {
+        let words = [&["records", text(&sample.wal), "-f", format], &names[..]].concat();
+        walstat(&words).exits(0).stdout
+    };
+    assert!(shown("csv").contains(",public,\"or,ders\"\n"));
+    assert!(shown("table").contains(" public.or,ders "));
+}
+
 #[test]
 fn threads_filters_and_files_make_no_difference_to_a_row() {
     let sample = sample("pg15-mixed");

@@ -14,6 +14,8 @@ pub struct Seen {
     pub width: u32,
     /// Marks in charts that are drawn.
     pub marks: u32,
+    /// Tiles whose text is wider than they are.
+    pub narrow_tiles: u32,
 }
 
 /// Has a browser draw a page; `None` where it is not installed.
@@ -27,10 +29,10 @@ pub fn seen(page: &str) -> Option<Seen> {
     let (measured, _) = browsed(&path, 800)?;
     let told = measured.split("id=\"w\">").nth(1).and_then(|rest| rest.split('<').next());
     let words: Vec<&str> = told.unwrap_or_default().split(' ').collect();
-    let ["width", width, "marks", marks] = words[..] else { panic!("{words:?}") };
+    let ["width", width, "marks", marks, "narrow", narrow] = words[..] else { panic!("{words:?}") };
     let number = |word: &str| word.parse().expect("a number");
-    let (width, marks) = (number(width), number(marks));
-    Some(Seen { document, complaints: complaints.collect(), width, marks })
+    let (width, marks, narrow_tiles) = (number(width), number(marks), number(narrow));
+    Some(Seen { document, complaints: complaints.collect(), width, marks, narrow_tiles })
 }
 
 /// What Chromium makes of a page: its document after loading, and what it complains of. `None` where it
@@ -69,7 +71,8 @@ fn measuring(page: &str) -> String {
          srcdoc=\"{inside}\"></iframe><p id=\"w\"></p><script>const f = document.getElementById('f');\
          f.onload = () => {{ const d = f.contentDocument; const r = [...d.querySelectorAll('figure \
          svg *')].filter(e => e.getBoundingClientRect().width > 0).length; \
+         const n = [...d.querySelectorAll('.card')].filter(e => e.scrollWidth > e.clientWidth).length; \
          document.getElementById('w').textContent = 'width ' + d.documentElement.scrollWidth + ' marks ' \
-         + r; }};</script></body></html>"
+         + r + ' narrow ' + n; }};</script></body></html>"
     )
 }

@@ -76,6 +76,37 @@ fn prometheus(config: &Path, data: &Path, port: u16) -> Option<Running> {
     }
 }
 
+/// promtool reads what is written, and has nothing to say against it.
+#[test]
+fn promtool_takes_every_metric() {
+    let wal = sample("pg15-mixed").wal;
+    let wal = wal.to_str().expect("UTF-8");
+    for words in [
+        &["-f", "openmetrics", wal][..],
+        &["--stats=all", "-f", "openmetrics", wal],
+        &["check", "--max-fpi-ratio=0.1", "-f", "openmetrics", wal],
+        &["whatif", "-f", "openmetrics", wal],
+    ] {
+        let text = walstat(words).stdout;
+        assert!(text.ends_with("# EOF\n"), "{words:?}");
+        let spawned = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => return skip("promtool, which checks metrics", &error.to_string()),
+        };
+        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+        let output = child.wait_with_output().expect("it ends");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{words:?}: {said}");
+    }
+}
+
 #[test]
 fn every_panel_of_the_dashboard_has_data() {
     let wal = sample("pg15-mixed").wal;

@@ -14,6 +14,7 @@ fn a_browser_draws_it_without_complaint_and_a_telephone_does_not_scroll_sideways
         assert!(seen.complaints.is_empty(), "{}: {:?}", sample.name, seen.complaints);
         assert!(seen.width <= 390, "{}: {} pixels wide", sample.name, seen.width);
         assert!(seen.marks >= 3, "{}: {} marks", sample.name, seen.marks);
+        assert_eq!(seen.narrow_tiles, 0, "{}: tiles too narrow for a word", sample.name);
     }
 }
 

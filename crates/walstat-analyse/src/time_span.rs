@@ -5,7 +5,7 @@
 //! selected.
 
 use super::deferred_log::{self, DeferredLog, Event, Wants};
-use super::time_map::{Anchor, ClockBuilder, Interval, Tick};
+use super::time_map::{Anchor, ClockBuilder, Interval, Tick, extend_span};
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
@@ -38,8 +38,8 @@ impl TimeSpan {
 /// The times that records state, in WAL order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamps {
-    /// The first that a transaction states.
-    pub first: Option<Time>,
+    /// The first that a transaction states, and where its record ends.
+    pub first: Option<Anchor>,
     /// The latest of all.
     pub latest: Option<Time>,
 }
@@ -50,7 +50,7 @@ impl Observe for Stamps {
             return;
         }
         if let Some((time, _)) = deferred_log::stated_time(record) {
-            self.first.get_or_insert(time);
+            self.first.get_or_insert(Anchor { lsn: record.end, time });
             self.latest = self.latest.max(Some(time));
         } else if let Some(Event::Checkpoint(seen)) = Event::of(record) {
             self.latest = self.latest.max(Some(seen.says.time));
@@ -69,6 +69,21 @@ pub struct Places {
     times: Range<Time>,
     log: DeferredLog,
     found: Option<Box<PlaceFinder>>,
+    /// From the first to the last record that states one of the times.
+    stated: Option<(Lsn, Lsn)>,
+}
+
+/// What [`Places`] has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlacesFound {
+    /// Places at which the clock shows one of the times, in WAL order.
+    pub places: Vec<Range<Lsn>>,
+    /// The first and the last time of any record.
+    pub span: Option<(Time, Time)>,
+    /// The first and the last record that states one of the times itself.
+    pub stated: Option<(Lsn, Lsn)>,
+    /// Whether the clock was set back.
+    pub is_set_back: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -82,19 +97,24 @@ impl Places {
     /// None yet.
     pub fn of(times: Range<Time>) -> Places {
         let wants = Wants { each_time: true, ..Wants::default() };
-        Places { times, log: DeferredLog::new(wants), found: None }
+        Places { times, log: DeferredLog::new(wants), found: None, stated: None }
     }
 
-    /// The places, and the first and last time of any record.
-    pub fn finish(mut self) -> (Vec<Range<Lsn>>, Option<(Time, Time)>) {
+    /// What was found.
+    pub fn finish(mut self) -> PlacesFound {
         self.settle();
-        let Some(mut found) = self.found else { return (Vec::new(), None) };
+        let Some(mut found) = self.found else { return PlacesFound::default() };
         let ticks = found.clock.last_ticks();
         ticks.iter().for_each(|tick| found.tick(tick, &self.times));
         if let Some(last) = found.last.filter(|last| self.times.contains(&last.time)) {
             found.add(last.lsn..Lsn::MAX);
         }
-        (found.places, found.clock.span())
+        PlacesFound {
+            places: found.places,
+            span: found.clock.span(),
+            stated: self.stated,
+            is_set_back: found.clock.set_back > 0,
+        }
     }
 }
 
@@ -127,10 +147,23 @@ impl PlaceFinder {
 impl Observe for Places {
     fn observe(&mut self, record: &Record<'_>) {
         self.log.add(record);
+        if deferred_log::may_matter(record)
+            && let Some((time, _)) = deferred_log::stated_time(record)
+            && self.times.contains(&time)
+        {
+            extend_span(&mut self.stated, record.lsn);
+        }
     }
 
     fn merge(&mut self, later: Places) {
-        if later.found.is_some() { *self = later } else { self.log.append(later.log) }
+        let stated = self.stated.into_iter().chain(later.stated);
+        let stated: Vec<Lsn> = stated.flat_map(|(first, last)| [first, last]).collect();
+        if later.found.is_some() {
+            *self = later
+        } else {
+            self.log.append(later.log)
+        }
+        stated.into_iter().for_each(|lsn| extend_span(&mut self.stated, lsn));
     }
 
     fn settle(&mut self) {

@@ -138,6 +138,11 @@ impl fmt::Display for Rates {
 }
 
 impl Span {
+    /// So many microseconds. Times are counted in them, and reach into both directions.
+    pub fn of_microseconds(microseconds: u64) -> Option<Span> {
+        (microseconds <= i64::MAX as u64 / 4).then_some(Span(microseconds))
+    }
+
     /// In microseconds.
     pub fn microseconds(self) -> u64 {
         self.0
@@ -167,9 +172,7 @@ impl FromStr for Span {
             .find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))
             .ok_or_else(|| error.clone())?;
         let number: u64 = number.parse().map_err(|_| error.clone())?;
-        // Times are counted in microseconds, and reach into both directions.
-        let span = number.checked_mul(unit).filter(|span| *span <= i64::MAX as u64 / 4);
-        span.map(Span).ok_or(error)
+        number.checked_mul(unit).and_then(Span::of_microseconds).ok_or(error)
     }
 }
 

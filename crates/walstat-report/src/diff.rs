@@ -31,6 +31,8 @@ fn side(report: &Report) -> Side {
         commits: report.ratios.commits,
         // Of what the filters left, which is what is compared.
         bytes_per_commit: ratio(report.totals.total_bytes, report.ratios.commits),
+        fpi_ratio: report.ratios.fpi_ratio,
+        hot_ratio: report.ratios.hot_ratio,
         problems: report.problems.len(),
     }
 }
@@ -101,8 +103,13 @@ fn records(before: &Report, after: &Report) -> Vec<RecordChange> {
 }
 
 fn tables(before: &Report, after: &Report) -> Vec<TableChange> {
+    let is_one_cluster = before.input.system_identifier == after.input.system_identifier;
     let (before, after) = (rows(&before.tables), rows(&after.tables));
-    let with = |row| (identity(row), row, TableRow::numbers(row));
+    let parts = Parts::of(before.iter().chain(&after), is_one_cluster);
+    let with = |row| {
+        let table = parts.table_of(row).unwrap_or(row);
+        (identity(table), table, TableRow::numbers(row))
+    };
     changes(before.iter().map(with), after.iter().map(with))
         .into_iter()
         .map(|(row, compared)| TableChange {
@@ -120,16 +127,66 @@ fn tables(before: &Report, after: &Report) -> Vec<TableChange> {
         .collect()
 }
 
+/// Database, schema and name; or what stands for them.
+type Identity = (String, String, String);
+
+/// The tables of what one side knows as a part of a table, and the other as a relation of its own: an
+/// index that is gone, of which the catalogs know nothing any more.
+struct Parts<'r> {
+    /// By file.
+    files: BTreeMap<&'r str, &'r WholeTableRow>,
+    /// By the index's name.
+    indexes: BTreeMap<Identity, &'r WholeTableRow>,
+}
+
+impl<'r> Parts<'r> {
+    /// The parts of some tables; files are told only within one cluster.
+    fn of(rows: impl Iterator<Item = &'r WholeTableRow>, is_one_cluster: bool) -> Parts<'r> {
+        let mut parts = Parts { files: BTreeMap::new(), indexes: BTreeMap::new() };
+        for table in rows.filter(|row| row.name.is_some() && !is_index(row)) {
+            let indexes = table.indexes.iter().map(|index| &index.part);
+            let all = table.heap.iter().chain(&table.toast).chain(indexes);
+            let files = all.flat_map(|part| &part.relfilenodes).filter(|_| is_one_cluster);
+            parts.files.extend(files.map(|file| (file.as_str(), table)));
+            for index in &table.indexes {
+                let schema = index.schema.clone().unwrap_or_default();
+                parts.indexes.insert((database(table), schema, index.name.clone()), table);
+            }
+        }
+        parts
+    }
+
+    /// The table that a row is only a part of.
+    fn table_of(&self, row: &WholeTableRow) -> Option<&'r WholeTableRow> {
+        if row.name.is_some() {
+            return self.indexes.get(&identity(row)).filter(|_| is_index(row)).copied();
+        }
+        let mut files = row.heap.iter().flat_map(|part| &part.relfilenodes);
+        let first = *self.files.get(files.next()?.as_str())?;
+        let is_its = |file: &String| {
+            self.files.get(file.as_str()).is_some_and(|other| identity(other) == identity(first))
+        };
+        files.all(is_its).then_some(first)
+    }
+}
+
+/// Whether a row is an index, whose table is not known.
+fn is_index(row: &WholeTableRow) -> bool {
+    row.kind.as_deref().is_some_and(|kind| ["i", "I"].contains(&kind))
+}
+
+/// A database's name, or its oid.
+fn database(row: &WholeTableRow) -> String {
+    let oid = || row.database.map_or_else(String::new, |oid| oid.to_string());
+    row.database_name.clone().unwrap_or_else(oid)
+}
+
 /// What makes two rows the same table.
-fn identity(row: &WholeTableRow) -> (String, String, String) {
-    let database = row.database.map_or_else(String::new, |oid| oid.to_string());
+fn identity(row: &WholeTableRow) -> Identity {
+    let oid = row.database.map_or_else(String::new, |oid| oid.to_string());
     match &row.name {
-        Some(name) => (
-            row.database_name.clone().unwrap_or(database),
-            row.schema.clone().unwrap_or_default(),
-            name.clone(),
-        ),
-        None => (database, String::new(), row.oid.map_or_else(|| row.label(), |o| o.to_string())),
+        Some(name) => (database(row), row.schema.clone().unwrap_or_default(), name.clone()),
+        None => (oid, String::new(), row.oid.map_or_else(|| row.label(), |o| o.to_string())),
     }
 }
 
@@ -161,6 +218,7 @@ fn notes(before: &Report, after: &Report) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::model::sample;
+    use crate::model::who::{IndexPart, Part};
 
     fn with_records(rows: &[(&str, u64, u64)]) -> Report {
         let total = rows.iter().map(|(_, _, bytes)| bytes).sum();
@@ -178,6 +236,63 @@ mod tests {
         };
         report.records = Some(rows.iter().map(row).collect::<Vec<_>>().into());
         report
+    }
+
+    /// An index that was dropped is a file without a name, or a relation of its own, where its table is
+    /// not known any more.
+    #[test]
+    fn indexes_that_are_gone_are_folded_into_their_table() {
+        let part = |file: &str| Part { relfilenodes: vec![file.to_owned()], ..Part::default() };
+        let row = |bytes| WholeTableRow {
+            database: Some(5),
+            schema: Some("public".to_owned()),
+            numbers: Numbers { total_bytes: bytes, ..Numbers::default() },
+            ..WholeTableRow::default()
+        };
+        let index = |name: &str, file: &str| IndexPart {
+            schema: Some("public".to_owned()),
+            name: name.to_owned(),
+            part: part(file),
+            ..IndexPart::default()
+        };
+        let table = |bytes, indexes| WholeTableRow {
+            name: Some("orders".to_owned()),
+            heap: Some(part("1663/5/100")),
+            indexes,
+            ..row(bytes)
+        };
+        let named = |name: &str, kind: &str| WholeTableRow {
+            name: Some(name.to_owned()),
+            kind: Some(kind.to_owned()),
+            ..row(10)
+        };
+        let report = |tables: Vec<WholeTableRow>| Report {
+            tables: Some(tables.into()),
+            ..sample::report(0, 1000)
+        };
+        let indexes = vec![index("by_day", "1663/5/101"), index("by_name", "1663/5/102")];
+        let before = report(vec![table(1000, indexes)]);
+        let file = WholeTableRow { heap: Some(part("1663/5/101")), ..row(200) };
+        let other = WholeTableRow { heap: Some(part("1663/5/999")), ..row(7) };
+        let after =
+            vec![table(300, vec![]), file, named("by_name", "i"), named("by_name", "r"), other];
+        let told = |before: &Report, after: &Report| -> Vec<(String, i64)> {
+            let tables = diff(before, after).tables.into_iter();
+            tables.map(|row| (row.label, row.compared.change.total_bytes)).collect()
+        };
+        let after = report(after);
+        let (orders, by_name) = ("5: public.orders".to_owned(), "5: public.by_name".to_owned());
+        let unknown = |file: &str, bytes| (file.to_owned(), bytes);
+        let folded = vec![(orders.clone(), -490), (by_name.clone(), 10), unknown("1663/5/999", 7)];
+        assert_eq!(told(&before, &after), folded);
+        let reversed: Vec<_> = folded.into_iter().map(|(label, bytes)| (label, -bytes)).collect();
+        assert_eq!(told(&after, &before), reversed);
+        // In another cluster the same number is another file.
+        let mut elsewhere = before;
+        elsewhere.input.system_identifier = "2".to_owned();
+        let apart =
+            [(orders, -690), unknown("1663/5/101", 200), (by_name, 10), unknown("1663/5/999", 7)];
+        assert_eq!(told(&elsewhere, &after), apart);
     }
 
     #[test]

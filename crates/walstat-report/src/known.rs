@@ -17,7 +17,7 @@ use walstat_read::input::piece::vote;
 use walstat_read::input::plan::Plan;
 
 /// Where names come from. Of each relation the best source is taken, in this order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sources {
     /// The cluster's data directory; else the one that the WAL lies in.
     pub data_directory: Option<PathBuf>,

@@ -1,12 +1,13 @@
 //! What to do, and what that is predicted to come to.
 
-use super::super::number::counted;
-use super::chart::{self, Row};
+use super::super::number::{counted, human_bytes};
+use super::chart::{self, Point, Row};
 use super::text::{details, escaped, exact, size};
 use std::fmt::Write as _;
 use walstat_report::model::Report;
 use walstat_report::model::estimate::{EstimateRow, Estimates};
 use walstat_report::model::finding::Finding;
+use walstat_report::model::percent::change;
 
 /// Findings with their evidence, and what a change is predicted to come to.
 pub fn advice(report: &Report) -> String {
@@ -19,13 +20,12 @@ pub fn advice(report: &Report) -> String {
         let predicted = &together.predicted;
         let _ = writeln!(
             html,
-            "<div class=\"finding\"><h3>All of it together: {} instead of {} ({:+.0} %)</h3><p>between \
-             {} and {}</p></div>",
+            "<div class=\"finding\"><h3>All of it together: {} ({} to {}) instead of {}, {}</h3></div>",
             size(predicted.predicted_bytes),
-            size(report.totals.total_bytes),
-            predicted.change_ratio * 100.0,
             size(predicted.low_bytes),
-            size(predicted.high_bytes)
+            size(predicted.high_bytes),
+            size(report.totals.total_bytes),
+            change(predicted.change_ratio, 0),
         );
     }
     html
@@ -40,12 +40,12 @@ fn one(report: &Report, finding: &Finding) -> String {
     if let Some(predicted) = &finding.predicted {
         let _ = writeln!(
             html,
-            "<p>Predicted: <b>{}</b> instead of {} ({:+.0} %), between {} and {}</p>",
+            "<p>Predicted: <b>{}</b> ({} to {}) instead of {}, {}</p>",
             size(predicted.predicted_bytes),
-            size(report.totals.total_bytes),
-            predicted.change_ratio * 100.0,
             size(predicted.low_bytes),
             size(predicted.high_bytes),
+            size(report.totals.total_bytes),
+            change(predicted.change_ratio, 0),
         );
     }
     if let (None, Some(saved)) = (&finding.predicted, finding.estimate.filter(|saved| *saved > 0)) {
@@ -79,16 +79,22 @@ fn one(report: &Report, finding: &Finding) -> String {
 pub fn estimates(report: &Report) -> String {
     let Some(estimates) = &report.estimates else { return String::new() };
     let plain = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
-    let points: Vec<(String, u64)> =
-        plain.map(|row| (apart(row), row.predicted.predicted_bytes)).collect();
+    let point = |row: &EstimateRow| Point {
+        name: apart(row),
+        bytes: row.predicted.predicted_bytes,
+        range: (row.predicted.low_bytes, row.predicted.high_bytes),
+    };
+    let points: Vec<Point> = plain.map(point).collect();
     let now = estimates.scenarios.iter().filter(|row| row.checkpoints_apart == Some(1));
     let codecs: Vec<Row> = now
         .map(|row| {
             let name = row.wal_compression.as_deref().unwrap_or("as now");
+            let predicted = &row.predicted;
             let value = format!(
-                "{} {:+.0} %",
-                size(row.predicted.predicted_bytes),
-                row.predicted.change_ratio * 100.0
+                "<span title=\"{}\">{} {}</span>",
+                chart::between(predicted.low_bytes, predicted.high_bytes),
+                human_bytes(predicted.predicted_bytes),
+                change(predicted.change_ratio, 0)
             );
             let rest = report.totals.record_bytes.min(row.predicted.predicted_bytes);
             let images = row.predicted.predicted_bytes - rest;
@@ -144,7 +150,7 @@ fn scenarios(estimates: &Estimates, codecs: bool) -> Vec<Vec<String>> {
                 apart(row),
                 row.wal_compression.clone().unwrap_or_else(|| "as now".to_owned()),
                 exact(predicted.predicted_bytes),
-                format!("{:+.2} %", predicted.change_ratio * 100.0),
+                change(predicted.change_ratio, 2),
                 exact(predicted.low_bytes),
                 exact(predicted.high_bytes),
             ]

@@ -2,6 +2,7 @@
 //! beside them, where they stay readable.
 
 use super::super::number::human_bytes;
+use super::axis::{self, Label};
 use super::text::escaped;
 use std::fmt::Write as _;
 
@@ -35,15 +36,39 @@ pub struct Row {
     pub value: String,
 }
 
-/// Columns over time, stacked, with marks across; `ends` stand at both ends of the axis.
-pub fn columns(label: &str, columns: &[Stacked], marks: &[f64], ends: (&str, &str)) -> String {
-    let most = columns.iter().map(|c| c.images + c.records).max().unwrap_or(0).max(1);
-    let height = |bytes: u64| bytes as f64 / most as f64 * HEIGHT;
+/// A point of a curve.
+pub struct Point {
+    /// What stands below.
+    pub name: String,
+    /// How high it is.
+    pub bytes: u64,
+    /// From where to where it may lie.
+    pub range: (u64, u64),
+}
+
+/// Columns over time, stacked, with marks across, a scale beside them and labels below; `ends` stand at both
+/// ends of the axis.
+pub fn columns(
+    label: &str,
+    columns: &[Stacked],
+    marks: &[f64],
+    labels: &[Label],
+    ends: (&str, &str),
+) -> String {
+    let most = columns.iter().map(|c| c.images + c.records).max().unwrap_or(0);
+    let top = axis::top(most);
+    let height = |bytes: u64| bytes as f64 / top as f64 * HEIGHT;
     let mut svg = begin(label);
+    grid(labels, &mut svg);
     for column in columns {
         let (x, width) = (column.at * WIDTH, (column.width * WIDTH).max(0.5));
         let (images, records) = (height(column.images), height(column.records));
-        let _ = write!(svg, "<g><title>{}</title>", escaped(&column.label));
+        let _ = write!(
+            svg,
+            "<g><title>{}</title><rect class=\"hover\" x=\"{x:.2}\" width=\"{width:.2}\" \
+             height=\"{HEIGHT}\"/>",
+            escaped(&column.label)
+        );
         for (class, y, h) in
             [("record", HEIGHT - records, records), ("image", HEIGHT - records - images, images)]
         {
@@ -61,43 +86,68 @@ pub fn columns(label: &str, columns: &[Stacked], marks: &[f64], ends: (&str, &st
         let x = mark * WIDTH;
         let _ = write!(svg, "<path class=\"tick\" d=\"M{x:.2} 0V{HEIGHT}\"/>");
     }
-    format!(
-        "<div class=\"axis\"><span>{} at most</span></div>\n{svg}</svg>\n<div class=\"axis\"><span>{}\
-         </span><span>{}</span></div>\n",
-        human_bytes(most),
+    let below = format!(
+        "{}<div class=\"axis\"><span>{}</span><span>{}</span></div>\n",
+        axis::row(labels),
         escaped(ends.0),
-        escaped(ends.1),
-    )
+        escaped(ends.1)
+    );
+    chart(top, &svg, &below)
 }
 
-/// A line through points, evenly apart, each with its name below.
-pub fn curve(label: &str, points: &[(String, u64)]) -> String {
-    let most = points.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);
+/// A line through points, evenly apart, each with its name below and its range across it.
+pub fn curve(label: &str, points: &[Point]) -> String {
+    let most = points.iter().map(|point| point.bytes.max(point.range.1)).max().unwrap_or(0);
+    let top = axis::top(most);
     let step = WIDTH / points.len().max(1) as f64;
-    let places: Vec<(f64, f64)> = points
-        .iter()
-        .enumerate()
-        .map(|(index, (_, bytes))| {
-            let high = *bytes as f64 / most as f64 * (HEIGHT - 10.0);
-            ((index as f64 + 0.5) * step, HEIGHT - 5.0 - high)
-        })
-        .collect();
-    let line: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+    let high = |bytes: u64| HEIGHT - bytes as f64 / top as f64 * HEIGHT;
+    let across = |index: usize| (index as f64 + 0.5) * step;
+    let line = points.iter().enumerate();
+    let line = line.map(|(index, point)| format!("{:.1} {:.1}", across(index), high(point.bytes)));
+    let line: Vec<String> = line.collect();
     let mut svg = begin(label);
+    grid(&[], &mut svg);
     let _ = write!(svg, "<path class=\"curve\" d=\"M{}\"/>", line.join("L"));
-    for ((x, y), (name, bytes)) in places.iter().zip(points) {
+    for (index, point) in points.iter().enumerate() {
+        let (x, y) = (across(index), high(point.bytes));
+        let (low, up) = (high(point.range.0), high(point.range.1));
         let _ = write!(
             svg,
-            "<path class=\"dot\" d=\"M{x:.1} {y:.1}h0.01\"><title>{}: {}</title></path>",
-            escaped(name),
-            human_bytes(*bytes)
+            "<g><title>{}: {}, {}</title><rect class=\"hover\" x=\"{:.1}\" width=\"{step:.1}\" \
+             height=\"{HEIGHT}\"/><path class=\"range\" d=\"M{x:.1} {low:.1}V{up:.1}\"/><path \
+             class=\"dot\" d=\"M{x:.1} {y:.1}h0.01\"/></g>",
+            escaped(&point.name),
+            human_bytes(point.bytes),
+            between(point.range.0, point.range.1),
+            x - step / 2.0,
         );
     }
-    let names: String = points
-        .iter()
-        .map(|(name, bytes)| format!("<span>{}<br>{}</span>", escaped(name), human_bytes(*bytes)))
-        .collect();
-    format!("{svg}</svg>\n<div class=\"axis names\">{names}</div>\n")
+    let name = |point: &Point| {
+        format!("<span>{}<br>{}</span>", escaped(&point.name), human_bytes(point.bytes))
+    };
+    let names: String = points.iter().map(name).collect();
+    chart(top, &svg, &format!("<div class=\"axis names\">{names}</div>\n"))
+}
+
+/// `3.00 MB to 3.20 MB`.
+pub fn between(low: u64, high: u64) -> String {
+    format!("{} to {}", human_bytes(low), human_bytes(high))
+}
+
+/// A plot with its scale beside it and what stands below.
+fn chart(top: u64, svg: &str, below: &str) -> String {
+    let scale = axis::scale(top);
+    format!("<div class=\"chart\">\n{scale}{svg}</svg>\n<div class=\"below\">{below}</div></div>\n")
+}
+
+/// Lines at half of the scale and above each label.
+fn grid(labels: &[Label], svg: &mut String) {
+    let middle = HEIGHT / 2.0;
+    let _ = write!(svg, "<path class=\"grid\" d=\"M0 {middle}H{WIDTH}");
+    for label in labels {
+        let _ = write!(svg, "M{:.2} 0V{HEIGHT}", label.at * WIDTH);
+    }
+    svg.push_str("\"/>");
 }
 
 /// Bars, longest first or as they come: images and records in each.
@@ -111,10 +161,14 @@ pub fn bars(label: &str, rows: &[Row]) -> String {
         let _ = writeln!(
             html,
             "<span>{}</span><svg viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=\"none\" \
-             aria-hidden=\"true\"><rect class=\"image\" width=\"{images:.1}\" height=\"10\"/><rect \
-             class=\"record\" x=\"{images:.1}\" width=\"{records:.1}\" height=\"10\"/></svg>\
-             <span>{}</span>",
+             aria-hidden=\"true\"><title>{}: {} of images, {} of everything else</title><rect \
+             class=\"hover\" width=\"{WIDTH}\" height=\"10\"/><rect class=\"image\" \
+             width=\"{images:.1}\" height=\"10\"/><rect class=\"record\" x=\"{images:.1}\" \
+             width=\"{records:.1}\" height=\"10\"/></svg><span>{}</span>",
             escaped(&row.label),
+            escaped(&row.label),
+            human_bytes(row.images),
+            human_bytes(row.records),
             row.value
         );
     }

@@ -3,6 +3,7 @@
 
 mod advice;
 mod asked;
+mod axis;
 mod chart;
 mod part;
 mod text;

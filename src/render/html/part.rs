@@ -2,8 +2,9 @@
 
 use super::super::closing;
 use super::super::number::{counted, fraction, grouped, human_bytes};
-use super::super::time::moment;
+use super::super::time::{duration, moment, seconds_between};
 use super::super::when;
+use super::axis;
 use super::chart::{self, Row, Stacked};
 use super::text::{details, escaped, exact, share, size, table};
 use std::fmt::Write as _;
@@ -53,7 +54,7 @@ pub fn header(report: &Report) -> String {
         (fraction(ratios.hot_ratio), "of the updates are HOT".to_owned()),
     ];
     html.push_str("<div class=\"cards\">\n");
-    for (number, about) in cards {
+    for (number, about) in cards.into_iter().chain(over_time(report)) {
         let _ = writeln!(html, "<div class=\"card\"><b>{number}</b>{about}</div>");
     }
     let _ = writeln!(
@@ -63,6 +64,27 @@ pub fn header(report: &Report) -> String {
         closing::checksums(report),
     );
     html
+}
+
+/// Numbers of WHEN, each with its range.
+fn over_time(report: &Report) -> Vec<(String, String)> {
+    let Some(when) = &report.when else { return Vec::new() };
+    let mut cards = Vec::new();
+    if let (Some(mean), Some(peak)) = (when.mean_rate, when.peak_rate) {
+        let about = format!("on average, about {}/s at most", human_bytes(peak));
+        cards.push((format!("{}/s", human_bytes(mean as u64)), about));
+    }
+    if let Some(spacing) = &when.spacing_seconds {
+        let (min, max) = (duration(spacing.min), duration(spacing.max));
+        let about = format!("from checkpoint to checkpoint; {min} to {max}");
+        cards.push((duration(spacing.median), about));
+    }
+    if let (Some(bytes), Some(seconds)) = (when.worst_recovery_bytes, &when.worst_recovery_seconds)
+    {
+        let seconds = seconds_between(seconds.low, seconds.high);
+        cards.push((human_bytes(bytes), format!("to replay after a crash at most: {seconds}")));
+    }
+    cards
 }
 
 /// Problems, each with its segment and place.
@@ -116,13 +138,21 @@ fn seconds(time: &str) -> Option<f64> {
     Some(time.as_microsecond() as f64 / 1e6)
 }
 
+/// Where checkpoints began, as shares of `span` seconds from `first` on.
+fn marks(report: &Report, first: f64, span: f64) -> Vec<f64> {
+    let checkpoints = report.checkpoints.as_ref().map_or(&[][..], |table| &table.rows);
+    let begun = checkpoints.iter().filter(|row| row.redo_lsn.is_some());
+    let places = begun.filter_map(|row| Some((seconds(row.time.as_deref()?)? - first) / span));
+    places.filter(|place| (0.0..=1.0).contains(place)).take(MARKS_MAX).collect()
+}
+
 /// WAL over time, with checkpoints marked.
 pub fn timeline(report: &Report) -> String {
     let Some(timeline) = &report.timeline else { return String::new() };
     let buckets = &timeline.buckets.rows;
     let times: Vec<(f64, &BucketRow)> =
         buckets.iter().filter_map(|row| Some((seconds(row.time.as_deref()?)?, row))).collect();
-    let (Some((first, first_row)), Some((last, last_row))) = (times.first(), times.last()) else {
+    let (Some((first, first_row)), Some((last, _))) = (times.first(), times.last()) else {
         return String::new();
     };
     let width = timeline.bucket_seconds.max(1) as f64;
@@ -142,14 +172,14 @@ pub fn timeline(report: &Report) -> String {
             records: row.numbers.record_bytes,
         })
         .collect();
-    let checkpoints = report.checkpoints.as_ref().map_or(&[][..], |table| &table.rows);
-    let begun = checkpoints.iter().filter(|row| row.redo_lsn.is_some());
-    let places = begun.filter_map(|row| Some((seconds(row.time.as_deref()?)? - first) / span));
-    let marks: Vec<f64> =
-        places.filter(|place| (0.0..=1.0).contains(place)).take(MARKS_MAX).collect();
-    let ends = (moment(first_row.time.as_deref()), moment(last_row.time.as_deref()));
-    let label = format!("Bytes in each {} s", timeline.bucket_seconds);
-    let plot = chart::columns(&label, &columns, &marks, (&ends.0, &ends.1));
+    let marks = marks(report, *first, span);
+    let ends = (moment(first_row.time.as_deref()), moment(axis::time_of(first + span).as_deref()));
+    let label = match timeline.bucket_seconds {
+        1 => "WAL in each second".to_owned(),
+        seconds => format!("WAL in each {}", duration(seconds)),
+    };
+    let labels = axis::of_times(*first, span);
+    let plot = chart::columns(&label, &columns, &marks, &labels, (&ends.0, &ends.1));
     let rows: Vec<Vec<String>> = buckets
         .iter()
         .take(ROWS_MAX)
@@ -162,7 +192,7 @@ pub fn timeline(report: &Report) -> String {
     let lines: String =
         when::lines(report).iter().map(|line| format!("<li>{}</li>\n", escaped(line))).collect();
     format!(
-        "<ul>\n{lines}</ul>\n{}<figure>{plot}</figure>\n{}",
+        "<ul>\n{lines}</ul>\n{}<figure><figcaption>{label}, by time in UTC</figcaption>{plot}</figure>\n{}",
         chart::key(!marks.is_empty()),
         details(
             &format!(
@@ -241,11 +271,13 @@ fn decay(rows: &[CheckpointRow]) -> String {
     };
     let cells: Vec<Vec<String>> = tenths.iter().enumerate().map(row).collect();
     format!(
-        "<figure><figcaption>Images by the tenth of their cycle's WAL</figcaption>{}</figure>\n{}",
+        "<figure><figcaption>Images in each tenth of their cycle's WAL, in bytes, all cycles \
+         together</figcaption>{}</figure>\n{}",
         chart::columns(
             "Images by tenth of a cycle",
             &columns,
             &[],
+            &[0.25, 0.5, 0.75].map(|at| axis::Label { at, text: percent(at, 0) }),
             ("redo point", "next redo point")
         ),
         details("Numbers", &["Up to", "Share of the images"], &cells)

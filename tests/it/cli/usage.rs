@@ -49,6 +49,29 @@ const NONSENSE: &[(&[&str], &[&str])] = &[
     (&["--start", "0/900000", "--end", "0/900000"], &["0/00900000"]),
 ];
 
+/// Options may stand before the command that they belong to.
+#[test]
+fn options_may_stand_before_the_command() {
+    let wal = sample("pg15-mixed").wal;
+    let wal = wal.to_str().expect("UTF-8");
+    let behind = walstat(&["check", "--as", "archive", "-f", "csv", wal]);
+    let before = walstat(&["--as", "archive", "-f", "csv", "check", wal]);
+    assert_eq!((before.code, &before.stdout), (behind.code, &behind.stdout));
+    let limit = walstat(&["--max-fpi-ratio", "0.0001", "check", wal]).exits(1);
+    assert!(limit.stdout.contains("max-fpi-ratio"), "{}", limit.stdout);
+    // What the command does not take is told as its mistake.
+    let wrong = walstat(&["--top", "5", "check", wal]).exits(2);
+    assert!(wrong.stderr.contains("--top"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("walstat check"), "{}", wrong.stderr);
+}
+
+#[test]
+fn merge_says_what_it_wants() {
+    let wal = sample("pg15-mixed").wal;
+    let ran = walstat(&["merge", wal.to_str().expect("UTF-8")]).exits(2);
+    one_line(&ran, &["a directory", "--partial"]);
+}
+
 #[test]
 fn nonsense_is_a_usage_error_that_names_what_would_do() {
     let wal = sample("pg15-mixed").wal;

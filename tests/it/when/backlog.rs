@@ -71,7 +71,7 @@ fn curve_and_growth(load: &Load) -> (GrowthCurve, Vec<(i64, u64)>) {
 fn the_backlog_is_that_of_a_simulation() {
     for load in [
         Load { records: 8000, pace: 3000, ..Load::PLAIN },
-        Load { records: 3000, pace: 3000, jumps: true, ..Load::PLAIN },
+        Load { records: 3000, pace: 3000, jumps: 500, ..Load::PLAIN },
         Load { records: 3000, pace: 1_000_000, ..Load::PLAIN },
     ] {
         let (curve, growth) = curve_and_growth(&load);

@@ -22,8 +22,8 @@ pub struct Load {
     pub commits: u64,
     /// One checkpoint in so many records; 0: none.
     pub checkpoints: u64,
-    /// Whether the clock jumps now and then.
-    pub jumps: bool,
+    /// One jump of the clock in so many records; 0: none.
+    pub jumps: u64,
     /// Bytes of a row, at most, beside its images.
     pub bulk: u64,
 }
@@ -35,7 +35,7 @@ impl Load {
         pace: 3000,
         commits: 6,
         checkpoints: 3000,
-        jumps: false,
+        jumps: 0,
         bulk: 120,
     };
 }
@@ -65,7 +65,7 @@ impl Writer {
 
     fn step(&mut self, load: &Load) {
         self.now += self.random.below(load.pace + 1) as i64;
-        if load.jumps && self.one_in(500) {
+        if self.one_in(load.jumps) {
             let jumps = [-30_000_000, -3_600_000_000, 3_600_000_000, -86_400_000_000, 40_000_000];
             self.now += jumps[self.random.below(5) as usize];
         }

@@ -9,11 +9,11 @@ use crate::input::plan::Plan;
 use crate::input::segment::Segment;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 
-/// Counts the records of some segments, up to `end`.
-pub fn look<O: Observe>(plan: &Plan, segments: &[Segment], end: Lsn, prototype: &O) -> O {
-    let range = Lsn(0)..end;
+/// Counts the records of some segments that lie in a range.
+pub fn look<O: Observe>(plan: &Plan, segments: &[Segment], range: Range<Lsn>, prototype: &O) -> O {
     let wanted = Wanted { crc: None, range, limit: None, timeline: None, select: None };
     let scope = wanted.scope(plan.geometry);
     let (threads, progress) = (NonZeroUsize::MIN, Progress::default());

@@ -40,6 +40,12 @@ pub struct Side {
     pub commits: u64,
     /// Bytes of records for each.
     pub bytes_per_commit: Option<f64>,
+    /// Bytes of full page images of all bytes.
+    #[serde(default)]
+    pub fpi_ratio: Option<f64>,
+    /// HOT updates of all updates.
+    #[serde(default)]
+    pub hot_ratio: Option<f64>,
     /// Problems in the WAL.
     pub problems: usize,
 }

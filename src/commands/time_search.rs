@@ -1,0 +1,236 @@
+//! Finds the segments of a span of time by a look into the beginnings of segments.
+//!
+//! A segment's first commits say from when it is. Where these times ascend, the span lies between two of
+//! them. Where they do not, the clock was set, and all segments are read; so they are where a segment
+//! beside the span holds a commit of it. Only a clock that is set forward and back again within one
+//! segment is not noticed.
+
+use std::ops::Range;
+use walstat_analyse::time_map::Anchor;
+use walstat_analyse::time_span::{Places, PlacesFound, Stamps};
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::{SECOND, Time};
+use walstat_read::input::plan::Plan;
+use walstat_read::input::segment::Segment;
+use walstat_read::scan::observe::Observe;
+use walstat_read::scan::seek::look;
+
+/// Up to so many bytes of segments, all are read.
+const FEW_BYTES: u64 = 16 << 20;
+/// A backend takes a record's time at most that long before it writes the record, in microseconds.
+const LATE: i64 = SECOND;
+/// So many bytes at the start of a segment usually hold a record with a time.
+const BEGINNING: u64 = 64 << 10;
+/// The beginnings of so many segments are looked into, at even distances; then those between, by
+/// bisection.
+const LOOKS_MAX: usize = 1024;
+
+/// The segments of a range, to be looked into.
+pub struct Segments<'a> {
+    plan: &'a Plan,
+    range: Range<Lsn>,
+    /// So many segments hold WAL; those after them wait to be written.
+    count: usize,
+    /// The first times of segments, ascending by segment.
+    firsts: Vec<First>,
+}
+
+/// The first time in a segment.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    segment: usize,
+    /// The time, and where its record ends.
+    at: Anchor,
+}
+
+/// Where records of a span of time lie.
+pub struct Part {
+    /// All of them, and commits before and after them: only this is read.
+    pub range: Range<Lsn>,
+    /// Where the clock shows such a time.
+    pub places: Vec<Range<Lsn>>,
+    /// First and last time in the WAL, if it is known now.
+    pub there: Option<(Time, Time)>,
+}
+
+/// Segments among which the span begins or ends.
+struct Edge {
+    segments: Range<usize>,
+    /// Which part of them is read.
+    range: Range<Lsn>,
+}
+
+impl<'a> Segments<'a> {
+    /// Those of a plan that lie in a range.
+    pub fn new(plan: &'a Plan, range: Range<Lsn>) -> Segments<'a> {
+        let mut all = Segments { plan, range, count: 0, firsts: Vec::new() };
+        // A segment that waits to be written bears the address of what it was before.
+        let is_written = |segment: &Segment| {
+            let start = all.start_of(segment);
+            segment.first_page.as_ref().is_ok_and(|page| page.header.address == start)
+        };
+        all.count = plan.segments.iter().rposition(is_written).map_or(0, |last| last + 1);
+        if !all.are_few() {
+            let step = all.count.div_ceil(LOOKS_MAX).max(1);
+            all.firsts = (0..all.count).step_by(step).filter_map(|at| all.first_of(at)).collect();
+        }
+        all
+    }
+
+    /// Where records of these times lie.
+    pub fn find(&mut self, times: &Range<Time>) -> Part {
+        for (time, more) in [(times.start, -LATE), (times.end, LATE)] {
+            self.narrow(time, more);
+        }
+        self.in_part(times).unwrap_or_else(|| self.in_all(times))
+    }
+
+    /// The last time of all.
+    pub fn latest(&self) -> Option<Time> {
+        let latest = |segments| self.look(segments, self.range.clone(), &Stamps::default()).latest;
+        if self.are_few() || !self.is_steady() {
+            return latest(0..self.count);
+        }
+        (0..self.count).rev().find_map(|index| latest(index..index + 1))
+    }
+
+    /// First and last time of all.
+    pub fn span(&self) -> Option<(Time, Time)> {
+        let first = self.firsts.first().map(|first| first.at.time);
+        first.zip(self.latest())
+    }
+
+    fn are_few(&self) -> bool {
+        self.count as u64 * u64::from(self.plan.geometry.segment_bytes) <= FEW_BYTES
+    }
+
+    fn start_of(&self, segment: &Segment) -> Lsn {
+        Lsn(segment.number * u64::from(self.plan.geometry.segment_bytes))
+    }
+
+    /// Where a segment starts, if it is there.
+    fn start(&self, index: usize) -> Option<Lsn> {
+        self.plan.segments.get(index).map(|segment| self.start_of(segment))
+    }
+
+    /// Counts the records of some segments that lie in a range.
+    fn look<O: Observe>(&self, segments: Range<usize>, range: Range<Lsn>, prototype: &O) -> O {
+        let segments = self.plan.segments.get(segments).unwrap_or_default();
+        let range = range.start.max(self.range.start)..range.end.min(self.range.end);
+        look(self.plan, segments, range, prototype)
+    }
+
+    /// The first time of a segment, if its beginning states one.
+    fn first_of(&self, segment: usize) -> Option<First> {
+        let start = self.start(segment)?;
+        let beginning = start..Lsn(start.0 + BEGINNING);
+        let stamps: Stamps = self.look(segment..segment + 1, beginning, &Stamps::default());
+        stamps.first.map(|at| First { segment, at })
+    }
+
+    /// Looks into more segments around a time, until no two remain between.
+    fn narrow(&mut self, time: Time, more: i64) {
+        loop {
+            let place = self.place(time, more);
+            let before = place.checked_sub(1).and_then(|before| self.firsts.get(before));
+            let Some((before, after)) = before.zip(self.firsts.get(place)) else { return };
+            let middle = before.segment.midpoint(after.segment);
+            let found = Some(middle).filter(|middle| *middle > before.segment);
+            let Some(found) = found.and_then(|middle| self.first_of(middle)) else { return };
+            self.firsts.insert(place, found);
+            if !self.is_steady() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the first times ascend.
+    fn is_steady(&self) -> bool {
+        let ascends = |pair: &[First]| match pair {
+            [a, b] => b.at.time.0 >= a.at.time.0.saturating_sub(LATE),
+            _ => true,
+        };
+        self.firsts.windows(2).all(ascends)
+    }
+
+    fn in_all(&self, times: &Range<Time>) -> Part {
+        let found = self.look(0..self.count, self.range.clone(), &Places::of(times.clone()));
+        let PlacesFound { places, span, .. } = found.finish();
+        Part { range: self.range.clone(), places, there: span }
+    }
+
+    /// The same by a look at the segments around both ends of the span. `None`: all have to be read.
+    fn in_part(&self, times: &Range<Time>) -> Option<Part> {
+        if self.firsts.is_empty() || !self.is_steady() {
+            return None;
+        }
+        let range = self.range_of(times);
+        let mut found = Vec::new();
+        for Edge { segments, range: part } in self.edges(times) {
+            let seen = self.look(segments, part, &Places::of(times.clone())).finish();
+            let is_inside = |(first, last): &(Lsn, Lsn)| range.start <= *first && *last < range.end;
+            if seen.is_set_back || !seen.stated.iter().all(is_inside) {
+                return None;
+            }
+            found.push(seen.places);
+        }
+        let places = match found.as_slice() {
+            // Between both edges there is nothing but the span.
+            [first, last] => {
+                let ends = first.first().zip(last.last());
+                ends.map(|(first, last)| first.start..last.end).into_iter().collect()
+            }
+            _ => found.concat(),
+        };
+        Some(Part { range, places, there: None })
+    }
+
+    /// From the last segment that begins before the span to the first commit after it.
+    fn range_of(&self, times: &Range<Time>) -> Range<Lsn> {
+        let begin = self.before(times.start, -LATE).map(|first| first.segment);
+        let begin = begin.filter(|first| *first > 0).and_then(|first| self.start(first));
+        let end = self.after(times.end, LATE).map(|first| first.at.lsn);
+        let Range { start, end: last } = self.range;
+        begin.map_or(start, |begin| begin.max(start))..end.map_or(last, |end| end.min(last))
+    }
+
+    /// The segments around the beginning of the span and around its end, or around all of it. One more
+    /// on either side shows whether the clock was set there.
+    fn edges(&self, times: &Range<Time>) -> Vec<Edge> {
+        let begin = |first: Option<First>| first.map_or(0, |first| first.segment);
+        let end = |first: Option<First>| first.map_or(self.count, |first| first.segment + 1);
+        let edge = |segments: Range<usize>, end: Option<Lsn>| Edge {
+            range: self.start(segments.start).unwrap_or_default()..end.unwrap_or(Lsn::MAX),
+            segments,
+        };
+        let from = begin(self.before(times.start, -LATE)).saturating_sub(1);
+        let until = end(self.after(times.end, LATE));
+        let inside = self.after(times.start, LATE);
+        let still = begin(self.before(times.end, -LATE));
+        match (times.start.0 > i64::MIN, times.end.0 < i64::MAX) {
+            (true, true) if still < end(inside) => vec![edge(from..until, None)],
+            (with_begin, with_end) => {
+                let begin = || edge(from..end(inside), inside.map(|first| first.at.lsn));
+                let end = || edge(still..until, None);
+                let begin = with_begin.then(begin);
+                begin.into_iter().chain(with_end.then(end)).collect()
+            }
+        }
+    }
+
+    /// The last segment that begins before a time and so much.
+    fn before(&self, time: Time, more: i64) -> Option<First> {
+        let place = self.place(time, more);
+        place.checked_sub(1).and_then(|before| self.firsts.get(before)).copied()
+    }
+
+    /// The first segment that begins at a time and so much, or later.
+    fn after(&self, time: Time, more: i64) -> Option<First> {
+        self.firsts.get(self.place(time, more)).copied()
+    }
+
+    fn place(&self, time: Time, more: i64) -> usize {
+        let time = time.0.saturating_add(more);
+        self.firsts.partition_point(|first| first.at.time.0 < time)
+    }
+}
