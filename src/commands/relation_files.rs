@@ -27,7 +27,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Names, and why some are missing.
-type Named = (Names, Vec<String>);
+pub type Named = (Names, Vec<String>);
 
 /// The filters asked for, with the files that a name stands for; and the names, if they were needed.
 pub fn filters(
@@ -65,6 +65,18 @@ fn first_pass(
     let (counted, warnings) = known.finish(scanned.observer, &plan);
     let seen = counted.files();
     Ok(((counted.names, warnings), Some(seen)))
+}
+
+/// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
+pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
+    let found = found(source)?;
+    if !found.streams.iter().all(|stream| stream.path.is_file()) {
+        return Ok(None);
+    }
+    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let (plan, scanned) = read::all(source).count_found(found, &Who::names(known.store()))?;
+    let (counted, warnings) = known.finish(scanned.observer, &plan);
+    Ok(Some((counted.names, warnings)))
 }
 
 /// What names are looked up in.
