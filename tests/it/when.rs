@@ -4,6 +4,7 @@
 mod backlog;
 mod load;
 mod spans;
+mod switches;
 mod twin;
 
 use crate::common::builder::Form;

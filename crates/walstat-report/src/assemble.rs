@@ -5,6 +5,7 @@ use super::estimate::estimates;
 use super::known::Known;
 use super::model::CommandName;
 use super::model::table::Sort;
+use super::settings;
 use super::when::{Origin, Questions};
 use super::{when as told_when, who as told_who};
 use walstat_analyse::counters::{Counters, RestoreInput, Statistics};
@@ -15,6 +16,7 @@ use walstat_analyse::sample;
 use walstat_analyse::select::Filters;
 use walstat_analyse::when::{self, When};
 use walstat_analyse::who::{self, Who};
+use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
@@ -51,6 +53,8 @@ pub struct Gathered {
     pub advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
     /// What a restore needs to know, as far as that was asked for.
     pub restore: RestoreInput,
+    /// The settings of the server, as far as they are known.
+    pub settings: Option<ServerSettings>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -69,12 +73,14 @@ impl Gathered {
             std::mem::take(&mut counters.statistics)
         });
         let end = scanned.ending.lsn;
+        let settings = known.settings(&plan).cloned();
         let (who, warnings) = known.finish(counters.who, &plan);
         Gathered {
             who,
             when: counters.when.map(|when| when.finish(end)),
             advice: counters.advice.map(|(sample, large)| (sample.finish(), large.finish())),
             restore: counters.restore.unwrap_or_default(),
+            settings,
             warnings,
             paths,
             plan,
@@ -100,15 +106,22 @@ pub struct Telling {
 
 impl Default for Telling {
     fn default() -> Telling {
-        let rows = told_who::Rows { by: told_who::By::Table, sort: Sort::Bytes, shown: 0 };
+        Telling::by(told_who::By::Table)
+    }
+}
+
+impl Telling {
+    /// The same with partitions as `by` says.
+    pub fn by(by: told_who::By) -> Telling {
+        let rows = told_who::Rows { by, sort: Sort::Bytes, shown: 0 };
         Telling { rows, questions: Questions::default() }
     }
 }
 
 /// Puts the report together, but for its advice.
 pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Draft {
-    let Gathered { paths, plan, scanned, who, when, advice, warnings, .. } = gathered;
-    let origin = Origin::of(&plan);
+    let Gathered { paths, plan, scanned, who, when, advice, settings, warnings, .. } = gathered;
+    let origin = Origin::of(&plan, settings.as_ref());
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
     let overview = when.as_ref().filter(|_| has_overview);
     let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
@@ -121,6 +134,7 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
         large,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
+    draft.report.settings = settings.map(|found| settings::told(&found, plan.version()));
     if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
         let (asked, questions) = (&request.dimensions, &telling.questions);
         told_when::fill(&mut draft.report, found, asked, questions, origin);

@@ -41,6 +41,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         when: None,
         estimates: None,
         large_transactions: None,
+        settings: None,
         thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,
