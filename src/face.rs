@@ -13,6 +13,7 @@ use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
 use walstat_report::model::table::{Sort, Top};
 use walstat_report::model::{CommandName, Report};
+use walstat_report::who::By;
 
 /// A scan of WAL, to be configured and then run.
 ///
@@ -92,7 +93,7 @@ impl Scan {
         let (plan, scanned) = self.0.count_found(found, &whole(&known))?;
         let paths = self.0.paths.iter().map(|path| path.display().to_string()).collect();
         let gathered = Gathered::of(paths, plan, scanned, known);
-        let mut report = assemble(gathered, &request, &Telling::default()).conclude().report;
+        let mut report = assemble(gathered, &request, &Telling::by(By::Parent)).conclude().report;
         report.arrange(Sort::Bytes, Top::default());
         Ok(report)
     }

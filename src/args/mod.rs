@@ -173,8 +173,8 @@ pub struct TableArgs {
     /// JSON of --stats or --stats=record with the keys of another tool: walinspect's pg_get_wal_stats
     #[arg(long, value_name = "TOOL", value_enum)]
     pub json_compat: Option<JsonCompat>,
-    /// Rows of --stats=table: each partition [default], or each partitioned table with all its
-    /// partitions
+    /// Rows of tables: each partition [default of --stats=table], or each partitioned table with all
+    /// its partitions [default of the report]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<RowBy>,
     /// Add a column of main data and record headers alone: the record size before BUG #14687
@@ -192,6 +192,8 @@ pub enum JsonCompat {
 /// How tables can be put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RowBy {
+    /// Each partition as a row
+    Table,
     /// Partitions as one row with the table that they belong to
     Parent,
 }

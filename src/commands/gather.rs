@@ -2,6 +2,7 @@
 
 use super::read::{self, Read, found};
 use crate::args::StatsArgs;
+use crate::commands::relation_files::all_names;
 use crate::commands::{relation_files, rows};
 use crate::failure::Failure;
 use walstat_analyse::counters::Counters;
@@ -23,10 +24,30 @@ pub fn gather(
     let (filters, named) = relation_files::filters(&args.source, &args.filters, &args.names)?;
     let mut result = gather_filtered(args, &filters, command, asked)?;
     // The names were read from all of the WAL, which has more than a range of it.
-    if let Some(named) = named {
-        (result.0.who.names, result.0.warnings) = named;
+    let named = match named {
+        None if is_part(args) && has_unnamed(&result.0) => all_names(&args.source, &args.names)?,
+        named => named,
+    };
+    if let Some((names, mut warnings)) = named {
+        // Of settings it was said before.
+        warnings.append(&mut result.0.warnings);
+        let mut said = std::collections::HashSet::new();
+        warnings.retain(|warning| said.insert(warning.clone()));
+        (result.0.who.names, result.0.warnings) = (names, warnings);
     }
     Ok(result)
+}
+
+/// Whether only a part of the WAL is read.
+fn is_part(args: &StatsArgs) -> bool {
+    let range = &args.source.range;
+    range.start.is_some() || range.end.is_some() || range.since.is_some() || range.until.is_some()
+}
+
+/// Whether names are missing of relations that were counted.
+fn has_unnamed(gathered: &Gathered) -> bool {
+    let who = &gathered.who;
+    who.files().iter().any(|file| who.names.relation(*file).is_none())
 }
 
 fn gather_filtered(

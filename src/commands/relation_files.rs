@@ -90,6 +90,18 @@ fn first_pass(
     Ok(((counted.names, warnings), Some(seen)))
 }
 
+/// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
+pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
+    let found = found(source)?;
+    if !found.streams.iter().all(|stream| stream.path.is_file()) {
+        return Ok(None);
+    }
+    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let (plan, scanned) = read::all(source).count_found(found, &Who::names(known.store()))?;
+    let (counted, warnings) = known.finish(scanned.observer, &plan);
+    Ok(Some((counted.names, warnings)))
+}
+
 /// What names are looked up in.
 struct Search<'n> {
     names: &'n Names,

@@ -85,7 +85,10 @@ fn view_of(
         // These formats have no place for notes.
         gathered.warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
     }
-    let by = args.tables.by.map_or(By::Table, |RowBy::Parent| By::Parent);
+    let by = match (args.tables.by, command(args)) {
+        (Some(RowBy::Parent), _) | (None, CommandName::Report) => By::Parent,
+        (Some(RowBy::Table), _) | (None, _) => By::Table,
+    };
     let telling = Telling {
         rows: who::Rows { by, sort: args.tables.sort, shown: most_rows(args) },
         questions: args.when.questions(args.source.range.tz.as_ref()),

@@ -6,7 +6,7 @@ use super::time::{duration, moment};
 use std::io::{self, Write};
 use walstat_report::model::Numbers;
 use walstat_report::model::table::Table;
-use walstat_report::model::when::{Causes, CheckpointRow, CheckpointSummary};
+use walstat_report::model::when::{Cause, Causes, CheckpointRow, CheckpointSummary};
 
 /// From so many on, what switches to the next segment cost is told by the day.
 const HABIT: u64 = 3;
@@ -86,14 +86,25 @@ pub fn summary(summary: &CheckpointSummary, style: &Show, out: &mut dyn Write) -
     writeln!(out)
 }
 
+/// A cause in words.
+pub fn how(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Time => "by time",
+        Cause::Wal => "by volume",
+        Cause::Requested => "asked for",
+        Cause::Shutdown => "at a shutdown",
+        Cause::EndOfRecovery => "after recovery",
+    }
+}
+
 /// How many began by which cause: those that there are.
 pub fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
     let all = [
-        (causes.time, "by time"),
-        (causes.wal, "by volume"),
-        (causes.requested, "asked for"),
-        (causes.shutdown, "at a shutdown"),
-        (causes.end_of_recovery, "after recovery"),
+        (causes.time, how(Cause::Time)),
+        (causes.wal, how(Cause::Wal)),
+        (causes.requested, how(Cause::Requested)),
+        (causes.shutdown, how(Cause::Shutdown)),
+        (causes.end_of_recovery, how(Cause::EndOfRecovery)),
         (causes.unknown, "of unknown cause"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0).collect()

@@ -170,7 +170,7 @@ fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Resul
         out,
         "WAL grows by {} on average, {} in the busiest second",
         rate(mean),
-        rate(replication.peak_rate)
+        replication.peak_rate.map_or("unknown".to_owned(), |peak| rate(Some(peak)))
     )?;
     let even = replication.longest_even_seconds.map_or_else(String::new, |seconds| {
         format!(", if WAL grew evenly where no time is stated for up to {seconds} s")

@@ -5,6 +5,7 @@ mod backlog;
 mod load;
 mod outside;
 mod spans;
+mod switches;
 mod twin;
 
 use crate::common::builder::Form;

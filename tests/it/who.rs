@@ -3,6 +3,7 @@
 //! they do not depend on the number of threads.
 
 mod official;
+mod shown;
 mod sums;
 mod twin;
 

@@ -5,12 +5,14 @@
 //! began, when it ends; until then the records since the last checkpoint's record are undivided in a form
 //! that can be divided (`undivided`). Why a checkpoint began is told by [`cause`].
 
+mod by_settings;
 pub mod cause;
 mod cycle_sums;
 mod cycle_times;
 mod decay;
 mod events_since;
 pub mod evidence;
+pub mod server;
 mod spacing;
 mod touched_blocks;
 mod undivided;
@@ -20,8 +22,11 @@ pub use cycle_times::ByTime;
 pub use decay::{Decay, power_of_two};
 pub use events_since::{EventsSince, OidStock};
 
-use super::deferred_log::{CheckpointSeen, Chunk, Event, FilesChange, PlacedEvent, Tally};
+use super::deferred_log::{
+    CheckpointSeen, Chunk, Event, FilesChange, OpenTransactions, PlacedEvent, Tally,
+};
 use super::time_map::Tick;
+use super::unused;
 use cycle_sums::{CycleSums, ReplayBuilder};
 use cycle_times::CycleTimes;
 use std::ops::Range;
@@ -107,6 +112,8 @@ pub struct Cycles {
     pub switches: Vec<Switched>,
     /// Where records are missing, in WAL order.
     pub holes: Vec<Range<Lsn>>,
+    /// Where nothing was written, in WAL order: the rests of segments after switches.
+    pub unused: Vec<Range<Lsn>>,
     /// Whether redo points were found too late to divide the records around them one by one.
     pub is_rough: bool,
 }
@@ -117,6 +124,14 @@ impl Cycles {
     pub fn has_all(&self, from: Lsn, to: Lsn) -> bool {
         let after = self.holes.partition_point(|hole| hole.end < from);
         self.holes.get(after).is_none_or(|hole| hole.start >= to)
+    }
+
+    /// Bytes from `from` to `to` that were written: records with their page headers, but not the unused
+    /// rest of segments.
+    pub fn written(&self, from: Lsn, to: Lsn) -> u64 {
+        let first = self.unused.partition_point(|unused| unused.end <= from);
+        let last = self.unused.partition_point(|unused| unused.start < to);
+        unused::written(self.unused.get(first..last).unwrap_or_default(), from..to)
     }
 }
 
@@ -188,7 +203,13 @@ impl CycleFollower {
         }
     }
 
+    /// Takes what became of transactions after the last event that says it.
+    pub fn take_transactions(&mut self, seen: &OpenTransactions) {
+        self.events.transactions(seen);
+    }
+
     fn event(&mut self, placed: &PlacedEvent) {
+        placed.transactions.iter().for_each(|seen| self.events.transactions(seen));
         match &placed.event {
             Event::Redo => self.begin_cycle(placed.lsn),
             Event::Checkpoint(seen) => self.checkpoint((placed.lsn, placed.end.aligned()), seen),
@@ -198,6 +219,7 @@ impl CycleFollower {
                 self.found.switches.push(Switched { end: placed.end, time });
             }
             Event::Lost => self.found.holes.push(placed.lsn..placed.end),
+            Event::Unused => self.found.unused.push(placed.lsn..placed.end),
             Event::Files(change) => {
                 if let Some(open) = &mut self.open {
                     open.files = Some((*change, placed.lsn));

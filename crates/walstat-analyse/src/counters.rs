@@ -106,6 +106,10 @@ impl Observe for Counters {
         each_part!(self, part => part.lost(range.clone()));
     }
 
+    fn unused(&mut self, range: Range<Lsn>) {
+        each_part!(self, part => part.unused(range.clone()));
+    }
+
     fn merge(&mut self, later: Counters) {
         let Counters { statistics, who, when, advice, restore } = later;
         self.statistics.merge(statistics);

@@ -9,14 +9,17 @@
 mod chunk;
 mod event;
 mod file_numbers;
+mod open_transactions;
 mod record_runs;
 
 pub use chunk::{BlockTouch, Chunk, ChunkPart, RecordImages, StatedTime};
 pub use event::{CheckpointSeen, Event, FilesChange, PlacedEvent, may_matter, stated_time};
 pub use file_numbers::FileNumbers;
+pub use open_transactions::OpenTransactions;
 pub use record_runs::RecordRun;
 
 use chunk::ChunkWriter;
+use open_transactions::TransactionWatch;
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Range};
 use walstat_format::lsn::Lsn;
@@ -69,6 +72,8 @@ pub struct Batch {
     pub files: FileNumbers,
     /// Whether records mark redo points.
     pub marks_redo: bool,
+    /// What became of transactions since the last event that says it.
+    pub transactions: Option<Box<OpenTransactions>>,
 }
 
 /// A log that is being written.
@@ -81,6 +86,8 @@ pub struct DeferredLog {
     batch: Batch,
     #[serde(skip)]
     writer: ChunkWriter,
+    #[serde(skip)]
+    transactions: TransactionWatch,
 }
 
 impl DeferredLog {
@@ -92,6 +99,9 @@ impl DeferredLog {
     /// Takes note of a record that is counted.
     #[inline(always)]
     pub fn add(&mut self, record: &Record<'_>) {
+        if !self.wants.each_time {
+            self.transactions.note(record);
+        }
         if self.wants.records {
             if !self.writer.repeat(record) {
                 // A copy: the record itself then stays in registers.
@@ -150,8 +160,10 @@ impl DeferredLog {
     /// Takes note of a record that is not counted: the clock and the checkpoints are those of all.
     pub fn passed_over(&mut self, record: &Record<'_>) {
         if self.is_empty() {
-            let (lsn, end) = (record.lsn, record.end);
-            self.begin_chunk(PlacedEvent { lsn, end, event: Event::Begin });
+            self.begin_chunk(PlacedEvent::new(record.lsn..record.end, Event::Begin));
+        }
+        if !self.wants.each_time {
+            self.transactions.note(record);
         }
         if event::may_matter(record) {
             self.note(record, false);
@@ -160,8 +172,12 @@ impl DeferredLog {
 
     /// Takes note that records are missing in `range`.
     pub fn lost(&mut self, range: Range<Lsn>) {
-        let (lsn, end) = (range.start, range.end);
-        self.begin_chunk(PlacedEvent { lsn, end, event: Event::Lost });
+        self.begin_chunk(PlacedEvent::new(range, Event::Lost));
+    }
+
+    /// Takes note that nothing was written in `range`.
+    pub fn unused(&mut self, range: Range<Lsn>) {
+        self.begin_chunk(PlacedEvent::new(range, Event::Unused));
     }
 
     fn note(&mut self, record: &Record<'_>, is_counted: bool) {
@@ -176,7 +192,11 @@ impl DeferredLog {
                 self.writer.note_time(record, time, (is_commit, is_counted), GRAIN);
             }
         } else if let Some(event) = Event::of(record) {
-            self.begin_chunk(PlacedEvent { lsn: record.lsn, end: record.end, event });
+            let mut placed = PlacedEvent::new(record.lsn..record.end, event);
+            if placed.event.ends_all_transactions() {
+                placed.transactions = self.transactions.take();
+            }
+            self.begin_chunk(placed);
         }
     }
 
@@ -205,7 +225,8 @@ impl DeferredLog {
 
     fn end_batch(&mut self) {
         self.end_chunk();
-        if !self.batch.chunks.is_empty() {
+        self.batch.transactions = self.transactions.take();
+        if !self.batch.is_empty() {
             self.done.push(std::mem::take(&mut self.batch));
         }
     }

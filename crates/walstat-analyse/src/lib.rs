@@ -64,6 +64,7 @@ pub mod time_span;
 pub mod timeline;
 pub mod totals;
 mod transaction;
+mod unused;
 pub mod update;
 pub mod vacuum;
 pub mod volume;

@@ -2,9 +2,13 @@
 //!
 //! What has to be sent is the distance of places, by the clock of the WAL, read at whole seconds:
 //! exact at each of them, and evenly spread between two times that are several seconds apart. What
-//! lies before the first time and after the last counts as sent then, as in the timeline.
+//! lies before the first time and after the last counts as sent then, as in the timeline. What is
+//! written is less than that: a server that switches to the next segment sends the rest of the last
+//! one too.
 
 use super::time_map::{Anchor, Interval, Tick};
+use super::unused::written;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
 
@@ -35,6 +39,8 @@ pub struct GrowthCurve {
     elapsed: i64,
     /// Where the WAL begins, if it is followed from its beginning.
     begin: Option<Lsn>,
+    /// Places since the last time at which nothing was written, ascending.
+    unused: Vec<Range<Lsn>>,
 }
 
 /// How far behind a link or a standby falls.
@@ -54,10 +60,20 @@ impl GrowthCurve {
         self.begin.get_or_insert(lsn);
     }
 
+    /// What lies here does not count.
+    pub fn leave_out(&mut self, unused: Range<Lsn>) {
+        self.unused.push(unused);
+    }
+
+    /// Bytes that count.
+    fn bytes(&self, from: u64, to: u64) -> u64 {
+        written(&self.unused, Lsn(from)..Lsn(to))
+    }
+
     /// The WAL ends at `lsn`.
     pub fn end(&mut self, lsn: Lsn) {
         if let Some(last) = self.last {
-            self.push(last.time.second(), 1, lsn.0.saturating_sub(last.lsn.0));
+            self.push(last.time.second(), 1, self.bytes(last.lsn.0, lsn.0));
         }
     }
 
@@ -67,15 +83,16 @@ impl GrowthCurve {
             Some(from) => self.grow(from, tick.to, tick.is_set_back),
             None => {
                 let begin = self.begin.unwrap_or(tick.to.lsn);
-                let bytes = tick.to.lsn.0.saturating_sub(begin.0);
+                let bytes = self.bytes(begin.0, tick.to.lsn.0);
                 self.push(tick.to.time.second(), 1, bytes);
             }
         }
+        self.unused.clear();
         self.first.get_or_insert(tick.to);
     }
 
     fn grow(&mut self, from: Anchor, to: Anchor, is_set_back: bool) {
-        let bytes = to.lsn.0.saturating_sub(from.lsn.0);
+        let bytes = self.bytes(from.lsn.0, to.lsn.0);
         self.distance += bytes;
         let (first, last) = (from.time.second(), to.time.second());
         if !is_set_back {
@@ -88,9 +105,9 @@ impl GrowthCurve {
         let second_ends = interval.second_at(from.lsn.0).map_or(to.lsn.0, |(_, end)| end);
         let until = second_ends.min(to.lsn.0);
         let last_begins = interval.begin_of(last).clamp(until, to.lsn.0);
-        self.push(first, 1, until - from.lsn.0);
-        self.push(first + 1, last - first - 1, last_begins - until);
-        self.push(last, 1, to.lsn.0 - last_begins);
+        self.push(first, 1, self.bytes(from.lsn.0, until));
+        self.push(first + 1, last - first - 1, self.bytes(until, last_begins));
+        self.push(last, 1, self.bytes(last_begins, to.lsn.0));
     }
 
     fn push(&mut self, second: i64, seconds: i64, bytes: u64) {
@@ -290,5 +307,25 @@ mod tests {
         assert_eq!(curve.peak_second(), Some((4500, 0)));
         let all: u64 = curve.steps.iter().map(|step| step.bytes).sum();
         assert_eq!(all, 11_000);
+    }
+
+    #[test]
+    fn the_unused_rest_of_a_segment_is_no_growth() {
+        let mut curve = GrowthCurve::default();
+        curve.begin(Lsn(0));
+        let mut at = 0;
+        for minute in 0..5 {
+            at += 500;
+            let to = Anchor { lsn: Lsn(at), time: Time(minute * 60 * SECOND) };
+            curve.tick(&Tick { to, is_set_back: false });
+            let end = (at + 100).next_multiple_of(1 << 20);
+            curve.leave_out(Lsn(at + 100)..Lsn(end));
+            at = end;
+        }
+        curve.end(Lsn(at));
+        assert_eq!(curve.peak_rate(), Some(500));
+        assert_eq!(curve.mean_rate(), Some(4.0 * 600.0 / 240.0));
+        let all: u64 = curve.steps.iter().map(|step| step.bytes).sum();
+        assert_eq!(all, 5 * 600);
     }
 }

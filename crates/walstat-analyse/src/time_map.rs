@@ -10,6 +10,7 @@
 //! Knows times only, not what was written at them: that is [`super::timeline`].
 
 use super::deferred_log::{Chunk, Event, PlacedEvent};
+use super::unused::written;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
@@ -55,37 +56,32 @@ pub struct Tick {
 pub struct ClockGaps {
     /// How many are longer than 10 seconds.
     pub stretches: u64,
-    /// How many bytes of distance lie in them.
+    /// How many bytes were written in them.
     pub bytes: u64,
     /// The longest, in microseconds, and when it begins.
     pub longest: Option<(i64, Time)>,
-    /// Bytes of distance before the first time and after the last.
+    /// Bytes written before the first time and after the last.
     pub flat: u64,
-    /// Bytes of distance in all.
+    /// Bytes written in all.
     pub all: u64,
 }
 
 impl ClockGaps {
-    fn pass(&mut self, from: Anchor, to: Anchor) {
+    /// Whether it is known how much was written in a second: most of the WAL has a time near it.
+    pub fn knows_seconds(&self) -> bool {
+        (self.bytes + self.flat) * 2 <= self.all
+    }
+
+    fn pass(&mut self, from: Anchor, to: Anchor, bytes: u64) {
         if !is_gap(from.time, to.time) {
             return;
         }
         self.stretches += 1;
-        self.bytes += to.lsn.0.saturating_sub(from.lsn.0);
+        self.bytes += bytes;
         let elapsed = to.time.0.saturating_sub(from.time.0);
         if self.longest.is_none_or(|(longest, _)| elapsed > longest) {
             self.longest = Some((elapsed, from.time));
         }
-    }
-
-    /// The same with what lies in `range` before the first time and after the last.
-    pub fn within(self, range: Range<Lsn>, times: Option<(Lsn, Lsn)>) -> ClockGaps {
-        let all = range.end.0.saturating_sub(range.start.0);
-        let flat = times.map_or(all, |(first, last)| {
-            let before = first.0.saturating_sub(range.start.0);
-            before + range.end.0.saturating_sub(last.0)
-        });
-        ClockGaps { flat, all, ..self }
     }
 }
 
@@ -101,8 +97,9 @@ pub struct ClockBuilder {
     pub map: TimeMap,
     /// How often it was set back.
     pub set_back: u64,
-    /// Where it is thin.
-    pub thin: ClockGaps,
+    thin: ClockGaps,
+    /// Places since the last time at which nothing was written, ascending.
+    unused: Vec<Range<Lsn>>,
     /// Earliest and latest time that a counted record states.
     pub stated: Option<(Time, Time)>,
 }
@@ -116,6 +113,7 @@ impl ClockBuilder {
     /// Takes note of a time that an event states.
     pub fn event(&mut self, placed: &PlacedEvent) {
         let (lsn, time) = match &placed.event {
+            Event::Unused => return self.unused.push(placed.lsn..placed.end),
             Event::Checkpoint(seen) => (seen.says.redo, seen.says.time),
             Event::EndOfRecovery(end) => (placed.lsn, end.time),
             Event::Overwrite(time) | Event::RestorePoint(time) => (placed.lsn, *time),
@@ -164,8 +162,14 @@ impl ClockBuilder {
     }
 
     fn tick(&mut self, tick: Tick, ticks: &mut Vec<Tick>) {
-        if let Some(from) = self.last.replace(tick.to) {
-            self.thin.pass(from, tick.to);
+        let from = self.last.replace(tick.to);
+        let begin = from.map_or(self.begin.unwrap_or(tick.to.lsn), |from| from.lsn);
+        let bytes = written(&self.unused, begin..tick.to.lsn);
+        self.unused.retain(|unused| unused.end > tick.to.lsn);
+        self.thin.all += bytes;
+        match from {
+            Some(from) => self.thin.pass(from, tick.to, bytes),
+            None => self.thin.flat += bytes,
         }
         self.map.push(tick.to);
         ticks.push(tick);
@@ -178,6 +182,13 @@ impl ClockBuilder {
             self.tick(Tick { to, is_set_back: false }, &mut ticks);
         }
         ticks
+    }
+
+    /// Where it is thin, in WAL that ends at `end`.
+    pub fn thin(&self, end: Lsn) -> ClockGaps {
+        let last = self.last.map(|last| last.lsn).or(self.begin).unwrap_or(end);
+        let bytes = written(&self.unused, last..end);
+        ClockGaps { flat: self.thin.flat + bytes, all: self.thin.all + bytes, ..self.thin }
     }
 
     /// The first and the last time of any record.
@@ -204,11 +215,6 @@ pub struct TimeMap {
 }
 
 impl TimeMap {
-    /// The first and the last place.
-    pub fn places(&self) -> Option<(Lsn, Lsn)> {
-        self.anchors.first().zip(self.last).map(|(first, last)| (first.lsn, last.lsn))
-    }
-
     /// Adds the next place.
     pub fn push(&mut self, anchor: Anchor) {
         self.last = Some(anchor);

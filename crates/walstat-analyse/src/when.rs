@@ -6,7 +6,7 @@
 
 use super::checkpoint::{CycleFollower, Cycles};
 use super::commit::{self, Commits, Pressure};
-use super::deferred_log::{Batch, Chunk, DeferredLog, FileNumbers, Wants};
+use super::deferred_log::{Batch, Chunk, DeferredLog, Event, FileNumbers, Wants};
 use super::replication::GrowthCurve;
 use super::time_map::{ClockBuilder, ClockGaps, Tick, TimeMap};
 use super::timeline::{self, FinishedTimeline, Timeline};
@@ -80,6 +80,8 @@ pub struct WhenFound {
     pub pressure: Option<Pressure>,
     /// How WAL grows, if asked for.
     pub curve: Option<GrowthCurve>,
+    /// The same without the unused rest of segments.
+    pub written: Option<GrowthCurve>,
     /// First and last time of any record.
     pub span: Option<(Time, Time)>,
     /// Between which times, if that was said: cycles and clock go on before and after.
@@ -103,6 +105,7 @@ struct LogFollower {
     cycles: Option<CycleFollower>,
     commits: Option<Commits>,
     curve: Option<GrowthCurve>,
+    written: Option<GrowthCurve>,
     files: FileNumbers,
 }
 
@@ -146,6 +149,10 @@ impl Observe for When {
         self.log.lost(range);
     }
 
+    fn unused(&mut self, range: Range<Lsn>) {
+        self.log.unused(range);
+    }
+
     fn merge(&mut self, later: When) {
         // What has followed its log begins with the first record: nothing was seen before it.
         if later.follower.is_some() { *self = later } else { self.log.append(later.log) }
@@ -170,6 +177,7 @@ impl LogFollower {
             cycles: config.cycles.then(CycleFollower::default),
             commits: config.commits.map(Commits::new),
             curve: config.curve.then(GrowthCurve::default),
+            written: config.curve.then(GrowthCurve::default),
             files: FileNumbers::default(),
         }
     }
@@ -179,8 +187,8 @@ impl LogFollower {
         for mut chunk in batch.chunks {
             let start = *self.start.get_or_insert(chunk.begin());
             self.clock.begin(start);
-            if let (Some(curve), None) = (&mut self.curve, self.times) {
-                curve.begin(start);
+            if self.times.is_none() {
+                self.curves().for_each(|curve| curve.begin(start));
             }
             if let Some(cycles) = &mut self.cycles {
                 cycles.begin(&chunk, batch.marks_redo);
@@ -192,11 +200,21 @@ impl LogFollower {
                 cycles.take(chunk);
             }
         }
+        if let (Some(cycles), Some(seen)) = (&mut self.cycles, &batch.transactions) {
+            cycles.take_transactions(seen);
+        }
+    }
+
+    fn curves(&mut self) -> impl Iterator<Item = &mut GrowthCurve> {
+        self.curve.iter_mut().chain(&mut self.written)
     }
 
     fn take_times(&mut self, chunk: &Chunk) {
         if let Some(placed) = &chunk.event {
             self.clock.event(placed);
+            if let (Event::Unused, Some(written)) = (&placed.event, &mut self.written) {
+                written.leave_out(placed.lsn..placed.end);
+            }
         }
         let ticks = self.clock.ticks(chunk);
         if let Some(timeline) = &mut self.timeline {
@@ -213,28 +231,28 @@ impl LogFollower {
 
     /// The curve goes on, between the times that were asked for.
     fn grow(&mut self, ticks: &[Tick]) {
-        let Some(curve) = &mut self.curve else { return };
         let (since, until) = self.times.unwrap_or((Time(i64::MIN), Time(i64::MAX)));
-        let asked = ticks.iter().filter(|tick| (since..until).contains(&tick.to.time));
-        asked.for_each(|tick| curve.tick(tick));
+        for tick in ticks.iter().filter(|tick| (since..until).contains(&tick.to.time)) {
+            self.curves().for_each(|curve| curve.tick(tick));
+        }
     }
 
     fn finish(mut self, end: Lsn) -> WhenFound {
         let ticks = self.clock.last_ticks();
         self.grow(&ticks);
-        if let (Some(curve), None) = (&mut self.curve, self.times) {
-            curve.end(end);
+        if self.times.is_none() {
+            self.curves().for_each(|curve| curve.end(end));
         }
         if let Some(cycles) = &mut self.cycles {
             ticks.iter().for_each(|tick| cycles.tick(tick));
         }
-        let range = self.start.unwrap_or(end)..end;
         WhenFound {
-            thin: self.clock.thin.within(range, self.clock.map.places()),
+            thin: self.clock.thin(end),
             course: self.timeline.map(|timeline| timeline.finish(&ticks)),
             cycles: self.cycles.map(|cycles| cycles.finish(end)),
             pressure: self.commits.map(Commits::finish),
             curve: self.curve,
+            written: self.written,
             span: self.clock.span(),
             times: self.times,
             clock: self.clock.map,

@@ -107,6 +107,11 @@ pub struct Pacing {
     /// Whether a record marks where an online checkpoint begins (`CHECKPOINT_REDO`, 17+). Before,
     /// only the checkpoint's own record tells, when it ends.
     pub marks_redo: bool,
+    /// Whether `max_wal_size` without a unit is in segments (9.5 and 9.6).
+    pub sizes_in_segments: bool,
+    /// Whether a checkpoint by time is left out if nothing of importance was written since the last
+    /// one, snapshots of what is running not counted (10+).
+    pub skips_idle: bool,
 }
 
 const fn pacing(index: usize) -> Pacing {
@@ -115,6 +120,8 @@ const fn pacing(index: usize) -> Pacing {
         // From 11 on only the last checkpoint is kept.
         kept: if index >= 3 { 1.0 } else { 2.0 },
         marks_redo: index >= 9,
+        sizes_in_segments: index <= 1,
+        skips_idle: index >= 2,
     }
 }
 

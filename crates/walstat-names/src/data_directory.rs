@@ -66,7 +66,7 @@ pub fn read(directory: &Path, expected: &Expected, warnings: &mut Vec<String>) -
     }
 }
 
-fn warning(path: &Path, what: impl Display) -> String {
+pub(crate) fn warning(path: &Path, what: impl Display) -> String {
     format!("{}: {what}", path.display())
 }
 
@@ -103,7 +103,7 @@ fn identify(directory: &Path, expected: &Expected) -> Result<(Control, &'static 
 }
 
 /// The release by the file that says it in one line.
-fn release(directory: &Path) -> Result<&'static Version, String> {
+pub(crate) fn release(directory: &Path) -> Result<&'static Version, String> {
     let path = directory.join("PG_VERSION");
     let text = read_at_most(&path, 16).map_err(|error| warning(&path, error))?;
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -294,7 +294,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-fn read_at_most(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_at_most(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)

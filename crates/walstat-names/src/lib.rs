@@ -9,6 +9,7 @@
 //! | [`catalog::listing`] | names as rows of a list, as `walstat names` prints them |
 //! | [`data_directory`] | the catalogs, the commit log and the multixacts of a data directory, as files |
 //! | [`names_file`] | names in CSV, TSV or JSON, and the query that a server answers with them |
+//! | [`server_settings`] | the settings in a data directory that WAL depends on |
 //! | `server` (feature `server`) | names from a running server |
 //!
 //! A DBA's words: `pg_class` and its kin are read by [`catalog::row`]; `pg_filenode.map`, `pg_xact`,
@@ -26,3 +27,4 @@ pub mod data_directory;
 pub mod names_file;
 #[cfg(feature = "server")]
 pub mod server;
+pub mod server_settings;

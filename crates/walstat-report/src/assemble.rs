@@ -6,6 +6,7 @@ use super::known::Known;
 use super::maintenance;
 use super::model::CommandName;
 use super::model::table::Sort;
+use super::settings;
 use super::when::{Origin, Questions};
 use super::{when as told_when, who as told_who};
 use walstat_analyse::checkpoint::Cycle;
@@ -19,6 +20,7 @@ use walstat_analyse::select::Filters;
 use walstat_analyse::when::{self, When, WhenFound};
 use walstat_analyse::who::{self, Who};
 use walstat_analyse::why;
+use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
@@ -55,6 +57,8 @@ pub struct Gathered {
     pub advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
     /// What a restore needs to know, as far as that was asked for.
     pub restore: RestoreInput,
+    /// The settings of the server, as far as they are known.
+    pub settings: Option<ServerSettings>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -73,12 +77,14 @@ impl Gathered {
             std::mem::take(&mut counters.statistics)
         });
         let end = scanned.ending.lsn;
+        let settings = known.settings(&plan).cloned();
         let (who, warnings) = known.finish(counters.who, &plan);
         Gathered {
             who,
             when: counters.when.map(|when| when.finish(end)),
             advice: counters.advice.map(|(sample, large)| (sample.finish(), large.finish())),
             restore: counters.restore.unwrap_or_default(),
+            settings,
             warnings,
             paths,
             plan,
@@ -104,15 +110,22 @@ pub struct Telling {
 
 impl Default for Telling {
     fn default() -> Telling {
-        let rows = told_who::Rows { by: told_who::By::Table, sort: Sort::Bytes, shown: 0 };
+        Telling::by(told_who::By::Table)
+    }
+}
+
+impl Telling {
+    /// The same with partitions as `by` says.
+    pub fn by(by: told_who::By) -> Telling {
+        let rows = told_who::Rows { by, sort: Sort::Bytes, shown: 0 };
         Telling { rows, questions: Questions::default() }
     }
 }
 
 /// Puts the report together, but for its advice.
 pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Draft {
-    let Gathered { paths, plan, scanned, who, when, advice, warnings, .. } = gathered;
-    let origin = Origin::of(&plan);
+    let Gathered { paths, plan, scanned, who, when, advice, settings, warnings, .. } = gathered;
+    let origin = Origin::of(&plan, settings.as_ref());
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
     let overview = when.as_ref().filter(|_| has_overview);
     let (cycles, verdicts) = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
@@ -127,6 +140,7 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
         pruning,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
+    draft.report.settings = settings.map(|found| settings::told(&found, plan.version()));
     if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
         let (asked, questions) = (&request.dimensions, &telling.questions);
         told_when::fill(&mut draft.report, found, asked, questions, origin);
@@ -140,10 +154,9 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
 
 /// The checkpoint cycles, and why their checkpoints began.
 fn judged(found: &WhenFound, origin: Origin) -> (&[Cycle], Vec<Option<Verdict>>) {
-    let cycles = found.cycles.as_ref().map_or(&[][..], |found| &found.cycles);
-    let segment_bytes = origin.segment_bytes.into();
-    let (verdicts, _) = cause::judge(cycles, segment_bytes, &found.clock, origin.version);
-    (cycles, verdicts)
+    let Some(cycles) = &found.cycles else { return Default::default() };
+    let (verdicts, _) = cause::judge(cycles, &found.clock, &origin.server());
+    (&cycles.cycles, verdicts)
 }
 
 /// What is asked of a report with all that the rules look at.

@@ -140,6 +140,7 @@ pub fn build<O>(
         replication: None,
         commits: None,
         whatif: None,
+        settings: None,
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,

@@ -12,6 +12,8 @@ use walstat_names::data_directory::{Catalog, Expected, subtransactions};
 use walstat_names::names_file;
 #[cfg(feature = "server")]
 use walstat_names::server;
+use walstat_names::server_settings;
+use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::discover::Found;
 use walstat_read::input::piece::vote;
 use walstat_read::input::plan::Plan;
@@ -35,6 +37,7 @@ pub struct Known {
     /// Subtransactions with their parents.
     pub subtransactions: Vec<(u32, u32)>,
     listings: Vec<Listing>,
+    settings: Option<ServerSettings>,
     /// What is missing or cannot be relied on.
     pub warnings: Vec<String>,
 }
@@ -42,11 +45,29 @@ pub struct Known {
 impl Known {
     /// What `asked` needs of all sources.
     pub fn of(sources: &Sources, found: &Found, asked: &Dimensions) -> Known {
-        if Who::needs_names(asked) {
+        let known = if Who::needs_names(asked) {
             Known::names(sources, found, asked)
         } else {
             Known::default().with_subtransactions(sources, found, asked)
-        }
+        };
+        known.with_settings(sources, found)
+    }
+
+    fn with_settings(mut self, sources: &Sources, found: &Found) -> Known {
+        let directory = sources.data_directory.as_ref().or(found.data_directory.as_ref());
+        let mut warnings = Vec::new();
+        self.settings =
+            directory.and_then(|directory| server_settings::read(directory, &mut warnings));
+        // What concerns the names too has been said of them.
+        warnings.retain(|warning| !self.warnings.contains(warning));
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// The settings of the server, if it is the one that wrote the WAL.
+    pub fn settings(&self, plan: &Plan) -> Option<&ServerSettings> {
+        let cluster = plan.geometry.system_identifier;
+        self.settings.as_ref().filter(|settings| settings.system_identifier == cluster)
     }
 
     /// The same, with names whether they are asked for or not.

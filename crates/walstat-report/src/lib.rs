@@ -48,6 +48,7 @@ pub mod restore;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod segment_group;
+mod settings;
 pub mod table_budget;
 pub mod whatif;
 pub mod when;

@@ -11,6 +11,7 @@ pub mod names;
 pub mod percent;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+pub mod settings;
 pub mod table;
 pub mod threshold;
 pub mod update;
@@ -110,6 +111,9 @@ pub struct Report {
     /// When WAL was written, in a few numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<when::Overview>,
+    /// Settings of the server, where its data directory is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<settings::Settings>,
     /// What other settings would have written, estimated from a sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates: Option<estimate::Estimates>,

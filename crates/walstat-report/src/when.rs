@@ -15,7 +15,9 @@ pub use overview::overview;
 
 use super::model::percent::percent;
 use super::model::{Numbers, Report};
+use super::settings::pace;
 use jiff::tz::TimeZone;
+use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::checkpoint::{Cycles, Replay};
 use walstat_analyse::commit::Pressure;
 use walstat_analyse::deferred_log::Tally;
@@ -28,6 +30,7 @@ use walstat_analyse::timeline::{Bucket, Buckets, FinishedTimeline};
 use walstat_analyse::when::WhenFound;
 use walstat_format::payload::{SECOND, Time};
 use walstat_format::version::Version;
+use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::plan::Plan;
 
 /// Replay runs at so many bytes a second on common hardware, slow and fast.
@@ -60,12 +63,22 @@ pub struct Origin {
     pub segment_bytes: u32,
     /// The release that wrote it.
     pub version: &'static Version,
+    /// When the server's settings begin checkpoints, if they are known.
+    pub pace: Option<KnownPace>,
 }
 
 impl Origin {
     /// Where that of a plan comes from.
-    pub fn of(plan: &Plan) -> Origin {
-        Origin { segment_bytes: plan.geometry.segment_bytes, version: plan.version() }
+    pub fn of(plan: &Plan, settings: Option<&ServerSettings>) -> Origin {
+        let version = plan.version();
+        let pace = settings.and_then(|found| pace(found, version));
+        Origin { segment_bytes: plan.geometry.segment_bytes, version, pace }
+    }
+
+    /// What is known of the server.
+    pub fn server(&self) -> Server {
+        let Origin { segment_bytes, version, pace } = *self;
+        Server { segment_bytes: u64::from(segment_bytes), version, pace }
     }
 }
 
@@ -91,7 +104,13 @@ pub fn fill(
     }
     if let Some(curve) = &found.curve {
         let even = found.thin.longest.map(|(longest, _)| (longest / SECOND).unsigned_abs());
-        let told = || Replication { longest_even_seconds: even, ..replication(curve, questions) };
+        let written = found.written.as_ref().unwrap_or(curve);
+        let told = || Replication {
+            mean_rate: written.mean_rate(),
+            peak_rate: written.peak_rate().filter(|_| found.thin.knows_seconds()),
+            longest_even_seconds: even,
+            ..replication(curve, questions)
+        };
         report.replication = asked(Dimension::Replication).then(told);
     }
     if let Some(course) = found.course.filter(|_| asked(Dimension::Timeline)) {
@@ -214,8 +233,8 @@ fn hours(quarters: Buckets, zone: &TimeZone) -> Vec<HourRow> {
 }
 
 fn recovery(cycles: &Cycles, rates: (u64, u64)) -> Recovery {
-    let rows: Vec<RecoveryRow> =
-        cycles.replays.iter().map(|replay| recovery_row(replay, rates)).collect();
+    let row = |replay: &Replay| recovery_row(replay, cycles.written(replay.from, replay.to), rates);
+    let rows: Vec<RecoveryRow> = cycles.replays.iter().map(row).collect();
     // The first of equals.
     let worst = rows.iter().rev().max_by_key(|row| row.wal_bytes);
     Recovery {
@@ -227,8 +246,7 @@ fn recovery(cycles: &Cycles, rates: (u64, u64)) -> Recovery {
     }
 }
 
-fn recovery_row(replay: &Replay, (low, high): (u64, u64)) -> RecoveryRow {
-    let wal_bytes = replay.to.0.saturating_sub(replay.from.0);
+fn recovery_row(replay: &Replay, wal_bytes: u64, (low, high): (u64, u64)) -> RecoveryRow {
     let seconds = |rate: u64| wal_bytes as f64 / rate.max(1) as f64;
     RecoveryRow {
         from_lsn: replay.from.to_string(),
@@ -247,14 +265,12 @@ fn replication(curve: &GrowthCurve, questions: &Questions) -> Replication {
     // The slower of the two holds the other one up.
     let rate = questions.link_rate.into_iter().chain(replay_rate).min();
     Replication {
-        mean_rate: curve.mean_rate(),
-        peak_rate: curve.peak_rate(),
         never_behind_rate: curve.never_behind_rate(),
         link_rate: questions.link_rate,
         replay_rate,
-        longest_even_seconds: None,
         max_lag_rate: questions.max_lag.and_then(|lag| curve.max_lag_rate(lag)),
         backlog: rate.map(|rate| backlog(curve, rate)),
+        ..Replication::default()
     }
 }
 

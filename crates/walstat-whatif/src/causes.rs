@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::cause::{self, Settings, Verdict};
+use walstat_analyse::checkpoint::server::Server;
 use walstat_analyse::when::{Config, When};
 use walstat_format::lsn::Lsn;
 use walstat_format::version::Version;
@@ -22,11 +23,12 @@ pub fn observer() -> When {
 
 impl Causes {
     /// As WAL up to `end` tells.
-    pub fn of(seen: When, end: Lsn, segment_bytes: u64, version: &Version) -> Causes {
+    pub fn of(seen: When, end: Lsn, segment_bytes: u64, version: &'static Version) -> Causes {
         let found = seen.finish(end);
-        let cycles = found.cycles.map(|found| found.cycles).unwrap_or_default();
-        let (verdicts, shown) = cause::judge(&cycles, segment_bytes, &found.clock, version);
-        let judged = cycles.iter().zip(verdicts);
+        let cycles = found.cycles.unwrap_or_default();
+        let server = Server { segment_bytes, version, pace: None };
+        let (verdicts, shown) = cause::judge(&cycles, &found.clock, &server);
+        let judged = cycles.cycles.iter().zip(verdicts);
         let verdicts = judged.filter_map(|(cycle, verdict)| Some((cycle.redo?, verdict?)));
         Causes { verdicts: verdicts.collect(), shown }
     }

@@ -7,8 +7,9 @@
 //! more than one cause, or none, nothing is said.
 
 use super::evidence::{Evidence, MaxWalSize};
+use super::server::Server;
 use super::spacing::{Facts, Spacing};
-use super::{Cycle, EndedCheckpoint, OidStock};
+use super::{Cycle, Cycles, EndedCheckpoint, OidStock};
 use crate::deferred_log::FilesChange;
 use crate::time_map::TimeMap;
 use walstat_format::version::Version;
@@ -54,22 +55,18 @@ pub struct Settings {
 }
 
 /// Causes of all checkpoints of a range, by cycle, and the settings that they tell.
-pub fn judge(
-    cycles: &[Cycle],
-    segment_bytes: u64,
-    clock: &TimeMap,
-    version: &Version,
-) -> (Vec<Option<Verdict>>, Settings) {
+pub fn judge(found: &Cycles, clock: &TimeMap, server: &Server) -> (Vec<Option<Verdict>>, Settings) {
+    let cycles = &found.cycles;
     let written: Vec<Option<Verdict>> = (0..cycles.len()).map(|i| written(cycles, i)).collect();
     let facts: Vec<Option<Facts>> = (0..cycles.len())
-        .map(|i| Facts::of(cycles, i, segment_bytes, clock).filter(|_| written[i].is_none()))
+        .map(|i| Facts::of(found, i, server, clock).filter(|_| written[i].is_none()))
         .collect();
     let spacing = Spacing::of(facts.iter().flatten());
     let verdict = |(written, facts): (Option<Verdict>, &Option<Facts>)| {
-        written.or_else(|| spacing.judge(facts.as_ref()?, version))
+        written.or_else(|| spacing.judge_beside(facts.as_ref()?, server))
     };
     let verdicts = written.into_iter().zip(&facts).map(verdict).collect();
-    (verdicts, spacing.settings(segment_bytes, version))
+    (verdicts, spacing.settings(server.segment_bytes, server.version))
 }
 
 fn verdict(cause: Cause, confidence: Confidence, evidence: Evidence) -> Option<Verdict> {
@@ -109,6 +106,10 @@ fn stopped_or_recovered(ended: &EndedCheckpoint, is_last: bool) -> Option<Verdic
     if since.overwrite {
         return verdict(EndOfRecovery, Certain, Evidence::TornRecordReplaced);
     }
+    if since.never_ended > 0 {
+        let evidence = Evidence::TransactionsNeverEnded(since.never_ended);
+        return verdict(EndOfRecovery, Certain, evidence);
+    }
     match since.oids {
         OidStock::GivenBack => return verdict(Shutdown, Certain, Evidence::OidsGivenBack),
         OidStock::Lost => return verdict(EndOfRecovery, Likely, Evidence::OidsLost),
@@ -147,9 +148,32 @@ fn beside_files(cycle: &Cycle, ended: &EndedCheckpoint) -> Option<Verdict> {
 }
 
 impl Spacing {
-    /// The cause of a checkpoint that nothing written down tells.
+    /// The cause of a checkpoint that nothing written down tells: by the settings, unless they are not
+    /// those that it was made under, which it shows by what it has in common with others.
+    fn judge_beside(&self, facts: &Facts, server: &Server) -> Option<Verdict> {
+        let by_spacing = self.judge(facts, server.version);
+        let by_settings = server.pace.and_then(|pace| pace.judge(facts));
+        let Some(by_settings) = by_settings else { return by_spacing };
+        let is_another = by_settings.cause == Cause::Requested;
+        let told = by_spacing.filter(|told| {
+            is_another && told.cause != Cause::Requested && told.confidence >= Confidence::Likely
+        });
+        told.or(if facts.is_idle { by_spacing } else { Some(by_settings) })
+    }
+
+    /// The same by its distance from the one before alone.
     fn judge(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
         use Confidence::{Certain, Likely, Possible};
+        if facts.is_idle {
+            return verdict(Cause::Requested, Likely, Evidence::NothingBefore);
+        }
+        let distance = self.longest_bytes(facts);
+        if let Some(bytes) = facts.done_at_once(distance).filter(|_| !facts.excludes_all()) {
+            return verdict(Cause::Requested, Likely, Evidence::DoneAtOnce { bytes });
+        }
+        if facts.is_paced_by_volume(distance) {
+            return verdict(Cause::Wal, Likely, took_its_time(facts));
+        }
         let may_be_time = self.may_be_time(facts);
         let may_be_wal = self.may_be_wal(facts);
         match (may_be_time, may_be_wal) {
@@ -166,11 +190,14 @@ impl Spacing {
             (true, false) => {
                 let support = self.time_support(facts)?;
                 let is_regular = support >= 3 || (support == 2 && facts.is_spread());
-                let is_sure = is_regular && self.is_timeout(facts);
+                let is_sure = is_regular && self.is_timeout(facts) || self.is_habit_of_time(facts);
                 let confidence = if is_sure { Likely } else { Possible };
                 verdict(Cause::Time, confidence, regular_time(facts, support))
             }
             (false, true) => {
+                if let Some(checkpoints) = self.load_support(facts) {
+                    return verdict(Cause::Wal, Likely, under_load(facts, checkpoints));
+                }
                 let support = self.wal_support(facts)?;
                 let is_regular = support >= 3 && facts.began_with_segment();
                 let confidence = if is_regular { Likely } else { Possible };
@@ -185,8 +212,8 @@ impl Spacing {
         use Confidence::{Likely, Possible};
         let (time, wal) =
             (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
-        let by_time =
-            time >= 3 && self.is_timeout(facts) && facts.is_slow() && self.begins_anywhere();
+        let is_of_clock = time >= 3 && self.is_timeout(facts) && facts.is_slow();
+        let by_time = self.begins_anywhere() && (is_of_clock || self.is_habit_of_time(facts));
         let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
         if by_time {
             verdict(Cause::Time, Likely, regular_time(facts, time))
@@ -213,6 +240,16 @@ fn neither(facts: &Facts) -> Evidence {
         return Evidence::NeitherTimeNorVolume { seconds };
     }
     Evidence::SoonerThanOthers { seconds, segments: facts.segments.unwrap_or(0) }
+}
+
+fn took_its_time(facts: &Facts) -> Evidence {
+    let (seconds, segments) = (facts.seconds.unwrap_or(0), facts.segments.unwrap_or(0));
+    Evidence::TookItsTime { seconds, segments }
+}
+
+fn under_load(facts: &Facts, checkpoints: usize) -> Evidence {
+    let (seconds, segments) = (facts.seconds.unwrap_or(0), facts.segments.unwrap_or(0));
+    Evidence::UnderLoad { seconds, segments, checkpoints }
 }
 
 fn regular_time(facts: &Facts, checkpoints: usize) -> Evidence {
@@ -244,7 +281,10 @@ mod tests {
     /// segment and so many seconds long.
     fn judged(checkpoints: &[(i64, u64, f64, f64)]) -> Vec<Option<(Cause, Confidence)>> {
         let facts = checkpoints.iter().map(|&(a, b, c, d)| Facts::sample(a, b, c, d));
-        let facts: Vec<Facts> = facts.collect();
+        judged_of(&facts.collect::<Vec<_>>())
+    }
+
+    fn judged_of(facts: &[Facts]) -> Vec<Option<(Cause, Confidence)>> {
         let spacing = Spacing::of(facts.iter());
         let version = VERSIONS.last().expect("a release");
         let verdict = |facts| spacing.judge(facts, version);
@@ -256,9 +296,33 @@ mod tests {
         let places = [0.3, 0.7, 0.05, 0.9, 0.4];
         let timed = places.map(|place| (300, 2, place, 250.0));
         assert_eq!(judged(&timed), vec![Some((Cause::Time, Confidence::Likely)); 5]);
-        // One that takes no time may have been asked for by a clock of its own.
-        let asked = places.map(|place| (60, 1, place, 0.0));
-        assert!(judged(&asked).iter().flatten().all(|found| found.1 == Confidence::Possible));
+        // An idle server has nothing to spread.
+        let idle = places.map(|place| Facts::sample(60, 1, place, 0.0));
+        assert_eq!(judged_of(&idle), vec![Some((Cause::Time, Confidence::Likely)); 5]);
+        // Those that begin with a minute may have been asked for by a clock of its own.
+        let asked = idle.map(|facts| facts.begun_at(0));
+        assert!(judged_of(&asked).iter().flatten().all(|found| found.1 == Confidence::Possible));
+        // A busy machine is late, and writes much.
+        let busy = [30, 31, 30, 30, 32].map(|seconds| Facts::sample(seconds, 40, 0.6, 0.0));
+        let by_time = |found: &Option<(Cause, _)>| found.is_some_and(|(c, _)| c == Cause::Time);
+        assert!(judged_of(&busy).iter().all(by_time), "{:?}", judged_of(&busy));
+    }
+
+    #[test]
+    fn too_soon_under_load_is_by_volume() {
+        let load = [(0, 3), (1, 5), (0, 2), (2, 3)];
+        let load = load.map(|(a, b)| Facts::sample(a, b, 0.6, 0.0).under_load());
+        assert_eq!(judged_of(&load), vec![Some((Cause::Wal, Confidence::Likely)); 4]);
+        // Who waits for each of them asked for it.
+        let alone = [3, 5, 2, 3].map(|segments| Facts::sample(1, segments, 0.6, 0.0));
+        assert!(judged_of(&alone).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn where_nothing_was_written_somebody_asked() {
+        let idle =
+            [60; 4].map(|seconds| Facts { is_idle: true, ..Facts::sample(seconds, 0, 0.5, 0.0) });
+        assert_eq!(judged_of(&idle), vec![Some((Cause::Requested, Confidence::Likely)); 4]);
     }
 
     #[test]
@@ -277,6 +341,17 @@ mod tests {
         let mut mixed = [31, 35, 33, 38].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
         mixed.push((12, 7, 0.5, 0.0));
         assert_eq!(judged(&mixed).pop(), Some(Some((Cause::Requested, Confidence::Likely))));
+    }
+
+    #[test]
+    fn how_much_is_written_meanwhile_tells_who_takes_its_time() {
+        let facts = [40 << 20, 56].map(|bytes| Facts::sample(5, 4, 0.1, 0.0).with_meanwhile(bytes));
+        let spacing = Spacing::of(facts.iter());
+        let version = VERSIONS.last().expect("a release");
+        let told =
+            facts.map(|facts| spacing.judge(&facts, version).map(|v| (v.cause, v.confidence)));
+        let likely = |cause| Some((cause, Confidence::Likely));
+        assert_eq!(told, [likely(Cause::Wal), likely(Cause::Requested)]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the WAL between two checkpoints says about why the second one began.
 
-use crate::deferred_log::{CheckpointSeen, Event, FilesChange, PlacedEvent};
+use crate::deferred_log::{CheckpointSeen, Event, FilesChange, OpenTransactions, PlacedEvent};
 use walstat_format::lsn::Lsn;
 
 /// What became of the oids that the server had in stock.
@@ -31,6 +31,8 @@ pub struct EventsSince {
     pub after_switch: bool,
     /// Files of a database were copied: where.
     pub copied: Option<Lsn>,
+    /// Transactions that never ended, of those since the server was started.
+    pub never_ended: usize,
     /// Records are missing: another checkpoint may have begun among them.
     pub lost: bool,
 }
@@ -45,11 +47,16 @@ pub struct EventWatch {
     is_taken: bool,
     /// The last switch to the next segment.
     switch: Option<Lsn>,
+    /// Transactions that have not ended; what is missing may have ended them.
+    transactions: OpenTransactions,
 }
 
 impl EventWatch {
     /// Takes note of an event.
     pub fn event(&mut self, placed: &PlacedEvent) {
+        if placed.event.ends_all_transactions() {
+            self.transactions = OpenTransactions::default();
+        }
         match &placed.event {
             Event::NextOid(oid) => (self.stock, self.is_taken) = (Some(*oid), true),
             Event::Overwrite(_) => self.since.overwrite = true,
@@ -59,9 +66,14 @@ impl EventWatch {
             }
             Event::Files(FilesChange::Copied) => self.since.copied = Some(placed.lsn),
             Event::Switch => self.switch = Some(placed.lsn),
-            Event::Lost => self.since.lost = true,
+            Event::Lost => (self.since.lost, self.transactions.is_unsure) = (true, true),
             _ => {}
         }
+    }
+
+    /// Takes note of what became of transactions, before the event that ends them all.
+    pub fn transactions(&mut self, seen: &OpenTransactions) {
+        self.transactions.append(seen);
     }
 
     /// What happened up to this checkpoint's record; begins anew after it.
@@ -75,6 +87,9 @@ impl EventWatch {
             (true, Some(stock)) if seen.is_shutdown && next == stock => OidStock::Lost,
             _ => OidStock::Unknown,
         };
+        if seen.is_shutdown && !self.transactions.is_unsure {
+            since.never_ended = self.transactions.open.len();
+        }
         since.after_switch = self.switch == Some(seen.previous);
         self.stock = Some(next);
         self.is_taken &= !seen.is_shutdown;

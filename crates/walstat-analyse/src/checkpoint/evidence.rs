@@ -11,6 +11,8 @@ pub enum Evidence {
     BeginsTimeline(u32),
     /// A record torn by a crash was replaced before it.
     TornRecordReplaced,
+    /// So many transactions before it never ended.
+    TransactionsNeverEnded(usize),
     /// The server gave back the oids that it had in stock, as one that stops does.
     OidsGivenBack,
     /// The server lost the oids that it had in stock, as one that crashed has.
@@ -36,6 +38,54 @@ pub enum Evidence {
         seconds: i64,
         /// Segments since the checkpoint before.
         segments: u64,
+    },
+    /// Nothing happened between it and the one before: neither time nor volume begin one then.
+    NothingBefore,
+    /// It was complete when next to nothing had been written, although others went on to write.
+    DoneAtOnce {
+        /// Bytes that were written meanwhile.
+        bytes: u64,
+    },
+    /// It took its time while others wrote, too soon for any checkpoint_timeout.
+    TookItsTime {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// Segments since the checkpoint before.
+        segments: u64,
+    },
+    /// Too soon for any checkpoint_timeout, while others went on to write.
+    UnderLoad {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// Segments since the checkpoint before.
+        segments: u64,
+        /// How many checkpoints were like that, this one included.
+        checkpoints: usize,
+    },
+    /// checkpoint_timeout was over, by the server's settings.
+    TimeoutOver {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// The setting, in seconds.
+        timeout: i64,
+    },
+    /// The segments were full that max_wal_size allows, by the server's settings.
+    SegmentsFilled {
+        /// Segments since the checkpoint before.
+        segments: u64,
+        /// So many begin one.
+        needed: u64,
+    },
+    /// By the server's settings neither time nor volume can have begun it.
+    SettingsExclude {
+        /// Seconds since the checkpoint before began.
+        seconds: i64,
+        /// The setting checkpoint_timeout, in seconds.
+        timeout: i64,
+        /// Segments since the checkpoint before.
+        segments: u64,
+        /// So many begin one.
+        needed: u64,
     },
     /// Others were as far apart in time; or it is the only one, and people set such a timeout.
     RegularTime {

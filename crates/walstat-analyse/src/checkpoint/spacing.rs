@@ -1,13 +1,19 @@
 //! How far checkpoints are apart, in time and in segments, and what is regular about it.
 
-use super::Cycle;
+use super::Cycles;
+use super::server::Server;
 use crate::time_map::TimeMap;
 use walstat_format::payload::{SECOND, Time};
+use walstat_format::version::Version;
 
 /// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
 const SHORTEST_TIMEOUT: i64 = 29;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
+/// So many under load show what begins them.
+const LOADS: usize = 3;
+/// So many at one distance are no coincidence.
+const HABIT: usize = 4;
 /// A checkpoint that is not in a hurry takes at least that share of the time to the next one, ...
 const SPREAD: f64 = 0.2;
 /// ... and at least so many seconds.
@@ -23,19 +29,53 @@ pub struct Facts {
     /// Bytes of a segment.
     pub segment_bytes: u64,
     /// Where in its segment the redo point lies, from 0 to 1.
-    in_segment: f64,
+    pub in_segment: f64,
     /// It took at least so long, in seconds.
-    took: f64,
+    pub took: f64,
+    /// The second of its minute in which it began.
+    pub of_minute: i64,
+    /// Whether the server may have been started since the one before: then its clock began anew.
+    pub after_start: bool,
+    /// Seconds since the record of the one before.
+    pub since_before_ended: Option<i64>,
+    /// Seconds since the first time that is stated after the one before began.
+    pub since_first_write: Option<i64>,
+    /// Whether nothing happened since the one before: the clock begins none then, nor does the volume.
+    pub is_idle: bool,
+    /// Bytes that were written while it went on.
+    pub meanwhile: u64,
+    /// Whether it began right after the record of the one before: it may have waited for that.
+    pub is_queued: bool,
+    /// Whether the next one began right after its record: it may have had to hurry for that.
+    is_hurried: bool,
+    /// Whether others went on to write when it was complete.
+    goes_on: bool,
 }
+
+/// So much is written from one checkpoint to the next if nothing happens: its record, two snapshots of
+/// what is running, a page header, and from 17 on the record that marks its redo point. The least
+/// that a transaction writes is more.
+fn nothing(version: &Version) -> u64 {
+    if version.pacing.marks_redo { 288 } else { 256 }
+}
+
+/// Whoever asks for a checkpoint waits for it; so much is written meanwhile by others.
+const MEANWHILE: u64 = 64 << 10;
+/// A checkpoint by volume takes most of the distance to the next one; with less than this part of it written
+/// meanwhile it did not take its time, ...
+const FAST: f64 = 0.05;
+/// ... and with more than this part it did. (Of 218 by volume 213 took more, of 219 that were asked for none
+/// took as much as the first.)
+const PACED: f64 = 0.1;
+/// Who writes within so many seconds of a checkpoint's beginning was not idle when it was complete.
+const SOON: f64 = 2.0;
+/// A checkpoint that waited for the one before begins so near to that one's record.
+const QUEUED: u64 = 256 << 10;
 
 impl Facts {
     /// Those of the checkpoint that a cycle begins with; `None` without its record.
-    pub fn of(
-        cycles: &[Cycle],
-        index: usize,
-        segment_bytes: u64,
-        clock: &TimeMap,
-    ) -> Option<Facts> {
+    pub fn of(found: &Cycles, index: usize, server: &Server, clock: &TimeMap) -> Option<Facts> {
+        let (cycles, segment_bytes) = (&found.cycles, server.segment_bytes);
         let cycle = cycles.get(index)?;
         let redo = cycle.redo?;
         let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.is_shutdown)?;
@@ -53,6 +93,10 @@ impl Facts {
         });
         let since = |at: Time| at.0.saturating_sub(time.0) as f64 / SECOND as f64;
         let earliest = clock.before(ended.lsn);
+        let ended_before = before.and_then(|cycle| cycle.checkpoint.as_ref());
+        let seconds_since = |at: Time| time.second() - at.second();
+        let first_write = before.and_then(|before| clock.around(before.start).1);
+        let first_write = first_write.filter(|anchor| anchor.lsn < redo);
         Some(Facts {
             seconds,
             segments,
@@ -60,6 +104,25 @@ impl Facts {
             in_segment: (redo.0 % segment_bytes.max(1)) as f64 / segment_bytes.max(1) as f64,
             // Its time is cut to whole seconds.
             took: earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
+            of_minute: time.second().rem_euclid(60),
+            after_start: ended_before.is_none_or(|before| before.seen.is_shutdown),
+            since_before_ended: ended_before
+                .and_then(|before| clock.at(before.lsn))
+                .map(seconds_since),
+            since_first_write: first_write.map(|anchor| seconds_since(anchor.time)),
+            is_idle: server.version.pacing.skips_idle
+                && before.is_some_and(|before| {
+                    found.written(before.start, redo) <= nothing(server.version)
+                }),
+            meanwhile: found.written(redo, ended.lsn),
+            is_queued: ended_before.is_some_and(|before| {
+                redo >= before.lsn && found.written(before.lsn, redo) < QUEUED
+            }),
+            is_hurried: cycles
+                .get(index + 1)
+                .and_then(|next| next.redo)
+                .is_some_and(|next| next <= ended.lsn || found.written(ended.lsn, next) < QUEUED),
+            goes_on: clock.around(ended.lsn).1.is_some_and(|next| since(next.time) <= SOON),
         })
     }
 
@@ -67,7 +130,83 @@ impl Facts {
     #[cfg(test)]
     pub fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
         let segment_bytes = 16 << 20;
-        Facts { seconds: Some(seconds), segments: Some(segments), segment_bytes, in_segment, took }
+        Facts {
+            seconds: Some(seconds),
+            segments: Some(segments),
+            segment_bytes,
+            in_segment,
+            took,
+            of_minute: 17,
+            after_start: false,
+            since_before_ended: None,
+            since_first_write: None,
+            is_idle: false,
+            meanwhile: 0,
+            is_queued: false,
+            is_hurried: false,
+            goes_on: false,
+        }
+    }
+
+    /// The same, with so much written while it went on, and others that write on.
+    #[cfg(test)]
+    pub fn with_meanwhile(self, meanwhile: u64) -> Facts {
+        Facts { meanwhile, goes_on: true, ..self }
+    }
+
+    /// The same, as it is under load: others wrote while it went on.
+    #[cfg(test)]
+    pub fn under_load(self) -> Facts {
+        Facts { meanwhile: 1 << 20, ..self }
+    }
+
+    /// The same, begun in this second of a minute.
+    #[cfg(test)]
+    pub fn begun_at(self, of_minute: i64) -> Facts {
+        Facts { of_minute, ..self }
+    }
+
+    /// Whether WAL was written while it went on, which somebody did who did not wait for it.
+    pub fn is_under_load(&self) -> bool {
+        self.meanwhile >= MEANWHILE
+    }
+
+    /// Whether it came too soon for the clock, in another segment, while others wrote.
+    fn is_by_load(&self) -> bool {
+        self.is_too_soon_for_the_clock()
+            && self.segments.is_some_and(|segments| segments > 0)
+            && self.is_under_load()
+    }
+
+    /// Bytes that were written while it went on, where it was done at once although others went on to write.
+    pub fn done_at_once(&self, distance: u64) -> Option<u64> {
+        let is_fast = (self.meanwhile as f64) < distance as f64 * FAST;
+        let is_alone = !self.is_hurried && self.goes_on;
+        (is_fast && is_alone && self.is_too_soon_for_the_clock()).then_some(self.meanwhile)
+    }
+
+    /// Whether it took its time, as none does that somebody waits for, and came too soon for the clock.
+    pub fn is_paced_by_volume(&self, distance: u64) -> bool {
+        self.meanwhile as f64 >= distance as f64 * PACED
+            && self.is_too_soon_for_the_clock()
+            && self.segments.is_some_and(|segments| segments > 0)
+    }
+
+    fn is_too_soon_for_the_clock(&self) -> bool {
+        self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT)
+    }
+
+    /// Whether people set such a timeout: it begins up to some seconds late, if the machine is busy.
+    fn is_usual(&self) -> bool {
+        let near = |timeout: &i64| {
+            self.seconds.is_some_and(|seconds| (timeout - 1..=timeout + 2).contains(&seconds))
+        };
+        USUAL_TIMEOUTS.iter().any(near)
+    }
+
+    /// Whether it began with a minute, as one that a clock of its own asks for.
+    fn began_with_minute(&self) -> bool {
+        self.of_minute <= 2
     }
 
     /// Whether neither the clock nor the volume can have begun it, whatever the settings.
@@ -105,8 +244,14 @@ pub struct Spacing {
     at_segments: Vec<u64>,
     /// How many there are, and how many of them began with a segment.
     began: (usize, usize),
-    /// The longest distance in segments.
+    /// The longest distance in segments, of those that did not wait for the one before if there are any.
     longest: u64,
+    /// How many are too close for the clock, and had others write while they went on.
+    under_load: usize,
+    /// The shortest distance of those, in segments.
+    least_under_load: Option<u64>,
+    /// How many did not begin with a minute, of those at a distance that people set.
+    off_minute: usize,
     /// The distance in seconds that is met most often, twice at least.
     pub timeout: Option<i64>,
     /// The same in segments, three times at least.
@@ -117,15 +262,26 @@ impl Spacing {
     /// Of these checkpoints.
     pub fn of<'f>(facts: impl Iterator<Item = &'f Facts>) -> Spacing {
         let mut spacing = Spacing::default();
+        let mut longest_queued = 0;
         for facts in facts {
             spacing.seconds.extend(facts.seconds.filter(|seconds| *seconds >= SHORTEST_TIMEOUT));
             let spread = facts.seconds.filter(|_| facts.is_spread());
             spacing.spread.extend(spread);
-            spacing.longest = spacing.longest.max(facts.segments.unwrap_or(0));
+            let longest = if facts.is_queued { &mut longest_queued } else { &mut spacing.longest };
+            *longest = (*longest).max(facts.segments.unwrap_or(0));
+            if facts.is_by_load() {
+                spacing.under_load += 1;
+                let least = spacing.least_under_load.into_iter().chain(facts.segments).min();
+                spacing.least_under_load = least;
+            }
+            spacing.off_minute += usize::from(!facts.began_with_minute());
             let began = facts.began_with_segment();
             spacing.began.0 += 1;
             spacing.began.1 += usize::from(began);
             spacing.at_segments.extend(facts.segments.filter(|count| began && *count > 0));
+        }
+        if spacing.longest == 0 {
+            spacing.longest = longest_queued;
         }
         spacing.seconds.sort_unstable();
         spacing.spread.sort_unstable();
@@ -133,6 +289,11 @@ impl Spacing {
         spacing.timeout = most_frequent(&spacing.seconds, |seconds| spacing.near(seconds), 2);
         spacing.segments = most_frequent(&spacing.at_segments, |count| spacing.same(count), 3);
         spacing
+    }
+
+    /// The longest distance, bytes.
+    pub fn longest_bytes(&self, facts: &Facts) -> u64 {
+        self.longest.saturating_mul(facts.segment_bytes)
     }
 
     /// How many distances in seconds are like this one, but for one second.
@@ -148,6 +309,9 @@ impl Spacing {
     pub fn may_be_time(&self, facts: &Facts) -> bool {
         // Nothing before it: anything may be.
         let Some(seconds) = facts.seconds else { return true };
+        if facts.is_idle {
+            return false;
+        }
         let is_early = self.timeout.is_some_and(|timeout| seconds < timeout - 1);
         seconds >= SHORTEST_TIMEOUT && !is_early
     }
@@ -162,7 +326,23 @@ impl Spacing {
             // A request waits while a checkpoint goes on, for nearly as long again.
             None => segments.saturating_mul(2) >= self.longest,
         };
-        segments > 0 && (is_enough || is_habit)
+        // Under load each begins late, some more than others.
+        let is_as_others = self.under_load >= LOADS
+            && self.least_under_load.is_some_and(|least| segments.saturating_mul(2) >= least);
+        segments > 0 && (is_enough || is_habit || is_as_others || facts.is_queued)
+    }
+
+    /// How many, this one included, came too soon for the clock while others wrote; `None` if this one
+    /// did not.
+    pub fn load_support(&self, facts: &Facts) -> Option<usize> {
+        (facts.is_by_load() && self.under_load >= LOADS).then_some(self.under_load)
+    }
+
+    /// Whether so many are as far apart as people set `checkpoint_timeout` to, and did not all begin with
+    /// a minute as cron does: the server's own clock begins them.
+    pub fn is_habit_of_time(&self, facts: &Facts) -> bool {
+        let near = facts.seconds.map_or(0, |seconds| self.near(seconds));
+        facts.is_usual() && near >= HABIT && near * 2 >= self.seconds.len() && self.off_minute > 0
     }
 
     /// Whether most begin anywhere in a segment, as those by volume do not.
@@ -185,10 +365,8 @@ impl Spacing {
     /// How many are as far apart in time, this one included; 1 if only the distance is usual.
     pub fn time_support(&self, facts: &Facts) -> Option<usize> {
         let seconds = facts.seconds?;
-        let usual =
-            USUAL_TIMEOUTS.iter().any(|timeout| (*timeout..=timeout + 1).contains(&seconds));
         match self.near(seconds) {
-            0 | 1 => usual.then_some(1),
+            0 | 1 => facts.is_usual().then_some(1),
             count => Some(count),
         }
     }

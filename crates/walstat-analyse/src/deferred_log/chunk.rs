@@ -263,6 +263,6 @@ impl Chunk {
 impl Batch {
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.chunks.is_empty() && self.transactions.is_none()
     }
 }

@@ -1,6 +1,8 @@
 //! Records that clock and checkpoints turn on: what they say, in the few words that are needed.
 
+use super::open_transactions::OpenTransactions;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::Checkpoint;
@@ -50,6 +52,8 @@ pub enum Event {
     Lost,
     /// The WAL that is read begins, with a record that is not counted.
     Begin,
+    /// Nothing was written in the range: the rest of a segment after a switch.
+    Unused,
 }
 
 /// What the server orders a checkpoint for, beside who asks for one.
@@ -70,6 +74,16 @@ pub struct PlacedEvent {
     pub end: Lsn,
     /// What it says.
     pub event: Event,
+    /// What became of transactions since the last one that says it, or since the batch began; where no
+    /// transaction lives on only.
+    pub transactions: Option<Box<OpenTransactions>>,
+}
+
+impl PlacedEvent {
+    /// An event of these places.
+    pub fn new(places: Range<Lsn>, event: Event) -> PlacedEvent {
+        PlacedEvent { lsn: places.start, end: places.end, event, transactions: None }
+    }
 }
 
 /// Whether a record can have a time or be an event; few others are of these resource managers.
@@ -90,6 +104,14 @@ pub fn stated_time(record: &Record<'_>) -> Option<(Time, bool)> {
 }
 
 impl Event {
+    /// Whether no transaction lives on after it: the server has stopped, or recovered.
+    pub fn ends_all_transactions(&self) -> bool {
+        match self {
+            Event::Checkpoint(seen) => seen.is_shutdown,
+            event => matches!(event, Event::EndOfRecovery(_)),
+        }
+    }
+
     /// The event that a record is, if it is one.
     pub fn of(record: &Record<'_>) -> Option<Event> {
         match record.header.rmgr {

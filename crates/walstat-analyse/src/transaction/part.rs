@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
+/// The transaction in which initdb makes the first catalogs (`BootstrapTransactionId`).
+const BOOTSTRAP_XID: u32 = 1;
+
 /// Records of one xid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Part {
@@ -66,6 +69,9 @@ impl Part {
     pub fn finished(&self, top_level: bool) -> FinishedTransaction {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
+        // What initdb writes first counts as committed, and no record says so.
+        let is_bootstrap = xid == BOOTSTRAP_XID && outcome == Outcome::Open;
+        let outcome = if is_bootstrap { Outcome::Committed } else { outcome };
         let aborted_bytes = match outcome {
             Outcome::Aborted => amounts.total_bytes(),
             _ => self.aborted_bytes,
@@ -83,5 +89,16 @@ impl Part {
             aborted_bytes,
             relations,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bootstrap_transaction_is_committed_without_a_record() {
+        let outcome = |xid| Part::new(xid, Lsn(0x28)).finished(false).outcome;
+        assert_eq!((outcome(1), outcome(700)), (Outcome::Committed, Outcome::Open));
     }
 }

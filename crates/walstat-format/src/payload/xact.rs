@@ -67,6 +67,18 @@ fn ends(info: u8) -> bool {
     [COMMIT, ABORT, COMMIT_PREPARED, ABORT_PREPARED].contains(&(info & OPCODE_MASK))
 }
 
+/// The subtransactions that end with a transaction: they lie at the front of the main data, of which
+/// the rest need not be there. `None` for other types and for main data that is too short.
+pub fn ended_subxids(info: u8, main_data: &[u8]) -> Option<List<'_, u32>> {
+    let mut cursor = Cursor::new(main_data);
+    let _time: i64 = cursor.field().filter(|_| ends(info))?;
+    let xinfo: u32 = if info & HAS_INFO != 0 { cursor.field()? } else { 0 };
+    if xinfo & xinfo::DBINFO != 0 {
+        let _database: (u32, u32) = cursor.field()?;
+    }
+    list_if(xinfo & xinfo::SUBXACTS != 0, &mut cursor)
+}
+
 /// A record that ends a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End<'a> {

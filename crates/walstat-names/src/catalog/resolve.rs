@@ -99,8 +99,16 @@ fn offer<'s, K: Hash + Eq>(best: &mut HashMap<K, Best<'s>>, key: K, seen: Seen<'
             let best = entry.get_mut();
             let both_unsure = [seen.standing, best.seen.standing] == [Standing::Unsure; 2];
             best.is_disputed |= both_unsure && !says_the_same(&seen.row, &best.seen.row);
+            // What a transaction inserted that did not commit was not there before: its own updates
+            // have no other row before them.
+            let never_was =
+                [seen.standing, best.seen.standing].iter().all(|s| *s <= Standing::Open);
+            let is_last_known = seen.is_last_known || best.seen.is_last_known;
             if seen.is_better_than(&best.seen) {
                 best.seen = seen;
+            }
+            if never_was {
+                best.seen.is_last_known = is_last_known;
             }
         }
     }
@@ -181,7 +189,7 @@ impl<'s> Resolver<'s> {
         let is_last_known = match standing {
             Standing::Dead => kept.ended_in_wal || place.is_whole,
             // An update that did not come to be: the row before it may be in a page not known.
-            _ => !kept.row.is_update() || place.is_whole,
+            _ => kept.is_inserted || place.is_whole,
         };
         Some(Seen {
             row,

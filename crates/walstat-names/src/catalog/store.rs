@@ -24,7 +24,16 @@ pub(super) struct Kept {
     pub source: Source,
     /// Whether the WAL read shows how it ended.
     pub ended_in_wal: bool,
+    /// Whether its transaction inserted it, and did not update a row that was there before.
+    pub is_inserted: bool,
     pub row: RowVersion,
+}
+
+impl Kept {
+    fn new(offset: u16, source: Source, row: RowVersion) -> Kept {
+        let is_inserted = !row.is_update();
+        Kept { offset, source, ended_in_wal: false, is_inserted, row }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -167,7 +176,7 @@ impl Store {
     ) {
         let mut page = Page { lsn, rows: Vec::new() };
         for (offset, row) in rows {
-            let kept = Kept { offset, source: Source::DataDirectory, ended_in_wal: false, row };
+            let kept = Kept::new(offset, Source::DataDirectory, row);
             if self.is_dead_for_good(&kept.row) {
                 self.keep_gone(file, table, kept);
             } else {
@@ -322,7 +331,7 @@ impl Store {
     }
 
     /// Keeps a version that its page has no more, for the name and the file that it tells.
-    fn keep_gone(&mut self, file: RelFileLocator, table: CatalogTable, kept: Kept) {
+    fn keep_gone(&mut self, file: RelFileLocator, table: CatalogTable, mut kept: Kept) {
         let Some(row) = decode(table, &kept.row, self.version.catalog) else { return };
         let second = match row {
             // Temporary relations write no WAL.
@@ -332,6 +341,8 @@ impl Store {
             _ => 0,
         };
         let subject = Subject { database: file.database, table, oid: row.oid(), second };
+        let of_same = self.gone.get(&subject).filter(|(_, old)| old.row.xmin == kept.row.xmin);
+        kept.is_inserted |= of_same.is_some_and(|(_, old)| old.is_inserted);
         let is_newer =
             |(_, old): &(u32, Kept)| kept.row.xmin.wrapping_sub(old.row.xmin).cast_signed() >= 0;
         if self.gone.get(&subject).is_none_or(is_newer) {
@@ -341,7 +352,7 @@ impl Store {
 }
 
 fn kept_from_wal((offset, row): (u16, RowVersion)) -> Kept {
-    Kept { offset, source: Source::Wal, ended_in_wal: false, row }
+    Kept::new(offset, Source::Wal, row)
 }
 
 impl Page {

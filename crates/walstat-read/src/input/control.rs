@@ -119,6 +119,10 @@ pub struct Control {
     pub wal_segment_bytes: u32,
     /// Bytes of a name (`NAMEDATALEN`).
     pub name_bytes: u32,
+    /// The setting `wal_level` of the server that wrote it last.
+    pub wal_level: &'static str,
+    /// The setting `wal_log_hints`.
+    pub wal_log_hints: bool,
     /// Whether all data pages have checksums; not while they are being switched on or off (19).
     pub data_checksums: bool,
 }
@@ -210,6 +214,19 @@ impl Control {
     }
 }
 
+/// `wal_level` by its numbers, up to 9.5 and since.
+const WAL_LEVELS: [&[&str]; 2] =
+    [&["minimal", "archive", "hot_standby", "logical"], &["minimal", "replica", "logical"]];
+/// So many bytes before the sizes it begins, with `wal_log_hints` behind it.
+const WAL_LEVEL_BEFORE: usize = 44;
+
+fn wal_level(bytes: &[u8], layout: &Layout) -> Option<&'static str> {
+    let number: u32 = at(bytes, layout.sizes - WAL_LEVEL_BEFORE)?;
+    let levels = WAL_LEVELS[usize::from(layout.version > 942)];
+    // One that is not known is no reason to know nothing else.
+    Some(levels.get(usize::try_from(number).ok()?).copied().unwrap_or("unknown"))
+}
+
 /// Pages of one file of `pg_xact` where `pg_control` does not say it (up to 18).
 const SLRU_PAGES: u32 = 32;
 
@@ -230,6 +247,8 @@ fn fields(bytes: &[u8], layout: &Layout) -> Option<Control> {
         wal_page_bytes: later(2)?,
         wal_segment_bytes: later(3)?,
         name_bytes: later(4)?,
+        wal_level: wal_level(bytes, layout)?,
+        wal_log_hints: at(bytes, layout.sizes - WAL_LEVEL_BEFORE + 4)?,
         data_checksums: later(9)? == 1,
     })
 }
@@ -248,6 +267,8 @@ mod tests {
             put(at, value);
         }
         put(layout.checkpoint_copy, 0x20);
+        put(layout.sizes - 44, 1);
+        put(layout.sizes - 40, 1);
         let slru: &[u32] = if layout.has_slru_pages { &[64] } else { &[] };
         let sizes = [&[8192, 131072][..], slru, &[4096, 1 << 24, 64, 0, 0, 0, 0, 1]].concat();
         for (index, value) in sizes.into_iter().enumerate() {
@@ -273,6 +294,8 @@ mod tests {
             assert_eq!((found.page_bytes, found.file_pages), (8192, 131072));
             assert_eq!((found.wal_page_bytes, found.wal_segment_bytes), (4096, 1 << 24));
             assert_eq!((found.name_bytes, found.data_checksums), (64, true));
+            let level = if layout.version > 942 { "replica" } else { "archive" };
+            assert_eq!((found.wal_level, found.wal_log_hints), (level, true));
             assert_eq!(found.slru_pages, if layout.has_slru_pages { 64 } else { 32 });
         }
     }

@@ -58,6 +58,10 @@ pub trait Observe: Send + Clone + 'static {
     /// known but that a record does not link to the one before it (`xl_prev`).
     fn lost(&mut self, _range: Range<Lsn>) {}
 
+    /// Takes note that nothing was written here, after what it has seen: the rest of a segment after a
+    /// switch to the next one.
+    fn unused(&mut self, _range: Range<Lsn>) {}
+
     /// Adds what the run after this one has seen.
     fn merge(&mut self, later: Self);
 
@@ -110,6 +114,11 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
         self.1.lost(range);
     }
 
+    fn unused(&mut self, range: Range<Lsn>) {
+        self.0.unused(range.clone());
+        self.1.unused(range);
+    }
+
     fn merge(&mut self, later: Self) {
         self.0.merge(later.0);
         self.1.merge(later.1);
@@ -158,6 +167,12 @@ impl<O: Observe> Observe for Option<O> {
     fn lost(&mut self, range: Range<Lsn>) {
         if let Some(dimension) = self {
             dimension.lost(range);
+        }
+    }
+
+    fn unused(&mut self, range: Range<Lsn>) {
+        if let Some(dimension) = self {
+            dimension.unused(range);
         }
     }
 

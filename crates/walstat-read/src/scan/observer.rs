@@ -86,6 +86,11 @@ impl Observer {
         self.0.lost(range);
     }
 
+    /// Takes note that nothing was written here.
+    pub(super) fn unused(&mut self, range: Range<Lsn>) {
+        self.0.unused(range);
+    }
+
     /// Adds what a copy of the same dimension has seen in the run after this one.
     pub(super) fn merge(&mut self, later: Observer) {
         self.0.merge(later);
@@ -131,6 +136,7 @@ trait Counter: Send {
     fn observe_all(&mut self, records: &[Shown<'_>]);
     fn read_usual(&mut self, records: &mut UsualRecords<'_, '_>);
     fn lost(&mut self, range: Range<Lsn>);
+    fn unused(&mut self, range: Range<Lsn>);
     fn merge(&mut self, later: Observer);
     fn settle(&mut self);
     fn shrink(&mut self);
@@ -195,6 +201,10 @@ impl<O: Observe, W: Way> Counter for Single<O, W> {
         self.0.lost(range);
     }
 
+    fn unused(&mut self, range: Range<Lsn>) {
+        self.0.unused(range);
+    }
+
     fn merge(&mut self, later: Observer) {
         let later = later.into_inner();
         debug_assert!(later.is_ok(), "runs of one scan are counted by copies of one dimension");
@@ -248,6 +258,11 @@ impl Counter for Both {
     fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range.clone());
         self.1.lost(range);
+    }
+
+    fn unused(&mut self, range: Range<Lsn>) {
+        self.0.unused(range.clone());
+        self.1.unused(range);
     }
 
     fn merge(&mut self, later: Observer) {

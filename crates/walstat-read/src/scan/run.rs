@@ -179,6 +179,9 @@ impl Run {
         self.first_in_range.get_or_insert(lsn);
         let selected = scope.selects(record);
         self.observer.observe(record, selected);
+        if header.is_switch() {
+            self.observer.unused(record.end.aligned()..next);
+        }
         if !selected {
             self.books.add(Heading::Filtered, u64::from(header.total_bytes));
             self.filtered_commits += u64::from(header.is_commit());

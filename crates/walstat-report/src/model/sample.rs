@@ -43,6 +43,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         estimates: None,
         large_transactions: None,
         bytes_a_day: None,
+        settings: None,
         thresholds: Thresholds::default(),
         advice_together: None,
         timeline: None,

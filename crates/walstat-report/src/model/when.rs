@@ -4,7 +4,7 @@
 use super::Numbers;
 use super::table::{Table, TableRow};
 use serde::{Deserialize, Serialize};
-use walstat_analyse::checkpoint::cause::{Cause, Confidence};
+pub use walstat_analyse::checkpoint::cause::{Cause, Confidence};
 
 /// Makes a row: its keys, all of which are written and read.
 macro_rules! row {
@@ -228,7 +228,7 @@ row! {
         pub from_lsn: String,
         /// Start of the next checkpoint's record, or the range's end.
         pub to_lsn: String,
-        /// From the one to the other.
+        /// Bytes of WAL from the one to the other, without the unused rest of switched segments.
         pub wal_bytes: u64,
         /// The sums.
         #[serde(flatten)]
@@ -245,13 +245,15 @@ row! {
 }
 
 row! {
-    /// How fast WAL grows, in bytes of distance a second, and what keeps up with it.
+    /// How fast WAL is written, and what keeps up with it. What has to be sent is the distance of
+    /// places: a server that switches to the next segment sends the unused rest of the last one too.
     pub struct Replication {
-        /// On average.
+        /// Bytes written a second, on average.
         pub mean_rate: Option<f64>,
-        /// In the busiest second.
+        /// Bytes written in the busiest second; null where most of the WAL has no time near it.
         pub peak_rate: Option<u64>,
-        /// The smallest rate at which nothing is left at any second's end.
+        /// The smallest rate, in bytes of distance a second, at which nothing is left at any second's
+        /// end.
         pub never_behind_rate: Option<u64>,
         /// In the longest stretch without a time so many seconds are taken for even, if it is longer
         /// than ten: what was written at once in it needs a higher rate.
@@ -324,13 +326,14 @@ row! {
     /// those of stretches of 16 kB, each taken for evenly written: rates and peaks are near those of
     /// `replication` and `timeline`, which look at every record.
     pub struct Overview {
-        /// How WAL grew: bytes by equal stretches of time.
+        /// How WAL was written: bytes by equal stretches of time, as all rates here without the unused
+        /// rest of switched segments.
         pub growth: Vec<u64>,
         /// Seconds of such a stretch.
         pub growth_seconds: u64,
         /// Bytes a second, on average.
         pub mean_rate: Option<f64>,
-        /// About so many in the busiest second.
+        /// About so many in the busiest second; null where most of the WAL has no time near it.
         pub peak_rate: Option<u64>,
         /// That second.
         pub peak_time: Option<String>,
@@ -346,9 +349,13 @@ row! {
         pub backup_fpi_bytes: u64,
         /// Bytes of WAL before them, by those causes.
         pub wal_by_cause: Causes,
-        /// Seconds from one to the next; median, mean and p90 are those of the WAL, so that most of it
-        /// counts and not what an idle server did.
+        /// Seconds from one to the next. Of those by `spacing_cause`; where that is null, of all, and
+        /// median, mean and p90 are those of the WAL, so that most of it counts and not what an idle
+        /// server did.
         pub spacing_seconds: Option<Spacing>,
+        /// The cause of the checkpoints that most of the WAL was written before; null if no cause has
+        /// most of it.
+        pub spacing_cause: Option<Cause>,
         /// Bytes of WAL from one redo point to the next.
         pub spacing_bytes: Option<Spacing>,
         /// checkpoint_timeout, as the spacing tells it.

@@ -32,7 +32,7 @@ pub fn checkpoints(
 ) -> (Vec<CheckpointRow>, CheckpointSummary) {
     let segment_bytes = u64::from(origin.segment_bytes);
     let clock = &found.clock;
-    let (verdicts, _) = cause::judge(&cycles.cycles, segment_bytes, clock, origin.version);
+    let (verdicts, _) = cause::judge(cycles, clock, &origin.server());
     let (cycles, verdicts) = asked_for(found, cycles, verdicts);
     let cycles = &*cycles;
     let mut summary = CheckpointSummary {
@@ -100,10 +100,12 @@ fn brought_bytes(cycle: &Cycle) -> Option<u64> {
     Some((bytes / u128::from(cycle.tally.fpi_count.max(1))) as u64)
 }
 
-/// Share of those that did not wait for their time, among those that a running server began.
+/// Share of those that did not wait for their time, among those that a running server began; `None`
+/// where it is not known of most of them why.
 fn forced(causes: &Causes) -> Option<f64> {
     let forced = causes.wal + causes.requested;
-    ratio(forced, forced + causes.time)
+    let known = forced + causes.time;
+    ratio(forced, known).filter(|_| causes.unknown <= known)
 }
 
 /// How whole cycles go: by half of them, and their images all together.
@@ -235,5 +237,6 @@ mod tests {
         let causes = |time, wal, requested| Causes { time, wal, requested, ..Causes::default() };
         assert_eq!(forced(&causes(6, 1, 1)), Some(0.25));
         assert_eq!(forced(&causes(0, 0, 0)), None);
+        assert_eq!(forced(&Causes { unknown: 18, ..causes(0, 0, 1) }), None);
     }
 }

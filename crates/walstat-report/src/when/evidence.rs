@@ -11,6 +11,12 @@ pub fn sentence(evidence: &Evidence) -> String {
         Evidence::TornRecordReplaced => {
             "a record torn by a crash was replaced before it".to_owned()
         }
+        Evidence::TransactionsNeverEnded(1) => {
+            "a transaction before it never ended, as a crash leaves it".to_owned()
+        }
+        Evidence::TransactionsNeverEnded(count) => {
+            format!("{count} transactions before it never ended, as a crash leaves them")
+        }
         Evidence::OidsGivenBack => {
             "the server gave back oids that it had in stock, as only one that stops does".to_owned()
         }
@@ -30,6 +36,47 @@ pub fn sentence(evidence: &Evidence) -> String {
         Evidence::SoonerThanOthers { seconds, segments } => format!(
             "{seconds} s and {segments} segments after the one before, less than others were apart"
         ),
+        Evidence::NothingBefore
+        | Evidence::DoneAtOnce { .. }
+        | Evidence::TookItsTime { .. }
+        | Evidence::UnderLoad { .. }
+        | Evidence::TimeoutOver { .. }
+        | Evidence::SegmentsFilled { .. }
+        | Evidence::SettingsExclude { .. }
+        | Evidence::RegularTime { .. }
+        | Evidence::RegularVolume { .. } => of_distance(evidence),
+    }
+}
+
+/// The same of what its distance from the one before told.
+fn of_distance(evidence: &Evidence) -> String {
+    match *evidence {
+        Evidence::NothingBefore => {
+            "nothing was written since the one before: neither time nor volume begin one then"
+                .to_owned()
+        }
+        Evidence::DoneAtOnce { bytes } => format!(
+            "complete after {bytes} bytes, although others went on to write: those by time or volume \
+             take longer"
+        ),
+        Evidence::TookItsTime { seconds, segments } => format!(
+            "{seconds} s and {segments} segments after the one before, and it took its time while others \
+             wrote: nobody waited for it, and for any checkpoint_timeout it is too soon"
+        ),
+        Evidence::UnderLoad { seconds, segments, checkpoints } => format!(
+            "{seconds} s and {segments} segments after the one before while others wrote, as \
+             {checkpoints} of them: too soon for any checkpoint_timeout"
+        ),
+        Evidence::TimeoutOver { seconds, timeout } => {
+            format!("{seconds} s after the one before, and checkpoint_timeout is {timeout} s")
+        }
+        Evidence::SegmentsFilled { segments, needed } => {
+            format!("{segments} segments after the one before, and max_wal_size allows {needed}")
+        }
+        Evidence::SettingsExclude { seconds, timeout, segments, needed } => format!(
+            "{seconds} s and {segments} segments after the one before: checkpoint_timeout is \
+             {timeout} s, and max_wal_size allows {needed} segments"
+        ),
         Evidence::RegularTime { seconds, checkpoints: 1 } => {
             format!("{seconds} s after the one before, a usual checkpoint_timeout")
         }
@@ -43,6 +90,8 @@ pub fn sentence(evidence: &Evidence) -> String {
             };
             format!("{segments} segments after the one before, {how}: {}", between(max_wal_size))
         }
+        // What is written down has its sentence above.
+        _ => String::new(),
     }
 }
 

@@ -15,14 +15,14 @@ const STRETCHES: usize = 48;
 /// The numbers.
 pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
     let mut overview = Overview::default();
-    if let Some(curve) = &found.curve {
-        let peak = curve.peak_second();
+    if let Some(curve) = &found.written {
+        let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
         (overview.growth_seconds, overview.growth) = curve.stretches(STRETCHES);
         overview.mean_rate = curve.mean_rate();
         overview.peak_rate = peak.map(|(bytes, _)| bytes);
         overview.peak_time = peak.and_then(|(_, second)| at_second(second));
         let lag = curve.backlog(REPLAY_RATES.0).peak_bytes as f64 / REPLAY_RATES.0 as f64;
-        overview.slow_replay_lag_seconds = curve.peak_rate().map(|_| lag);
+        overview.slow_replay_lag_seconds = peak.map(|_| lag);
     }
     if let Some(pressure) = &found.pressure {
         overview.peak_commits = pressure.per_second.map(|found| found.peak);
@@ -31,9 +31,7 @@ pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
         overview.peak_syncs = pressure.per_second.map(|found| found.peak.min(syncs_most));
     }
     if let Some(cycles) = &found.cycles {
-        let segment_bytes = u64::from(origin.segment_bytes);
-        let (verdicts, settings) =
-            judge(&cycles.cycles, segment_bytes, &found.clock, origin.version);
+        let (verdicts, settings) = judge(cycles, &found.clock, &origin.server());
         let (cycles, verdicts) = asked_for(found, cycles, verdicts);
         let cycles = &*cycles;
         let backups = || cycles.cycles.iter().filter(|cycle| cycle.began_backup);
@@ -41,16 +39,24 @@ pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
         overview.backup_fpi_bytes = backups().map(|cycle| cycle.tally.fpi_bytes).sum();
         overview.checkpoints = cycles.checkpoints;
         overview.causes = causes(&cycles.cycles, &verdicts);
-        overview.wal_by_cause = wal_by_cause(&cycles.cycles, &verdicts);
-        overview.spacing_seconds = weighted(seconds_and_bytes(cycles));
+        overview.wal_by_cause = wal_by_cause(cycles, &verdicts);
+        let apart = apart(cycles, &verdicts);
+        overview.spacing_cause = leading(&apart);
+        overview.spacing_seconds = match overview.spacing_cause {
+            Some(_) => {
+                let of_cause = apart.iter().filter(|one| one.cause == overview.spacing_cause);
+                spacing(of_cause.map(|one| one.seconds).collect())
+            }
+            None => weighted(apart.iter().map(|one| (one.seconds, one.bytes)).collect()),
+        };
         overview.spacing_bytes = spacing(distances(cycles));
         overview.checkpoint_timeout_seconds = settings.timeout_seconds;
         overview.max_wal_size_low = settings.max_wal_size.map(|size| size.least_bytes);
         overview.max_wal_size_high = settings.max_wal_size.map(|size| size.most_bytes);
         overview.fpi_first_quarter_ratio = first_quarter(&cycles.cycles);
         let replays = cycles.replays.iter().filter(|replay| cycles.has_all(replay.from, replay.to));
-        let distances = replays.map(|replay| replay.to.0.saturating_sub(replay.from.0));
-        overview.worst_recovery_bytes = distances.max();
+        overview.worst_recovery_bytes =
+            replays.map(|replay| cycles.written(replay.from, replay.to)).max();
         let (slow, fast) = REPLAY_RATES;
         let seconds =
             |rate: u64| overview.worst_recovery_bytes.map(|bytes| bytes as f64 / rate as f64);
@@ -60,69 +66,95 @@ pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
     overview
 }
 
+/// The cause of a checkpoint, as far as it is likely.
+fn cause_of(verdict: Option<&Option<Verdict>>) -> Option<Cause> {
+    let sure = verdict?.as_ref().filter(|verdict| verdict.confidence > Confidence::Possible);
+    sure.map(|verdict| verdict.cause)
+}
+
+/// Where a cause is counted.
+fn count_of(causes: &mut Causes, cause: Option<Cause>) -> &mut u64 {
+    match cause {
+        Some(Cause::Time) => &mut causes.time,
+        Some(Cause::Wal) => &mut causes.wal,
+        Some(Cause::Requested) => &mut causes.requested,
+        Some(Cause::Shutdown) => &mut causes.shutdown,
+        Some(Cause::EndOfRecovery) => &mut causes.end_of_recovery,
+        None => &mut causes.unknown,
+    }
+}
+
 /// Checkpoints by their causes, as far as these are likely.
 pub fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
-    for (_, verdict) in cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some())
-    {
-        let sure = verdict.as_ref().filter(|verdict| verdict.confidence > Confidence::Possible);
-        *match sure.map(|verdict| verdict.cause) {
-            Some(Cause::Time) => &mut causes.time,
-            Some(Cause::Wal) => &mut causes.wal,
-            Some(Cause::Requested) => &mut causes.requested,
-            Some(Cause::Shutdown) => &mut causes.shutdown,
-            Some(Cause::EndOfRecovery) => &mut causes.end_of_recovery,
-            None => &mut causes.unknown,
-        } += 1;
-    }
+    let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
+    ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(Some(verdict))) += 1);
     causes
 }
 
 /// Bytes of WAL before the checkpoints, by what began them: a few that somebody asked for on an idle
 /// server, or that initdb wrote, say little of why the others began.
-fn wal_by_cause(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
+fn wal_by_cause(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Causes {
     let mut sums = Causes::default();
-    for (pair, verdict) in cycles.windows(2).zip(verdicts.iter().skip(1)) {
+    for (pair, verdict) in cycles.cycles.windows(2).zip(verdicts.iter().skip(1)) {
         let [before, cycle] = pair else { continue };
-        let one = causes(std::slice::from_ref(cycle), std::slice::from_ref(verdict));
-        let bytes = before.end.0 - before.start.0;
-        for (sum, count) in [
-            (&mut sums.time, one.time),
-            (&mut sums.wal, one.wal),
-            (&mut sums.requested, one.requested),
-            (&mut sums.shutdown, one.shutdown),
-            (&mut sums.end_of_recovery, one.end_of_recovery),
-            (&mut sums.unknown, one.unknown),
-        ] {
-            *sum += count * bytes;
+        // What initdb did says nothing of how the server runs.
+        let is_of_initdb = |cycle: &Cycle| {
+            cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())
+        };
+        if cycle.checkpoint.is_some() && !is_of_initdb(cycle) && !is_of_initdb(before) {
+            let bytes = cycles.written(before.start, before.end);
+            *count_of(&mut sums, cause_of(Some(verdict))) += bytes;
         }
     }
     sums
 }
 
-/// Seconds from one checkpoint to the next, while the server went on.
-pub fn seconds(cycles: &Cycles) -> Vec<u64> {
-    seconds_and_bytes(cycles).into_iter().map(|(seconds, _)| seconds).collect()
+/// The cause of checkpoints that most of the WAL was written before, if there is one: those that are
+/// so many bytes and seconds after another.
+fn leading(apart: &[Apart]) -> Option<Cause> {
+    let sum = |cause: Option<Cause>| {
+        apart.iter().filter(|one| one.cause == cause).map(|one| one.bytes.max(1)).sum::<u64>()
+    };
+    let all: u64 = apart.iter().map(|one| one.bytes.max(1)).sum();
+    [Cause::Time, Cause::Wal, Cause::Requested]
+        .into_iter()
+        .find(|cause| sum(Some(*cause)) * 2 > all)
 }
 
-/// The same, with the WAL between.
-fn seconds_and_bytes(cycles: &Cycles) -> Vec<(u64, u64)> {
+/// A checkpoint after another, while the server went on.
+struct Apart {
+    seconds: u64,
+    /// Bytes that were written between.
+    bytes: u64,
+    /// Why the second one began, as far as that is likely.
+    cause: Option<Cause>,
+}
+
+/// Seconds from one checkpoint to the next, while the server went on.
+pub fn seconds(cycles: &Cycles) -> Vec<u64> {
+    apart(cycles, &[]).into_iter().map(|one| one.seconds).collect()
+}
+
+fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
     let online = |cycle: &Cycle| {
         // What initdb did says nothing of how the server runs.
         let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.says.is_of_initdb())?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
     };
-    let distance = |pair: &[Cycle]| match pair {
+    let distance = |(before, pair): (usize, &[Cycle])| match pair {
         [a, b] if cycles.has_all(a.start, b.end) => match (online(a)?, online(b)?) {
             ((from, false), (to, false)) => {
                 let seconds = u64::try_from(to.checked_sub(from)?).ok()?;
-                Some((seconds, a.end.0 - a.start.0))
+                let bytes = cycles.written(a.start, a.end);
+                let cause = cause_of(verdicts.get(before + 1));
+                Some(Apart { seconds, bytes, cause })
             }
             _ => None,
         },
         _ => None,
     };
-    cycles.cycles.windows(2).filter_map(distance).collect()
+    cycles.cycles.windows(2).enumerate().filter_map(distance).collect()
 }
 
 /// Those that begin and end with a checkpoint.
@@ -201,5 +233,21 @@ mod tests {
         assert_eq!((spacing.count, spacing.min, spacing.median, spacing.max), (22, 0, 65, 65));
         assert!(weighted(Vec::new()).is_none());
         assert_eq!(weighted(vec![(7, 0)]).map(|spacing| spacing.median), Some(7));
+    }
+
+    #[test]
+    fn a_cause_leads_if_most_of_the_wal_comes_before_it() {
+        let of = |rows: &[(u64, Option<Cause>)]| {
+            let apart = |(bytes, cause): &(u64, Option<Cause>)| Apart {
+                seconds: 9,
+                bytes: *bytes,
+                cause: *cause,
+            };
+            leading(&rows.iter().map(apart).collect::<Vec<_>>())
+        };
+        let (time, wal, asked) = (Some(Cause::Time), Some(Cause::Wal), Some(Cause::Requested));
+        assert_eq!(of(&[(900, wal), (12, asked), (5, asked), (50, None)]), wal);
+        assert_eq!(of(&[(40, time), (30, wal), (30, asked)]), None);
+        assert_eq!((of(&[(30, wal), (70, None)]), of(&[])), (None, None));
     }
 }

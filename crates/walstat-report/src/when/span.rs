@@ -56,6 +56,7 @@ pub fn asked_for<'f>(
         replays: replays(cycles, &span),
         switches: cycles.switches.iter().copied().filter(|s| switched(s.time)).collect(),
         holes: cycles.holes.clone(),
+        unused: cycles.unused.clone(),
         is_rough: cycles.is_rough,
     };
     (Cow::Owned(cut), verdicts)

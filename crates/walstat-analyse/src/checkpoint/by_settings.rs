@@ -1,0 +1,97 @@
+//! Why a checkpoint began, where the server's settings are known: those of now, which need not be those
+//! of when the WAL was written.
+
+use super::cause::{Cause, Confidence, Verdict};
+use super::evidence::Evidence;
+use super::server::KnownPace;
+use super::spacing::Facts;
+
+/// A checkpoint by time begins so many seconds late, at most, where nothing holds it up.
+const LATE: i64 = 5;
+
+impl KnownPace {
+    /// The cause that the settings leave.
+    pub(super) fn judge(&self, facts: &Facts) -> Option<Verdict> {
+        use Confidence::{Likely, Possible};
+        let (seconds, segments) = (facts.seconds?, facts.segments?);
+        let KnownPace { timeout, segments: needed } = *self;
+        let by_time = Evidence::TimeoutOver { seconds, timeout };
+        let by_wal = Evidence::SegmentsFilled { segments, needed };
+        // Times are cut to whole seconds.
+        match (seconds + 1 >= timeout, segments >= needed) {
+            (false, false) => {
+                let confidence = if facts.excludes_all() { Confidence::Certain } else { Likely };
+                let evidence = Evidence::SettingsExclude { seconds, timeout, segments, needed };
+                told(Cause::Requested, confidence, evidence)
+            }
+            (true, false) if self.is_due(facts, seconds) => told(Cause::Time, Likely, by_time),
+            (true, false) => told(Cause::Time, Possible, by_time),
+            (false, true) => told(Cause::Wal, Likely, by_wal),
+            // Either came first; the log says both where the server was held up.
+            (true, true) if facts.began_with_segment() && facts.is_slow() => {
+                told(Cause::Wal, Likely, by_wal)
+            }
+            (true, true) if seconds <= timeout + 1 && !facts.began_with_segment() => {
+                told(Cause::Time, Likely, by_time)
+            }
+            (true, true) => told(Cause::Wal, Possible, by_wal),
+        }
+    }
+
+    /// Whether it began when the timeout was over, or as soon after it as a server does that was held
+    /// up by the checkpoint before, or had nothing to do.
+    fn is_due(&self, facts: &Facts, seconds: i64) -> bool {
+        let is_near = |since: Option<i64>, most: i64| since.is_some_and(|since| since <= most);
+        !facts.after_start
+            && (seconds <= self.timeout + LATE
+                || is_near(facts.since_before_ended, LATE)
+                || is_near(facts.since_first_write, IDLE + LATE))
+    }
+}
+
+/// A server with nothing to do looks again after so many seconds (`CheckpointerMain`).
+const IDLE: i64 = 15;
+
+fn told(cause: Cause, confidence: Confidence, evidence: Evidence) -> Option<Verdict> {
+    Some(Verdict { cause, confidence, evidence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: KnownPace = KnownPace { timeout: 30, segments: 4 };
+
+    fn judged(seconds: i64, segments: u64, in_segment: f64) -> Option<(Cause, Confidence)> {
+        let facts = Facts::sample(seconds, segments, in_segment, 0.0);
+        PACE.judge(&facts).map(|verdict| (verdict.cause, verdict.confidence))
+    }
+
+    #[test]
+    fn what_the_settings_exclude_was_asked_for() {
+        use Confidence::{Certain, Likely};
+        assert_eq!(judged(10, 1, 0.5), Some((Cause::Requested, Likely)));
+        assert_eq!(judged(10, 0, 0.5), Some((Cause::Requested, Certain)));
+    }
+
+    #[test]
+    fn what_is_over_first_begins_it() {
+        use Confidence::{Likely, Possible};
+        assert_eq!(judged(30, 1, 0.5), Some((Cause::Time, Likely)));
+        assert_eq!(judged(33, 3, 0.5), Some((Cause::Time, Likely)), "a busy machine is late");
+        assert_eq!(judged(7, 4, 0.7), Some((Cause::Wal, Likely)));
+        assert_eq!(judged(30, 40, 0.7), Some((Cause::Time, Likely)));
+        assert_eq!(judged(44, 40, 0.7), Some((Cause::Wal, Possible)));
+    }
+
+    #[test]
+    fn later_than_that_only_what_holds_it_up_explains_it() {
+        use Confidence::{Likely, Possible};
+        assert_eq!(judged(47, 1, 0.5), Some((Cause::Time, Possible)));
+        let late = Facts::sample(47, 1, 0.5, 0.0);
+        let told = |facts: &Facts| PACE.judge(facts).map(|verdict| verdict.confidence);
+        assert_eq!(told(&Facts { since_first_write: Some(11), ..late }), Some(Likely));
+        assert_eq!(told(&Facts { since_before_ended: Some(1), ..late }), Some(Likely));
+        assert_eq!(told(&Facts { seconds: Some(31), after_start: true, ..late }), Some(Possible));
+    }
+}

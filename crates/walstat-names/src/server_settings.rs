@@ -1,0 +1,206 @@
+//! The settings of a server that its WAL depends on, as its data directory has them: `postgresql.conf`
+//! with what it includes, `postgresql.auto.conf`, the arguments of the last start (`postmaster.opts`)
+//! and `pg_control`.
+//!
+//! They are those of now: whoever uses them has to allow for another value when the WAL was written.
+
+mod conf;
+mod unit;
+
+use crate::data_directory::{read_at_most, release, warning};
+use conf::Conf;
+use std::path::{Path, PathBuf};
+use walstat_format::version::Version;
+use walstat_read::input::control;
+use walstat_read::input::control::Control;
+
+/// Longest line of arguments that is read.
+const OPTS_BYTES: u64 = 1 << 16;
+
+/// The settings; `None` where a value is not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSettings {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// The cluster.
+    pub system_identifier: u64,
+    /// `max_wal_size`, in bytes.
+    pub max_wal_size: Option<u64>,
+    /// `checkpoint_timeout`, in seconds.
+    pub checkpoint_timeout: Option<u64>,
+    /// `checkpoint_completion_target`.
+    pub checkpoint_completion_target: Option<f64>,
+    /// `wal_compression`: `off` or the codec.
+    pub wal_compression: Option<String>,
+    /// `full_page_writes`.
+    pub full_page_writes: Option<bool>,
+    /// `archive_timeout`, in seconds; 0 is off.
+    pub archive_timeout: Option<u64>,
+    /// `wal_segment_size`, in bytes.
+    pub wal_segment_size: u64,
+    /// `wal_level`.
+    pub wal_level: &'static str,
+    /// `wal_log_hints`.
+    pub wal_log_hints: bool,
+    /// Whether all data pages have checksums.
+    pub data_checksums: bool,
+}
+
+/// Reads the settings of a data directory. `None` where it is none, or of a release that is not read;
+/// `warnings` says what could not be read.
+pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<ServerSettings> {
+    let control = match control::read(directory) {
+        Ok(control) => control,
+        Err(error) => {
+            warnings.push(warning(&control::path(directory), error));
+            return None;
+        }
+    };
+    let version = match release(directory) {
+        Ok(version) => version,
+        Err(text) => {
+            warnings.push(text);
+            return None;
+        }
+    };
+    let conf = read_conf(directory);
+    let settings = of(directory, &conf, &control, version);
+    warnings.extend(conf.warnings);
+    Some(settings)
+}
+
+/// All that sets something, what counts most last.
+fn read_conf(directory: &Path) -> Conf {
+    let mut conf = Conf::default();
+    let arguments = arguments(directory);
+    // Debian keeps the file elsewhere, and says so to the server.
+    let elsewhere = arguments.iter().rev().find(|(setting, _)| setting == "config_file");
+    let elsewhere = elsewhere.map(|(_, path)| directory.join(path));
+    let own = directory.join("postgresql.conf");
+    conf.read(&elsewhere.filter(|path| path.is_file() || !own.exists()).unwrap_or(own));
+    let auto = directory.join("postgresql.auto.conf");
+    if auto.exists() {
+        conf.read(&auto);
+    }
+    arguments.into_iter().for_each(|(name, value)| conf.put(name, value));
+    conf
+}
+
+/// Settings among the arguments of the last start: `-c name=value` and `--name=value`.
+fn arguments(directory: &Path) -> Vec<(String, String)> {
+    let bytes = read_at_most(&directory.join("postmaster.opts"), OPTS_BYTES).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    // Each stands in quotes, behind the program's name without any.
+    let given: Vec<&str> = text.trim_end().split(" \"").skip(1).collect();
+    let given = given.iter().map(|argument| argument.strip_suffix('"').unwrap_or(argument));
+    let mut settings = Vec::new();
+    let mut is_value = false;
+    for argument in given {
+        let pair = match (is_value, argument.strip_prefix("--"), argument.strip_prefix("-c")) {
+            (true, ..) => Some(argument),
+            (_, Some(long), _) => Some(long),
+            (_, _, Some(value)) if !value.is_empty() => Some(value),
+            _ => None,
+        };
+        is_value = !is_value && argument == "-c";
+        let pair = pair.and_then(|pair| pair.split_once('='));
+        settings.extend(pair.map(|(name, value)| {
+            // A dash stands for what the shell allows no underscore for.
+            (name.trim().replace('-', "_").to_ascii_lowercase(), value.to_owned())
+        }));
+    }
+    settings
+}
+
+fn of(directory: &Path, conf: &Conf, control: &Control, version: &Version) -> ServerSettings {
+    let given = |name: &str| conf.values.get(name).map(String::as_str);
+    // What stands nowhere has the server's default, if everything was read.
+    let is_whole = conf.warnings.is_empty();
+    fn known<T>(given: Option<Option<T>>, is_whole: bool, default: Option<T>) -> Option<T> {
+        given.unwrap_or(default.filter(|_| is_whole))
+    }
+    let segment = u64::from(control.wal_segment_bytes);
+    let size_unit = if version.pacing.sizes_in_segments { segment } else { 1 << 20 };
+    let max_wal_size = given("max_wal_size").map(|text| unit::bytes(text, size_unit));
+    let seconds = |name| given(name).map(unit::seconds);
+    let target = given("checkpoint_completion_target").map(|text| text.trim().parse().ok());
+    let switch = |name| given(name).map(unit::switch);
+    ServerSettings {
+        directory: directory.to_owned(),
+        system_identifier: control.system_identifier,
+        max_wal_size: known(max_wal_size, is_whole, Some(DEFAULT_MAX_WAL_SIZE)),
+        checkpoint_timeout: known(
+            seconds("checkpoint_timeout"),
+            is_whole,
+            Some(DEFAULT_CHECKPOINT_TIMEOUT),
+        ),
+        checkpoint_completion_target: known(
+            target,
+            is_whole,
+            Some(version.pacing.completion_target),
+        ),
+        wal_compression: known(
+            given("wal_compression").map(unit::codec),
+            is_whole,
+            Some("off".to_owned()),
+        ),
+        full_page_writes: known(switch("full_page_writes"), is_whole, Some(true)),
+        archive_timeout: known(seconds("archive_timeout"), is_whole, Some(0)),
+        wal_segment_size: segment,
+        wal_level: control.wal_level,
+        wal_log_hints: control.wal_log_hints,
+        data_checksums: control.data_checksums,
+    }
+}
+
+/// `max_wal_size` where nobody has set it: since initdb makes segments of other sizes it sets it, too.
+const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
+/// `checkpoint_timeout` where nobody has set it.
+const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
+
+impl ServerSettings {
+    /// After so many segments a checkpoint begins by volume (`CalculateCheckpointSegments`).
+    pub fn checkpoint_segments(&self, version: &Version) -> Option<u64> {
+        let segments = self.max_wal_size? / self.wal_segment_size.max(1);
+        let target = self.checkpoint_completion_target?;
+        Some(((segments as f64 / (version.pacing.kept + target)) as u64).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn arguments_of_the_last_start_set_something_too() {
+        let root = tempfile::tempdir().expect("a directory");
+        let text = "/usr/bin/postgres \"-D\" \"/data\" \"-c\" \"config_file=/etc/a b.conf\" \
+                    \"--max-wal-size=2GB\" \"-cwal_compression=on\" \"-p\" \"5433\"\n";
+        fs::write(root.path().join("postmaster.opts"), text).expect("a file");
+        let pairs =
+            [("config_file", "/etc/a b.conf"), ("max_wal_size", "2GB"), ("wal_compression", "on")];
+        assert_eq!(arguments(root.path()), pairs.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn what_is_set_last_counts() {
+        let root = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            fs::write(root.path().join(name), text).expect("a file");
+        };
+        write("postgresql.conf", "max_wal_size = 1GB\narchive_timeout = 60\ninclude 'more.conf'\n");
+        write("more.conf", "max_wal_size = 2GB\ncheckpoint_timeout = 10min\n");
+        write("postgresql.auto.conf", "checkpoint_timeout = '30 s'\n");
+        write("postmaster.opts", "postgres \"-c\" \"archive_timeout=2min\"\n");
+        let conf = read_conf(root.path());
+        let value = |name: &str| conf.values.get(name).cloned().unwrap_or_default();
+        let names = ["max_wal_size", "checkpoint_timeout", "archive_timeout"];
+        assert_eq!(names.map(value), ["2GB", "30 s", "2min"]);
+        assert!(conf.warnings.is_empty(), "{:?}", conf.warnings);
+        write("elsewhere.conf", "max_wal_size = 3GB\n");
+        write("postmaster.opts", "postgres \"-c\" \"config_file=elsewhere.conf\"\n");
+        let conf = read_conf(root.path());
+        assert_eq!(conf.values.get("max_wal_size").map(String::as_str), Some("3GB"));
+    }
+}
