@@ -61,10 +61,11 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let most = mostly(when);
+    let asked = most == Some(ASKED_FOR);
     let told = most.map_or(String::new(), |how| format!(", mostly {how}"));
     let finding = Finding {
         severity: match spacing.median {
-            _ if saves_nothing_apart(report) => Severity::Info,
+            _ if saves_nothing_apart(report) && !asked => Severity::Info,
             seconds if seconds < VERY_CLOSE => Severity::Critical,
             _ => Severity::Warning,
         },
@@ -91,7 +92,6 @@ fn check(report: &Report) -> Option<Finding> {
             },
         )
     };
-    let asked = most == Some(ASKED_FOR);
     Some(match worth_apart(report) {
         None if asked => finding.explaining(images_after_asked(report, when)),
         row => finding.quoting(report, row),
@@ -331,5 +331,9 @@ mod tests {
         let finding = check(&report).expect("a finding");
         assert!(finding.title.ends_with("mostly asked for"), "{}", finding.title);
         assert_eq!(finding.explains, Some(150 << 20));
+        // That wider distances of the others save nothing says nothing of these.
+        report.estimates = by_volume(&[(Some(1), 0.0), (Some(2), 0.0)], 400 << 20, 1e8).estimates;
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.severity, finding.explains), (Severity::Critical, Some(150 << 20)));
     }
 }

@@ -52,7 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
     let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
     let mut advice = Vec::new();
     let mut side_effects = Vec::new();
-    let has_use = !is_far_apart(report) && !saves_nothing_apart(report);
+    let saves_nothing = saves_nothing_apart(report) && !are_asked_for(report);
+    let has_use = !is_far_apart(report) && !saves_nothing;
     if has_use {
         advice = spacing_advice(report);
         if !are_asked_for(report) {
@@ -62,7 +63,7 @@ fn check(report: &Report) -> Option<Finding> {
     advice.extend(where_they_are(&tables));
     let finding = Finding {
         severity: match ratio {
-            _ if saves_nothing_apart(report) => Severity::Info,
+            _ if saves_nothing => Severity::Info,
             ratio if ratio < CRITICAL => Severity::Warning,
             _ => Severity::Critical,
         },
