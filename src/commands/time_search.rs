@@ -25,6 +25,9 @@ const BEGINNING: u64 = 64 << 10;
 /// bisection.
 const LOOKS_MAX: usize = 1024;
 
+/// All times.
+pub const EVER: Range<Time> = Time(i64::MIN)..Time(i64::MAX);
+
 /// The segments of a range, to be looked into.
 pub struct Segments<'a> {
     plan: &'a Plan,
@@ -96,8 +99,12 @@ impl<'a> Segments<'a> {
 
     /// First and last time of all.
     pub fn span(&self) -> Option<(Time, Time)> {
-        let first = self.firsts.first().map(|first| first.at.time);
-        first.zip(self.latest())
+        // Before the first commit that was found a checkpoint may state a time.
+        let first = self.firsts.first()?;
+        let until_then = self.range.start..first.at.lsn;
+        let seen = self.look(0..first.segment + 1, until_then, &Places::of(EVER)).finish();
+        let earliest = seen.span.map_or(first.at.time, |(earliest, _)| earliest);
+        self.latest().map(|latest| (earliest, latest))
     }
 
     fn are_few(&self) -> bool {

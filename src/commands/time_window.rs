@@ -2,7 +2,7 @@
 
 use crate::args::moment::Moment;
 use crate::args::source::RangeArgs;
-use crate::commands::time_search::{Part, Segments};
+use crate::commands::time_search::{EVER, Part, Segments};
 use crate::failure::Failure;
 use jiff::tz::TimeZone;
 use std::ops::Range;
@@ -88,11 +88,11 @@ impl Asked<'_> {
             time.ok_or_else(|| Failure::Usage(format!("{moment}: is out of range")))
         };
         let since = match self.args.since {
-            None => Time(i64::MIN),
+            None => EVER.start,
             Some(moment) => or_failure(moment, moment.time(&self.zone, last))?,
         };
         let until = match self.args.until {
-            None => Time(i64::MAX),
+            None => EVER.end,
             Some(moment) => or_failure(moment, moment.time_after(since, &self.zone, last))?,
         };
         if until <= since {
@@ -126,8 +126,7 @@ fn in_streams(asked: &Asked<'_>, found: &Found, range: Range<Lsn>) -> Result<Tim
         let (_, seen) = scan.count_found(found.again()?, &Places::of(times))?;
         Ok(seen.observer.finish())
     };
-    let all = Time(i64::MIN)..Time(i64::MAX);
-    let span = if asked.is_relative() { there(all)?.span } else { None };
+    let span = if asked.is_relative() { there(EVER)?.span } else { None };
     let times = asked.times_in(span.map(|(_, last)| last), found)?;
     let PlacesFound { places, span: there, .. } = there(times.clone())?;
     Ok(TimeWindow { span: TimeSpan { times, places: places.into() }, range, there })

@@ -55,7 +55,8 @@ fn the_time_is_the_last_one_stated() {
             last = row["time"].clone();
         }
         assert_eq!(row["time"], last, "{row}");
-        let of_row = |one: &&Value| one["xid"] == row["xid"].to_string() && row["xid"] != 0;
+        let xid = row["xid"].to_string();
+        let of_row = |one: &&Value| one["xid"] == xid.as_str() && xid != "0";
         if let Some(one) = transactions.iter().find(of_row).filter(|_| row["record"] == "COMMIT") {
             assert_eq!(one["commit_time"], row["time"], "{row}");
             seen += 1;

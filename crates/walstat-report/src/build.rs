@@ -219,14 +219,14 @@ fn filters(filters: &select::Filters) -> Filters {
 }
 
 /// First and last time. Records that filters leave out tell the time too; a span of time leaves out
-/// other times.
+/// other times: that of a checkpoint, too, which states when it began.
 fn times(clock: &Clock, filters: &select::Filters) -> Option<(Time, Time)> {
     match &filters.span {
         None => clock.all,
-        Some(_) if filters.are_of_time_alone() => clock.counted,
         Some(span) => {
+            let seen = if filters.are_of_time_alone() { clock.counted } else { clock.all };
             let within = |time: Time| time.clamp(span.times.start, span.times.end);
-            clock.all.map(|(first, last)| (within(first), within(last)))
+            seen.map(|(first, last)| (within(first), within(last)))
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::number::human_bytes;
 use super::axis::{self, Label};
-use super::text::escaped;
+use super::text::{breakable, escaped};
 use std::fmt::Write as _;
 
 /// Units of a plot in both directions.
@@ -165,7 +165,7 @@ pub fn bars(label: &str, rows: &[Row]) -> String {
              class=\"hover\" width=\"{WIDTH}\" height=\"10\"/><rect class=\"image\" \
              width=\"{images:.1}\" height=\"10\"/><rect class=\"record\" x=\"{images:.1}\" \
              width=\"{records:.1}\" height=\"10\"/></svg><span>{}</span>",
-            escaped(&row.label),
+            breakable(&row.label),
             escaped(&row.label),
             human_bytes(row.images),
             human_bytes(row.records),

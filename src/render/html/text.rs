@@ -19,6 +19,11 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
+/// The same, which may go on in another line after a dot: the parts of a name stay whole.
+pub fn breakable(text: &str) -> String {
+    escaped(text).replace('.', ".<wbr>")
+}
+
 /// A size in units, with its digits where the pointer rests.
 pub fn size(bytes: u64) -> String {
     format!("<span title=\"{bytes}\">{}</span>", human_bytes(bytes))
@@ -57,6 +62,11 @@ pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_goes_on_after_a_dot() {
+        assert_eq!(breakable("shop.public.\"a\""), "shop.<wbr>public.<wbr>&quot;a&quot;");
+    }
 
     #[test]
     fn names_mean_nothing() {

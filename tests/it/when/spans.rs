@@ -162,6 +162,10 @@ fn a_span_has_only_the_checkpoints_and_the_growth_that_lie_in_it() {
     assert!(rows.len() < whole["checkpoints"].as_array().expect("rows").len());
     let counted: u64 = rows.iter().filter_map(|row| row["count"].as_u64()).sum();
     assert_eq!(Some(counted), part["totals"]["count"].as_u64());
+    // A checkpoint states when it began, which may have been before the span.
+    let first: jiff::Timestamp =
+        part["range"]["first_time"].as_str().expect("a time").parse().expect("it");
+    assert!(first >= since.parse().expect("a time"), "{first} {since}");
     for row in rows.iter().filter(|row| row["redo_lsn"].is_string()) {
         let time = row["time"].as_str().expect("a time");
         assert!(since[..19] <= time[..19] && time <= &*until, "{row}");
