@@ -99,7 +99,7 @@ fn transactions_that_never_ended_tell_a_crash() {
 
 #[test]
 fn the_settings_of_a_data_directory_decide() {
-    for (server, cause, count) in [("idle", "time", 5), ("volume", "wal", 5)] {
+    for (server, cause, count) in [("idle", "time", 5), ("volume", "wal", 4)] {
         let directory = servers().join(server);
         let directory_text = directory.to_str().expect("UTF-8");
         let log = format!("checkpoints/{server}.log");
