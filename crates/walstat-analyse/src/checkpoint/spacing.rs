@@ -47,9 +47,9 @@ pub struct Facts {
     /// Whether it began right after the record of the one before: it may have waited for that.
     pub is_queued: bool,
     /// Whether the next one began right after its record: it may have had to hurry for that.
-    is_hurried: bool,
+    pub is_hurried: bool,
     /// Whether others went on to write when it was complete.
-    goes_on: bool,
+    pub goes_on: bool,
 }
 
 /// So much is written from one checkpoint to the next if nothing happens: its record, two snapshots of
