@@ -40,7 +40,7 @@ COLUMNS = ["load", "release", "run", "option", "real_bytes", "real_written_bytes
            "low_bytes", "high_bytes", "predicted_written_bytes", "in_range", "certain", "miss_percent",
            "written_miss_percent", "range_width_percent", "repeat_percent", "real_redo", "predicted_redo",
            "self_check_bytes"]
-ADVICE_COLUMNS = ["load", "release", "rules", "settings", "quoted_apart", "quoted_codec", "base_record_bytes", "real_record_bytes",
+ADVICE_COLUMNS = ["load", "release", "rule", "settings", "quoted_apart", "quoted_codec", "base_record_bytes", "real_record_bytes",
                   "predicted_record_bytes", "real_change_percent", "predicted_change_percent",
                   "in_range", "base_redo", "real_redo"]
 
