@@ -149,15 +149,20 @@ class Run:
         self.load.unpack_begin(self.home, {name: value for name, value in asked if name in OF_CLUSTER})
         server = Server(self.load.release, self.home)
         settings = [(name, value) for name, value in asked if name not in OF_CLUSTER]
-        server.configure(pairs(self.load.settings) + settings)
+        steps = self.load.steps()
+        server.configure(pairs(self.load.settings))
+        if "start" not in steps:
+            steps = ["checkpoint", "start", *steps]
+            server.configure(settings)
+            settings = []
         try:
             server.start()
-            steps = self.load.steps()
-            if "start" not in steps:
-                steps = ["checkpoint", "start", *steps]
             marks, start = [], None
             for place, step in enumerate(steps):
                 if step == "start":
+                    # What comes before the range is the base's: the other settings begin here.
+                    server.configure(settings)
+                    sql("select pg_reload_conf()", "select pg_sleep(0.1)")
                     start = insert_lsn()
                     log_from = (self.home / "log").stat().st_size
                 else:
