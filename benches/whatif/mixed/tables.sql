@@ -1,0 +1,10 @@
+create table orders (id uuid primary key, customer bigint, placed timestamptz, state int, body text);
+create index on orders (customer);
+create table hot (id int primary key, n int, pad text) with (fillfactor = 70);
+create table events (id bigserial primary key, kind int, body text, tags int[]);
+create index on events using gin (tags);
+create table docs (id int primary key, body text);
+insert into orders select md5(g::text)::uuid, g * 7919 % 100003, '2026-01-01', g % 5, repeat(chr(97 + g % 26), g % 80) from generate_series(1, 60000) g;
+insert into hot select g, 0, repeat('h', 60) from generate_series(1, 5000) g;
+insert into events (kind, body, tags) select g % 17, repeat('e', g % 60), array[g % 40, g % 11] from generate_series(1, 20000) g;
+insert into docs select g, (select string_agg(md5((g * 100 + n)::text), '') from generate_series(1, 40 + g % 120) n) from generate_series(1, 1500) g;
