@@ -38,10 +38,12 @@ pub fn gather(
     Ok(result)
 }
 
-/// Whether only a part of the WAL is read.
+/// Whether only a part of the WAL is read, and more of it may be for names. A span of time is read alone,
+/// however large the archive is.
 fn is_part(args: &StatsArgs) -> bool {
     let range = &args.source.range;
-    range.start.is_some() || range.end.is_some() || range.since.is_some() || range.until.is_some()
+    let is_span = range.since.is_some() || range.until.is_some();
+    (range.start.is_some() || range.end.is_some()) && !is_span
 }
 
 /// Whether names are missing of relations that were counted.

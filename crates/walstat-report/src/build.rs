@@ -103,9 +103,7 @@ pub fn build<O>(
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
     let version = plan.version();
     let asked = |dimension| request.dimensions.contains(&dimension);
-    let is_report = request.command == CommandName::Report;
     let rmgrs = || rmgr_rows(table, version, page_bytes).into();
-    let records = || record_rows(table, version, page_bytes).into();
     let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
@@ -115,10 +113,11 @@ pub fn build<O>(
         books: close_books(outcome, &totals),
         totals,
         ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
-        why: is_report.then(|| why_rows(table, &counted.pruning, &totals)),
+        why: (request.command == CommandName::Report)
+            .then(|| why_rows(table, &counted.pruning, &totals)),
         maintenance: None,
         rmgrs: asked(Dimension::Rmgr).then(rmgrs),
-        records: asked(Dimension::Record).then(records),
+        records: asked(Dimension::Record).then(|| record_rows(table, version, page_bytes).into()),
         relations: None,
         names: None,
         tables: None,

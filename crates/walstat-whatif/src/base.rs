@@ -224,12 +224,12 @@ impl Base {
         self.checkpoints.iter().filter(|c| c.redo > self.start && c.redo <= self.end)
     }
 
-    /// Whether the volume of WAL began one of them, as far as that is likely.
-    pub fn has_checkpoints_by_volume(&self) -> bool {
-        let by_volume = |own: &BaseCheckpoint| {
-            !own.is_doubtful() && own.moved_by(Reading::Likely) == Some(Cause::Wal)
+    /// Whether volume or the clock began one of them, as far as that is likely.
+    pub fn has_checkpoints_by(&self, cause: Cause) -> bool {
+        let began = |own: &BaseCheckpoint| {
+            !own.is_doubtful() && own.moved_by(Reading::Likely) == Some(cause)
         };
-        self.own_checkpoints().any(by_volume)
+        self.own_checkpoints().any(began)
     }
 
     /// The last checkpoint that began before the range.

@@ -82,4 +82,4 @@ pub mod trace_builder;
 mod uncertainty;
 mod whole_record;
 
-pub use pace::timed::segments_of;
+pub use pace::shown::segments_of;

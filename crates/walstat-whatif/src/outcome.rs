@@ -25,6 +25,15 @@ pub struct RedoPoint {
     pub simulated: Lsn,
 }
 
+/// A switch to the next segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// What it leaves empty of its segment, bytes.
+    pub left: u64,
+    /// Redo points before it that are not the base's.
+    pub placed: u64,
+}
+
 /// A simulated run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -38,8 +47,8 @@ pub struct Outcome {
     pub image_bytes: u64,
     /// Segments that archive_timeout closes.
     pub switches: u64,
-    /// What each switch leaves empty of its segment, bytes.
-    pub left_empty: Vec<u64>,
+    /// The switches, those of the base too.
+    pub left_empty: Vec<Switch>,
     /// Switches of the base that are left out: someone may have asked for them.
     pub switches_dropped: u64,
     /// What of it is not certain.
@@ -58,7 +67,7 @@ pub struct Outcome {
 impl Outcome {
     /// What switches leave empty, bytes.
     pub fn switch_bytes(&self) -> u64 {
-        self.left_empty.iter().sum::<u64>().min(self.bytes)
+        self.left_empty.iter().map(|switch| switch.left).sum::<u64>().min(self.bytes)
     }
 
     /// What is written, beside that; bytes.

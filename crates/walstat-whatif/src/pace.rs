@@ -2,6 +2,7 @@
 //! that the settings place.
 
 mod factor;
+pub mod shown;
 mod staying;
 pub mod timed;
 

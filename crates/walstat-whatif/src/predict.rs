@@ -2,8 +2,9 @@
 
 use super::base::Base;
 use super::base_checkpoint::Reading;
-use super::outcome::Outcome;
-use super::pace::timed::{NAP_MICROS, may_overlap, segments_of};
+use super::outcome::{Outcome, Switch};
+use super::pace::shown::{segments_of, timeout_of};
+use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
 use super::replay::replay;
@@ -13,6 +14,8 @@ use super::trace::Trace;
 use super::uncertainty::{self, Circumstances, Uncertainty, UncertaintyKind};
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use walstat_analyse::checkpoint::cause::Cause;
+use walstat_format::payload::SECOND;
 
 /// A run that is simulated.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +65,7 @@ pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
 fn in_effect(base: &Base, asked: &Scenario) -> Settings {
     let settings = asked.settings();
     let is_as_base = settings.checkpoints == Checkpoints::AsBase && settings != Settings::default();
-    if is_as_base && base.has_checkpoints_by_volume() && segments_of(base).is_some() {
+    if is_as_base && base.has_checkpoints_by(Cause::Wal) && segments_of(base).is_some() {
         return Settings { checkpoints: Checkpoints::Timed(Timed::default()), ..settings };
     }
     settings
@@ -76,10 +79,11 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
-    // By the clock a checkpoint begins when the checkpointer wakes up.
-    let nap =
-        |micros| timed.timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
-    let naps = [nap(-NAP_MICROS), nap(NAP_MICROS)].into_iter().flatten();
+    // By the clock a checkpoint begins within a second of when it is due.
+    let timeout =
+        timed.timeout.or_else(|| base.has_checkpoints_by(Cause::Time).then(|| timeout_of(base)));
+    let off = |micros| timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
+    let naps = [off(-NAP_MICROS), off(SECOND + NAP_MICROS)].into_iter().flatten();
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
     let other = (doubtful(base) > 0).then_some(Timed { reading: Reading::Other, ..timed });
@@ -88,8 +92,8 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let unbuffered = Timed { unbuffered: true, ..timed };
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
     let timed = [lost, unbuffered].into_iter().chain(late).chain(naps).chain(other).map(with);
-    // Where one distance explains them all, they are known to move.
-    let unmoved = Some(asked.settings()).filter(|own| own != settings && base.segments.is_none());
+    // Where all causes are certain, those by volume are known to move.
+    let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
     timed.chain(unmoved).chain(rare.map(with)).collect()
 }
 
@@ -200,6 +204,7 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
         page_bytes,
         has_no_images: !base.full_page_writes,
         to_logical: settings.logical == Some(true) && !base.logical,
+        writes_images: settings.full_page_writes.unwrap_or(base.full_page_writes),
         has_codec: settings.compression.is_some_and(|codec| codec.is_some()),
     };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
@@ -231,12 +236,18 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     }
 }
 
-/// What is not certain before a switch may fill one segment more, or one fewer.
+/// What is not certain before a switch may fill one segment more, or one fewer. Most of it comes with the
+/// checkpoints that are placed anew.
 fn across_switches((low, high): (u64, u64), outcome: &Outcome, segment: u64) -> (u64, u64) {
     let (fewer, more) = (outcome.bytes.saturating_sub(low), high.saturating_sub(outcome.bytes));
+    let before = |bytes: u64, switch: &Switch| {
+        let part = switch.placed as f64 / outcome.placed.max(1) as f64;
+        if outcome.placed > 0 { (bytes as f64 * part) as u64 } else { bytes }
+    };
     let all = || outcome.left_empty.iter();
-    let one_more = all().filter(|rest| **rest < more).count() as u64;
-    let one_fewer = all().filter(|rest| segment.saturating_sub(**rest) < fewer).count() as u64;
+    let one_more = all().filter(|switch| switch.left < before(more, switch)).count() as u64;
+    let used = |switch: &Switch| segment.saturating_sub(switch.left);
+    let one_fewer = all().filter(|switch| used(switch) < before(fewer, switch)).count() as u64;
     (low.saturating_sub(one_fewer * segment), high + one_more * segment)
 }
 

@@ -40,7 +40,7 @@ pub struct Timed {
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
     pub late_segments: u64,
-    /// Whether WAL is written as soon as it is logged, not when a transaction commits or its buffers are full.
+    /// Whether WAL is written as soon as it is logged, not at a commit or when its buffers are full.
     pub unbuffered: bool,
     /// How checkpoints of the base are taken whose cause is not certain.
     pub reading: Reading,

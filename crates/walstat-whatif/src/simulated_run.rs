@@ -9,7 +9,7 @@ use super::base::Base;
 use super::blocks::{BEFORE, FIRST, NEVER, Ordinal};
 use super::imaged_page::ImagedPage;
 use super::level::{self, AppliedDelta};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Switch};
 use super::pace::{Pace, moved_records};
 use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
@@ -460,7 +460,8 @@ impl<'t> SimulatedRun<'t> {
 
     /// After a switch: what is left of the segment holds nothing.
     fn leave_segment(&mut self) {
-        self.outcome.left_empty.push(self.geometry.left_of_segment(self.usable));
+        let left = self.geometry.left_of_segment(self.usable);
+        self.outcome.left_empty.push(Switch { left, placed: self.outcome.placed });
         self.usable = self.geometry.next_segment(self.usable);
     }
 

@@ -126,21 +126,9 @@ impl UncertaintyKind {
                 "rows of {pages} pages were frozen because their page got an image: without it a later \
                  vacuum may have to freeze them, which is in the range only"
             ),
-            CrowdedCheckpoints => {
-                "checkpoints lie less than 0.3 seconds apart: a server does not keep up and skips some, \
-                 which it does not repeat; the range goes down to none by volume"
-                    .to_owned()
+            CrowdedCheckpoints | LostRequests | DoubtfulCauses { .. } | NoClock => {
+                return self.text_of_checkpoints();
             }
-            LostRequests => {
-                "a checkpoint that is asked for while another runs may be skipped or late, which a \
-                 server does not repeat: the range has both"
-                    .to_owned()
-            }
-            DoubtfulCauses { count: count @ 1.. } => format!(
-                "why {count} checkpoints began is not certain: what volume or clock begin would move, what \
-                 somebody asks for would stay; the range has both"
-            ),
-            NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
             Crash { pages: pages @ 1.. } => format!(
                 "a crash takes away hint bits and pruned room of {pages} pages, others than in the base"
             ),
@@ -166,15 +154,39 @@ impl UncertaintyKind {
             _ => return None,
         })
     }
+
+    /// The same of when checkpoints begin.
+    fn text_of_checkpoints(&self) -> Option<String> {
+        use UncertaintyKind::*;
+        Some(match self {
+            CrowdedCheckpoints => {
+                "checkpoints lie less than 0.3 seconds apart: a server does not keep up and skips some, \
+                 which it does not repeat; the range goes down to none by volume"
+                    .to_owned()
+            }
+            LostRequests => {
+                "a checkpoint that is asked for while another runs may be skipped or late, which a \
+                 server does not repeat: the range has both"
+                    .to_owned()
+            }
+            DoubtfulCauses { count: count @ 1.. } => format!(
+                "why {count} checkpoints began is not certain: what volume or clock begin would move, what \
+                 somebody asks for would stay; the range has both"
+            ),
+            NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
+            _ => return None,
+        })
+    }
 }
 
 /// A record that freezes all rows of a page of the usual size, in one way: 2 bytes each.
 const FREEZE_BYTES_MAX: u64 = RECORD_HEADER_BYTES as u64 + 20 + 9 + 12 + 2 * 291;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
-/// What a page that a crash took back costs more or less, in the mean: a record that prunes it once more, and
-/// for some an image (measured: `docs/whatif-mixed.tsv`).
-const CRASH_BYTES: u64 = 192;
+/// What a page that a crash took back costs more or less, in the mean, in bytes: for some an image, and else
+/// a record that prunes it once more (measured: `docs/whatif-mixed.tsv`).
+const CRASH_IMAGE_BYTES: u64 = 128;
+const CRASH_PRUNE_BYTES: u64 = 32;
 /// By that part of their bytes images for hint bits differ from what is expected: one that does not come
 /// is followed by one of the page as it is pruned.
 const HINTS_PART: u64 = 8;
@@ -246,6 +258,8 @@ pub struct Circumstances {
     pub page_bytes: u64,
     /// Whether the base has no images.
     pub has_no_images: bool,
+    /// Whether images are written.
+    pub writes_images: bool,
     /// Whether logical decoding is asked for, which the base does not have.
     pub to_logical: bool,
     /// Whether a codec is asked for.
@@ -262,7 +276,9 @@ impl Tally {
         let hints_part = if self.compressed_bytes > 0 { COMPRESSED_HINTS_PART } else { HINTS_PART };
         let for_want_of_images = of.has_no_images && self.estimated_images > self.hint_images;
         let lost = self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES);
-        let crash = self.pages_of_crash * CRASH_BYTES;
+        let has_whole_images = of.writes_images && self.compressed_bytes == 0;
+        let of_page = if has_whole_images { CRASH_IMAGE_BYTES } else { CRASH_PRUNE_BYTES };
+        let crash = self.pages_of_crash * of_page;
         let rows = [
             (UnseenBlocks { bytes: self.unseen_bytes }, self.unseen_bytes, 0),
             (NoRecord { bytes: self.unknown_bytes }, self.unknown_bytes, 0),
@@ -309,6 +325,7 @@ mod tests {
     const PAGE: Circumstances = Circumstances {
         page_bytes: 8192,
         has_no_images: false,
+        writes_images: true,
         to_logical: false,
         has_codec: false,
     };

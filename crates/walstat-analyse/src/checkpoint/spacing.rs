@@ -48,7 +48,7 @@ pub struct Facts {
     pub is_queued: bool,
     /// Whether the next one began right after its record: it may have had to hurry for that.
     pub is_hurried: bool,
-    /// Whether others went on to write when it was complete.
+    /// Whether others went on to write: the next one came too soon for the clock.
     pub goes_on: bool,
 }
 
@@ -67,8 +67,6 @@ const FAST: f64 = 0.05;
 /// ... and with more than this part it did. (Of 218 by volume 213 took more, of 219 that were asked for none
 /// took as much as the first.)
 const PACED: f64 = 0.1;
-/// Who writes within so many seconds of a checkpoint's beginning was not idle when it was complete.
-const SOON: f64 = 2.0;
 /// A checkpoint that waited for the one before begins so near to that one's record.
 const QUEUED: u64 = 256 << 10;
 
@@ -111,9 +109,9 @@ impl Facts {
                 .map(seconds_since),
             since_first_write: first_write.map(|anchor| seconds_since(anchor.time)),
             is_idle: server.version.pacing.skips_idle
-                && before.is_some_and(|before| {
-                    found.written(before.start, redo) <= nothing(server.version)
-                }),
+                && before
+                    .and_then(|before| before.redo)
+                    .is_some_and(|before| found.written(before, redo) <= nothing(server.version)),
             meanwhile: found.written(redo, ended.lsn),
             is_queued: ended_before.is_some_and(|before| {
                 redo >= before.lsn && found.written(before.lsn, redo) < QUEUED
@@ -122,7 +120,9 @@ impl Facts {
                 .get(index + 1)
                 .and_then(|next| next.redo)
                 .is_some_and(|next| next <= ended.lsn || found.written(ended.lsn, next) < QUEUED),
-            goes_on: clock.around(ended.lsn).1.is_some_and(|next| since(next.time) <= SOON),
+            goes_on: cycles.get(index + 1).and_then(|next| next.checkpoint.as_ref()).is_some_and(
+                |next| next.seen.says.time.second() - time.second() < SHORTEST_TIMEOUT,
+            ),
         })
     }
 

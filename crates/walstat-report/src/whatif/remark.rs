@@ -101,8 +101,7 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
         ),
         (
             base.is_concurrent,
-            "transactions ran side by side: how they do is not the same twice; the ranges have half a percent \
-             for it",
+            "transactions ran side by side, not the same twice: ranges have half a percent for it",
         ),
         (
             !base.backups.is_empty(),

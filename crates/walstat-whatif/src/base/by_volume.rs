@@ -1,8 +1,8 @@
 //! Whether one max_wal_size explains the checkpoints of the range: then their causes are certain.
 //!
-//! A server begins a checkpoint by volume when a number of segments is full, counted from the one with the last
-//! redo point, and not before. So those that volume began lie that many apart, each near the beginning of a
-//! segment, and all others less; one that lies farther apart would contradict it.
+//! A server begins a checkpoint by volume when a number of segments is full, counted from the one with the
+//! last redo point, and not before. So those that volume began lie that many apart, each near the beginning
+//! of a segment, and all others less; one that lies farther apart would contradict it.
 
 use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
@@ -32,7 +32,10 @@ struct Distance {
 /// Makes causes certain that one distance in segments explains.
 pub fn settle(base: &mut Base) {
     let distances = distances(base);
-    let Some(segments) = common(base, &distances) else { return };
+    let Some(segments) = common(base, &distances) else {
+        base.segments = shortest(base, &distances);
+        return;
+    };
     for distance in distances {
         let Some(checkpoint) = base.checkpoints.get_mut(distance.index) else { continue };
         if may_be_by_volume(checkpoint) && distance.is_of(segments) {
@@ -74,6 +77,15 @@ fn distances(base: &Base) -> Vec<Distance> {
         })
     };
     pairs.filter_map(distance).collect()
+}
+
+/// The shortest distance of those that volume began for certain: the others came late.
+fn shortest(base: &Base, distances: &[Distance]) -> Option<u64> {
+    let is_certain = |distance: &&Distance| {
+        let checkpoint = base.checkpoints.get(distance.index);
+        checkpoint.is_some_and(|own| own.is_sure && own.cause == Some(Cause::Wal))
+    };
+    distances.iter().filter(is_certain).map(|distance| distance.segments).min()
 }
 
 /// The distance of those that volume began, if none is farther apart.

@@ -2,7 +2,7 @@
 //! before the range, those of backups, shutdown and recovery; and, where settings of the server are others,
 //! those that somebody asked for.
 
-use super::timed;
+use super::shown;
 use crate::base::Base;
 use crate::base_checkpoint::BaseCheckpoint;
 use crate::blocks::Ordinal;
@@ -64,7 +64,7 @@ fn is_timed_anew(base: &Base, timed: Timed, own: &BaseCheckpoint) -> bool {
         Some(Cause::Wal) => {
             own.cause.is_none()
                 || timed.max_wal_size.is_some()
-                || timed::segments_of(base).is_some()
+                || shown::segments_of(base).is_some()
         }
         Some(_) => timed.timeout.is_some() || base.shown.timeout_seconds.is_some(),
         None => false,

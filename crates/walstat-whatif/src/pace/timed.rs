@@ -6,13 +6,11 @@
 use super::super::base::Base;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
+use super::shown::{checkpoint_segments, segments_of, timeout_of};
 use super::staying::Staying;
 use super::{Begin, Event};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
-
-/// checkpoint_timeout where neither it nor the base says anything.
-const USUAL_TIMEOUT: i64 = 300_000_000;
 
 /// State of the checkpointer.
 pub struct TimedPace {
@@ -101,7 +99,7 @@ impl TimedPace {
                 .then_some(RunningCheckpoint { until: u64::MAX, until_time: None }),
             pending: false,
             due: false,
-            due_at: before.map(|checkpoint| checkpoint.time.0.saturating_add(timeout)),
+            due_at: before.map(|checkpoint| due_after(checkpoint.time.0, timeout)),
             clock: None,
             completed: i64::MIN,
             now: None,
@@ -126,7 +124,7 @@ impl TimedPace {
         }
         // By the clock it begins when it is due, whoever commits next.
         let begun = self.clock.take().or(self.now.map(|now| now.0));
-        self.due_at = begun.map(|begun| begun.saturating_add(self.timeout)).or(self.due_at);
+        self.due_at = begun.map(|begun| self.due_after(begun)).or(self.due_at);
         // What the clock asks for until now has nothing to write: nobody committed since then.
         if let (Some(due_at), Some(now)) = (&mut self.due_at, self.now) {
             *due_at = after_waits(*due_at, now.0);
@@ -146,10 +144,16 @@ impl TimedPace {
             return Some(Event::Complete);
         }
         // A server that starts looks at its clock anew.
-        let due_at = staying.time.0.saturating_add(self.timeout);
+        let due_at = self.due_after(staying.time.0);
         self.due_at = staying.online.then_some(due_at);
         self.running = Some(RunningCheckpoint { until: u64::MAX, until_time: None });
         None
+    }
+
+    /// When the clock asks for the next one: the server counts whole seconds, and looks within the next
+    /// one.
+    fn due_after(&self, begun: i64) -> i64 {
+        due_after(begun, self.timeout)
     }
 
     /// The record of a checkpoint of the base was written.
@@ -246,65 +250,16 @@ impl TimedPace {
     }
 }
 
+fn due_after(begun: i64, timeout: i64) -> i64 {
+    let second = begun.div_euclid(SECOND).saturating_mul(SECOND);
+    second.saturating_add(timeout)
+}
+
 /// The first time from `now` on that lies whole waits after `due_at`.
 fn after_waits(due_at: i64, now: i64) -> i64 {
     let late = now.saturating_sub(due_at).max(0) as u64;
     let waits = late.div_ceil(IDLE_WAIT_MICROS as u64) as i64;
     due_at.saturating_add(waits.saturating_mul(IDLE_WAIT_MICROS))
-}
-
-/// `CheckPointSegments` for max_wal_size: whole segments of it, divided by how many checkpoints'
-/// WAL is kept.
-fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
-    let whole = bytes / geometry.segment;
-    ((whole as f64 / kept) as u64).max(1)
-}
-
-/// The same as the base shows it: every distance has as many segments; or, where there are others too,
-/// three have the most there are, and the clock began none of them.
-pub fn segments_of(base: &Base) -> Option<u64> {
-    let shown = base.shown.max_wal_size.map(|size| {
-        let pacing = base.version.pacing;
-        let between = size.least_bytes.midpoint(size.most_bytes);
-        checkpoint_segments(between, base.geometry, pacing.kept + pacing.completion_target)
-    });
-    base.segments.or(shown).or_else(|| segments_by_distance(base))
-}
-
-fn segments_by_distance(base: &Base) -> Option<u64> {
-    let segment = |lsn: Lsn| lsn.0 / base.geometry.segment;
-    let pairs: Vec<(u64, i64)> = base
-        .checkpoints
-        .windows(2)
-        .filter_map(|pair| match pair {
-            [a, b] => Some((
-                segment(b.redo).saturating_sub(segment(a.redo)),
-                b.time.0.saturating_sub(a.time.0),
-            )),
-            _ => None,
-        })
-        .collect();
-    let most = pairs.iter().map(|(segments, _)| *segments).max().filter(|most| *most > 1)?;
-    let full: Vec<&(u64, i64)> = pairs.iter().filter(|(segments, _)| *segments == most).collect();
-    if pairs.len() > 2 && full.len() == pairs.len() {
-        return Some(most);
-    }
-    let times = || full.iter().map(|(_, time)| *time);
-    let spread = times().max()?.saturating_sub(times().min()?);
-    (full.len() > 2 && spread > 2 * SECOND).then_some(most)
-}
-
-/// checkpoint_timeout as the base shows it; else none of its checkpoints began later than that.
-fn timeout_of(base: &Base) -> i64 {
-    if let Some(seconds) = base.shown.timeout_seconds {
-        return i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
-    }
-    let times: Vec<i64> = base.checkpoints.iter().map(|checkpoint| checkpoint.time.0).collect();
-    let longest = times.windows(2).filter_map(|pair| match pair {
-        [earlier, later] => Some(later.saturating_sub(*earlier)),
-        _ => None,
-    });
-    longest.max().unwrap_or(0).max(USUAL_TIMEOUT)
 }
 
 #[cfg(test)]

@@ -59,8 +59,8 @@ impl SimulatedRun<'_> {
         self.quiet = (NEVER, 0);
     }
 
-    /// A crash takes away what no WAL tells of the pages that were changed since the last checkpoint: hint bits,
-    /// and room that was pruned. With another checkpoint before it those are others than in the base.
+    /// A crash takes away what no WAL tells of the pages that were changed since the last checkpoint: hint
+    /// bits, and room that was pruned. With another checkpoint before it those are others than in the base.
     fn note_crash(&mut self, ordinal: Ordinal) {
         let is_other = self.redo != self.base.redo_at(ordinal - 1);
         let mut own = self.base.checkpoints.iter();
