@@ -1,7 +1,7 @@
 //! What other settings would have written, estimated from a sample of the images.
 //!
 //! Checkpoints k times as far apart: of the redo points that volume or clock brought every k-th stays, of the
-//! others each ([`RedoPoints`]); an image that is due stays if a redo point that stays lies between the last
+//! others each (`redo_points`); an image that is due stays if a redo point that stays lies between the last
 //! change of its page, which the page itself tells, and it. What the image had replaced comes back, taken for
 //! as long as that of the record type's others. Images of pages that were changed before the range stay.
 //! Another codec: those of the sampled images that stay compressed with it; less WAL brings fewer checkpoints
@@ -60,9 +60,13 @@ pub fn estimates(
     }
     let base = Base { total: all.total_bytes as f64, images: all.fpi_bytes as f64 };
     let readings = [Reading::Likely, Reading::Other];
-    let readings = readings.map(|reading| RedoPoints::of(cycles, verdicts, reading));
-    let [likely, other] = &readings;
     let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
+    let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
+    let due: Vec<(Lsn, Lsn)> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
+    let readings = readings.map(|reading| {
+        RedoPoints::of(cycles, verdicts, reading).with_unfinished(start, &due, reading)
+    });
+    let [likely, other] = &readings;
     let replaced = replaced(found, table);
     let tried = |redo| Tried {
         found,

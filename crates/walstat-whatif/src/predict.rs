@@ -153,6 +153,8 @@ const SNAPSHOT_BYTES: u64 = 56;
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
 /// be changed before it or after it.
 const LATE_PAGES: u64 = 16;
+/// Fewer switches are no archive_timeout.
+const SWITCHES: usize = 3;
 /// Transactions that run side by side do not write the same twice: by that part equal runs differ.
 const CONCURRENT_PART: u64 = 200;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
@@ -212,11 +214,17 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
     let snapshot = Uncertainty { kind: UncertaintyKind::Snapshot, low: snapshot, high: snapshot };
     let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshot]).collect();
+    // Where archive_timeout closes segments, it closes those that are not full any more, too: up to as many
+    // as there were.
+    let keeps_switches = settings.archive_timeout.is_none() && settings != Settings::default();
+    let closes = keeps_switches && first.outcome.left_empty.len() >= SWITCHES;
+    let most_with_switches = if closes { base.bytes() } else { 0 };
     let range_of = |way: &Recoded| {
         let own = way.outcome.uncertain.uncertainties(&circumstances);
         let all = [own, of_servers.clone()].concat();
         let range = uncertainty::range(way.outcome.bytes, &all);
-        across_switches(range, &way.outcome, segment)
+        let (low, high) = across_switches(range, &way.outcome, segment);
+        (low, high.max(most_with_switches))
     };
     let ranges = || ways.iter().map(range_of);
     let bytes = || ways.iter().map(|way| way.outcome.bytes);

@@ -9,6 +9,9 @@ use walstat_whatif::base_checkpoint::{Reading, mover};
 /// Up to the next redo point, no other one comes.
 const NEARLY_ONE: f64 = 0.999;
 
+/// So many pages with an image again show a redo point.
+const AGAIN: usize = 3;
+
 /// Redo points, ascending.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RedoPoints {
@@ -66,6 +69,29 @@ impl RedoPoints {
             redo.points.push(last);
         }
         redo
+    }
+
+    /// With the one that had begun and was not complete where the range ends, if images show it: pages that
+    /// were changed since the last one have an image again.
+    pub fn with_unfinished(
+        mut self,
+        start: Lsn,
+        images: &[(Lsn, Lsn)],
+        reading: Reading,
+    ) -> RedoPoints {
+        let last =
+            self.points.last().copied().unwrap_or(RedoPoint { lsn: start, ..RedoPoint::default() });
+        let again = || images.iter().filter(|(changed, lsn)| *changed > last.lsn && lsn > changed);
+        let newest_change = again().map(|(changed, _)| *changed).max();
+        let first_image = again().map(|(_, lsn)| *lsn).min();
+        let fits = newest_change.zip(first_image).filter(|(changed, image)| changed <= image);
+        let Some((_, lsn)) = fits.filter(|_| again().count() >= AGAIN) else { return self };
+        let mover = mover(None, false, reading);
+        if mover == Some(Cause::Wal) {
+            self.distance = self.distance.max((lsn.0 - last.lsn.0) as f64);
+        }
+        self.points.push(last.followed_by(lsn, mover));
+        self
     }
 
     /// How many there are.
@@ -154,6 +180,18 @@ mod tests {
         // Volume is counted from there on.
         let twice = Apart::times(Some(2));
         assert!(!stays(350, 450, twice) && stays(450, 550, twice));
+    }
+
+    #[test]
+    fn images_show_a_checkpoint_that_is_not_complete_yet() {
+        let of = |images: &[(u64, u64)]| {
+            let images: Vec<(Lsn, Lsn)> = images.iter().map(|&(a, b)| (Lsn(a), Lsn(b))).collect();
+            points().with_unfinished(Lsn(0), &images, Reading::Likely).all()
+        };
+        assert_eq!(of(&[(510, 610), (520, 605), (590, 620)]), 6);
+        assert_eq!(of(&[(510, 610), (520, 605)]), 5, "too few");
+        assert_eq!(of(&[(510, 610), (520, 605), (615, 620)]), 5, "no place fits");
+        assert_eq!(of(&[(450, 610), (420, 605), (490, 620)]), 5, "another one explains them");
     }
 
     #[test]
