@@ -286,6 +286,8 @@ fn compare(disk: &Disk, directory: &Path, ask: &Ask) {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 16,
+        // The same cases each time: what a run finds, the next one finds again.
+        rng_seed: proptest::test_runner::RngSeed::Fixed(16),
         max_shrink_iters: 60,
         failure_persistence: None,
         ..ProptestConfig::default()
