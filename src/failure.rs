@@ -28,7 +28,7 @@ pub enum Failure {
     #[error(transparent)]
     Input(#[from] InputError),
     /// Nothing can be predicted.
-    #[error(transparent)]
+    #[error("{}", with_option(.0))]
     WhatIf(WhatIfError),
     /// A file other than WAL cannot be read, or is not what it should be.
     #[error("{path}: {reason}")]
@@ -36,6 +36,14 @@ pub enum Failure {
         /// The file.
         path: String,
         /// What was found, what was expected.
+        reason: String,
+    },
+    /// What the result would be written to is no place for it: something would be lost.
+    #[error("{path}: {reason}, expected another file for --output")]
+    Target {
+        /// Where to.
+        path: String,
+        /// What is there.
         reason: String,
     },
     /// The result cannot be written.
@@ -46,6 +54,15 @@ pub enum Failure {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+/// Why nothing can be predicted, with the option that asks for what cannot be.
+fn with_option(error: &WhatIfError) -> String {
+    match error {
+        WhatIfError::Codec { .. } => format!("--wal-compression {error}"),
+        WhatIfError::Place { option, .. } => format!("--{option} {error}"),
+        _ => error.to_string(),
+    }
 }
 
 impl From<WhatIfError> for Failure {
@@ -81,7 +98,7 @@ impl Failure {
             matches!(error, InputError::Several { .. } | InputError::Apart { .. })
         };
         match self {
-            Failure::Usage(_) => true,
+            Failure::Usage(_) | Failure::Target { .. } => true,
             Failure::Input(error) => apart(error),
             Failure::WhatIf(error) => error.is_usage(),
             Failure::Beside { .. } | Failure::Output { .. } => false,

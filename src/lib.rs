@@ -77,7 +77,7 @@ pub use commands::{command_line, main};
 pub mod whatif {
     pub use walstat_format::image::Compression;
     pub use walstat_whatif::driver::{Predicted, WhatIf, WhatIfError};
-    pub use walstat_whatif::outcome::Outcome;
+    pub use walstat_whatif::outcome::RunOutcome;
     pub use walstat_whatif::predict::Prediction;
     pub use walstat_whatif::scenario::Scenario;
     pub use walstat_whatif::settings::{ArchiveTimeout, Change, Checkpoints};

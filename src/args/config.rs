@@ -6,7 +6,7 @@ use crate::config;
 use crate::config::Config;
 use crate::failure::Failure;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use walstat_report::model::threshold::Ruleset;
 
 /// Thresholds of rules, and the file of settings.
@@ -24,14 +24,25 @@ pub struct ConfigArgs {
     /// current directory, if there is one]; the command line wins
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// The file and its text, if it was read before, when a partial result was made
+    #[arg(skip)]
+    pub content: Option<(String, String)>,
 }
 
 impl ConfigArgs {
     /// The settings of the file; a preset on the command line wins over that of the file.
     pub fn read(&self) -> Result<Config, Failure> {
-        let mut config = config::load(self.config.as_deref())?;
+        let mut config = match &self.content {
+            Some((path, text)) => config::read(Path::new(path), text)?,
+            None => config::load(self.config.as_deref())?,
+        };
         config.thresholds.ruleset = self.ruleset.unwrap_or(config.thresholds.ruleset);
         Ok(config)
+    }
+
+    /// The file that is read, if there is one.
+    pub fn file(&self) -> &Path {
+        config::path(self.config.as_deref())
     }
 
     /// Whether one of the options was given.

@@ -4,14 +4,14 @@
 use super::values::When;
 use crate::args::show::ShowArgs;
 use crate::failure::Failure;
-use crate::output::{spare_inputs, wanted, write_to, write_unstyled};
+use crate::output::inputs::refuse_to_overwrite;
+use crate::output::{file_of, wanted, write_to, write_unstyled};
 use crate::render::style::Show;
 use clap::builder::EnumValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use walstat_read::input::discover::STANDARD_INPUT;
 
 /// One of the formats of a command.
 pub trait OutputFormat: ValueEnum + Default + Copy + PartialEq + Send + Sync + 'static {}
@@ -48,18 +48,21 @@ impl<F: OutputFormat> Outputs<F> {
     }
 
     /// Refuses to overwrite an input.
-    pub fn spare<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+    pub fn refuse_to_overwrite<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<(), Failure> {
         let inputs: Vec<&Path> = inputs.into_iter().collect();
-        let spare = |file: &Path| spare_inputs(Some(file), inputs.iter().copied());
-        self.all.iter().filter_map(|output| output.file.as_deref()).try_for_each(spare)
+        let refuse = |file: &Path| refuse_to_overwrite(Some(file), inputs.iter().copied());
+        self.all.iter().filter_map(|output| output.file.as_deref()).try_for_each(refuse)
     }
 
-    /// The outputs of a merge: those `given`, in the format that the partial result was made for unless
-    /// another one is given.
-    pub fn within(&self, given: &Outputs<F>) -> Outputs<F> {
-        let format = self.all.first().map(|output| output.format).unwrap_or_default();
-        let mut outputs = given.clone();
-        if !given.has_format {
+    /// The outputs of a merge: these, in the format that the partial result was made for unless another one
+    /// was asked for.
+    pub fn with_format_of_partial(&self, partial: &Outputs<F>) -> Outputs<F> {
+        let format = partial.all.first().map(|output| output.format).unwrap_or_default();
+        let mut outputs = self.clone();
+        if !self.has_format {
             outputs.all.iter_mut().for_each(|output| output.format = format);
         }
         outputs
@@ -201,7 +204,7 @@ fn paired<F: OutputFormat>(mut typed: Vec<Typed<F>>) -> Result<Vec<Output<F>>, S
                 return Err(format!("-o {file} has no format of its own, expected -f before it\n"));
             }
             Typed::Output(file) => {
-                let file = Some(file).filter(|file| file.as_path() != Path::new(STANDARD_INPUT));
+                let file = file_of(Some(&file)).map(Path::to_owned);
                 all.push(Output { format: open.take().unwrap_or_default(), file });
             }
         }

@@ -11,7 +11,7 @@ use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 use walstat_report::amount::{Size, Span};
 use walstat_whatif::recode::Share;
-use walstat_whatif::scenario::{Asked, Scenario};
+use walstat_whatif::scenario::{AskedSetting, Scenario};
 use walstat_whatif::settings::{ArchiveTimeout, Change, Checkpoints};
 
 const HEADING: &str = "Settings";
@@ -152,7 +152,7 @@ static OPTIONS: [ChangeOption; 12] = [
 /// The settings that were asked for.
 #[derive(Debug, Default)]
 pub struct ChangeArgs {
-    options: Vec<Vec<Asked>>,
+    options: Vec<Vec<AskedSetting>>,
 }
 
 impl ChangeArgs {
@@ -162,7 +162,7 @@ impl ChangeArgs {
     }
 
     /// All that was asked for.
-    pub fn asked(&self) -> impl Iterator<Item = &Asked> {
+    pub fn asked(&self) -> impl Iterator<Item = &AskedSetting> {
         self.options.iter().flatten()
     }
 }
@@ -191,10 +191,10 @@ impl FromArgMatches for ChangeArgs {
             let given = matches.get_many::<String>(option.name).into_iter().flatten();
             let asked = given.filter_map(|text| {
                 let change = (option.parse)(text).ok()?;
-                Some(Asked { option: option.name, value: text.clone(), change })
+                Some(AskedSetting { option: option.name, value: text.clone(), change })
             });
             // A value that is given twice makes one scenario.
-            asked.fold(Vec::new(), |mut all: Vec<Asked>, next| {
+            asked.fold(Vec::new(), |mut all: Vec<AskedSetting>, next| {
                 if all.iter().all(|before| before.value != next.value) {
                     all.push(next);
                 }
@@ -313,13 +313,11 @@ fn target(text: &str) -> Result<Change, String> {
 
 fn compression(text: &str) -> Result<Change, String> {
     let codec = match text {
-        "off" => None,
-        "pglz" | "on" => Some(Compression::Pglz),
-        "lz4" => Some(Compression::Lz4),
-        "zstd" => Some(Compression::Zstd),
-        _ => return Err("expected pglz, lz4, zstd or off".into()),
+        "off" => Some(None),
+        "on" => Some(Some(Compression::Pglz)),
+        name => Compression::by_name(name).map(Some),
     };
-    Ok(Change::Compression(codec))
+    codec.map(Change::Compression).ok_or("expected pglz, lz4, zstd or off".into())
 }
 
 fn on_off(text: &str) -> Result<bool, String> {

@@ -26,7 +26,7 @@ use walstat_report::baseline;
 use walstat_report::baseline::Baseline;
 use walstat_report::budget::Budgets;
 use walstat_report::build::Request;
-use walstat_report::check::{Asked, judge};
+use walstat_report::check::{Criteria, judge};
 use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
@@ -50,7 +50,9 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     plugins.try_for_each(|output| {
         let write = |out: &mut dyn Write| render::nagios::unknown(&reason, out);
-        write_to(output.file.as_deref(), When::Never, write)
+        // What is no target for a result is none for an answer either.
+        let file = output.file.as_deref().filter(|_| !matches!(failure, Failure::Target { .. }));
+        write_to(file, When::Never, write)
     })?;
     Ok(Exit::Plugin(State::Unknown))
 }
@@ -94,12 +96,13 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let label = args.restore.backup_label.as_deref();
+    let beside = args.names.inputs().chain([args.config.file()]).chain(label);
+    args.outputs.refuse_to_overwrite(args.source.inputs().chain(beside))?;
     let limits = args.budgets.limits(&args.config)?;
     let budgets = &limits.budgets;
     check_usage(args, budgets)?;
-    let beside = [&budgets.baseline, &args.restore.backup_label, &limits.found];
-    let beside = beside.into_iter().flatten().map(PathBuf::as_path);
-    args.outputs.spare(args.source.inputs().chain(beside))?;
+    args.outputs.refuse_to_overwrite(budgets.baseline.as_deref())?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
     let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
@@ -135,7 +138,7 @@ fn read_and_judge(
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
-    let asked = Asked {
+    let criteria = Criteria {
         budgets: &limits.budgets,
         tables: &limits.tables,
         baseline,
@@ -143,7 +146,7 @@ fn read_and_judge(
         places: &places(&view.report.input.paths, &plan),
         segments: &names(&plan),
     };
-    judge(&mut view, asked);
+    judge(&mut view, criteria);
     // Remove what was only counted for the rules.
     (view.report.rmgrs, view.report.records) = (None, None);
     if limits.tables.is_empty() {

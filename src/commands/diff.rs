@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use walstat_report::diff::diff;
 use walstat_report::model::diff::{Diff, Side};
-use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable};
+use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable, shown_schema};
 
 /// Rows of a table for people.
 const TOP_DEFAULT: usize = 20;
@@ -31,7 +31,8 @@ pub fn run(args: &DiffArgs) -> Result<Exit, Failure> {
 }
 
 fn compare(args: &DiffArgs) -> Result<Exit, Failure> {
-    args.outputs.spare([args.before.as_path(), args.after.as_path()])?;
+    let paths = [args.before.as_path(), args.after.as_path()];
+    args.outputs.refuse_to_overwrite(paths.into_iter().chain(args.names.inputs()))?;
     let (before, after) = (side(args, &args.before)?, side(args, &args.after)?);
     let diff = diff(&before, &after);
     args.outputs.shown(&args.show).try_for_each(|output| {
@@ -100,23 +101,26 @@ fn begins_as_json(path: &Path) -> bool {
 fn read_report(path: &Path) -> Result<Report, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
     let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
-    let value: serde_json::Value = serde_json::from_slice(&bytes)
-        .map_err(|error| beside(format!("found no JSON ({error}), expected a report")))?;
+    // What stands in a file that is no report is not shown: it may be any file.
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let line = error.line();
+        beside(format!("found no JSON in line {line}, expected a report"))
+    })?;
     let text = |key: &str| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    if major(text("schema")) != major(SCHEMA) {
+        let found = shown_schema(text("schema"));
+        return Err(beside(format!("found schema {found}, expected {SCHEMA}")));
+    }
     if let Some(error) = value.get("error").and_then(serde_json::Value::as_str) {
         return Err(beside(format!("the report of WAL that could not be read: {error}")));
     }
-    let major = |version: &str| version.split('.').next().map(str::to_owned);
-    if major(text("schema")) != major(SCHEMA) {
-        return Err(beside(format!("found schema {:?}, expected {SCHEMA}", text("schema"))));
-    }
     if !["report", "stats", "check"].contains(&text("command")) {
-        return Err(beside(format!(
-            "found the output of {:?}, expected a report",
-            text("command")
-        )));
+        let reason = "found the output of another command, expected a report";
+        return Err(beside(reason.to_owned()));
     }
-    serde_json::from_value(value).map_err(|error| beside(format!("found no report: {error}")))
+    serde_json::from_value(value)
+        .map_err(|_| beside("found no report, expected one of this release".to_owned()))
 }
 
 /// Counts what lies at a path, as `walstat PATH -f json` does.

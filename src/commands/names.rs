@@ -4,7 +4,8 @@ use super::read::{self, found};
 use crate::args::names::{NamesArgs, NamesFormat};
 use crate::args::values::When;
 use crate::failure::{Exit, Failure};
-use crate::output::{spare_inputs, wanted, write_unstyled};
+use crate::output::inputs::refuse_to_overwrite;
+use crate::output::{file_of, tell, wanted, write_unstyled};
 use crate::render::visible::visible;
 use crate::render::{json, names};
 use walstat_analyse::dimension::Dimensions;
@@ -17,7 +18,7 @@ use walstat_report::model::{CommandName, Unreadable};
 
 /// Prints the query, or the names.
 pub fn run(args: &NamesArgs) -> Result<Exit, Failure> {
-    let output = args.output.as_deref();
+    let output = file_of(args.output.as_deref());
     if args.sql {
         write_unstyled(output, |out| write!(out, "{QUERY}"))?;
         return Ok(Exit::Done);
@@ -25,7 +26,7 @@ pub fn run(args: &NamesArgs) -> Result<Exit, Failure> {
     let on_terminal =
         if wanted(When::Auto, output.is_some()) { NamesFormat::Table } else { NamesFormat::Csv };
     let format = args.format.unwrap_or(on_terminal);
-    spare_inputs(output, args.source.inputs())?;
+    refuse_to_overwrite(output, args.source.inputs().chain(args.names.inputs()))?;
     let result = names_of(args);
     if let Err(failure) = &result
         && failure.is_unreadable()
@@ -36,7 +37,7 @@ pub fn run(args: &NamesArgs) -> Result<Exit, Failure> {
     }
     let Answer { names, warnings, exit } = result?;
     for warning in &warnings {
-        eprintln!("walstat: {}", visible(warning));
+        tell(&format!("walstat: {}", visible(warning)));
     }
     let report = NamesReport::new(names.list(), warnings);
     write_unstyled(output, |out| match format {

@@ -7,26 +7,31 @@ use crate::args::values::When;
 use crate::args::{Cli, Format, StatsArgs};
 use crate::commands::gather;
 use crate::failure::{Exit, Failure};
-use crate::output::write_bytes;
+use crate::output::{tell, write_bytes};
+use crate::render::visible::visible;
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
+use std::panic;
 use std::path::Path;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimension;
 use walstat_analyse::select::{Filters, RelationFilter};
+use walstat_analyse::who::Who;
 use walstat_format::rmgr;
+use walstat_names::names_file;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
 use walstat_report::known::Known;
+use walstat_report::model::Report;
 use walstat_report::model::table::Sort;
 
 /// What was asked for when a partial result was made, as options.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Asked {
+struct AskedOptions {
     /// What is counted: must be the same everywhere.
     counted: Vec<String>,
     /// How it is shown: what the first one says, if nothing else is said.
@@ -36,13 +41,61 @@ struct Asked {
 /// The version of [`Layout`], which the file of a partial result bears: to be raised whenever anything
 /// changes that is written, in it or in anything that it is made of. Releases of the same one read each
 /// other's partial results. `tests/it/partial_layout.rs` fails where it was forgotten.
-const LAYOUT_VERSION: u32 = 13;
+const LAYOUT_VERSION: u32 = 15;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]
 struct Layout {
-    asked: Asked,
+    asked: AskedOptions,
+    files: Files,
     partial: Partial<Counters>,
+}
+
+/// What stands in the files that the options name. A merge opens no file that a partial result names: that
+/// may come from anybody.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Files {
+    names: Vec<(String, Vec<u8>)>,
+    config: Option<(String, String)>,
+    /// Whether names and settings came from a data directory, too.
+    has_data_directory: bool,
+}
+
+impl Files {
+    fn of(args: &StatsArgs) -> Result<Files, Failure> {
+        let mut warnings = Vec::new();
+        let named = args.names.names.iter();
+        let named = named.filter_map(|path| {
+            Some((path.display().to_string(), names_file::bytes_of(path, &mut warnings)?))
+        });
+        let names = named.collect();
+        warnings.iter().for_each(|warning| tell(&format!("walstat: {}", visible(warning))));
+        let config = args.config.config.as_ref().map(|path| {
+            let failed = |error| Failure::Usage(format!("{}: {error}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(failed)?;
+            Ok::<_, Failure>((path.display().to_string(), text))
+        });
+        Ok(Files { names, config: config.transpose()?, has_data_directory: false })
+    }
+
+    /// Has the arguments of a merge use them, and what was given to the merge itself before them.
+    fn give_to(self, args: &mut StatsArgs, given: &StatsArgs) {
+        args.names.data_directory.clone_from(&given.names.data_directory);
+        if self.has_data_directory && given.names.data_directory.is_none() {
+            tell(
+                "walstat: names and settings of a data directory are in no partial result: \
+                 --data-directory reads them",
+            );
+        }
+        args.names.names.clone_from(&given.names.names);
+        args.config.config.clone_from(&given.config.config);
+        if given.names.names.is_empty() {
+            args.names.contents = self.names;
+        }
+        if given.config.config.is_none() {
+            args.config.content = self.config;
+        }
+    }
 }
 
 /// Writes the partial result of what `args` ask for.
@@ -58,11 +111,13 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     stats::check_rules(args)?;
     let output = args.outputs.only()?.file.as_deref();
-    args.outputs.spare(args.source.inputs())?;
+    stats::refuse_to_overwrite(args)?;
     let filters = filters(args)?;
-    let partial = read_partial(args, &filters)?;
+    let files = Files::of(args)?;
+    let (partial, has_data_directory) = read_partial(args, &filters)?;
     let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
-    let content = Layout { asked: Asked::of(args), partial };
+    let files = Files { has_data_directory, ..files };
+    let content = Layout { asked: AskedOptions::of(args), files, partial };
     let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
@@ -88,14 +143,18 @@ fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
     Ok(filters.filters(relation))
 }
 
-fn read_partial(args: &StatsArgs, filters: &Filters) -> Result<Partial<Counters>, Failure> {
+/// Reads everything; and says whether a data directory was read, too.
+fn read_partial(args: &StatsArgs, filters: &Filters) -> Result<(Partial<Counters>, bool), Failure> {
     let scan = read::scan(&args.source, read::range(&args.source)?, filters);
     let found = read::found(&args.source)?;
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
-    Ok(Partial::read(found, &scan.wanted, &Progress::default(), &prototype))
+    let has_data_directory = Who::needs_names(&asked)
+        && (found.data_directory.is_some() || args.names.data_directory.is_some());
+    let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
+    Ok((partial, has_data_directory))
 }
 
 /// Puts the partial results at the paths of `given` together and shows what was asked for.
@@ -108,26 +167,63 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
         let text = "merge makes a report of partial results, it takes no --partial";
         return Err(Failure::Usage(text.to_owned()));
     }
-    given.outputs.spare(given.source.inputs())?;
-    let own = Asked::of(given);
-    let mut asked: Option<(&Path, Asked)> = None;
+    stats::refuse_to_overwrite(given)?;
+    let own = AskedOptions::of(given);
+    let mut asked: Option<(&Path, AskedOptions)> = None;
+    let mut files: Option<Files> = None;
     let mut partials = Vec::new();
     for path in &given.source.paths {
-        let Layout { asked: theirs, partial } = load(path)?;
+        let Layout { asked: theirs, files: named, partial } = guarded(path, || load(path))?;
         let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
+        files.get_or_insert(named);
         theirs.agrees_with(expected, path, first)?;
         partials.push(partial);
     }
-    let (first, asked) = asked.unwrap_or((Path::new(""), Asked::default()));
+    let (first, asked) = asked.unwrap_or((Path::new(""), AskedOptions::default()));
     own.repeats(&asked, first)?;
     let mut args = asked.arguments(&own)?;
-    args.outputs = args.outputs.within(&given.outputs);
+    args.outputs = given.outputs.with_format_of_partial(&args.outputs);
     // A connection string may have a password in it: no partial result keeps one.
     #[cfg(feature = "server")]
     args.names.dsn.clone_from(&given.names.dsn);
+    files.unwrap_or_default().give_to(&mut args, given);
     args.source.threads = given.source.threads;
     let asked = stats::dimensions(&args);
-    stats::run_on(&args, &asked, || put_together(partials, &args, filters(&args)?))
+    let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
+    guarded(path, || {
+        let read = || put_together(partials, &args, filters(&args)?);
+        stats::run_on(&args, &asked, read, |report| books_close(path, report))
+    })
+}
+
+/// Refuses partial results of which more or less was counted than there was to read.
+fn books_close(path: &Path, report: &Report) -> Result<(), Failure> {
+    match report.books.unaccounted_bytes {
+        0 => Ok(()),
+        bytes => {
+            let reason = format!(
+                "a partial result, or one given with it, whose books do not close: {bytes} bytes of {} \
+                 are unaccounted for, expected 0",
+                report.books.input_bytes
+            );
+            Err(Failure::Beside { path: path.display().to_string(), reason })
+        }
+    }
+}
+
+/// Does `work` on partial results. Any number in them may be any number, and they are added up and taken
+/// from each other everywhere: where that cannot be done, they are refused.
+fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
+    panic::set_hook(hook);
+    result.unwrap_or_else(|_| Err(unsound(path)))
+}
+
+fn unsound(path: &Path) -> Failure {
+    let reason = "a partial result, or one given with it, with numbers that contradict each other";
+    Failure::Beside { path: path.display().to_string(), reason: reason.to_owned() }
 }
 
 fn put_together(
@@ -159,6 +255,9 @@ fn load(path: &Path) -> Result<Layout, Failure> {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),
     })?;
+    if !layout.partial.is_sound() {
+        return Err(unsound(path));
+    }
     if !layout.asked.is_understood() {
         let options = [&layout.asked.counted[..], &layout.asked.shown].concat().join(" ");
         let reason = format!("made with {options}: not what --partial of this release takes");
@@ -172,13 +271,18 @@ fn apart(path: &Path, reason: &str) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
-impl Asked {
-    fn of(args: &StatsArgs) -> Asked {
-        Asked { counted: counted(args), shown: shown(args) }
+impl AskedOptions {
+    fn of(args: &StatsArgs) -> AskedOptions {
+        AskedOptions { counted: counted(args), shown: shown(args) }
     }
 
     /// Fails if a partial result was made with other options than the first one.
-    fn agrees_with(&self, expected: &Asked, path: &Path, first: &Path) -> Result<(), Failure> {
+    fn agrees_with(
+        &self,
+        expected: &AskedOptions,
+        path: &Path,
+        first: &Path,
+    ) -> Result<(), Failure> {
         let difference = difference(&self.counted, &expected.counted);
         difference.map_or(Ok(()), |(found, expected)| {
             let first = first.display();
@@ -187,7 +291,7 @@ impl Asked {
     }
 
     /// Fails if options are given once more, and others than those of the partial results.
-    fn repeats(&self, made: &Asked, first: &Path) -> Result<(), Failure> {
+    fn repeats(&self, made: &AskedOptions, first: &Path) -> Result<(), Failure> {
         let keys: Vec<&str> = self.counted.iter().map(|option| key(option)).collect();
         let repeated = made.counted.iter().filter(|option| keys.contains(&key(option)));
         let repeated: Vec<String> = repeated.cloned().collect();
@@ -200,11 +304,11 @@ impl Asked {
     /// Whether these are options that `--partial` takes and writes down, as it writes them: a file can have
     /// any, and no others are followed.
     fn is_understood(&self) -> bool {
-        self.arguments(&Asked::default()).is_ok_and(|args| Asked::of(&args) == *self)
+        self.arguments(&AskedOptions::default()).is_ok_and(|args| AskedOptions::of(&args) == *self)
     }
 
     /// The arguments that ask for the same; what `own` says of how to show it wins.
-    fn arguments(&self, own: &Asked) -> Result<StatsArgs, Failure> {
+    fn arguments(&self, own: &AskedOptions) -> Result<StatsArgs, Failure> {
         let keys: Vec<&str> = own.shown.iter().map(|option| key(option)).collect();
         let shown = self.shown.iter().filter(|option| !keys.contains(&key(option)));
         let options = self.counted.iter().chain(shown).chain(&own.shown).map(String::as_str);
@@ -233,9 +337,7 @@ fn counted(args: &StatsArgs) -> Vec<String> {
     add("block", filters.block.map(|block| block.to_string()));
     add("fork", filters.fork.map(|fork| fork.to_string()));
     add("database", filters.database.map(|oid| oid.to_string()));
-    let directory = args.names.data_directory.as_ref();
     add("tz", source.range.tz.as_ref().map(|zone| zone.name.clone()));
-    add("data-directory", directory.map(|directory| directory.display().to_string()));
     options.extend(args.when.options());
     options.extend(filters.table.then(|| "--table".to_owned()));
     options.extend(filters.fullpage.then(|| "--fullpage".to_owned()));
@@ -252,11 +354,9 @@ fn shown(args: &StatsArgs) -> Vec<String> {
     let bytes = show.bytes.and_then(|form| name(form.to_possible_value()));
     let color = name(show.color.to_possible_value()).filter(|_| show.color != When::Auto);
     let sort = (tables.sort != Sort::Bytes).then(|| tables.sort.to_string());
-    let config = args.config.config.as_ref();
     let options = [
         ("format", format),
         ("ruleset", args.config.ruleset.map(|ruleset| ruleset.to_string())),
-        ("config", config.map(|path| path.display().to_string())),
         ("top", tables.top.map(|rows| rows.to_string())),
         ("sort", sort),
         ("by", tables.by.and_then(|by| name(by.to_possible_value()))),
@@ -271,9 +371,8 @@ fn shown(args: &StatsArgs) -> Vec<String> {
     ];
     let options =
         options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
-    let lists = args.names.names.iter().map(|path| format!("--names={}", path.display()));
     let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| format!("--{name}"));
-    options.chain(lists).chain(flags).collect()
+    options.chain(flags).collect()
 }
 
 /// The name of an option.
@@ -297,9 +396,9 @@ fn difference(found: &[String], expected: &[String]) -> Option<(String, String)>
 mod tests {
     use super::*;
 
-    fn asked(options: &[&str]) -> Asked {
+    fn asked(options: &[&str]) -> AskedOptions {
         let cli = Cli::try_parse_from(["walstat"].iter().chain(options)).expect("arguments");
-        Asked::of(&cli.stats)
+        AskedOptions::of(&cli.stats)
     }
 
     #[test]
@@ -322,7 +421,6 @@ mod tests {
             "--no-verify-checksums",
             "--format=json",
             "--ruleset=strict",
-            "--config=rules.toml",
             "--top=3",
             "--sort=count",
             "--bytes=raw",
@@ -334,7 +432,9 @@ mod tests {
         let all: Vec<&str> = asked.counted.iter().chain(&asked.shown).map(String::as_str).collect();
         assert_eq!(all, options);
         assert!(asked.is_understood());
-        for smuggled in ["--output=anywhere", "-o", "elsewhere", "--start=0/1"] {
+        for smuggled in
+            ["--output=anywhere", "-o", "elsewhere", "--start=0/1", "--config=f", "--names=f"]
+        {
             let mut asked = asked.clone();
             asked.shown.push(smuggled.to_owned());
             assert!(!asked.is_understood(), "{smuggled}");

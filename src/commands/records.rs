@@ -4,11 +4,11 @@ use super::read::{self, Read};
 use crate::args::records::{RecordsArgs, RecordsFormat};
 use crate::commands::relation_files;
 use crate::failure::{Exit, Failure};
-use crate::output::interrupt::held_back;
-use crate::output::{Stream, spare_inputs};
+use crate::output::inputs::refuse_to_overwrite;
+use crate::output::{Stream, file_of, tell};
 use crate::render::records::{Form, RecordLine, head, row};
 use crate::render::visible::visible;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,29 +29,21 @@ const PROBLEMS_TOLD: usize = 10;
 /// How many rows are held back at most, in case a server was writing and they have to be read again.
 const HELD_MAX: usize = 500_000;
 
-/// Runs the command. A signal is held back while a file is half written.
+/// Runs the command.
 pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
-    match args.output {
-        Some(_) => held_back(|interrupt| write(args, &|| interrupt.is_due())),
-        None => write(args, &|| false),
-    }
-}
-
-fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, Failure> {
-    spare_inputs(args.output.as_deref(), args.source.inputs())?;
+    let output = file_of(args.output.as_deref());
+    refuse_to_overwrite(output, args.source.inputs().chain(args.names.inputs()))?;
     let (filters, named) = relation_files::filters(&args.source, &args.filters, &args.names)?;
     let named = named.map_or_else(|| relation_files::names(&args.source, &args.names), Ok)?;
     for warning in &named.1 {
-        // Where standard error is closed nothing can be told.
-        let _ = writeln!(io::stderr(), "walstat: {}", visible(warning));
+        tell(&format!("walstat: {}", visible(warning)));
     }
     let form = match args.format {
         RecordsFormat::Table => Form::Table,
         RecordsFormat::Csv => Form::Csv,
         RecordsFormat::Ndjson => Form::Ndjson,
     };
-    let mut writer =
-        Writer { out: Stream::begin(args.output.as_deref())?, form, last: None, failed: None };
+    let mut writer = Writer { out: Stream::begin(output)?, form, last: None, failed: None };
     writer.failed = head(form, &mut writer.out).err();
     let is_over = AtomicBool::new(false);
     let shared = Arc::new(Shared { writer: Mutex::new(writer), is_over, names: named.0 });
@@ -67,12 +59,10 @@ fn write(args: &RecordsArgs, is_interrupted: &dyn Fn() -> bool) -> Result<Exit, 
     for problem in problems.iter().take(PROBLEMS_TOLD) {
         let Problem { segment, found, expected, .. } = problem;
         let text = format!("walstat: {segment}: found {found}, expected {expected}");
-        // Where standard error is closed nothing can be told.
-        let _ = writeln!(io::stderr(), "{}", visible(&text));
+        tell(&visible(&text));
     }
-    let interrupted = is_interrupted().then(|| io::Error::other("interrupted"));
     let mut writer = shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
-    let failed = interrupted.or(writer.failed.take());
+    let failed = writer.failed.take();
     let out = std::mem::replace(&mut writer.out, Stream::nothing());
     out.end(failed)?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Damage })

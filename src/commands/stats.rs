@@ -6,6 +6,7 @@ use crate::commands::gather::gather;
 use crate::commands::rows::{most_rows, rows_shown};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
+use crate::output::tell;
 use crate::render;
 use crate::render::style::Show;
 use crate::render::visible::visible;
@@ -24,19 +25,24 @@ use walstat_report::who::By;
 /// Runs the report, or `--stats`.
 pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let asked = with_charts(args);
-    run_on(args, &asked, || {
-        args.outputs.spare(args.source.inputs())?;
-        gather(args, command(args), &asked)
-    })
+    refuse_to_overwrite(args)?;
+    run_on(args, &asked, || gather(args, command(args), &asked), |_| Ok(()))
 }
 
-/// The same of what `read` reads, with what was `asked` for.
+/// Refuses to overwrite anything that is read.
+pub fn refuse_to_overwrite(args: &StatsArgs) -> Result<(), Failure> {
+    let config = (command(args) == CommandName::Report).then(|| args.config.file());
+    args.outputs.refuse_to_overwrite(args.source.inputs().chain(args.names.inputs()).chain(config))
+}
+
+/// The same of what `read` reads, with what was `asked` for; `check` may refuse to show what came of it.
 pub fn run_on(
     args: &StatsArgs,
     asked: &Dimensions,
     read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
+    check: impl FnOnce(&Report) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let result = report(args, asked, read);
+    let result = report(args, asked, read, check);
     if let Err(failure) = &result
         && failure.is_unreadable()
     {
@@ -56,13 +62,15 @@ fn report(
     args: &StatsArgs,
     asked: &Dimensions,
     read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
+    check: impl FnOnce(&Report) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     check_usage(args)?;
     let config = config(args)?;
-    args.outputs.spare(config.found.as_deref())?;
     let view = view_of(args, asked, &config, read)?;
-    show(&view, args)?;
-    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+    check(&view.report)?;
+    let exit = if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage };
+    show(view, args)?;
+    Ok(exit)
 }
 
 /// What the arguments ask for, not shown yet.
@@ -83,7 +91,8 @@ fn view_of(
     args.when.check(gathered.when.as_ref())?;
     if args.outputs.formats().all(|format| [Format::Csv, Format::PgWaldump].contains(&format)) {
         // These formats have no place for notes.
-        gathered.warnings.iter().for_each(|warning| eprintln!("walstat: {}", visible(warning)));
+        let line = |warning: &String| tell(&format!("walstat: {}", visible(warning)));
+        gathered.warnings.iter().for_each(line);
     }
     let by = match (args.tables.by, command(args)) {
         (Some(RowBy::Parent), _) | (None, CommandName::Report) => By::Parent,
@@ -197,18 +206,21 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
 }
 
-/// Writes all outputs.
-fn show(view: &View, args: &StatsArgs) -> Result<(), Failure> {
+/// Writes all outputs, the last of them without a copy of what is shown.
+fn show(view: View, args: &StatsArgs) -> Result<(), Failure> {
     if args.outputs.has(Format::PgWaldump)
         && let Some((line, true)) = &view.official.skip_line
     {
-        eprintln!("{line}");
+        tell(line);
     }
-    args.outputs.shown(&args.show).try_for_each(|output| {
-        let mut view = view.clone();
+    let show = |mut view: View, output: &Output<Format>| {
         arrange(&mut view.report, args, output.format);
         write(&view, args, output)
-    })
+    };
+    let outputs: Vec<&Output<Format>> = args.outputs.shown(&args.show).collect();
+    let Some((last, others)) = outputs.split_last() else { return Ok(()) };
+    others.iter().try_for_each(|output| show(view.clone(), output))?;
+    show(view, last)
 }
 
 fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), Failure> {

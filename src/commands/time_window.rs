@@ -58,7 +58,7 @@ pub fn window(
     }
     // Mistakes that show without the WAL are reported before it is read.
     let zone = args.tz.as_ref().map_or(TimeZone::UTC, |zone| zone.zone.clone());
-    let asked = Asked { args, zone };
+    let asked = AskedTimes { args, zone };
     if !asked.is_relative() {
         asked.times(None)?;
     }
@@ -71,12 +71,12 @@ pub fn window(
 }
 
 /// What was asked for.
-struct Asked<'a> {
+struct AskedTimes<'a> {
     args: &'a RangeArgs,
     zone: TimeZone,
 }
 
-impl Asked<'_> {
+impl AskedTimes<'_> {
     /// Whether it depends on the last time in the WAL.
     fn is_relative(&self) -> bool {
         [self.args.since, self.args.until].into_iter().flatten().any(Moment::is_relative)
@@ -112,7 +112,11 @@ impl Asked<'_> {
 }
 
 /// The window of WAL in tars, which are read once more to find it.
-fn in_streams(asked: &Asked<'_>, found: &Found, range: Range<Lsn>) -> Result<TimeWindow, Failure> {
+fn in_streams(
+    asked: &AskedTimes<'_>,
+    found: &Found,
+    range: Range<Lsn>,
+) -> Result<TimeWindow, Failure> {
     if found.streams.iter().any(|stream| !stream.path.is_file()) {
         let text =
             "--since and --until read the WAL twice: expected files or directories, not a pipe";
@@ -133,7 +137,11 @@ fn in_streams(asked: &Asked<'_>, found: &Found, range: Range<Lsn>) -> Result<Tim
 }
 
 /// The window of WAL in files: only those segments are read that are needed to find it.
-fn in_files(asked: &Asked<'_>, found: &Found, range: Range<Lsn>) -> Result<TimeWindow, Failure> {
+fn in_files(
+    asked: &AskedTimes<'_>,
+    found: &Found,
+    range: Range<Lsn>,
+) -> Result<TimeWindow, Failure> {
     let mut plan = plan(found, place(found)?, asked.args.timeline)?;
     plan.clip(&range)?;
     let mut segments = Segments::new(&plan, range);

@@ -8,16 +8,20 @@ use crate::args::whatif::{WhatIfArgs, WhatIfFormat};
 use crate::failure::{Exit, Failure};
 use crate::render;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
+use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::select::Filters;
 use walstat_read::Scan;
 use walstat_report::assemble::{Gathered, Telling, assemble};
 use walstat_report::build::Request;
+use walstat_report::known::{Known, Sources};
 use walstat_report::model::view::View;
-use walstat_report::model::{CommandName, Unreadable};
+use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::whatif;
-use walstat_whatif::driver::{Predicted, Spooled, WhatIf, WhatIfError};
+use walstat_whatif::driver::{KnownServer, Predicted, WhatIf, WhatIfError};
+use walstat_whatif::spooled::Spooled;
 
 /// Runs the command.
 pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
@@ -38,8 +42,32 @@ pub fn run(args: &WhatIfArgs) -> Result<Exit, Failure> {
 
 fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     args.check_usage()?;
-    args.outputs.spare(args.source.inputs())?;
+    args.outputs.refuse_to_overwrite(args.source.inputs())?;
     let begun = Instant::now();
+    let spooled = Spooled::of(&args.source.paths).map_err(WhatIfError::from)?;
+    let mut view = predict(args, &spooled).map_err(|failure| told(failure, &spooled))?;
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    for problem in &mut view.report.problems {
+        problem.segment = spooled.told(&problem.segment);
+    }
+    let Report { notes, input, .. } = &mut view.report;
+    notes.iter_mut().chain(&mut input.other_files).for_each(|text| *text = spooled.told(text));
+    show(&view, args)?;
+    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// A failure that names pipes, and not the files in their place.
+fn told(failure: Failure, spooled: &Spooled) -> Failure {
+    match failure {
+        Failure::Input(error) => {
+            Failure::Input(error.with_paths(|path| spooled.pipe(path).map(Path::to_owned)))
+        }
+        Failure::Beside { path, reason } => Failure::Beside { path: spooled.told(&path), reason },
+        other => other,
+    }
+}
+
+fn predict(args: &WhatIfArgs, spooled: &Spooled) -> Result<View, Failure> {
     let request = Request {
         command: CommandName::WhatIf,
         dimensions: Dimensions::new(),
@@ -47,7 +75,6 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
         start: args.source.range.start,
         filters: Filters::default(),
     };
-    let spooled = Spooled::of(&args.source.paths)?;
     let source = SourceArgs { paths: spooled.paths.clone(), ..args.source.clone() };
     let found = read::found(&source)?;
     let window = read::window(&source, &found)?;
@@ -56,6 +83,10 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     let paths = read::names_of(paths);
     let scan = Scan { paths: found.paths.clone(), ..scan };
     let question = WhatIf::new(scan).memory(args.page_memory());
+    let known = Known::of(&Sources::default(), &found, &Dimensions::new());
+    let server =
+        known.server().map(|(system_identifier, pace)| KnownServer { system_identifier, pace });
+    let question = question.server(server);
     let question = match args.sample {
         Some(share) => question.sample(share),
         None => question,
@@ -67,7 +98,8 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
         (predicted, _) => predicted?,
     };
     let Predicted { plan, scanned, base, scenarios, compresses, unfiled } = predicted;
-    let gathered = Gathered::plain(paths, plan, scanned);
+    let counters = |statistics| Counters { statistics, ..Counters::default() };
+    let gathered = Gathered::of(paths, plan, scanned.map(counters), known);
     let mut draft = assemble(gathered, &request, &Telling::default());
     if let Some(error) = unfiled {
         let folder = std::env::temp_dir();
@@ -82,10 +114,7 @@ fn answer(args: &WhatIfArgs) -> Result<Exit, Failure> {
     }
     draft.report.notes.extend(whatif::notes(&base));
     draft.report.whatif = Some(whatif::build(&base, &scenarios));
-    let mut view = draft.conclude();
-    view.elapsed_seconds = begun.elapsed().as_secs_f64();
-    show(&view, args)?;
-    Ok(if view.report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+    Ok(draft.conclude())
 }
 
 fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {

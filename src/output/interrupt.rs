@@ -1,54 +1,131 @@
-//! Signals that end the program, held back while a file is half written, so that none is left.
+//! Temporary files that have a name, and signals: whatever ends the program, none of them is left. Where a
+//! file has no name before it is complete, there is nothing to do.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::ffi::{OsStr, OsString, c_int};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-/// A signal that came, 0 for none yet.
-#[derive(Debug, Default)]
-pub struct Interrupt(Arc<AtomicUsize>);
+/// Signals that end the program and that it can do something about.
+const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGQUIT];
 
-impl Interrupt {
-    /// Whether `work` should clean up and return.
-    pub fn is_due(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+/// A file that has a name of its own until it gets the right one. Dropped, it is removed.
+#[derive(Debug, Clone)]
+pub struct Temporary {
+    directory: Arc<OwnedFd>,
+    name: OsString,
+}
+
+/// Those that are there. Whoever changes one holds the lock: so a signal finds it either there or not.
+static THERE: Mutex<Vec<Temporary>> = Mutex::new(Vec::new());
+
+fn there() -> MutexGuard<'static, Vec<Temporary>> {
+    THERE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a new file in a directory.
+pub fn create(directory: OwnedFd, mode: Mode) -> io::Result<(Named, File)> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Named::new(directory, |directory, name| Ok(openat(directory, name, flags, mode)?.into()))
+}
+
+/// Gives a name to a file that has none.
+pub fn name(directory: OwnedFd, file: &File) -> io::Result<Named> {
+    Named::new(directory, |directory, name| link(file, directory, name)).map(|(named, ())| named)
+}
+
+/// Gives this name to a file that has none; fails where something has it.
+pub fn link(file: &File, directory: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let path = unnamed(file);
+    Ok(linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Where the system lists an open file.
+pub fn unnamed(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// A temporary file that is there.
+#[derive(Debug)]
+pub struct Named(Temporary);
+
+impl Named {
+    fn new<T>(
+        directory: OwnedFd,
+        make: impl FnOnce(&OwnedFd, &OsStr) -> io::Result<T>,
+    ) -> io::Result<(Named, T)> {
+        watch();
+        // Nobody guesses it: what lies there already would be in the way.
+        let name = format!(".walstat-{:016x}.tmp", RandomState::new().hash_one(SIGNALS));
+        let temporary = Temporary { directory: Arc::new(directory), name: name.into() };
+        let mut there = there();
+        let made = make(&temporary.directory, &temporary.name)?;
+        there.push(temporary.clone());
+        Ok((Named(temporary), made))
+    }
+
+    /// Gives the file another name in its directory.
+    pub fn rename(self, name: &OsStr) -> io::Result<()> {
+        let mut there = there();
+        let Temporary { directory, name: before } = &self.0;
+        renameat(directory, before, directory, name)?;
+        there.retain(|temporary| temporary.name != *before);
+        Ok(())
     }
 }
 
-/// Does `work`. SIGINT, SIGTERM and SIGHUP do not end the program before it returns, which it
-/// should do soon when [`Interrupt::is_due`].
-#[cfg(unix)]
-pub fn held_back<T>(work: impl FnOnce(&Interrupt) -> T) -> T {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::flag::{register_conditional_default, register_usize};
-    use signal_hook::low_level::{emulate_default_handler, unregister};
-    use std::sync::atomic::AtomicBool;
+impl Drop for Named {
+    fn drop(&mut self) {
+        let mut there = there();
+        if let Some(place) = there.iter().position(|temporary| temporary.name == self.0.name) {
+            // What is gone need not be removed.
+            let _ = there.swap_remove(place).remove();
+        }
+    }
+}
 
-    // A file that exceeds the size limit (SIGXFSZ) is a write error, and does not end the program.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    let interrupt = Interrupt::default();
-    let is_done = Arc::new(AtomicBool::new(false));
-    let mut actions = Vec::new();
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        let came = Arc::clone(&interrupt.0);
+impl Temporary {
+    fn remove(&self) -> Result<(), Errno> {
+        unlinkat(&self.directory, &self.name, AtFlags::empty())
+    }
+}
+
+/// From now on a signal removes temporary files before it ends the program: at once, whatever the
+/// program is waiting for.
+fn watch() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        let ignored = ignored();
+        let heeded = SIGNALS.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         // A signal that cannot be caught ends the program as it always does.
-        actions.extend(register_usize(signal, came, signal as usize));
-        // Stays registered: else the signal would do nothing any more.
-        let _ = register_conditional_default(signal, Arc::clone(&is_done));
-    }
-    let result = work(&interrupt);
-    is_done.store(true, Ordering::Relaxed);
-    actions.into_iter().for_each(|action| {
-        unregister(action);
+        let Ok(mut signals) = Signals::new(heeded) else { return };
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let mut there = there();
+                there.drain(..).for_each(|temporary| {
+                    let _ = temporary.remove();
+                });
+                let _ = emulate_default_handler(signal);
+            }
+        });
     });
-    let signal = interrupt.0.load(Ordering::Relaxed);
-    if let Some(signal) = i32::try_from(signal).ok().filter(|signal| *signal != 0) {
-        let _ = emulate_default_handler(signal);
-    }
-    result
 }
 
-/// Does `work`; nothing is held back here.
-#[cfg(not(unix))]
-pub fn held_back<T>(work: impl FnOnce(&Interrupt) -> T) -> T {
-    work(&Interrupt::default())
+/// The signals that whoever started the program wants to be ignored, as `nohup` does; a bit for each.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// From now on a file that exceeds the size limit is a write error, and does not end the program.
+pub fn heed_size_limit() {
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }

@@ -5,6 +5,7 @@
 
 use super::closing;
 use super::number::{counted, fraction, grouped, human_bytes};
+use super::screen;
 use super::style::Show;
 use super::visible::visible;
 use super::when;
@@ -52,6 +53,9 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
     if let Some(causes) = &report.why {
         why(causes, style, out)?;
+        if let Some(told) = screen::maintenance(report, |bytes| style.bytes(bytes)) {
+            writeln!(out, "{}\n", escaped(&told))?;
+        }
     }
     who(report, style, out)?;
     let lines = when::lines(report);

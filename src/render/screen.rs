@@ -79,7 +79,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     let mut screen = Vec::new();
     let details = if style.verbose { &[ALL][..] } else { &DETAILS[..] };
     for detail in details {
-        screen = blocks(view, *detail, style, (&beside, &notes))?;
+        screen = blocks(view, *detail, style, &beside, &notes)?;
         let lines = screen.iter().filter(|byte| **byte == b'\n').count();
         if lines <= LINES {
             break;
@@ -93,13 +93,14 @@ fn blocks(
     view: &View,
     detail: Detail,
     style: &Show,
-    (problems, notes): (&[u8], &[u8]),
+    problems: &[u8],
+    notes: &[u8],
 ) -> io::Result<Vec<u8>> {
     let (report, mut out) = (&view.report, Vec::new());
     header(report, style, &mut out)?;
     out.extend(problems);
     why(report, detail, style, &mut out)?;
-    who::render(report, (detail.tables, detail.parts), style, &mut out)?;
+    who::render(report, detail.tables, detail.parts, style, &mut out)?;
     when::render(report, style, &mut out)?;
     findings(report, detail, style, &mut out)?;
     out.extend(notes);
@@ -205,18 +206,18 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
         fraction(report.ratios.fpi_ratio),
         percent(report.thresholds.of("fpi-ratio", &FPI_RATIO), 0),
     )?;
-    if let Some(told) = maintenance(report, style) {
+    if let Some(told) = maintenance(report, |bytes| style.bytes(bytes)) {
         writeln!(out, "  {told}")?;
     }
     writeln!(out)
 }
 
 /// What maintenance wrote, as far as it is worth a line.
-fn maintenance(report: &Report, style: &Show) -> Option<String> {
+pub fn maintenance(report: &Report, size: impl Fn(u64) -> String) -> Option<String> {
     let rows = report.maintenance.iter().flatten();
     let noticed = rows.filter(|row| row.share.is_some_and(|share| share >= MAINTENANCE_NOTICED));
     let told: Vec<String> = noticed
-        .map(|row| format!("{} {} ({})", row.label, style.bytes(row.bytes), fraction(row.share)))
+        .map(|row| format!("{} {} ({})", row.label, size(row.bytes), fraction(row.share)))
         .collect();
     (!told.is_empty()).then(|| format!("maintenance: {}", told.join(", ")))
 }
@@ -255,13 +256,13 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let number = index + 1;
         let colour = if finding.severity > Severity::Info { LOOK } else { Style::new() };
         let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
-        let predicted = predicted(report, finding, style).filter(|text| said.is_new(text));
+        let predicted = predicted(report, finding, style).filter(|text| said.note(text));
         told(&title, &predicted.unwrap_or_default(), style, out)?;
-        let advice = finding.advice.iter().filter(|line| said.is_new(line)).take(detail.advice);
+        let advice = finding.advice.iter().filter(|line| said.note(line)).take(detail.advice);
         for advice in advice.collect::<Vec<_>>() {
             writeln!(out, "      {}", visible(advice))?;
         }
-        let prices = finding.side_effects.iter().filter(|line| said.is_new(line));
+        let prices = finding.side_effects.iter().filter(|line| said.note(line));
         for price in prices.take(detail.prices).collect::<Vec<_>>() {
             writeln!(out, "      price: {}", visible(price))?;
         }
@@ -282,7 +283,8 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
 struct Said(std::collections::HashSet<String>);
 
 impl Said {
-    fn is_new(&mut self, text: &str) -> bool {
+    /// Takes note of a text; whether it is new.
+    fn note(&mut self, text: &str) -> bool {
         self.0.insert(text.to_owned())
     }
 }

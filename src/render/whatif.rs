@@ -7,12 +7,10 @@ use super::visible::visible;
 use std::io::{self, Write};
 use walstat_report::model::percent;
 use walstat_report::model::view::View;
-use walstat_report::model::whatif::{RecordDifference, Scenario, WhatIf};
+use walstat_report::model::whatif::{NARROW, RecordDifference, Scenario, WhatIf};
 
 /// Problems told one by one; the rest is counted.
 const PROBLEMS_SHOWN: usize = 5;
-/// A range that is narrower than this part of the prediction is not told.
-const NARROW: f64 = 0.001;
 /// Record types told one by one.
 const DIFFERENCES_SHOWN: usize = 8;
 
@@ -33,8 +31,9 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
 
 fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let mut table = plain(&HEADINGS);
+    let with_empty = counts_empty(whatif);
     for scenario in &whatif.scenarios {
-        let mut cells = cells(scenario, style);
+        let mut cells = cells(scenario, style, with_empty);
         cells[0] = visible(&cells[0]).into_owned();
         table.add_row(cells);
     }
@@ -50,13 +49,23 @@ fn lines(lines: &[String], out: &mut dyn Write) -> io::Result<()> {
 pub const HEADINGS: [&str; 7] =
     ["WHAT IF", "WAL", "change", "certain", "images", "redo points", "recovery"];
 
-/// A scenario in a line of a table.
-pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
+/// Whether somebody asked about what is left empty of segments: then that is shown with the rest.
+pub fn counts_empty(whatif: &WhatIf) -> bool {
+    let mut settings = whatif.scenarios.iter().flat_map(|scenario| scenario.settings.keys());
+    settings.any(|name| EMPTY_BY.contains(&name.as_str()))
+}
+
+/// Settings that decide how much of segments is left empty.
+const EMPTY_BY: [&str; 2] = ["archive_timeout", "wal_segment_size"];
+
+/// A scenario in a line of a table; with what is left empty of segments or without.
+pub fn cells(scenario: &Scenario, style: &Show, with_empty: bool) -> [String; 7] {
+    let (bytes, _) = measured(scenario, with_empty);
     let (low, high) = (scenario.recovery_seconds_low, scenario.recovery_seconds_high);
     [
         scenario.id.clone(),
-        style.bytes(scenario.written_bytes),
-        change(scenario),
+        style.bytes(bytes),
+        change(scenario, with_empty),
         certain(scenario),
         grouped(scenario.fpi_count),
         grouped(scenario.redo_points.len() as u64),
@@ -65,36 +74,47 @@ pub fn cells(scenario: &Scenario, style: &Show) -> [String; 7] {
 }
 
 /// By how much the prediction differs from the base.
-pub fn change(scenario: &Scenario) -> String {
-    scenario.written_change_ratio.map_or("–".into(), |ratio| percent::change(ratio, 2))
+pub fn change(scenario: &Scenario, with_empty: bool) -> String {
+    measured(scenario, with_empty).1.map_or("–".into(), |ratio| percent::change(ratio, 2))
 }
 
-/// The share that is neither estimated nor unknown, of all that it may come to.
+/// Bytes of a scenario, and how they differ from the base's.
+pub fn measured(scenario: &Scenario, with_empty: bool) -> (u64, Option<f64>) {
+    match with_empty {
+        true => (scenario.predicted_bytes, scenario.change_ratio),
+        false => (scenario.written_bytes, scenario.written_change_ratio),
+    }
+}
+
+/// The share that is neither estimated nor unknown.
 fn certain(scenario: &Scenario) -> String {
-    let Scenario { predicted_bytes, exact_bytes, high_bytes, .. } = scenario;
-    let predicted = *predicted_bytes as f64;
-    let may_be_more = *high_bytes as f64 - predicted;
-    if predicted_bytes == exact_bytes && may_be_more <= predicted * NARROW {
+    let Scenario { predicted_bytes, exact_bytes, .. } = scenario;
+    if predicted_bytes == exact_bytes {
         return "all".to_owned();
     }
-    percent::percent(*exact_bytes as f64 / (predicted + may_be_more).max(1.0), 2)
+    percent::percent(*exact_bytes as f64 / (*predicted_bytes as f64).max(1.0), 2)
 }
 
 /// What the rows have no room for: ranges, and texts with the scenarios that they are about.
 pub fn remarks(whatif: &WhatIf, style: &Show) -> Vec<String> {
+    let with_empty = counts_empty(whatif);
     let mut lines = Vec::new();
     for scenario in &whatif.scenarios {
         let Scenario { id, low_bytes, high_bytes, predicted_bytes, .. } = scenario;
         if (high_bytes - low_bytes) as f64 > *predicted_bytes as f64 * NARROW {
-            let written = |bytes: u64| style.bytes(bytes.saturating_sub(scenario.switch_bytes));
+            let beside = if with_empty { 0 } else { scenario.switch_bytes };
+            let written = |bytes: u64| style.bytes(bytes.saturating_sub(beside));
             let (low, high) = (written(*low_bytes), written(*high_bytes));
             lines.push(format!("{id}: between {low} and {high}"));
         }
         if scenario.switch_bytes > 0 {
             let empty = style.bytes(scenario.switch_bytes);
-            lines.push(format!("{id}: switches of segments leave {empty} more empty"));
+            lines.push(match with_empty {
+                true => format!("{id}: {empty} of it are what switches leave empty of segments"),
+                false => format!("{id}: switches of segments leave {empty} more empty"),
+            });
         }
-        if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds > 0.0) {
+        if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds >= 0.005) {
             lines.push(format!("{id}: {seconds:.2} s of CPU for compression"));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::markdown::{closing, escaped, header, problems, shortened, table};
 use super::style::Show;
-use super::whatif::{HEADINGS, cells, remarks, self_check};
+use super::whatif::{HEADINGS, cells, counts_empty, remarks, self_check};
 use std::io::{self, Write};
 use walstat_report::model::Report;
 use walstat_report::model::view::View;
@@ -23,7 +23,10 @@ fn write(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn predictions(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let row = |scenario: &Scenario| cells(scenario, style).map(|cell| escaped(&cell)).to_vec();
+    let with_empty = counts_empty(whatif);
+    let row = |scenario: &Scenario| {
+        cells(scenario, style, with_empty).map(|cell| escaped(&cell)).to_vec()
+    };
     table("Predictions", &HEADINGS, whatif.scenarios.iter().map(row), out)?;
     for line in remarks(whatif, style).iter().chain(&self_check(whatif)) {
         writeln!(out, "- {}", escaped(line.trim_start()))?;

@@ -17,7 +17,8 @@ const INDEXES_SHOWN: usize = 2;
 /// Writes the block with so many tables, if any were counted, and the parts of the first.
 pub fn render(
     report: &Report,
-    (most, with_parts): (usize, bool),
+    most: usize,
+    with_parts: bool,
     style: &Show,
     out: &mut dyn Write,
 ) -> io::Result<()> {

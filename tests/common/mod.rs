@@ -3,6 +3,7 @@
 
 pub mod builder;
 pub mod catalog_changes;
+pub mod changed;
 pub mod disk;
 pub mod naive;
 pub mod record;

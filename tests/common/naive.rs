@@ -365,13 +365,15 @@ impl Twin<'_> {
     fn stop(&mut self, at: u64, stop: Stop, last: Option<(bool, u8, u8)>) {
         let in_record = self.labels.contains(&Label::Incomplete);
         let file_end = self.hi;
+        let page = self.disk.form.page;
         let segment_end = up(at + 1, self.disk.form.segment);
         let stale = self.some(at, segment_end - at).iter().any(|&byte| byte != 0);
         let kind = match stop {
             Stop::FileEnds if file_end.is_multiple_of(self.disk.form.segment) && !in_record => {
                 "complete"
             }
-            Stop::FileEnds if in_record && file_end.is_multiple_of(self.disk.form.page) => {
+            // A piece of a page's header holds nothing of the record.
+            Stop::FileEnds if in_record && file_end % page < self.disk.form.header(file_end) => {
                 "incomplete_record"
             }
             Stop::FileEnds => "partial_page",

@@ -96,6 +96,9 @@ fn another_cluster_or_release_gives_no_names() {
     fs::write(root.join("PG_VERSION"), "8.4\n").expect("written");
     let text = refused(&Expected::default());
     assert!(text.contains("/PG_VERSION: found release '8.4'"), "{text}");
+    fs::write(root.join("PG_VERSION"), "s3cret\n").expect("written");
+    let text = refused(&Expected::default());
+    assert!(text.contains("/PG_VERSION: found no release") && !text.contains("s3cret"), "{text}");
     fs::remove_file(root.join("PG_VERSION")).expect("removed");
     assert!(refused(&Expected::default()).contains("/PG_VERSION: "));
     fs::write(root.join("global/pg_control"), [0; 100]).expect("written");

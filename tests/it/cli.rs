@@ -8,6 +8,9 @@ mod filters;
 mod formats;
 mod help;
 mod inputs;
+mod leaks;
 mod output;
 mod rules;
+#[cfg(unix)]
+mod targets;
 mod usage;

@@ -26,14 +26,14 @@ fn paper(name: &str) -> String {
 
 /// A command of a `console` block and what the block shows below it.
 #[derive(Debug, PartialEq, Eq)]
-struct Shown {
+struct ConsoleRun {
     command: String,
     output: Vec<String>,
 }
 
 /// The commands of all `console` blocks. A `\` at the end of a line goes on in the next.
-fn shown_in(text: &str) -> Vec<Shown> {
-    let mut found: Vec<Shown> = Vec::new();
+fn shown_in(text: &str) -> Vec<ConsoleRun> {
+    let mut found: Vec<ConsoleRun> = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if line != "```console" {
@@ -46,7 +46,7 @@ fn shown_in(text: &str) -> Vec<Shown> {
                     while let Some(head) = command.strip_suffix('\\') {
                         command = format!("{head}{}", lines.next().unwrap_or_default().trim());
                     }
-                    found.push(Shown { command, output: Vec::new() });
+                    found.push(ConsoleRun { command, output: Vec::new() });
                 }
                 (None, Some(shown)) => shown.output.push(line.to_owned()),
                 (None, None) => panic!("a console block begins without a command: {line}"),
@@ -103,7 +103,7 @@ fn what_the_readme_shows_is_what_is_printed() {
     let shown = shown_in(&paper("README.md"));
     let runs: Vec<_> = shown.iter().filter(|s| s.command.contains("tests/fixtures")).collect();
     assert!(runs.len() >= 4, "README.md shows {} runs on fixtures", runs.len());
-    for Shown { command, output } in runs {
+    for ConsoleRun { command, output } in runs {
         let arguments = arguments(command)
             .unwrap_or_else(|| panic!("README.md: not a command of walstat: {command}"));
         let ran = crate::support::finish(crate::support::command(&arguments).current_dir(root()));
@@ -244,7 +244,7 @@ fn the_comparison_can_fail() {
         assert!(agrees(&lines(bad), &got).is_err(), "{bad}");
     }
     let shown = shown_in("```console\n$ walstat \\\n    x\nout\n```\n```sh\n$ no\n```\n");
-    assert_eq!(shown, [Shown { command: "walstat x".into(), output: vec!["out".into()] }]);
+    assert_eq!(shown, [ConsoleRun { command: "walstat x".into(), output: vec!["out".into()] }]);
 }
 
 #[test]

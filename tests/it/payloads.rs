@@ -120,7 +120,7 @@ fn parse(record: &Whole, version: &Version) -> Option<bool> {
 
 fn xlog_record(info: u8, main: &[u8], version: &Version) -> Option<bool> {
     Some(match info & 0xF0 {
-        rmgr::XLOG_CHECKPOINT_ONLINE | rmgr::XLOG_CHECKPOINT_SHUTDOWN => {
+        xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
             main.len() == version.checkpoint.bytes
                 && checkpoint::Checkpoint::parse(main, version.checkpoint).is_some_and(|point| {
                     point.timeline == 1

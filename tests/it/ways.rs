@@ -173,6 +173,26 @@ fn a_limit_that_is_not_met_ends_nothing() {
     }
 }
 
+/// The first records of the WAL are wanted, not those of the first member.
+#[test]
+fn a_limit_over_members_in_no_order_is_refused() {
+    let segments = [segment(0), segment(1), segment(2)];
+    let beside = directory();
+    let of = |order: [usize; 3], name: &str| {
+        let files = order.map(|index| (NAMES[index], segments[index].as_slice()));
+        put(beside.path(), name, &tar_of(&files))
+    };
+    let (sorted, mixed) = (of([0, 1, 2], "sorted.tar"), of([1, 0, 2], "mixed.tar"));
+    let count = |tar| report(&["-n", "5"], tar).exits(0).json()["totals"]["count"].as_u64();
+    assert_eq!(count(&sorted), Some(5));
+    let refused = report(&["-n", "5"], &mixed).exits(3);
+    assert!(
+        refused.stderr.contains("mixed.tar: its segments are in no order"),
+        "{}",
+        refused.stderr
+    );
+}
+
 /// The SHA-1 in a name is no part of the bytes: each name is held against them.
 #[test]
 fn copies_of_the_same_bytes_under_another_checksum_are_told() {

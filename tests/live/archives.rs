@@ -123,9 +123,11 @@ fn pg_receivewal_and_pg_basebackup() {
     for round in 0..10 {
         std::thread::sleep(Duration::from_millis(200));
         for method in methods {
-            // A file may be renamed while it is copied: then once more.
+            // A write in the middle of the copy would tear it: a page without the one before.
             let copy = format!(
-                "for try in 1 2 3 4 5; do rm -rf copy; cp -r receive-{method} copy && break; done; ls copy"
+                "receiver=$(pgrep -f 'pg_receivewal.* -D receive-{method}$') && kill -STOP $receiver && \
+                 until grep -q '^State:.T' /proc/$receiver/status; do sleep 0.01; done && \
+                 rm -rf copy && cp -r receive-{method} copy; kill -CONT $receiver; ls copy"
             );
             let names = shell(&home, &copy);
             let script = format!("walstat copy # {method}, round {round}");

@@ -25,6 +25,7 @@ mod dashboard;
 mod pages;
 mod postgres;
 mod restore;
+mod verdicts;
 mod whatif;
 mod when;
 mod who;

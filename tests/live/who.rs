@@ -375,19 +375,19 @@ fn server_is_asked(cluster: &Cluster, list: &str, what: &str) {
 }
 
 /// A record as pg_waldump shows it.
-struct Shown {
+struct DumpedRecord {
     xid: String,
     bytes: u64,
     files: BTreeSet<String>,
 }
 
-impl Shown {
-    fn of(line: &str) -> Option<Shown> {
+impl DumpedRecord {
+    fn of(line: &str) -> Option<DumpedRecord> {
         let after = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.trim_start());
         let until = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_owned();
         let (_, bytes) = after("len (rec/tot):")?.split_once('/')?;
         let files = line.split(" rel ").skip(1).map(|rest| until(rest, ' '));
-        Some(Shown {
+        Some(DumpedRecord {
             xid: until(after("tx:")?, ','),
             bytes: until(bytes.trim_start(), ',').parse().ok()?,
             files: files.collect(),
@@ -401,7 +401,7 @@ fn agrees_with_pg_waldump(server: &Server, cluster: &Cluster, [start, end]: &[St
     let mut command = Command::new(server.path("pg_waldump"));
     let output = command.args(["-s", start, "-e", end, "-p"]).arg(cluster.wal()).output();
     let text = String::from_utf8(output.expect("pg_waldump runs").stdout).expect("UTF-8");
-    let shown: Vec<Shown> = text.lines().filter_map(Shown::of).collect();
+    let shown: Vec<DumpedRecord> = text.lines().filter_map(DumpedRecord::of).collect();
     assert!(shown.len() > 10_000, "{} records", shown.len());
     let range = ["-s", start, "-e", end];
 

@@ -6,9 +6,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
-use walstat_format::rmgr::{
-    XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN,
-};
+use walstat_format::rmgr::XLOG;
 use walstat_read::scan::observe::Observe;
 
 /// A checkpoint record and where it lies.
@@ -45,14 +43,14 @@ impl Observe for Backups {
             return;
         }
         match record.header.info & 0xF0 {
-            XLOG_CHECKPOINT_ONLINE | XLOG_CHECKPOINT_SHUTDOWN => {
+            xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
                 let data = record.main_data().unwrap_or_default();
                 let checkpoint = Checkpoint::parse(&data, record.version.checkpoint);
                 let lsn = record.lsn;
                 self.checkpoints
                     .extend(checkpoint.map(|checkpoint| PlacedCheckpoint { lsn, checkpoint }));
             }
-            XLOG_BACKUP_END => {
+            xlog::BACKUP_END => {
                 let end = record.end.aligned();
                 let start = xlog::backup_start(record.main_data_start());
                 self.ends.extend(start.map(|start| BackupEnd { start, end }));

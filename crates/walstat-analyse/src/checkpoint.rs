@@ -6,6 +6,7 @@
 //! that can be divided (`undivided`). Why a checkpoint began is told by [`cause`].
 
 mod by_settings;
+mod by_spacing;
 pub mod cause;
 mod cycle_sums;
 mod cycle_times;
@@ -16,6 +17,9 @@ pub mod server;
 mod spacing;
 mod touched_blocks;
 mod undivided;
+mod verdict;
+
+pub use spacing::SHORTEST_TIMEOUT;
 
 pub use cycle_sums::ReplaySums;
 pub use cycle_times::ByTime;
@@ -49,7 +53,7 @@ pub struct EndedCheckpoint {
 }
 
 /// From one redo point to the next.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cycle {
     /// The redo point with which it begins; `None` if it begins with the range.
     pub redo: Option<Lsn>,
@@ -77,6 +81,13 @@ pub struct Cycle {
     pub began_backup: bool,
     /// Files that were copied or went away after its record, before the next checkpoint.
     pub files: Option<(FilesChange, Lsn)>,
+}
+
+impl Cycle {
+    /// Whether its checkpoint began, as a record marks from 17 on, and no record says that it ended.
+    pub fn is_cut_off(&self) -> bool {
+        self.redo.is_some() && self.checkpoint.is_none()
+    }
 }
 
 /// What a crash would make the server replay, at its worst moment after a checkpoint.
@@ -212,7 +223,7 @@ impl CycleFollower {
         placed.transactions.iter().for_each(|seen| self.events.transactions(seen));
         match &placed.event {
             Event::Redo => self.begin_cycle(placed.lsn),
-            Event::Checkpoint(seen) => self.checkpoint((placed.lsn, placed.end.aligned()), seen),
+            Event::Checkpoint(seen) => self.checkpoint(placed.lsn, placed.end.aligned(), seen),
             Event::BackupEnd(start) => self.backup_end(*start),
             Event::Switch => {
                 let time = self.times.now();
@@ -221,7 +232,8 @@ impl CycleFollower {
             Event::Lost => self.found.holes.push(placed.lsn..placed.end),
             Event::Unused => self.found.unused.push(placed.lsn..placed.end),
             Event::Files(change) => {
-                if let Some(open) = &mut self.open {
+                // One that goes on was not ordered for it.
+                if let Some(open) = self.open.as_mut().filter(|open| open.checkpoint.is_some()) {
                     open.files = Some((*change, placed.lsn));
                 }
             }
@@ -242,7 +254,7 @@ impl CycleFollower {
     }
 
     /// A checkpoint's record, from `lsn` to `end`.
-    fn checkpoint(&mut self, (lsn, end): (Lsn, Lsn), seen: &CheckpointSeen) {
+    fn checkpoint(&mut self, lsn: Lsn, end: Lsn, seen: &CheckpointSeen) {
         let redo = if seen.is_shutdown { lsn } else { seen.says.redo };
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
@@ -255,7 +267,7 @@ impl CycleFollower {
             }
             self.end_replay(lsn);
         }
-        let since = self.events.since_checkpoint(seen);
+        let since = self.events.since_checkpoint(redo, seen);
         if let Some(open) = &mut self.open {
             // A redo point before the range begins none of its cycles, but this is its checkpoint.
             if open.redo.is_none_or(|begun| begun == redo) {

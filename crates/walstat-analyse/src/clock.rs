@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::xact;
+use walstat_format::payload::xlog;
 use walstat_format::record::Record;
-use walstat_format::rmgr::{TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN};
+use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_format::version::Version;
 use walstat_read::scan::observe::Observe;
 
@@ -37,7 +38,7 @@ fn time_of(rmgr: u8, info: u8, main_data: &[u8], version: &Version) -> Option<Ti
     if rmgr == TRANSACTION {
         return xact::stated_time(info, main_data);
     }
-    if [XLOG_CHECKPOINT_SHUTDOWN, XLOG_CHECKPOINT_ONLINE].contains(&(info & 0xF0)) {
+    if [xlog::CHECKPOINT_SHUTDOWN, xlog::CHECKPOINT_ONLINE].contains(&(info & 0xF0)) {
         return Checkpoint::parse(main_data, version.checkpoint).map(|c| c.time);
     }
     None

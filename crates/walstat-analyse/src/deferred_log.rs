@@ -189,7 +189,7 @@ impl DeferredLog {
                 self.writer.mark(record, time, is_commit, is_counted);
             } else {
                 self.make_room_for_notes(record.lsn);
-                self.writer.note_time(record, time, (is_commit, is_counted), GRAIN);
+                self.writer.note_time(record, time, is_commit, is_counted, GRAIN);
             }
         } else if let Some(event) = Event::of(record) {
             let mut placed = PlacedEvent::new(record.lsn..record.end, event);

@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use sketches_ddsketch::{Config, DDSketch};
-use walstat_format::in_order;
+use walstat_format::by_key;
 
 /// So many different sizes are counted one by one.
 const EXACT_SIZES: usize = 1_000_000;
@@ -16,7 +16,7 @@ const BINS: u32 = 1 << 15;
 /// Sizes and how often each came.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Distribution {
-    #[serde(serialize_with = "in_order::map")]
+    #[serde(serialize_with = "by_key::map")]
     exact: HashMap<u64, u64>,
     /// Instead of them, if there were too many.
     sketch: Option<Box<DDSketch>>,

@@ -12,7 +12,7 @@ pub const ROWS_MAX: usize = 1_000_000;
 
 /// How a transaction ended; a later one in this list is known better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum TransactionOutcome {
     /// Not in the WAL that was read.
     Open,
     /// It was prepared for a two-phase commit, which did not come.
@@ -35,7 +35,7 @@ pub struct FinishedTransaction {
     /// Where the record after its last one starts at the earliest.
     pub end: Lsn,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: TransactionOutcome,
     /// When it was committed.
     pub commit_time: Option<Time>,
     /// How many subtransactions were folded into it.
@@ -160,10 +160,10 @@ impl Summary {
     fn add(&mut self, row: &FinishedTransaction) {
         let bytes = row.amounts.total_bytes();
         match row.outcome {
-            Outcome::Open => self.open += 1,
-            Outcome::Prepared => self.prepared += 1,
-            Outcome::Aborted => self.aborted += 1,
-            Outcome::Committed => {
+            TransactionOutcome::Open => self.open += 1,
+            TransactionOutcome::Prepared => self.prepared += 1,
+            TransactionOutcome::Aborted => self.aborted += 1,
+            TransactionOutcome::Committed => {
                 self.committed += 1;
                 self.commit_sizes.add(bytes);
             }
@@ -194,7 +194,7 @@ impl Summary {
 mod tests {
     use super::*;
 
-    fn row(xid: u32, record_bytes: u64, outcome: Outcome) -> FinishedTransaction {
+    fn row(xid: u32, record_bytes: u64, outcome: TransactionOutcome) -> FinishedTransaction {
         FinishedTransaction {
             xid,
             amounts: Amounts { count: 1, record_bytes, ..Amounts::default() },
@@ -214,7 +214,11 @@ mod tests {
         let mut all = FinishedRows::new(3, Order::Bytes);
         let mut later = all.clone();
         for xid in 0..20_000u32 {
-            let outcome = if xid % 4 == 0 { Outcome::Aborted } else { Outcome::Committed };
+            let outcome = if xid % 4 == 0 {
+                TransactionOutcome::Aborted
+            } else {
+                TransactionOutcome::Committed
+            };
             let size = u64::from(xid.wrapping_mul(7919) % 10_000);
             let part = if xid < 9000 { &mut all } else { &mut later };
             part.add(row(xid, size, outcome));

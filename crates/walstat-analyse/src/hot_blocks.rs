@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use walstat_format::block::{BlockRef, RelFileLocator, walk};
-use walstat_format::in_order;
+use walstat_format::by_key;
 use walstat_format::record::Record;
 use walstat_format::rmgr::RecordType;
 use walstat_read::scan::observe::Observe;
@@ -17,7 +17,7 @@ use walstat_read::scan::observe::Observe;
 pub struct HotBlocks {
     forks: ForkTable<()>,
     /// By number of the fork and of the block.
-    #[serde(serialize_with = "in_order::map")]
+    #[serde(serialize_with = "by_key::map")]
     rows: HashMap<(u32, u32), Row>,
     without_block: Amounts,
 }

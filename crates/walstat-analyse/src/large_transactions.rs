@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::OPCODE_MASK;
+use walstat_format::payload::heap2;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
@@ -52,7 +53,7 @@ impl Written {
             (rmgr::HEAP, heap::INSERT) => &mut written.insert_bytes,
             (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE) => &mut written.update_bytes,
             (rmgr::HEAP, heap::DELETE) => &mut written.delete_bytes,
-            (rmgr::HEAP2, rmgr::HEAP2_MULTI_INSERT) => &mut written.insert_bytes,
+            (rmgr::HEAP2, heap2::MULTI_INSERT) => &mut written.insert_bytes,
             (rmgr::XLOG, _) if [xlog::FPI, xlog::FPI_MULTI].contains(&(info & 0xF0)) => {
                 &mut written.new_page_bytes
             }
@@ -107,8 +108,14 @@ struct Sieve {
     last: Option<XidBytes>,
 }
 
-/// What passes: the stretch's number, the transaction, what it wrote.
-type Passed = Vec<(u64, u32, Written)>;
+/// What one transaction wrote in a stretch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Portion {
+    /// The stretch's number.
+    number: u64,
+    xid: u32,
+    written: Written,
+}
 
 impl Sieve {
     fn open_at(&mut self, number: u64) -> Option<&mut XidBytes> {
@@ -117,46 +124,48 @@ impl Sieve {
     }
 
     /// Notes what a transaction wrote in a stretch; returns what passed of the stretch before.
-    fn note(&mut self, number: u64, xid: u32, written: Written, shift: u32) -> Passed {
+    fn note(&mut self, portion: Portion, shift: u32) -> Vec<Portion> {
+        let Portion { number, xid, written } = portion;
         if let Some(stretch) = self.open_at(number) {
             stretch.written.entry(xid).or_default().add(&written);
-            return Passed::new();
+            return Vec::new();
         }
         let new = XidBytes { number, written: [(xid, written)].into_iter().collect() };
         match self.last.replace(new) {
             Some(before) if self.first.is_some() => passed(before, shift),
             before => {
                 self.first = before;
-                Passed::new()
+                Vec::new()
             }
         }
     }
 
     /// What comes after this one; returns what passed of stretches that are whole now.
-    fn join(&mut self, later: Sieve, shift: u32) -> Passed {
-        let mut found = Passed::new();
+    fn join(&mut self, later: Sieve, shift: u32) -> Vec<Portion> {
+        let mut found = Vec::new();
         for stretch in later.first.into_iter().chain(later.last) {
             let number = stretch.number;
             for (xid, written) in stretch.written {
-                found.extend(self.note(number, xid, written, shift));
+                found.extend(self.note(Portion { number, xid, written }, shift));
             }
         }
         found
     }
 
     /// What passes of those that are still open, the first one last: nothing comes after it.
-    fn finish(self, shift: u32) -> Passed {
+    fn finish(self, shift: u32) -> Vec<Portion> {
         self.last.into_iter().chain(self.first).flat_map(|s| passed(s, shift)).collect()
     }
 }
 
-fn passed(stretch: XidBytes, shift: u32) -> Passed {
+/// What passes of a stretch.
+fn passed(stretch: XidBytes, shift: u32) -> Vec<Portion> {
     let least = 1 << (shift - PART_SHIFT);
     let XidBytes { number, written } = stretch;
     written
         .into_iter()
-        .filter(|(_, sum)| sum.bytes >= least)
-        .map(|(xid, sum)| (number, xid, sum))
+        .filter(|(_, written)| written.bytes >= least)
+        .map(|(xid, written)| Portion { number, xid, written })
         .collect()
 }
 
@@ -164,7 +173,7 @@ fn passed(stretch: XidBytes, shift: u32) -> Passed {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LargeTransactions {
     /// The transaction whose records come at the moment, and what it wrote in this stretch.
-    run: Option<(u64, u32, Written)>,
+    run: Option<Portion>,
     fine: Sieve,
     coarse: Sieve,
     found: BTreeMap<u32, Written>,
@@ -185,9 +194,8 @@ impl LargeTransactions {
         self.end_run();
         let fine = std::mem::take(&mut self.fine).finish(FINE_SHIFT);
         self.pass(fine);
-        for (_, xid, written) in std::mem::take(&mut self.coarse).finish(COARSE_SHIFT) {
-            self.found.entry(xid).or_default().add(&written);
-        }
+        let coarse = std::mem::take(&mut self.coarse).finish(COARSE_SHIFT);
+        self.add_found(coarse);
         let row = |(xid, written)| LargeTransaction { xid, written };
         let mut rows: Vec<_> = self.found.into_iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.written.bytes), row.xid));
@@ -195,23 +203,30 @@ impl LargeTransactions {
     }
 
     #[inline(never)]
-    fn begin_run(&mut self, run: (u64, u32, Written)) {
+    fn begin_run(&mut self, run: Portion) {
         self.end_run();
         self.run = Some(run);
     }
 
     fn end_run(&mut self) {
-        let Some((number, xid, written)) = self.run.take() else { return };
-        let passed = self.fine.note(number, xid, written, FINE_SHIFT);
+        let Some(run) = self.run.take() else { return };
+        let passed = self.fine.note(run, FINE_SHIFT);
         self.pass(passed);
     }
 
-    fn pass(&mut self, fine: Passed) {
-        for (number, xid, written) in fine {
-            let number = number >> (COARSE_SHIFT - FINE_SHIFT);
-            for (_, xid, written) in self.coarse.note(number, xid, written, COARSE_SHIFT) {
-                self.found.entry(xid).or_default().add(&written);
-            }
+    /// Takes what passed the first sieve to the second one.
+    fn pass(&mut self, fine: Vec<Portion>) {
+        for portion in fine {
+            let number = portion.number >> (COARSE_SHIFT - FINE_SHIFT);
+            let passed = self.coarse.note(Portion { number, ..portion }, COARSE_SHIFT);
+            self.add_found(passed);
+        }
+    }
+
+    /// Takes what passed both.
+    fn add_found(&mut self, coarse: Vec<Portion>) {
+        for Portion { xid, written, .. } in coarse {
+            self.found.entry(xid).or_default().add(&written);
         }
     }
 }
@@ -225,8 +240,8 @@ impl Observe for LargeTransactions {
         }
         let written = Written::of(record);
         match &mut self.run {
-            Some(run) if (run.0, run.1) == (number, xid) => run.2.add(&written),
-            _ => self.begin_run((number, xid, written)),
+            Some(run) if (run.number, run.xid) == (number, xid) => run.written.add(&written),
+            _ => self.begin_run(Portion { number, xid, written }),
         }
     }
 
@@ -237,9 +252,8 @@ impl Observe for LargeTransactions {
         let LargeTransactions { fine, coarse, found, .. } = later;
         let passed = self.fine.join(fine, FINE_SHIFT);
         self.pass(passed);
-        for (_, xid, written) in self.coarse.join(coarse, COARSE_SHIFT) {
-            self.found.entry(xid).or_default().add(&written);
-        }
+        let passed = self.coarse.join(coarse, COARSE_SHIFT);
+        self.add_found(passed);
         for (xid, written) in found {
             self.found.entry(xid).or_default().add(&written);
         }
@@ -258,7 +272,7 @@ mod tests {
         for (lsn, xid, bytes) in records {
             // The kinds go with the bytes.
             let written = Written { bytes: *bytes, delete_bytes: *bytes, ..Written::default() };
-            large.begin_run((lsn >> FINE_SHIFT, *xid, written));
+            large.begin_run(Portion { number: lsn >> FINE_SHIFT, xid: *xid, written });
         }
         large
     }

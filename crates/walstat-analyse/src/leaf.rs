@@ -10,8 +10,8 @@ use super::block_set::BlockSet;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BlockRef;
+use walstat_format::by_key;
 use walstat_format::data_page::btree_page::{PLACE_BYTES, PagePlace};
-use walstat_format::in_order;
 use walstat_format::payload::btree::{Insertion, Split};
 use walstat_format::record::Record;
 
@@ -33,7 +33,7 @@ struct RightEnd {
     /// The right-most one now.
     now: Option<u32>,
     /// Insertions before the first sign, by leaf.
-    #[serde(serialize_with = "in_order::map")]
+    #[serde(serialize_with = "by_key::map")]
     before: HashMap<u32, u64>,
     /// Insertions into the right-most leaf since the first sign.
     inserts: u64,
@@ -44,7 +44,7 @@ impl Leaves {
     pub fn observe(&mut self, record: &Record<'_>) {
         for block in record.blocks() {
             if block.fork == 0 && is_rightmost_leaf(record, &block) {
-                self.end.is_now(block.block);
+                self.end.move_to(block.block);
             }
         }
         match Insertion::of(record.header.info, record.version) {
@@ -82,12 +82,12 @@ impl Leaves {
         }
         let (Some(left), Some(right)) = (left, right) else { return };
         if !has_sibling {
-            self.end.is_now(left);
+            self.end.move_to(left);
         }
         self.insert(left, 1);
         self.blocks.insert(right);
         if !has_sibling {
-            self.end.is_now(right);
+            self.end.move_to(right);
         }
     }
 
@@ -115,7 +115,8 @@ impl Leaves {
 }
 
 impl RightEnd {
-    fn is_now(&mut self, leaf: u32) {
+    /// Takes note of the right-most leaf from here on.
+    fn move_to(&mut self, leaf: u32) {
         self.first.get_or_insert(leaf);
         self.now = Some(leaf);
     }
@@ -172,7 +173,7 @@ mod tests {
         for event in events {
             match event {
                 Event::Insert(leaf) => leaves.insert(*leaf, 1),
-                Event::End(leaf) => leaves.end.is_now(*leaf),
+                Event::End(leaf) => leaves.end.move_to(*leaf),
             }
         }
         leaves

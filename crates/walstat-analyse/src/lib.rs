@@ -16,10 +16,11 @@
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
 //!   its first and last time.
 //! * **What does a backup need of it?** [`backup`], [`replay_points`].
-//! * **How long would images be otherwise?** [`sample`] keeps some, [`codec`] compresses them as the server
-//!   does.
+//! * **How long would images be otherwise?** [`sample`] keeps some, [`image_compressor`] compresses them as
+//!   the server does.
 //! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
-//! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, [`amounts`].
+//! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, [`amounts`];
+//!   `open_events` is what waits for the WAL before.
 //!
 //! # Where to add a dimension
 //!
@@ -33,11 +34,11 @@
 extern crate walstat_format;
 
 pub mod amounts;
+pub mod archive_timeout;
 pub mod backup;
 mod block_set;
 pub mod checkpoint;
 pub mod clock;
-pub mod codec;
 pub mod commit;
 pub mod counters;
 pub mod deferred_log;
@@ -46,9 +47,11 @@ mod distribution;
 pub mod finished_transactions;
 mod fork_table;
 pub mod hot_blocks;
+pub mod image_compressor;
 pub mod large_transactions;
 pub mod leaf;
 mod names;
+mod open_events;
 mod operation;
 pub mod ratios;
 mod recent_map;

@@ -8,7 +8,7 @@ use walstat_format::payload::xact;
 use walstat_format::record::Record;
 use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
-use walstat_names::catalog::catalog_changes::CatalogChanges;
+use walstat_names::catalog::catalog_changes::{CatalogChanges, teaches_itself};
 use walstat_names::catalog::event::{BlockParts, Page, RecordParts};
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::store::Store;
@@ -42,11 +42,6 @@ impl Others {
     fn place(&mut self, relation: &RelFileLocator) -> &mut RelFileLocator {
         &mut self.0[relation.relfilenode as usize % OTHERS]
     }
-}
-
-/// Resource managers whose records teach without a block of a catalog.
-fn teaches_itself(id: u8) -> bool {
-    [rmgr::TRANSACTION, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&id)
 }
 
 impl NameLessons {
@@ -134,7 +129,7 @@ impl Observe for NameLessons {
         }
         let teaches = match record.blocks().next() {
             Some(block) => {
-                self.is_idle = self.is_of_another(&block);
+                self.is_idle = self.is_of_another(&block) && !teaches_itself(rmgr);
                 !self.is_idle
             }
             None => teaches_itself(rmgr),

@@ -10,23 +10,25 @@ use walstat_format::payload::heap2::MultiInsert;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 
-/// Operations on the rows of one table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Operations {
-    /// Rows inserted, one by one and several at once.
-    pub inserts: u64,
-    /// Rows updated, HOT or not.
-    pub updates: u64,
-    /// Rows updated without a change of an indexed column, in the same page.
-    pub hot_updates: u64,
-    /// Rows whose new version went to another page.
-    pub updates_new_page: u64,
-    /// Rows deleted.
-    pub deletes: u64,
-    /// Rows locked.
-    pub locks: u64,
-    /// Records of vacuum, pruning and freezing.
-    pub vacuum_records: u64,
+sums! {
+    /// Operations on the rows of one table.
+    #[derive(Serialize, Deserialize)]
+    pub struct Operations {
+        /// Rows inserted, one by one and several at once.
+        inserts,
+        /// Rows updated, HOT or not.
+        updates,
+        /// Rows updated without a change of an indexed column, in the same page.
+        hot_updates,
+        /// Rows whose new version went to another page.
+        updates_new_page,
+        /// Rows deleted.
+        deletes,
+        /// Rows locked.
+        locks,
+        /// Records of vacuum, pruning and freezing.
+        vacuum_records,
+    }
 }
 
 impl Operations {
@@ -70,17 +72,6 @@ impl Operations {
             _ => {}
         }
     }
-
-    /// Adds `other`.
-    pub fn add(&mut self, other: &Operations) {
-        self.inserts += other.inserts;
-        self.updates += other.updates;
-        self.hot_updates += other.hot_updates;
-        self.updates_new_page += other.updates_new_page;
-        self.deletes += other.deletes;
-        self.locks += other.locks;
-        self.vacuum_records += other.vacuum_records;
-    }
 }
 
 /// Whether the old version of an updated row lies on another page than the new one.
@@ -89,13 +80,15 @@ fn has_another_page(record: &Record<'_>, new: &BlockRef) -> bool {
     old.is_some_and(|old| old.block != new.block)
 }
 
-/// Bytes of rows that records carry besides the change itself, for logical decoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Substance {
-    /// Old rows, or their keys (replica identity).
-    pub old_row_bytes: u64,
-    /// New rows beside an image that has them too.
-    pub beside_image_bytes: u64,
+sums! {
+    /// Bytes of rows that records carry besides the change itself, for logical decoding.
+    #[derive(Serialize, Deserialize)]
+    pub struct Substance {
+        /// Old rows, or their keys (replica identity).
+        old_row_bytes,
+        /// New rows beside an image that has them too.
+        beside_image_bytes,
+    }
 }
 
 impl Substance {
@@ -130,11 +123,5 @@ impl Substance {
             substance.beside_image_bytes = kept.map(|block| u64::from(block.data_bytes)).sum();
         }
         (substance != Substance::default()).then_some(substance)
-    }
-
-    /// Adds `other`.
-    pub fn add(&mut self, other: &Substance) {
-        self.old_row_bytes += other.old_row_bytes;
-        self.beside_image_bytes += other.beside_image_bytes;
     }
 }

@@ -4,8 +4,9 @@ use super::sums::Sums;
 use super::totals::RecordTable;
 use super::volume::Volume;
 use serde::{Deserialize, Serialize};
+use walstat_format::payload::heap;
 use walstat_format::payload::xlog::FPI_FOR_HINT;
-use walstat_format::rmgr::{HEAP, HEAP_HOT_UPDATE, HEAP_UPDATE, XLOG};
+use walstat_format::rmgr::{HEAP, XLOG};
 
 /// `a / b`, or nothing if there is nothing to divide by.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
@@ -55,7 +56,7 @@ impl Updates {
     pub fn of(table: &RecordTable) -> Updates {
         let count =
             |opcode| table.sum(|record| record.rmgr == HEAP && record.opcode() == opcode).count;
-        Updates { hot: count(HEAP_HOT_UPDATE), other: count(HEAP_UPDATE) }
+        Updates { hot: count(heap::HOT_UPDATE), other: count(heap::UPDATE) }
     }
 
     /// All of them.

@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::hash::Hash;
-use walstat_format::in_order;
+use walstat_format::by_key;
 use walstat_format::lsn::Lsn;
 
 /// Expired keys are looked for when this many are kept, or more.
@@ -34,7 +34,7 @@ impl Granule {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Serialize, V: Serialize"))]
 pub struct RecentMap<K: Eq + Hash + Ord, V, const WINDOW: u64> {
-    #[serde(serialize_with = "in_order::map")]
+    #[serde(serialize_with = "by_key::map")]
     kept: HashMap<K, (Granule, V)>,
     /// Expired keys are looked for again when this many are kept.
     full: usize,
@@ -74,9 +74,16 @@ impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
         }
     }
 
-    /// All of them, for good.
-    pub fn into_all(self) -> impl Iterator<Item = (K, Granule, V)> {
-        self.kept.into_iter().map(|(key, (at, value))| (key, at, value))
+    /// Adds those that were seen later, each after `change` was told what is known here. Nothing is
+    /// forgotten meanwhile: they come in no order, and what has expired for one may be found by another.
+    pub fn merge(&mut self, later: Self, change: impl Fn(&Self, K, Granule, &mut V))
+    where
+        K: Copy,
+    {
+        for (key, (at, mut value)) in later.kept {
+            change(self, key, at, &mut value);
+            self.kept.insert(key, (at, value));
+        }
     }
 
     /// Takes no more memory than it needs.

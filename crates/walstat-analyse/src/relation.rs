@@ -31,13 +31,13 @@ pub struct Relations {
     images: SparseColumn<Images>,
     leaves: SparseColumn<Leaves>,
     without_block: Amounts,
-    row_of_records: Alike,
+    streak: Streak,
 }
 
-/// Records alike, one after the other: of one kind, with one block, the same one, and no image. They
-/// are added to their relation when another record comes.
+/// Consecutive records of the same type on the same block, without images. They are added to their
+/// relation when another record comes.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Alike {
+struct Streak {
     rmgr: u8,
     info: u8,
     mark: BlockMark,
@@ -59,17 +59,19 @@ struct Row {
     leaves: Handle,
 }
 
-/// Images that no change of a row or of a key made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Images {
-    /// Images for hint bits.
-    pub hint_count: u64,
-    /// Their bytes.
-    pub hint_bytes: u64,
-    /// Images of new pages: index builds, rewrites, copies.
-    pub new_page_count: u64,
-    /// Their bytes.
-    pub new_page_bytes: u64,
+sums! {
+    /// Images that no change of a row or of a key made.
+    #[derive(Serialize, Deserialize)]
+    pub struct Images {
+        /// Images for hint bits.
+        hint_count,
+        /// Their bytes.
+        hint_bytes,
+        /// Images of new pages: index builds, rewrites, copies.
+        new_page_count,
+        /// Their bytes.
+        new_page_bytes,
+    }
 }
 
 /// What is known of one fork.
@@ -174,29 +176,28 @@ impl Relations {
         groups
     }
 
-    /// Counts a record with its mark, if it has one; whether it is like the one before.
+    /// Counts a record with its mark, if it has one; whether it goes on with the streak of those before.
     #[inline(always)]
     pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
-        let is_alike = mark.is_some_and(|mark| self.row_of_records.takes(record, mark));
-        if !is_alike {
+        let goes_on = mark.is_some_and(|mark| self.streak.takes(record, mark));
+        if !goes_on {
             // A copy: the record itself then stays in registers.
             let record = *record;
             self.another(&record, mark);
         }
-        is_alike
+        goes_on
     }
 
-    /// Counts a record that is not like the one before; `mark`: what others can be told to be like
-    /// it by.
+    /// Counts a record that ends the streak; `mark`: what one can be told by that goes on with its own.
     #[inline(never)]
     fn another(&mut self, record: &Record<'_>, mark: Option<BlockMark>) {
-        self.end_row();
+        self.end_streak();
         let RecordHeader { rmgr, info, total_bytes, .. } = record.header;
         if let Some(mark) = mark
-            && Alike::suits(record)
+            && Streak::may_begin_with(record)
         {
-            self.row_of_records = Alike { rmgr, info, mark, ..Alike::default() };
-            self.row_of_records.add(record);
+            self.streak = Streak { rmgr, info, mark, ..Streak::default() };
+            self.streak.add(record);
             return;
         }
         let parts = &record.parts;
@@ -217,13 +218,13 @@ impl Relations {
         }
     }
 
-    /// Adds the records that were alike to their relation.
-    fn end_row(&mut self) {
-        let Alike { rmgr, info, mark, count, total_bytes, block_data_bytes } = self.row_of_records;
+    /// Adds the records of the streak to their relation.
+    fn end_streak(&mut self) {
+        let Streak { rmgr, info, mark, count, total_bytes, block_data_bytes } = self.streak;
         if count == 0 {
             return;
         }
-        self.row_of_records.count = 0;
+        self.streak.count = 0;
         let row = self.table.value(ForkKey { relation: mark.relation(), fork: mark.fork() });
         row.amounts.count += count;
         row.amounts.record_bytes += total_bytes;
@@ -273,19 +274,19 @@ impl Relations {
     }
 }
 
-impl Alike {
-    /// Counts a record if it is like those before.
+impl Streak {
+    /// Counts a record if it goes on with the streak.
     #[inline(always)]
     fn takes(&mut self, record: &Record<'_>, mark: BlockMark) -> bool {
-        let is_alike = record.header.rmgr == self.rmgr
+        let goes_on = record.header.rmgr == self.rmgr
             && record.header.info == self.info
             && mark == self.mark
             && record.parts.main_data_bytes <= Update::BYTES
             && self.count > 0;
-        if is_alike {
+        if goes_on {
             self.add(record);
         }
-        is_alike
+        goes_on
     }
 
     #[inline(always)]
@@ -295,8 +296,9 @@ impl Alike {
         self.block_data_bytes += u64::from(record.parts.block_data_bytes);
     }
 
-    /// Whether nothing of a record counts but its kind and its block, if it has only one.
-    fn suits(record: &Record<'_>) -> bool {
+    /// Whether a streak may begin with a record: nothing of it counts but its type and its block, if it has
+    /// only one.
+    fn may_begin_with(record: &Record<'_>) -> bool {
         let RecordHeader { rmgr, info, .. } = record.header;
         let is_leaf =
             || matches!(Insertion::of(info, record.version), Some(Insertion::Leaf { .. }));
@@ -340,13 +342,6 @@ impl Images {
         *count += 1;
         *bytes += u64::from(image.bytes);
     }
-
-    fn add(&mut self, other: &Images) {
-        self.hint_count += other.hint_count;
-        self.hint_bytes += other.hint_bytes;
-        self.new_page_count += other.new_page_count;
-        self.new_page_bytes += other.new_page_bytes;
-    }
 }
 
 impl Observe for Relations {
@@ -359,8 +354,8 @@ impl Observe for Relations {
     }
 
     fn merge(&mut self, mut later: Relations) {
-        self.end_row();
-        later.end_row();
+        self.end_streak();
+        later.end_streak();
         let Relations { table, mut operations, mut substances, mut images, mut leaves, .. } = later;
         for (key, row) in table.into_rows() {
             let ours = self.table.value(key);
@@ -385,16 +380,18 @@ impl Observe for Relations {
     }
 
     fn settle(&mut self) {
-        self.end_row();
+        self.end_streak();
         self.leaves.values_mut().for_each(Leaves::settle);
         self.table.values_mut().for_each(|row| row.blocks.settle());
     }
 
     fn shrink(&mut self) {
-        self.end_row();
+        self.end_streak();
         self.table.values_mut().for_each(|row| row.blocks.settle());
         self.table.shrink();
         self.operations.shrink();
+        self.substances.shrink();
+        self.images.shrink();
         self.leaves.shrink();
     }
 }

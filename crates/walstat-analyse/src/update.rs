@@ -22,6 +22,7 @@ mod step;
 
 use self::step::{Charge, Page, Row, Step};
 use super::fork_table::{ForkKey, ForkTable};
+use super::open_events::OpenEvents;
 use super::recent_map::{Granule, RecentMap};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;
@@ -37,21 +38,23 @@ const TRANSACTION_WINDOW: u64 = 128;
 /// So far apart may be the pruning of a page and the update: 128 kB of WAL.
 const PAGE_WINDOW: u64 = 16;
 
-/// What updates of one sort cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cost {
-    /// How many.
-    pub updates: u64,
-    /// Bytes of their own records.
-    pub heap_bytes: u64,
-    /// Bytes of locks before them.
-    pub lock_bytes: u64,
-    /// Bytes of pruning before them.
-    pub prune_bytes: u64,
-    /// Bytes of what they wrote into indexes.
-    pub index_bytes: u64,
-    /// How much of all that is images.
-    pub fpi_bytes: u64,
+sums! {
+    /// What updates of one sort cost.
+    #[derive(Serialize, Deserialize)]
+    pub struct Cost {
+        /// How many.
+        updates,
+        /// Bytes of their own records.
+        heap_bytes,
+        /// Bytes of locks before them.
+        lock_bytes,
+        /// Bytes of pruning before them.
+        prune_bytes,
+        /// Bytes of what they wrote into indexes.
+        index_bytes,
+        /// How much of all that is images.
+        fpi_bytes,
+    }
 }
 
 /// What the updates of one table cost.
@@ -71,12 +74,7 @@ pub struct Updates {
     transactions: RecentMap<u32, Last, TRANSACTION_WINDOW>,
     /// What was done to each page last; with its cost if it was pruned, and not updated since.
     pages: RecentMap<Page, Option<Charge>, PAGE_WINDOW>,
-    /// What cannot be judged without the records before the first one, in WAL order.
-    open: Vec<OpenEvent>,
-    /// Where the first record is that counts here.
-    start: Option<Granule>,
-    /// Nothing can come before it.
-    is_first: bool,
+    open: OpenEvents<OpenEvent>,
     /// A transaction whose next insertion changes nothing here.
     #[serde(skip)]
     idle: u32,
@@ -140,16 +138,6 @@ impl Cost {
     pub fn total_bytes(&self) -> u64 {
         self.heap_bytes + self.lock_bytes + self.prune_bytes + self.index_bytes
     }
-
-    /// Adds `other`.
-    pub fn add(&mut self, other: &Cost) {
-        self.updates += other.updates;
-        self.heap_bytes += other.heap_bytes;
-        self.lock_bytes += other.lock_bytes;
-        self.prune_bytes += other.prune_bytes;
-        self.index_bytes += other.index_bytes;
-        self.fpi_bytes += other.fpi_bytes;
-    }
 }
 
 impl Costs {
@@ -193,11 +181,6 @@ impl Updates {
         self.tables.get(&ForkKey { relation, fork: 0 })
     }
 
-    /// Whether an event may have to do with something before the first record.
-    fn is_open(&self, window: u64, at: Granule) -> bool {
-        !self.is_first && self.start.is_some_and(|start| at.is_within(window, start))
-    }
-
     fn cost(&mut self, target: Target) -> &mut Cost {
         let costs = self.tables.value(ForkKey { relation: target.relation, fork: 0 });
         if target.is_hot { &mut costs.hot } else { &mut costs.non_hot }
@@ -218,7 +201,7 @@ impl Updates {
     #[inline(never)]
     fn take(&mut self, record: &Record<'_>) {
         let at = Granule::of(record.lsn);
-        self.start.get_or_insert(at);
+        self.open.note(at);
         if let Some(step) = Step::of(record) {
             self.step(record.header.xid, at, step);
         }
@@ -226,23 +209,33 @@ impl Updates {
 
     fn step(&mut self, xid: u32, at: Granule, step: Step) {
         match step {
-            Step::Update { row, is_hot, own } => self.update((xid, at), row, is_hot, own),
-            Step::Lock { row, own } => self.lock((xid, at), row, own),
+            Step::Update { row, is_hot, own } => self.update(xid, at, row, is_hot, own),
+            Step::Lock { row, own } => self.lock(xid, at, row, own),
             Step::OtherChange => self.other_change(xid, at),
             Step::Prune { page, own } => self.pages.insert(page, at, Some(own)),
             Step::Index { own } => self.index(xid, at, own),
-            Step::End => self.transactions.remove(&xid),
+            Step::End => self.end(xid, at),
         }
     }
 
-    fn lock(&mut self, (xid, at): (u32, Granule), row: Row, own: Charge) {
+    /// Nothing of the transaction goes on; where it may have begun before the first record, that is to be
+    /// known there too.
+    fn end(&mut self, xid: u32, at: Granule) {
+        if self.open.may_reach_before(TRANSACTION_WINDOW, at) {
+            self.transactions.insert(xid, at, Last { target: None, lock: RowLock::None });
+        } else {
+            self.transactions.remove(&xid);
+        }
+    }
+
+    fn lock(&mut self, xid: u32, at: Granule, row: Row, own: Charge) {
         let before = self.transactions.get(&xid, at).map_or(RowLock::Unknown, |last| last.lock);
         let lock = RowLock::Row { at, row, charge: own, open_since: Some(at) }.after(before);
         self.transactions.insert(xid, at, Last { target: None, lock });
         self.idle = 0;
     }
 
-    fn update(&mut self, (xid, at): (u32, Granule), row: Row, is_hot: bool, own: Charge) {
+    fn update(&mut self, xid: u32, at: Granule, row: Row, is_hot: bool, own: Charge) {
         let target = Target { relation: row.page.relation, is_hot };
         let cost = self.cost(target);
         cost.updates += 1;
@@ -251,7 +244,7 @@ impl Updates {
         self.after_lock(row, target, xid, at);
         self.after_prune(row.page, target, xid, at);
         self.transactions.insert(xid, at, Last { target: Some(target), lock: RowLock::None });
-        if self.is_open(PAGE_WINDOW, at) {
+        if self.open.may_reach_before(PAGE_WINDOW, at) {
             self.pages.insert(row.page, at, None)
         } else {
             self.pages.remove(&row.page)
@@ -264,15 +257,16 @@ impl Updates {
         match self.transactions.get(&xid, at).map_or(RowLock::Unknown, |last| last.lock) {
             RowLock::None => {}
             RowLock::Unknown => {
-                if self.is_open(TRANSACTION_WINDOW, at) {
+                if self.open.may_reach_before(TRANSACTION_WINDOW, at) {
                     self.open.push(OpenEvent { at, xid, event: Event::Locked(wanted, target) });
                 }
             }
             RowLock::Row { at: since, row, charge, open_since } => {
                 if row == wanted && at.is_within(TRANSACTION_WINDOW, since) {
                     self.charge(target, Reason::Lock, charge);
-                    if let Some(at) = open_since.filter(|at| self.is_open(TRANSACTION_WINDOW, *at))
-                    {
+                    let is_open =
+                        |at: &Granule| self.open.may_reach_before(TRANSACTION_WINDOW, *at);
+                    if let Some(at) = open_since.filter(is_open) {
                         self.open.push(OpenEvent { at, xid, event: Event::Locked(row, target) });
                     }
                 }
@@ -286,7 +280,7 @@ impl Updates {
             Some(Some(charge)) => self.charge(target, Reason::Prune, charge),
             Some(None) => {}
             None => {
-                if self.is_open(PAGE_WINDOW, at) {
+                if self.open.may_reach_before(PAGE_WINDOW, at) {
                     self.open.push(OpenEvent { at, xid, event: Event::Pruned(page, target) });
                 }
             }
@@ -299,7 +293,7 @@ impl Updates {
         match self.transactions.get(&xid, at) {
             Some(Last { target: None, .. }) => {}
             Some(last) => self.transactions.insert(xid, at, Last { target: None, ..last }),
-            None if self.is_open(TRANSACTION_WINDOW, at) => {
+            None if self.open.may_reach_before(TRANSACTION_WINDOW, at) => {
                 self.transactions.insert(xid, at, Last { target: None, lock: RowLock::Unknown });
             }
             None => {}
@@ -312,7 +306,9 @@ impl Updates {
         match self.transactions.get(&xid, at) {
             Some(Last { target: Some(target), .. }) => self.charge(target, Reason::Index, charge),
             Some(Last { target: None, .. }) => {}
-            None if self.is_open(TRANSACTION_WINDOW, at) => self.open_index(xid, at, charge),
+            None if self.open.may_reach_before(TRANSACTION_WINDOW, at) => {
+                self.open_index(xid, at, charge)
+            }
             None => self.idle = xid,
         }
     }
@@ -352,7 +348,7 @@ impl Observe for Updates {
                 !is_idle || [heap::UPDATE, heap::HOT_UPDATE, heap::LOCK].contains(&opcode)
             }
             rmgr::HEAP2 => opcode == heap2::MULTI_INSERT && !is_idle || heap2::prunes_alone(opcode),
-            rmgr::TRANSACTION => !self.transactions.is_empty(),
+            rmgr::TRANSACTION => !self.open.is_first() || !self.transactions.is_empty(),
             id => !is_idle && xid != 0 && rmgr::INDEXES.contains(&id),
         };
         if counts {
@@ -363,32 +359,27 @@ impl Observe for Updates {
     }
 
     fn merge(&mut self, later: Updates) {
-        let Updates { tables, transactions, pages, open, start, .. } = later;
-        self.start = self.start.or(start);
-        open.into_iter().for_each(|open| self.judge(open));
+        let Updates { tables, transactions, pages, open, .. } = later;
+        self.open.join(open).into_iter().for_each(|open| self.judge(open));
         for (key, costs) in tables.into_rows() {
             self.tables.value(key).add(&costs);
         }
-        for (xid, at, mut last) in transactions.into_all() {
-            if let Some(ours) = self.transactions.get(&xid, last.lock.open_since().unwrap_or(at)) {
-                last.lock = last.lock.after(ours.lock);
+        self.transactions.merge(transactions, |ours, xid, at, last| {
+            if let Some(before) = ours.get(&xid, last.lock.open_since().unwrap_or(at)) {
+                last.lock = last.lock.after(before.lock);
             }
-            self.transactions.insert(xid, at, last);
-        }
-        for (page, at, pruned) in pages.into_all() {
-            self.pages.insert(page, at, pruned);
-        }
+        });
+        self.pages.merge(pages, |_, _, _, _| {});
         self.idle = 0;
     }
 
     fn settle(&mut self) {
-        self.is_first = true;
-        self.open = Vec::new();
+        self.open.settle();
     }
 
     fn shrink(&mut self) {
         self.tables.shrink();
-        self.open.shrink_to_fit();
+        self.open.shrink();
         self.transactions.shrink();
         self.pages.shrink();
     }
@@ -410,7 +401,7 @@ mod tests {
     fn counted(steps: &[Seen]) -> Updates {
         let mut updates = Updates::default();
         for (xid, at, step) in steps {
-            updates.start.get_or_insert(*at);
+            updates.open.note(*at);
             updates.step(*xid, *at, *step);
         }
         updates

@@ -12,6 +12,7 @@
 
 use super::amounts::Amounts;
 use super::fork_table::{ForkKey, ForkTable};
+use super::open_events::OpenEvents;
 use super::recent_map::{Granule, RecentMap};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::{BlockRef, RelFileLocator};
@@ -53,12 +54,8 @@ pub struct Vacuums {
     pruning: Amounts,
     /// Pages that were pruned, by whom is not known yet; or that something else has happened to.
     pages: RecentMap<Page, Option<Amounts>, WINDOW>,
-    /// Pages that vacuum came to; they may have been pruned before the first record. In WAL order.
-    open: Vec<(Granule, Page)>,
-    /// Where the first record is that counts here.
-    start: Option<Granule>,
-    /// Nothing can come before it.
-    is_first: bool,
+    /// Pages that vacuum came to; they may have been pruned before the first record.
+    open: OpenEvents<(Granule, Page)>,
 }
 
 impl Vacuums {
@@ -70,10 +67,6 @@ impl Vacuums {
     /// Pruning by vacuum that has the record type of pruning by statements.
     pub fn pruning(&self) -> Amounts {
         self.pruning
-    }
-
-    fn is_open(&self, at: Granule) -> bool {
-        !self.is_first && self.start.is_some_and(|start| at.is_within(WINDOW, start))
     }
 
     #[inline(never)]
@@ -90,7 +83,7 @@ impl Vacuums {
         if record.header.rmgr != rmgr::HEAP2 || record.version.pages.prunes_by_type {
             return;
         }
-        self.start.get_or_insert(at);
+        self.open.note(at);
         let step = match (is_pruning, record.header.xid) {
             (false, _) => Step::Vacuumed,
             (true, 0) => Step::Pruned(amounts(record)),
@@ -115,7 +108,7 @@ impl Vacuums {
 
     /// What was known of a page does not matter any more.
     fn forget(&mut self, page: Page, at: Granule) {
-        if self.is_open(at) {
+        if self.open.may_reach_before(WINDOW, at) {
             self.pages.insert(page, at, None);
         } else {
             self.pages.remove(&page);
@@ -130,7 +123,7 @@ impl Vacuums {
                 self.add(page, &pruned);
             }
             Some(None) => {}
-            None if self.is_open(at) => self.open.push((at, page)),
+            None if self.open.may_reach_before(WINDOW, at) => self.open.push((at, page)),
             None => {}
         }
     }
@@ -181,26 +174,22 @@ impl Observe for Vacuums {
     }
 
     fn merge(&mut self, later: Vacuums) {
-        let Vacuums { tables, pruning, pages, open, start, .. } = later;
-        self.start = self.start.or(start);
-        open.into_iter().for_each(|(at, page)| self.judge(page, at));
+        let Vacuums { tables, pruning, pages, open } = later;
+        self.open.join(open).into_iter().for_each(|(at, page)| self.judge(page, at));
         for (key, amounts) in tables.into_rows() {
             self.tables.value(key).add(&amounts);
         }
         self.pruning.add(&pruning);
-        for (page, at, pruned) in pages.into_all() {
-            self.pages.insert(page, at, pruned);
-        }
+        self.pages.merge(pages, |_, _, _, _| {});
     }
 
     fn settle(&mut self) {
-        self.is_first = true;
-        self.open = Vec::new();
+        self.open.settle();
     }
 
     fn shrink(&mut self) {
         self.tables.shrink();
-        self.open.shrink_to_fit();
+        self.open.shrink();
         self.pages.shrink();
     }
 }
@@ -224,7 +213,7 @@ mod tests {
     fn counted(steps: &[Seen]) -> Vacuums {
         let mut vacuums = Vacuums::default();
         for (at, page, step) in steps {
-            vacuums.start.get_or_insert(*at);
+            vacuums.open.note(*at);
             vacuums.step(*page, *at, *step);
         }
         vacuums

@@ -144,9 +144,9 @@ impl Observe for Who {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let mark = record.block_mark();
-        let mut is_alike = false;
+        let mut goes_on = false;
         if let Some(relations) = &mut self.relations {
-            is_alike = relations.take(record, mark);
+            goes_on = relations.take(record, mark);
         }
         if let Some(updates) = &mut self.updates {
             updates.observe(record);
@@ -157,7 +157,7 @@ impl Observe for Who {
         if let Some(transactions) = &mut self.transactions {
             transactions.take(record, mark);
         }
-        if let Some(names) = self.names.as_mut().filter(|names| !is_alike || !names.is_idle()) {
+        if let Some(names) = self.names.as_mut().filter(|names| !goes_on || !names.is_idle()) {
             names.observe(record);
         }
         if let Some(blocks) = &mut self.blocks {

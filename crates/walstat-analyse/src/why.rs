@@ -2,7 +2,7 @@
 
 use super::amounts::Amounts;
 use super::totals::{RecordTable, Totals};
-use walstat_format::payload::xact;
+use walstat_format::payload::{heap, heap2, xact, xlog};
 use walstat_format::rmgr;
 use walstat_format::rmgr::RecordType;
 
@@ -27,8 +27,8 @@ named! {
 /// Which cause the images of a record type have.
 fn image_cause(record: RecordType) -> ByteCause {
     match (record.rmgr, record.info()) {
-        (rmgr::XLOG, rmgr::XLOG_FPI_FOR_HINT) => ByteCause::HintImages,
-        (rmgr::XLOG, rmgr::XLOG_FPI | rmgr::XLOG_FPI_MULTI) => ByteCause::NewPageImages,
+        (rmgr::XLOG, xlog::FPI_FOR_HINT) => ByteCause::HintImages,
+        (rmgr::XLOG, xlog::FPI | xlog::FPI_MULTI) => ByteCause::NewPageImages,
         // Nobody else would have come to the page.
         (rmgr, info) if rmgr::is_of_vacuum(rmgr, info) => ByteCause::Vacuum,
         _ => ByteCause::CheckpointImages,
@@ -39,12 +39,12 @@ fn image_cause(record: RecordType) -> ByteCause {
 /// decoding needs; a multixact that many lockers share is no row lock of its own.
 fn record_cause(record: RecordType) -> ByteCause {
     match (record.rmgr, record.opcode()) {
-        (rmgr::HEAP, rmgr::HEAP_LOCK) => ByteCause::RowLocks,
+        (rmgr::HEAP, heap::LOCK) => ByteCause::RowLocks,
         (rmgr::HEAP, _) => ByteCause::Rows,
-        (rmgr::HEAP2, rmgr::HEAP2_MULTI_INSERT) => ByteCause::Rows,
-        (rmgr::HEAP2, rmgr::HEAP2_LOCK_UPDATED) => ByteCause::RowLocks,
+        (rmgr::HEAP2, heap2::MULTI_INSERT) => ByteCause::Rows,
+        (rmgr::HEAP2, heap2::LOCK_UPDATED) => ByteCause::RowLocks,
         (rmgr, _) if rmgr::is_of_vacuum(rmgr, record.info()) => ByteCause::Vacuum,
-        (rmgr::HEAP2, opcode) if rmgr::HEAP2_PRUNES.contains(&opcode) => ByteCause::Pruning,
+        (rmgr::HEAP2, opcode) if heap2::PRUNES.contains(&opcode) => ByteCause::Pruning,
         (rmgr::TRANSACTION, xact::COMMIT | xact::COMMIT_PREPARED) => ByteCause::Commits,
         (rmgr::LOGICAL_MESSAGE, _) => ByteCause::LogicalMessages,
         (id, _) if rmgr::INDEXES.contains(&id) => ByteCause::Indexes,

@@ -124,11 +124,11 @@ pub enum BodyFault {
 
 /// Reads forward through the bytes before the payload.
 #[derive(Debug, Clone)]
-struct Cursor<'a> {
+struct HeadCursor<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> HeadCursor<'a> {
     #[inline(always)]
     fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], BodyFault> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(BodyFault::Length)?;
@@ -304,7 +304,7 @@ fn walk_any(
     version: &Version,
     mut visit: impl FnMut(&BlockRef),
 ) -> Result<Parts, BodyFault> {
-    let mut cursor = Cursor { rest: head.get(RECORD_HEADER_BYTES..).ok_or(BodyFault::Length)? };
+    let mut cursor = HeadCursor { rest: head.get(RECORD_HEADER_BYTES..).ok_or(BodyFault::Length)? };
     // What is left of the record: the rest of `head`, and what `head` does not hold.
     let beyond = (total_bytes as usize).checked_sub(head.len()).ok_or(BodyFault::Length)?;
     let mut parts = Parts::default();
@@ -355,7 +355,7 @@ fn walk_any(
 
 #[inline(always)]
 fn block_ref(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut HeadCursor<'_>,
     id: u8,
     payload_at: u32,
     relation: &mut Option<RelFileLocator>,
@@ -398,7 +398,7 @@ pub struct Labels {
 /// The block references of a record that was walked over before.
 #[derive(Debug, Clone)]
 pub struct Blocks<'a> {
-    headers: Cursor<'a>,
+    headers: HeadCursor<'a>,
     relation: Option<RelFileLocator>,
     payload_at: u32,
     labels: Labels,
@@ -410,7 +410,7 @@ impl<'a> Blocks<'a> {
     #[inline(always)]
     pub fn of(head: &'a [u8], head_bytes: u32, version: &'static Version) -> Blocks<'a> {
         let rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
-        let (headers, labels) = (Cursor { rest }, Labels::default());
+        let (headers, labels) = (HeadCursor { rest }, Labels::default());
         Blocks { headers, relation: None, payload_at: 0, labels, version }
     }
 
@@ -451,7 +451,11 @@ impl Iterator for Blocks<'_> {
 }
 
 #[inline(always)]
-fn image_header(cursor: &mut Cursor<'_>, id: u8, version: &Version) -> Result<Image, BodyFault> {
+fn image_header(
+    cursor: &mut HeadCursor<'_>,
+    id: u8,
+    version: &Version,
+) -> Result<Image, BodyFault> {
     let &[a, b, c, d, info] = cursor.take()?;
     let bytes = u16::from_le_bytes([a, b]);
     let hole_offset = u16::from_le_bytes([c, d]);

@@ -34,6 +34,8 @@
 //! * Rejected: stepping the chains of 2 to 4 records together (4.3 against 3.4 ns). The processor
 //!   overlaps consecutive records by itself.
 
+mod wrong_byte;
+
 use crate::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES};
 
 /// Castagnoli's polynomial, bits reflected.

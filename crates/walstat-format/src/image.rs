@@ -12,15 +12,20 @@ pub const IMAGE_HEADER_BYTES: u32 = 5;
 /// (`XLogRecordBlockCompressHeader`).
 pub const HOLE_HEADER_BYTES: u32 = 2;
 
-/// How an image is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
-    /// PostgreSQL's own, without a header.
-    Pglz,
-    /// A raw LZ4 block.
-    Lz4,
-    /// A Zstandard frame.
-    Zstd,
+named! {
+    /// How an image is compressed, by the names that `wal_compression` has for it.
+    pub enum Compression {
+        Pglz "pglz" "PostgreSQL's own, without a header";
+        Lz4 "lz4" "A raw LZ4 block";
+        Zstd "zstd" "A Zstandard frame";
+    }
+}
+
+impl Compression {
+    /// The one of this name.
+    pub fn by_name(name: &str) -> Option<Compression> {
+        Compression::ALL.iter().copied().find(|codec| codec.name() == name)
+    }
 }
 
 /// The meaning of the bits of `bimg_info` in one release.

@@ -30,7 +30,7 @@
 //! | [`catalog_layout`] | where the columns of the system catalogs lie | `pg_class` … |
 //! | [`version`] | what differs between releases: the one table | `XLOG_PAGE_MAGIC` |
 //! | [`cursor`] | numbers out of bytes that may be too few | |
-//! | [`in_order`] | maps that are written by their keys | |
+//! | [`by_key`] | maps that are written by their keys | |
 //!
 //! A DBA's words: an *LSN* is [`lsn::Lsn`]; a *relfilenode* is in [`block::RelFileLocator`]; a
 //! *full page image* (FPI) is [`block::Image`], and a page again by `data_page::restore`; a *timeline
@@ -46,6 +46,7 @@ mod listed;
 
 pub mod block;
 pub mod body;
+pub mod by_key;
 pub mod catalog_layout;
 mod checkpoint_layout;
 pub mod crc;
@@ -53,9 +54,9 @@ pub mod cursor;
 pub mod data_page;
 pub mod fork;
 pub mod image;
-pub mod in_order;
 mod locator;
 pub mod lsn;
+pub mod map_page;
 pub mod page;
 pub mod payload;
 pub mod record;

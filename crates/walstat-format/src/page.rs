@@ -146,6 +146,30 @@ pub enum PageFault {
 }
 
 impl Geometry {
+    /// Where the first record at or after `lsn` may start: on a page's first byte, after its header.
+    pub fn first_byte(&self, lsn: Lsn) -> Lsn {
+        let header = match () {
+            () if lsn.0.is_multiple_of(u64::from(self.segment_bytes)) => LONG_HEADER_BYTES,
+            () if lsn.0.is_multiple_of(u64::from(self.page_bytes)) => SHORT_HEADER_BYTES,
+            () => 0,
+        };
+        Lsn(lsn.0.saturating_add(header as u64))
+    }
+
+    /// Where so many bytes of records after `lsn` end, page headers not counted.
+    pub fn advance(&self, lsn: Lsn, bytes: u64) -> Lsn {
+        let page = u64::from(self.page_bytes);
+        let (mut at, mut left) = (self.first_byte(lsn), bytes);
+        loop {
+            let room = page - at.0 % page;
+            if left <= room {
+                return Lsn(at.0.saturating_add(left));
+            }
+            left -= room;
+            at = self.first_byte(Lsn(at.0.saturating_add(room)));
+        }
+    }
+
     /// Checks `header` of `page` at `lsn` in the order of the server's reader
     /// (`XLogReaderValidatePageHeader`). `timelines`: the least and the most allowed.
     pub fn check(

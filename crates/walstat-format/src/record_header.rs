@@ -2,7 +2,7 @@
 //! `src/include/access/xlogrecord.h`), the same in all releases.
 
 use super::lsn::Lsn;
-use super::payload::xact;
+use super::payload::{xact, xlog};
 use super::version::Version;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,10 @@ pub const RECORD_HEADER_BYTES: usize = 24;
 const RECORD_BYTES_MAX: u32 = 1 << 30;
 /// Where the checksum lies; the 20 bytes before it are covered by it, last of all.
 pub const CRC_OFFSET: usize = 20;
+
+/// Lower xids are no transactions (`FirstNormalTransactionId`): 1 made the first catalogs, and initdb
+/// writes its first records as it; 2 stands for any that is frozen.
+pub const FIRST_NORMAL_XID: u32 = 3;
 
 /// A record header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,11 +114,19 @@ impl RecordHeader {
             && (opcode == xact::COMMIT || opcode == xact::COMMIT_PREPARED)
     }
 
+    /// Whether settings change here that recovery depends on: an `XLOG_PARAMETER_CHANGE`.
+    #[inline(always)]
+    pub fn is_parameter_change(&self) -> bool {
+        // One comparison: the two bytes lie side by side.
+        let kind = u16::from_le_bytes([self.info & 0xF0, self.rmgr]);
+        kind == u16::from_le_bytes([xlog::PARAMETER_CHANGE, super::rmgr::XLOG])
+    }
+
     /// Whether this is an `XLOG_SWITCH`: the rest of the segment holds nothing.
     pub fn is_switch(&self) -> bool {
         self.total_bytes as usize == RECORD_HEADER_BYTES
             && self.rmgr == super::rmgr::XLOG
-            && self.info & 0xF0 == super::rmgr::XLOG_SWITCH
+            && self.info & 0xF0 == xlog::SWITCH
     }
 }
 

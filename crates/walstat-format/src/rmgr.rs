@@ -1,7 +1,8 @@
 //! Resource managers and record names, from the one data file `rmgr-names.tsv`.
 //!
 //! A record type is a resource manager and a slot, the high half of `xl_info`. The names are
-//! those that `pg_waldump --stats=record` prints, checked against its output in the tests.
+//! those that `pg_waldump --stats=record` prints, checked against its output in the tests. The
+//! numbers of types are in the file of their resource manager in [`crate::payload`].
 
 use crate::payload::{btree, gin, gist, heap, heap2, spgist, xlog};
 use crate::version::{VERSIONS, Version};
@@ -9,21 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
-
-pub use crate::payload::heap::{
-    HOT_UPDATE as HEAP_HOT_UPDATE, LOCK as HEAP_LOCK, UPDATE as HEAP_UPDATE,
-};
-pub use crate::payload::heap2::{
-    LOCK_UPDATED as HEAP2_LOCK_UPDATED, MULTI_INSERT as HEAP2_MULTI_INSERT,
-    VISIBLE as HEAP2_VISIBLE,
-};
-pub use crate::payload::xlog::{
-    BACKUP_END as XLOG_BACKUP_END, CHECKPOINT_ONLINE as XLOG_CHECKPOINT_ONLINE,
-    CHECKPOINT_SHUTDOWN as XLOG_CHECKPOINT_SHUTDOWN, END_OF_RECOVERY as XLOG_END_OF_RECOVERY,
-    FPI as XLOG_FPI, FPI_FOR_HINT as XLOG_FPI_FOR_HINT, FPI_MULTI as XLOG_FPI_MULTI,
-    FPW_CHANGE as XLOG_FPW_CHANGE, OVERWRITE_CONTRECORD as XLOG_OVERWRITE_CONTRECORD,
-    SWITCH as XLOG_SWITCH,
-};
 
 /// Resource manager of checkpoints, switches and page images (`rmgrlist.h`, like all below).
 pub const XLOG: u8 = 0;
@@ -63,10 +49,6 @@ pub const GENERIC: u8 = 20;
 pub const LOGICAL_MESSAGE: u8 = 21;
 /// Resource managers of the built-in index types.
 pub const INDEXES: [u8; 6] = [BTREE, HASH, GIN, GIST, SPGIST, BRIN];
-
-/// Types of pruning, vacuum and freezing in [`HEAP2`], the names of which differ. Pages are also
-/// pruned by the statements that come across them.
-pub const HEAP2_PRUNES: [u8; 3] = heap2::PRUNES;
 
 /// A record type: what a row of the statistics counts.
 #[derive(
@@ -291,22 +273,22 @@ mod tests {
             assert_eq!(name(id), text);
         }
         for (id, info, text) in [
-            (XLOG, XLOG_CHECKPOINT_SHUTDOWN, "CHECKPOINT_SHUTDOWN"),
-            (XLOG, XLOG_CHECKPOINT_ONLINE, "CHECKPOINT_ONLINE"),
-            (XLOG, XLOG_SWITCH, "SWITCH"),
-            (XLOG, XLOG_BACKUP_END, "BACKUP_END"),
-            (XLOG, XLOG_FPI_FOR_HINT, "FPI_FOR_HINT"),
-            (XLOG, XLOG_FPI, "FPI"),
-            (XLOG, XLOG_FPI_MULTI, "FPI_MULTI"),
-            (HEAP, HEAP_UPDATE, "UPDATE"),
-            (HEAP, HEAP_HOT_UPDATE, "HOT_UPDATE"),
-            (HEAP, HEAP_LOCK, "LOCK"),
-            (HEAP2, HEAP2_PRUNES[0], "CLEAN"),
-            (HEAP2, HEAP2_PRUNES[1], "FREEZE_PAGE"),
-            (HEAP2, HEAP2_PRUNES[2], "CLEANUP_INFO"),
-            (HEAP2, HEAP2_VISIBLE, "VISIBLE"),
-            (HEAP2, HEAP2_MULTI_INSERT, "MULTI_INSERT"),
-            (HEAP2, HEAP2_LOCK_UPDATED, "LOCK_UPDATED"),
+            (XLOG, xlog::CHECKPOINT_SHUTDOWN, "CHECKPOINT_SHUTDOWN"),
+            (XLOG, xlog::CHECKPOINT_ONLINE, "CHECKPOINT_ONLINE"),
+            (XLOG, xlog::SWITCH, "SWITCH"),
+            (XLOG, xlog::BACKUP_END, "BACKUP_END"),
+            (XLOG, xlog::FPI_FOR_HINT, "FPI_FOR_HINT"),
+            (XLOG, xlog::FPI, "FPI"),
+            (XLOG, xlog::FPI_MULTI, "FPI_MULTI"),
+            (HEAP, heap::UPDATE, "UPDATE"),
+            (HEAP, heap::HOT_UPDATE, "HOT_UPDATE"),
+            (HEAP, heap::LOCK, "LOCK"),
+            (HEAP2, heap2::PRUNES[0], "CLEAN"),
+            (HEAP2, heap2::PRUNES[1], "FREEZE_PAGE"),
+            (HEAP2, heap2::PRUNES[2], "CLEANUP_INFO"),
+            (HEAP2, heap2::VISIBLE, "VISIBLE"),
+            (HEAP2, heap2::MULTI_INSERT, "MULTI_INSERT"),
+            (HEAP2, heap2::LOCK_UPDATED, "LOCK_UPDATED"),
         ] {
             assert_eq!(named(id, info, "9.5"), format!("{}/{text}", name(id)));
         }

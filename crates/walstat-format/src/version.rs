@@ -8,7 +8,7 @@ use crate::catalog_layout::CatalogLayout;
 use crate::checkpoint_layout::CheckpointLayout;
 use crate::image::ImageFlags;
 
-/// The releases since which layouts of payloads differ, as places in [`VERSIONS`]; 9.5 is 0.
+/// The releases since which something differs, as places in [`VERSIONS`]; 9.5 is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Release {
     V9_6 = 1,
@@ -37,6 +37,11 @@ pub struct Version {
     pub page_flags: u16,
     /// The bit of `xlp_info` that marks a page where recovery replaced a torn record.
     pub overwrite_flag: u16,
+    /// The values of wal_level, by the numbers that the WAL has for them.
+    pub wal_levels: &'static [&'static str],
+    /// Whether archive recovery stops where wal_level becomes minimal (14+). Before, it goes on and
+    /// warns that data may be missing; as a hot standby it stops there, too.
+    pub minimal_ends_recovery: bool,
     /// The meaning of the bits of `bimg_info`.
     pub image_flags: ImageFlags,
     /// The highest resource manager id that the release defines.
@@ -70,6 +75,8 @@ pub struct Version {
 /// What a release does to pages, and which images it takes of them, beyond what its records say.
 #[derive(Debug, Clone, Copy)]
 pub struct PageHabits {
+    /// Bits that the visibility map has for a block (2 from 9.6 on).
+    pub visibility_bits: u32,
     /// An image for a changed hint bit is written whatever full_page_writes says (up to 14).
     pub hint_images_forced: bool,
     /// The visibility map is set by records of its own (up to 18).
@@ -114,31 +121,45 @@ pub struct Pacing {
     pub skips_idle: bool,
 }
 
+impl Pacing {
+    /// After so many segments a checkpoint begins by volume (`CalculateCheckpointSegments`).
+    pub fn checkpoint_segments(
+        &self,
+        max_wal_size: u64,
+        segment_bytes: u64,
+        completion_target: f64,
+    ) -> u64 {
+        let whole = max_wal_size / segment_bytes.max(1);
+        ((whole as f64 / (self.kept + completion_target)) as u64).max(1)
+    }
+}
+
 const fn pacing(index: usize) -> Pacing {
     Pacing {
-        completion_target: if index >= 6 { 0.9 } else { 0.5 },
+        completion_target: if index >= Release::V14 as usize { 0.9 } else { 0.5 },
         // From 11 on only the last checkpoint is kept.
-        kept: if index >= 3 { 1.0 } else { 2.0 },
-        marks_redo: index >= 9,
-        sizes_in_segments: index <= 1,
-        skips_idle: index >= 2,
+        kept: if index >= Release::V11 as usize { 1.0 } else { 2.0 },
+        marks_redo: index >= Release::V17 as usize,
+        sizes_in_segments: index < Release::V10 as usize,
+        skips_idle: index >= Release::V10 as usize,
     }
 }
 
 const fn page_habits(index: usize) -> PageHabits {
     PageHabits {
-        hint_images_forced: index <= 6,
-        visible_records: index <= 10,
-        unchanged_unstamped: index >= 9,
-        packs_by_item: index >= 6,
-        prune_cuts_items: index >= 7,
-        brin_meta_standard: index >= 3,
-        deleted_pages_keep_xid: index >= 6,
-        freezes_after_image: index == 8,
-        freezes_with_pruning: index >= 9,
-        prunes_by_type: index >= 9,
-        commands_log_invalidations: index >= 6,
-        vacuum_cuts_items: index >= 6,
+        visibility_bits: if index >= Release::V9_6 as usize { 2 } else { 1 },
+        hint_images_forced: index < Release::V15 as usize,
+        visible_records: index < Release::V19 as usize,
+        unchanged_unstamped: index >= Release::V17 as usize,
+        packs_by_item: index >= Release::V14 as usize,
+        prune_cuts_items: index >= Release::V15 as usize,
+        brin_meta_standard: index >= Release::V11 as usize,
+        deleted_pages_keep_xid: index >= Release::V14 as usize,
+        freezes_after_image: index == Release::V16 as usize,
+        freezes_with_pruning: index >= Release::V17 as usize,
+        prunes_by_type: index >= Release::V17 as usize,
+        commands_log_invalidations: index >= Release::V14 as usize,
+        vacuum_cuts_items: index >= Release::V14 as usize,
     }
 }
 
@@ -155,14 +176,17 @@ pub struct Tool {
     pub skip_on_stderr: bool,
 }
 
+const WAL_LEVELS_9_5: [&str; 4] = ["minimal", "archive", "hot_standby", "logical"];
+const WAL_LEVELS: [&str; 3] = ["minimal", "replica", "logical"];
+
 const BKP_REMOVABLE_AND_OVERWRITE: u16 = 0x000F;
 
 const fn tool(index: usize) -> Tool {
     Tool {
-        range_line: index >= 7,
-        padded_lsn: index >= 11,
-        singular_byte: index >= 2,
-        skip_on_stderr: index >= 9,
+        range_line: index >= Release::V15 as usize,
+        padded_lsn: index >= Release::V19 as usize,
+        singular_byte: index >= Release::V10 as usize,
+        skip_on_stderr: index >= Release::V17 as usize,
     }
 }
 
@@ -180,18 +204,24 @@ const fn version(
         name,
         index,
         // Release 19 dropped XLP_BKP_REMOVABLE and moved the overwrite flag into its place.
-        page_flags: if index >= 11 { 0x0007 } else { BKP_REMOVABLE_AND_OVERWRITE },
-        overwrite_flag: if index >= 11 { 0x0004 } else { 0x0008 },
+        page_flags: if index >= Release::V19 as usize {
+            0x0007
+        } else {
+            BKP_REMOVABLE_AND_OVERWRITE
+        },
+        overwrite_flag: if index >= Release::V19 as usize { 0x0004 } else { 0x0008 },
+        wal_levels: if index < Release::V9_6 as usize { &WAL_LEVELS_9_5 } else { &WAL_LEVELS },
+        minimal_ends_recovery: index >= Release::V14 as usize,
         image_flags,
-        rmgr_max: if index == 0 { 19 } else { 21 },
-        custom_rmgrs: index >= 7,
-        toplevel_xid: index >= 6,
-        transaction_slots: if index == 0 { 0x0F } else { 0x07 },
+        rmgr_max: if index < Release::V9_6 as usize { 19 } else { 21 },
+        custom_rmgrs: index >= Release::V15 as usize,
+        toplevel_xid: index >= Release::V14 as usize,
+        transaction_slots: if index < Release::V9_6 as usize { 0x0F } else { 0x07 },
         checkpoint,
         catalog,
         catalog_versions,
-        commit_log: if index >= 2 { "pg_xact" } else { "pg_clog" },
-        multixact_offset_bytes: if index >= 11 { 8 } else { 4 },
+        commit_log: if index >= Release::V10 as usize { "pg_xact" } else { "pg_clog" },
+        multixact_offset_bytes: if index >= Release::V19 as usize { 8 } else { 4 },
         pages: page_habits(index),
         pacing: pacing(index),
         tool: tool(index),

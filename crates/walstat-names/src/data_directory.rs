@@ -109,9 +109,17 @@ pub(crate) fn release(directory: &Path) -> Result<&'static Version, String> {
     let text = String::from_utf8_lossy(&text).into_owned();
     let found = VERSIONS.iter().find(|version| version.name.eq(text.trim_end()));
     found.ok_or_else(|| {
-        let text = text.trim_end().escape_debug();
-        warning(&path, format!("found release '{text}', expected one that is read"))
+        // The name may lead to any file: what is no number of a release is not shown.
+        let number = Some(text.trim_end()).filter(|text| is_release(text));
+        let found = number.map_or("no release".to_owned(), |text| format!("release '{text}'"));
+        warning(&path, format!("found {found}, expected one that is read"))
     })
+}
+
+/// Whether a text may be the number of a release: `15`, `9.4`.
+fn is_release(text: &str) -> bool {
+    let is_number = |part: &str| part.len() <= 2 && part.parse::<u8>().is_ok();
+    text.split('.').count() <= 2 && text.split('.').all(is_number)
 }
 
 fn read_known(

@@ -26,14 +26,13 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// Reads a file of names; `None` if it cannot be read. `warnings` gets what is left out of it.
 pub fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Listing> {
-    let bytes = match bytes(path) {
-        Ok(bytes) => bytes,
-        Err(what) => {
-            warnings.push(format!("{}: {what}", path.display()));
-            return None;
-        }
-    };
+    let bytes = bytes_of(path, warnings)?;
     Some(parse(&bytes, Source::File, &path.display().to_string(), warnings))
+}
+
+/// The bytes of a file of names; `None` if it cannot be read, which is added to `warnings`.
+pub fn bytes_of(path: &Path, warnings: &mut Vec<String>) -> Option<Vec<u8>> {
+    bytes(path).map_err(|what| warnings.push(format!("{}: {what}", path.display()))).ok()
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {

@@ -18,10 +18,12 @@ use walstat_read::input::control::Control;
 const OPTS_BYTES: u64 = 1 << 16;
 
 /// The settings; `None` where a value is not known.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ServerSettings {
     /// The data directory.
     pub directory: PathBuf,
+    /// Its release.
+    pub version: &'static Version,
     /// The cluster.
     pub system_identifier: u64,
     /// `max_wal_size`, in bytes.
@@ -112,7 +114,12 @@ fn arguments(directory: &Path) -> Vec<(String, String)> {
     settings
 }
 
-fn of(directory: &Path, conf: &Conf, control: &Control, version: &Version) -> ServerSettings {
+fn of(
+    directory: &Path,
+    conf: &Conf,
+    control: &Control,
+    version: &'static Version,
+) -> ServerSettings {
     let given = |name: &str| conf.values.get(name).map(String::as_str);
     // What stands nowhere has the server's default, if everything was read.
     let is_whole = conf.warnings.is_empty();
@@ -127,6 +134,7 @@ fn of(directory: &Path, conf: &Conf, control: &Control, version: &Version) -> Se
     let switch = |name| given(name).map(unit::switch);
     ServerSettings {
         directory: directory.to_owned(),
+        version,
         system_identifier: control.system_identifier,
         max_wal_size: known(max_wal_size, is_whole, Some(DEFAULT_MAX_WAL_SIZE)),
         checkpoint_timeout: known(
@@ -159,11 +167,10 @@ const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
 const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
 
 impl ServerSettings {
-    /// After so many segments a checkpoint begins by volume (`CalculateCheckpointSegments`).
-    pub fn checkpoint_segments(&self, version: &Version) -> Option<u64> {
-        let segments = self.max_wal_size? / self.wal_segment_size.max(1);
-        let target = self.checkpoint_completion_target?;
-        Some(((segments as f64 / (version.pacing.kept + target)) as u64).max(1))
+    /// After so many segments a checkpoint begins by volume.
+    pub fn checkpoint_segments(&self) -> Option<u64> {
+        let (size, target) = self.max_wal_size.zip(self.checkpoint_completion_target)?;
+        Some(self.version.pacing.checkpoint_segments(size, self.wal_segment_size, target))
     }
 }
 

@@ -44,7 +44,7 @@ pub fn relative(path: &Path, here: &Path, given: &Path) -> String {
 }
 
 /// Problems and broken checks, worst first: missing segments, then by bytes lost, then limits.
-pub fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<Annotation> {
+pub(crate) fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<Annotation> {
     let mut problems: Vec<&Problem> = report.problems.iter().collect();
     problems.sort_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
     let problems = problems.into_iter().map(|problem| of_problem(problem, places));

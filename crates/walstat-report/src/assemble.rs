@@ -9,8 +9,7 @@ use super::model::table::Sort;
 use super::settings;
 use super::when::{Origin, Questions};
 use super::{when as told_when, who as told_who};
-use walstat_analyse::checkpoint::Cycle;
-use walstat_analyse::checkpoint::cause::{self, Verdict};
+use walstat_analyse::checkpoint::cause::{self, Judged};
 use walstat_analyse::counters::{Counters, RestoreInput, Statistics};
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::finished_transactions::Order;
@@ -44,7 +43,7 @@ pub fn whole(known: &Known) -> Counters {
 #[derive(Debug)]
 pub struct Gathered {
     /// The paths, as they were given.
-    pub paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
     /// What there was to read.
     pub plan: Plan,
     /// What was read, and what every report says of it.
@@ -54,11 +53,11 @@ pub struct Gathered {
     /// When it was written, as far as that was asked for.
     pub when: Option<when::WhenFound>,
     /// Some of its images, and who wrote much at once, as far as there is to be advice.
-    pub advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
+    pub(crate) advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
     /// What a restore needs to know, as far as that was asked for.
     pub restore: RestoreInput,
     /// The settings of the server, as far as they are known.
-    pub settings: Option<ServerSettings>,
+    pub(crate) settings: Option<ServerSettings>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -128,22 +127,29 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     let origin = Origin::of(&plan, settings.as_ref());
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
     let overview = when.as_ref().filter(|_| has_overview);
-    let (cycles, verdicts) = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
+    let judged = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
+    let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
+    let cycles = cycles.map(|found| found.cycles.as_slice()).unwrap_or_default();
     let (sample, large) = advice.unzip();
     let pruning = who.vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();
     let statistics = &scanned.observer;
     let counted = Counted {
         statistics,
-        overview: overview.map(|found| told_when::overview(found, origin)),
-        estimates: sample.and_then(|sample| estimates(&sample, (cycles, &verdicts), &statistics.0)),
+        overview: overview.map(|found| told_when::overview(found, &judged)),
+        estimates: sample
+            .and_then(|sample| estimates(&sample, cycles, &judged.verdicts, &statistics.0)),
         large,
         pruning,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
-    draft.report.settings = settings.map(|found| settings::told(&found, plan.version()));
+    draft.report.settings = settings.map(|found| settings::told(&found));
     if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
-        let (asked, questions) = (&request.dimensions, &telling.questions);
-        told_when::fill(&mut draft.report, found, asked, questions, origin);
+        let asked = told_when::WhenAsked {
+            dimensions: &request.dimensions,
+            questions: &telling.questions,
+            segment_bytes: origin.segment_bytes,
+        };
+        told_when::fill(&mut draft.report, found, &judged, &asked);
     }
     draft.report.notes.extend(warnings);
     told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
@@ -152,11 +158,10 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     draft
 }
 
-/// The checkpoint cycles, and why their checkpoints began.
-fn judged(found: &WhenFound, origin: Origin) -> (&[Cycle], Vec<Option<Verdict>>) {
-    let Some(cycles) = &found.cycles else { return Default::default() };
-    let (verdicts, _) = cause::judge(cycles, &found.clock, &origin.server());
-    (&cycles.cycles, verdicts)
+/// Why the checkpoints began, as far as cycles were found.
+fn judged(found: &WhenFound, origin: Origin) -> Judged {
+    let cycles = found.cycles.as_ref();
+    cycles.map(|cycles| cause::judge(cycles, &found.clock, &origin.server())).unwrap_or_default()
 }
 
 /// What is asked of a report with all that the rules look at.

@@ -50,33 +50,33 @@ pub struct BudgetOption {
     /// Takes the value as it was written.
     pub set: fn(&mut Budgets, &str) -> Result<(), AmountError>,
     /// How a report is held against it, if it is a limit on one number of it.
-    pub limit: Option<Limit>,
+    pub(crate) limit: Option<Limit>,
 }
 
 /// A limit on a number of the report.
 #[derive(Debug, Clone, Copy)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// How to speak of it.
-    pub words: Words,
+    pub(crate) words: Words,
     /// The number.
-    pub value: fn(&Report) -> Option<f64>,
+    pub(crate) value: fn(&Report) -> Option<f64>,
     /// The limit, if it was asked for.
-    pub limit: fn(&Budgets) -> Option<f64>,
+    pub(crate) limit: fn(&Budgets) -> Option<f64>,
     /// Why the number says too little to be judged.
-    pub gate: fn(&Report, &Budgets) -> Option<String>,
+    pub(crate) gate: fn(&Report, &Budgets) -> Option<String>,
 }
 
 /// What a number is, and how to speak of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Words {
+pub(crate) struct Words {
     /// What the number is.
-    pub unit: Unit,
+    pub(crate) unit: Unit,
     /// Which side of the limit is good.
-    pub bound: Bound,
+    pub(crate) bound: Bound,
     /// What it is of.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Why there may be none.
-    pub without: &'static str,
+    pub(crate) without: &'static str,
 }
 
 impl BudgetOption {
@@ -219,7 +219,7 @@ pub const OPTIONS: &[BudgetOption] = &[
 ];
 
 /// Holds `value` against the limit that was `wanted`.
-pub fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check {
+pub(crate) fn hold(name: &str, words: &Words, value: Option<f64>, wanted: f64) -> Check {
     let Words { unit, bound, what, without } = *words;
     let holds = |value: f64| match bound {
         Bound::Max => value <= wanted,

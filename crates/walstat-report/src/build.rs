@@ -51,15 +51,15 @@ pub struct Request {
 #[derive(Debug, Clone)]
 pub struct Counted<'c> {
     /// By record type, and the WAL's clock.
-    pub statistics: &'c (RecordTable, Clock),
+    pub(crate) statistics: &'c (RecordTable, Clock),
     /// When it was written, in a few numbers; the rules look at them.
-    pub overview: Option<Overview>,
+    pub(crate) overview: Option<Overview>,
     /// What other settings would have written; the advice quotes it.
-    pub estimates: Option<Estimates>,
+    pub(crate) estimates: Option<Estimates>,
     /// Transactions that wrote much at once, largest first.
-    pub large: Option<Vec<LargeTransaction>>,
+    pub(crate) large: Option<Vec<LargeTransaction>>,
     /// What vacuum pruned by records that statements write too.
-    pub pruning: Amounts,
+    pub(crate) pruning: Amounts,
 }
 
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
@@ -143,7 +143,7 @@ pub fn build<O>(
         ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
         findings: None,
-        notes: notes(table, &all, (plan, outcome), request),
+        notes: notes(table, &all, plan, outcome, request),
         checks: None,
         segment_groups: None,
     };
@@ -367,7 +367,8 @@ fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
 fn notes<O>(
     table: &RecordTable,
     totals: &Totals,
-    (plan, outcome): (&Plan, &Outcome<O>),
+    plan: &Plan,
+    outcome: &Outcome<O>,
     request: &Request,
 ) -> Vec<String> {
     let mut notes = plan.notes.clone();

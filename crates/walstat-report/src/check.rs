@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// What a report is held against.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct Criteria<'a> {
     /// The limits.
     pub budgets: &'a Budgets,
     /// What is asked of single tables.
@@ -31,8 +31,8 @@ pub struct Asked<'a> {
 }
 
 /// Judges a report and puts the result into it, and what renderers need of that beside it.
-pub fn judge(view: &mut View, asked: Asked<'_>) {
-    let Asked { budgets, tables, baseline, restore, places, segments } = asked;
+pub fn judge(view: &mut View, criteria: Criteria<'_>) {
+    let Criteria { budgets, tables, baseline, restore, places, segments } = criteria;
     let report = &mut view.report;
     let mut checks = vec![integrity(report)];
     checks.extend(restore);
@@ -148,7 +148,7 @@ mod tests {
     fn judged(report: Report, budgets: Budgets, before: Option<f64>) -> Vec<Check> {
         let baseline = before
             .map(|bytes| Baseline { path: "before.json".into(), bytes_per_commit: Some(bytes) });
-        let asked = Asked {
+        let criteria = Criteria {
             budgets: &budgets,
             tables: &[],
             baseline: baseline.as_ref(),
@@ -157,7 +157,7 @@ mod tests {
             segments: &[],
         };
         let mut view = View::of(report, Official::default());
-        judge(&mut view, asked);
+        judge(&mut view, criteria);
         view.report.checks.unwrap_or_default()
     }
 

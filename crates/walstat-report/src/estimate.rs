@@ -16,7 +16,7 @@ use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::Verdict;
 use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
 use walstat_analyse::totals::RecordTable;
-use walstat_format::image::Compression;
+use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
 use walstat_whatif::base_checkpoint::Reading;
@@ -30,17 +30,6 @@ const PARTS: usize = 16;
 const IMAGES_MIN: usize = 30;
 /// Where all of n images say the same, up to 3/n of all may not (the rule of three).
 const RULE_OF_THREE: f64 = 3.0;
-/// `XLogRecordBlockImageHeader`.
-const IMAGE_HEADER_BYTES: f64 = 5.0;
-
-/// What the server calls a codec.
-fn name_of(codec: Compression) -> &'static str {
-    match codec {
-        Compression::Pglz => "pglz",
-        Compression::Lz4 => "lz4",
-        Compression::Zstd => "zstd",
-    }
-}
 
 /// How far off the distance may be at which volume begins checkpoints, where WAL becomes less.
 const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];
@@ -49,9 +38,10 @@ const ROUNDS: usize = 4;
 
 /// Estimates for WAL with these cycles, of which the causes of checkpoints are known as far as these verdicts
 /// go, and sums; `None` where no image was sampled.
-pub fn estimates(
+pub(crate) fn estimates(
     found: &SampledImages,
-    (cycles, verdicts): (&[Cycle], &[Option<Verdict>]),
+    cycles: &[Cycle],
+    verdicts: &[Option<Verdict>],
     table: &RecordTable,
 ) -> Option<Estimates> {
     let all = table.sum(|_| true);
@@ -91,7 +81,7 @@ pub fn estimates(
             {
                 predicted = predicted.or(&other);
             }
-            let wal_compression = codec.map(|codec| name_of(codec).to_owned());
+            let wal_compression = codec.map(|codec| codec.name().to_owned());
             scenarios.push(EstimateRow { checkpoints_apart: times, wal_compression, predicted });
         }
     }
@@ -142,7 +132,7 @@ impl Tried<'_> {
             Some(codec) => self.saved.compressed(self.found, apart, codec)?,
             None => Share { value: 1.0, error: 0.0 },
         };
-        Some(self.base.predicted((&parts, self.found.images.len(), self.found.is_whole), stored))
+        Some(self.base.predicted(&parts, self.found.images.len(), self.found.is_whole, stored))
     }
 }
 
@@ -195,7 +185,9 @@ impl Base {
     /// is stored in such a share of its bytes.
     fn predicted(
         &self,
-        (parts, sampled, is_whole): (&[Part; PARTS], usize, bool),
+        parts: &[Part; PARTS],
+        sampled: usize,
+        is_whole: bool,
         stored: Share,
     ) -> Predicted {
         let with_codec = |part: &Part| (part.images * stored.value + part.records, part.all);
@@ -303,7 +295,7 @@ impl Saved<'_> {
         } else {
             self.replaced.get(&image.record).copied().unwrap_or(0.0)
         };
-        IMAGE_HEADER_BYTES - replaced
+        f64::from(IMAGE_HEADER_BYTES) - replaced
     }
 }
 
@@ -321,12 +313,12 @@ mod tests {
         let part = Part { images: 50.0, records: -5.0, all: 100.0 };
         let stored = Share { value: 0.25, error: 0.0 };
         // Of 1,600 half is not there, a quarter of the rest is; and 80 come back as they are.
-        let predicted = base.predicted((&parts(part), 160, true), stored);
+        let predicted = base.predicted(&parts(part), 160, true, stored);
         assert_eq!(predicted.predicted_bytes, 400 + 200 + 80);
         assert_eq!((predicted.low_bytes, predicted.high_bytes), (680, 680));
         let nothing = Part { all: 100.0, ..Part::default() };
         let own = Share { value: 1.0, error: 0.0 };
-        let same = base.predicted((&parts(nothing), 160, false), own);
+        let same = base.predicted(&parts(nothing), 160, false, own);
         assert_eq!((same.predicted_bytes, same.low_bytes, same.high_bytes), (2000, 2000, 2000));
     }
 
@@ -334,8 +326,7 @@ mod tests {
     fn a_sample_that_says_the_same_everywhere_may_be_wrong_all_the_same() {
         let base = Base { total: 2000.0, images: 1000.0 };
         let part = Part { images: 100.0, records: 0.0, all: 100.0 };
-        let predicted =
-            base.predicted((&parts(part), 100, false), Share { value: 1.0, error: 0.0 });
+        let predicted = base.predicted(&parts(part), 100, false, Share { value: 1.0, error: 0.0 });
         assert_eq!((predicted.predicted_bytes, predicted.high_bytes), (1000, 1030));
     }
 

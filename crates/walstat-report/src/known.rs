@@ -1,11 +1,14 @@
 //! Names of relations: what is known of them before the WAL is read, put together with what it teaches.
 
+use super::settings::pace;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::who::{Counted, Who};
 use walstat_names::catalog::listing::Listing;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::Source;
 use walstat_names::catalog::store::Store;
 use walstat_names::data_directory;
 use walstat_names::data_directory::{Catalog, Expected, subtransactions};
@@ -23,11 +26,23 @@ use walstat_read::input::plan::Plan;
 pub struct Sources {
     /// The cluster's data directory; else the one that the WAL lies in.
     pub data_directory: Option<PathBuf>,
-    /// A running server, all databases of its cluster: a connection string.
+    /// A running server, all databases of its cluster.
     #[cfg(feature = "server")]
-    pub dsn: Option<String>,
+    pub server: Option<RunningServer>,
     /// Files of names.
     pub names: Vec<PathBuf>,
+    /// Files of names that were read before, with what stands in them.
+    pub contents: Vec<(String, Vec<u8>)>,
+}
+
+/// A server that is asked for names.
+#[cfg(feature = "server")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningServer {
+    /// Its connection string.
+    pub dsn: String,
+    /// What warnings call it.
+    pub name: String,
 }
 
 /// What is known before the WAL is read.
@@ -37,9 +52,11 @@ pub struct Known {
     /// Subtransactions with their parents.
     pub subtransactions: Vec<(u32, u32)>,
     listings: Vec<Listing>,
+    /// What warnings call the server that was asked.
+    server_name: String,
     settings: Option<ServerSettings>,
     /// What is missing or cannot be relied on.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Known {
@@ -65,9 +82,15 @@ impl Known {
     }
 
     /// The settings of the server, if it is the one that wrote the WAL.
-    pub fn settings(&self, plan: &Plan) -> Option<&ServerSettings> {
+    pub(crate) fn settings(&self, plan: &Plan) -> Option<&ServerSettings> {
         let cluster = plan.geometry.system_identifier;
         self.settings.as_ref().filter(|settings| settings.system_identifier == cluster)
+    }
+
+    /// The cluster of these settings, and when they begin checkpoints.
+    pub fn server(&self) -> Option<(u64, KnownPace)> {
+        let settings = self.settings.as_ref()?;
+        Some((settings.system_identifier, pace(settings)?))
     }
 
     /// The same, with names whether they are asked for or not.
@@ -82,13 +105,17 @@ impl Known {
         let files = sources.names.iter();
         let lists = files.filter_map(|path| names_file::read(path, &mut known.warnings));
         known.listings.extend(lists);
+        for (name, bytes) in &sources.contents {
+            known.listings.push(names_file::parse(bytes, Source::File, name, &mut known.warnings));
+        }
         known.with_subtransactions(sources, found, asked)
     }
 
     #[cfg(feature = "server")]
     fn ask(&mut self, sources: &Sources) {
-        let lists = sources.dsn.iter().flat_map(|dsn| server::read(dsn, &mut self.warnings));
-        self.listings.extend(lists);
+        let Some(RunningServer { dsn, name }) = &sources.server else { return };
+        self.listings.extend(server::read(dsn, name, &mut self.warnings));
+        self.server_name.clone_from(name);
     }
 
     fn with_subtransactions(
@@ -132,8 +159,9 @@ impl Known {
         for listing in &self.listings {
             match listing.system_identifier {
                 Some(other) if other != cluster => self.warnings.push(format!(
-                    "--dsn: the server is of cluster {other}, expected {cluster}, that of the WAL: its \
-                     names are not used"
+                    "{}: the server is of cluster {other}, expected {cluster}, that of the WAL: its \
+                     names are not used",
+                    self.server_name
                 )),
                 _ => counted.names.add(listing, &seen),
             }

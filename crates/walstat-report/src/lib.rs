@@ -7,7 +7,7 @@
 //!   (over time) and [`whatif`] (predictions).
 //! * [`known`]: names of relations that are known before the WAL is read.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
-//! * [`estimate`]: what other settings would have written, from a sample of the images.
+//! * `estimate`: what other settings would have written, from a sample of the images.
 //! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
 //!   can be restored, [`annotation`] how code hosts and scanners take it.
@@ -27,6 +27,9 @@
 //!   tests below them.
 //! * **A budget**: a row of `OPTIONS` in [`budget`] and a field of its `Budgets`.
 
+// What is `pub` is used by other crates.
+#![warn(unreachable_pub)]
+
 #[macro_use]
 extern crate walstat_format;
 
@@ -39,7 +42,7 @@ pub mod budget;
 pub mod build;
 pub mod check;
 pub mod diff;
-pub mod estimate;
+mod estimate;
 pub mod known;
 mod maintenance;
 pub mod model;

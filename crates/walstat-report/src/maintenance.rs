@@ -10,7 +10,7 @@ const MATERIALIZED_VIEW: &str = "m";
 
 /// A row for each kind of work that wrote anything, most first; `None` where causes are not told.
 /// `vacuum_fpi_bytes` are images of vacuum.
-pub fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<MaintenanceRow>> {
+pub(crate) fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<MaintenanceRow>> {
     let causes = report.why.as_ref()?;
     let bytes_of = |cause| causes.iter().find(|row| row.cause == cause).map_or(0, |row| row.bytes);
     let refreshed = views(report).map(refreshed);

@@ -36,6 +36,12 @@ use threshold::Thresholds;
 
 /// The version of the JSON schema.
 pub const SCHEMA: &str = "1.0";
+
+/// What a file says of its schema, to be shown if it is a number: else the file may be any.
+pub fn shown_schema(found: &str) -> &str {
+    let is_number = found.len() <= 8 && found.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if is_number && !found.is_empty() { found } else { "without a number" }
+}
 /// The program's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -8,7 +8,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
 /// The lines around the table; `start`: where the range starts, if it was given.
-pub fn lines<O>(
+pub(crate) fn lines<O>(
     version: &Version,
     start: Option<Lsn>,
     plan: &Plan,

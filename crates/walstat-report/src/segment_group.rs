@@ -12,7 +12,7 @@ const GROUP_DIGITS: usize = 16;
 const OTHER_FILES: &str = "other files";
 
 /// Groups the segments read and the problems, ascending by name.
-pub fn groups(segments: &[String], problems: &[Problem]) -> Vec<SegmentGroup> {
+pub(crate) fn groups(segments: &[String], problems: &[Problem]) -> Vec<SegmentGroup> {
     let mut groups: BTreeMap<&str, SegmentGroup> = BTreeMap::new();
     let empty = |group: &str| SegmentGroup {
         group: group.to_owned(),

@@ -2,11 +2,10 @@
 
 use super::model::settings::{SettingValues, Settings};
 use walstat_analyse::checkpoint::server::KnownPace;
-use walstat_format::version::Version;
 use walstat_names::server_settings::ServerSettings;
 
 /// The same in the model.
-pub(crate) fn told(found: &ServerSettings, version: &Version) -> Settings {
+pub(crate) fn told(found: &ServerSettings) -> Settings {
     Settings {
         source: found.directory.display().to_string(),
         values: SettingValues {
@@ -20,13 +19,13 @@ pub(crate) fn told(found: &ServerSettings, version: &Version) -> Settings {
             wal_level: found.wal_level.to_owned(),
             wal_log_hints: found.wal_log_hints,
             data_checksums: found.data_checksums,
-            checkpoint_segments: found.checkpoint_segments(version),
+            checkpoint_segments: found.checkpoint_segments(),
         },
     }
 }
 
 /// When such a server begins checkpoints, if all is known that it depends on.
-pub(crate) fn pace(found: &ServerSettings, version: &Version) -> Option<KnownPace> {
+pub(crate) fn pace(found: &ServerSettings) -> Option<KnownPace> {
     let timeout = i64::try_from(found.checkpoint_timeout?).ok()?;
-    Some(KnownPace { timeout, segments: found.checkpoint_segments(version)? })
+    Some(KnownPace { timeout, segments: found.checkpoint_segments()? })
 }

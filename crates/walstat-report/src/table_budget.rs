@@ -62,7 +62,7 @@ fn few_updates(row: &WholeTableRow, budgets: &Budgets) -> Option<String> {
 
 impl TableBudget {
     /// Holds the tables of a report against what is asked. A name that no table has is said.
-    pub fn checks(&self, report: &Report) -> Vec<Check> {
+    pub(crate) fn checks(&self, report: &Report) -> Vec<Check> {
         let rows = report.tables.as_ref().map_or(&[][..], |tables| &tables.rows);
         let rows: Vec<_> = rows.iter().filter(|row| self.is_of(row)).collect();
         let asked = LIMITS.iter().filter_map(|limit| {

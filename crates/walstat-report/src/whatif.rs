@@ -2,14 +2,14 @@
 
 mod remark;
 
-use super::model::whatif::{RecordDifference, Scenario, SelfCheck, WhatIf};
+use super::model::whatif::{NARROW, RecordDifference, Scenario, SelfCheck, WhatIf};
 use super::when::REPLAY_RATES;
 use walstat_analyse::ratios::ratio;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_whatif::base::Base;
-use walstat_whatif::outcome::Outcome;
+use walstat_whatif::outcome::RunOutcome;
 use walstat_whatif::predict::Prediction;
 use walstat_whatif::scenario;
 use walstat_whatif::settings::{Checkpoints, Settings};
@@ -17,7 +17,7 @@ use walstat_whatif::settings::{Checkpoints, Settings};
 /// Fills the model; the first scenario is the base itself.
 pub fn build(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> WhatIf {
     let base_bytes = base.bytes();
-    let nothing = Outcome::default();
+    let nothing = RunOutcome::default();
     let own = predicted.first().map_or(&nothing, |(_, prediction)| &prediction.outcome);
     WhatIf {
         base_bytes,
@@ -32,7 +32,7 @@ const KNEE_RATIO: f64 = 0.05;
 fn scenarios(
     base: &Base,
     predicted: &[(scenario::Scenario, Prediction)],
-    own: &Outcome,
+    own: &RunOutcome,
 ) -> Vec<Scenario> {
     let made = predicted.iter().map(|(asked, done)| scenario(base, asked, done, own));
     let mut scenarios: Vec<Scenario> = made.collect();
@@ -72,7 +72,7 @@ pub fn notes(base: &Base) -> Vec<String> {
     remark::of_base(base, base.sees_cycle())
 }
 
-fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
+fn self_check(base: &Base, own: &RunOutcome) -> SelfCheck {
     let (replayed, real) = (own.written_bytes(), base.written_bytes());
     SelfCheck {
         difference_bytes: replayed.cast_signed() - real.cast_signed(),
@@ -81,7 +81,7 @@ fn self_check(base: &Base, own: &Outcome) -> SelfCheck {
 }
 
 /// The largest differences first.
-fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
+fn by_record(outcome: &RunOutcome, version: &Version) -> Vec<RecordDifference> {
     let rows = outcome.differences.iter().map(|(kind, difference)| RecordDifference {
         record: format!("{}/{}", rmgr::name(kind.rmgr), kind.name(version)),
         difference_bytes: difference.bytes,
@@ -97,7 +97,7 @@ fn by_record(outcome: &Outcome, version: &Version) -> Vec<RecordDifference> {
 /// What recovery replays at most. Simulated checkpoints that come after a distance are complete at once;
 /// a server's take their time, and recovery begins at the one before as long. So that part of the
 /// distance is added that the base's took.
-fn recovery(base: &Base, settings: &Settings, outcome: &Outcome, own: &Outcome) -> u64 {
+fn recovery(base: &Base, settings: &Settings, outcome: &RunOutcome, own: &RunOutcome) -> u64 {
     let completes_at_once = matches!(
         settings.checkpoints,
         Checkpoints::Factor(_) | Checkpoints::Bytes(_) | Checkpoints::Time(_)
@@ -114,14 +114,24 @@ fn recovery(base: &Base, settings: &Settings, outcome: &Outcome, own: &Outcome) 
     (outcome.recovery_bytes as f64 * spread) as u64
 }
 
-fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Outcome) -> Scenario {
+fn scenario(
+    base: &Base,
+    asked: &scenario::Scenario,
+    done: &Prediction,
+    own: &RunOutcome,
+) -> Scenario {
     let settings = asked.settings();
     let outcome = &done.outcome;
     let recovery_bytes = recovery(base, &settings, outcome, own);
     let named = asked.asked.iter().map(|a| (a.option.replace('-', "_"), a.value.clone()));
     let redo_points = outcome.redo_points.iter().map(|point| point.base.to_string());
-    // What depends on the way that a server goes is not certain.
-    let other_ways = outcome.bytes.saturating_sub(done.low_other).min(outcome.exact_bytes());
+    // What depends on the way that a server goes is not certain, nor is as much as the truth may be off.
+    let other_ways = outcome.bytes.saturating_sub(done.low_other);
+    let (less, more) =
+        (outcome.bytes.saturating_sub(done.low), done.high.saturating_sub(outcome.bytes));
+    let is_narrow = less.max(more) as f64 <= outcome.bytes as f64 * NARROW;
+    let off = if is_narrow { 0 } else { less.max(more) };
+    let not_certain = other_ways.max(off).min(outcome.exact_bytes());
     let change =
         |now: u64, before: u64| ratio(1, before).map(|part| (now as f64 - before as f64) * part);
     Scenario {
@@ -132,8 +142,8 @@ fn scenario(base: &Base, asked: &scenario::Scenario, done: &Prediction, own: &Ou
         switch_bytes: outcome.switch_bytes(),
         written_bytes: outcome.written_bytes(),
         written_change_ratio: change(outcome.written_bytes(), base.written_bytes()),
-        exact_bytes: outcome.exact_bytes() - other_ways,
-        estimated_bytes: outcome.estimated() + other_ways,
+        exact_bytes: outcome.exact_bytes() - not_certain,
+        estimated_bytes: outcome.estimated() + not_certain,
         unknown_bytes: outcome.unknown(),
         low_bytes: done.low,
         high_bytes: done.high,

@@ -11,12 +11,13 @@ use super::model::when::{
     Backlog, BucketRow, Commits, HourRow, Peak, Peaks, PerSecond, Recovery, RecoveryRow,
     Replication, Timeline,
 };
-pub use overview::overview;
+pub(crate) use overview::overview;
 
 use super::model::percent::percent;
 use super::model::{Numbers, Report};
 use super::settings::pace;
 use jiff::tz::TimeZone;
+use walstat_analyse::checkpoint::cause::Judged;
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::checkpoint::{Cycles, Replay};
 use walstat_analyse::commit::Pressure;
@@ -58,48 +59,57 @@ impl Default for Questions {
 
 /// Where the WAL comes from.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// Bytes of a segment.
-    pub segment_bytes: u32,
+    pub(crate) segment_bytes: u32,
     /// The release that wrote it.
-    pub version: &'static Version,
+    pub(crate) version: &'static Version,
     /// When the server's settings begin checkpoints, if they are known.
-    pub pace: Option<KnownPace>,
+    pub(crate) pace: Option<KnownPace>,
 }
 
 impl Origin {
     /// Where that of a plan comes from.
-    pub fn of(plan: &Plan, settings: Option<&ServerSettings>) -> Origin {
+    pub(crate) fn of(plan: &Plan, settings: Option<&ServerSettings>) -> Origin {
         let version = plan.version();
-        let pace = settings.and_then(|found| pace(found, version));
+        let pace = settings.and_then(pace);
         Origin { segment_bytes: plan.geometry.segment_bytes, version, pace }
     }
 
     /// What is known of the server.
-    pub fn server(&self) -> Server {
+    pub(crate) fn server(&self) -> Server {
         let Origin { segment_bytes, version, pace } = *self;
         Server { segment_bytes: u64::from(segment_bytes), version, pace }
     }
 }
 
+/// What is to be told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WhenAsked<'q> {
+    /// The tables.
+    pub(crate) dimensions: &'q Dimensions,
+    /// With these questions.
+    pub(crate) questions: &'q Questions,
+    /// Bytes of a segment.
+    pub(crate) segment_bytes: u32,
+}
+
 /// Fills the tables that were asked for.
-pub fn fill(
-    report: &mut Report,
-    found: WhenFound,
-    asked: &Dimensions,
-    questions: &Questions,
-    origin: Origin,
-) {
-    let asked = |dimension| asked.contains(&dimension);
+pub(crate) fn fill(report: &mut Report, found: WhenFound, judged: &Judged, asked: &WhenAsked<'_>) {
+    let WhenAsked { dimensions, questions, segment_bytes } = *asked;
+    let asked = |dimension| dimensions.contains(&dimension);
     report.notes.extend(notes(&found));
     if let Some(cycles) = &found.cycles {
         if asked(Dimension::Checkpoint) {
-            let (rows, summary) = checkpoints::checkpoints(&found, cycles, origin);
+            let (rows, summary) = {
+                let segment_bytes = u64::from(segment_bytes);
+                checkpoints::checkpoints(&found, cycles, &judged.verdicts, segment_bytes)
+            };
             report.checkpoints = Some(rows.into());
             report.checkpoint_summary = Some(summary);
         }
         let rates = questions.replay_rates.unwrap_or(REPLAY_RATES);
-        let cycles = span::asked_for(&found, cycles, Vec::new()).0;
+        let cycles = span::asked_for(&found, cycles, &judged.verdicts).0;
         report.recovery = asked(Dimension::Recovery).then(|| recovery(&cycles, rates));
     }
     if let Some(curve) = &found.curve {
@@ -122,7 +132,7 @@ pub fn fill(
 }
 
 /// What a reader of the times should know.
-pub fn notes(found: &WhenFound) -> Vec<String> {
+pub(crate) fn notes(found: &WhenFound) -> Vec<String> {
     let mut notes = Vec::new();
     if found.span.is_none() {
         notes.push("no record states a time: nothing is known of when".to_owned());

@@ -13,7 +13,9 @@ use super::model::{Numbers, Report, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::dimension::{Dimension, Dimensions};
-use walstat_analyse::finished_transactions::{FinishedRows, FinishedTransaction, Outcome, Summary};
+use walstat_analyse::finished_transactions::{
+    FinishedRows, FinishedTransaction, Summary, TransactionOutcome,
+};
 use walstat_analyse::hot_blocks;
 use walstat_analyse::relation::{Group, Relation, Relations};
 use walstat_analyse::who::Counted;
@@ -48,7 +50,7 @@ pub struct Rows {
 }
 
 /// Fills the tables that were asked for.
-pub fn fill(
+pub(crate) fn fill(
     report: &mut Report,
     counted: Counted,
     asked: &Dimensions,
@@ -285,10 +287,10 @@ fn not_kept(rows: &[FinishedTransaction], summary: &Summary) -> Option<LeftOut> 
 
 fn transaction_row(row: &FinishedTransaction) -> TransactionRow {
     let outcome = match row.outcome {
-        Outcome::Open => "open",
-        Outcome::Prepared => "prepared",
-        Outcome::Aborted => "aborted",
-        Outcome::Committed => "committed",
+        TransactionOutcome::Open => "open",
+        TransactionOutcome::Prepared => "prepared",
+        TransactionOutcome::Aborted => "aborted",
+        TransactionOutcome::Committed => "committed",
     };
     TransactionRow {
         xid: row.xid.to_string(),

@@ -2,6 +2,7 @@
 //! checkpoint, its settings, its clock.
 
 mod by_volume;
+mod switches;
 mod unfinished;
 
 use super::base_checkpoint::{BaseCheckpoint, Reading};
@@ -10,11 +11,16 @@ use super::causes::Causes;
 use super::position::{Geometry, padded};
 use super::trace::{Entry, RecordEffect, Trace};
 use std::ops::Range;
+use switches::Switches;
 use walstat_analyse::checkpoint::cause::{Cause, Settings as ShownSettings};
+use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::version::Version;
+
+/// While a checkpoint goes on, the server itself writes no more records than that.
+const RECORDS_OF_NOBODY: usize = 8;
 
 /// The base.
 #[derive(Debug, Clone)]
@@ -22,35 +28,37 @@ pub struct Base {
     /// The release that wrote it.
     pub version: &'static Version,
     /// Sizes of WAL pages and segments.
-    pub geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// First byte of the range.
     pub start: Lsn,
     /// After its last byte.
-    pub end: Lsn,
+    pub(crate) end: Lsn,
     /// Ordinal of the first record of the range.
-    pub first: Ordinal,
+    pub(crate) first: Ordinal,
     /// Ordinal after the last one.
-    pub last: Ordinal,
+    pub(crate) last: Ordinal,
     /// full_page_writes at the start.
     pub full_page_writes: bool,
     /// Whether changes of hint bits are logged.
-    pub log_hints: bool,
+    pub(crate) log_hints: bool,
     /// Whether wal_level is logical.
-    pub logical: bool,
+    pub(crate) logical: bool,
     /// How images are compressed.
-    pub compression: Option<Compression>,
+    pub(crate) compression: Option<Compression>,
     /// Its checkpoints, before and after the range too.
     pub checkpoints: Vec<BaseCheckpoint>,
     /// What the spacing of its checkpoints says about its settings.
-    pub shown: ShownSettings,
+    pub(crate) shown: ShownSettings,
     /// After how many segments volume began its checkpoints, where one number explains the whole range.
-    pub segments: Option<u64>,
+    pub(crate) segments: Option<u64>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
-    pub logs_running: bool,
+    pub(crate) logs_running: bool,
     /// Whether transactions ran side by side.
     pub is_concurrent: bool,
+    /// Why its segments were closed early.
+    pub switches: Switches,
     /// What its switches leave empty, bytes.
-    pub switch_bytes: u64,
+    pub(crate) switch_bytes: u64,
     /// Base backups: from the first record after the start of each up to its end.
     pub backups: Vec<Range<Ordinal>>,
     /// Whether images are there for checking only.
@@ -60,18 +68,19 @@ pub struct Base {
     /// Whether a resource manager of an extension has records.
     pub has_custom_rmgrs: bool,
     /// Commits in the range.
-    pub commits: Vec<(Ordinal, Time)>,
+    pub(crate) commits: Vec<(Ordinal, Time)>,
 }
 
 impl Base {
     /// Looks through the trace.
-    pub fn of(
+    pub(crate) fn of(
         trace: &Trace,
         version: &'static Version,
         geometry: Geometry,
-        (start, end): (Lsn, Lsn),
+        range: Range<Lsn>,
     ) -> Base {
-        let (last, end) = whole_records(trace, geometry, end);
+        let start = range.start;
+        let (last, end) = whole_records(trace, geometry, range.end);
         let mut base = Base {
             version,
             geometry,
@@ -88,6 +97,7 @@ impl Base {
             segments: None,
             logs_running: false,
             is_concurrent: false,
+            switches: Switches::default(),
             switch_bytes: 0,
             backups: Vec::new(),
             checks_consistency: trace.checks_consistency,
@@ -97,6 +107,7 @@ impl Base {
         };
         base.read_marks(trace);
         base.switch_bytes = base.left_empty(trace);
+        base.switches = Switches::of(trace, &base);
         let unfinished = unfinished::find(trace, &base);
         base.checkpoints.extend(unfinished);
         base.checkpoints.sort_by_key(|checkpoint| checkpoint.first);
@@ -105,13 +116,32 @@ impl Base {
     }
 
     /// Takes why its checkpoints began.
-    pub fn with_causes(mut self, causes: &Causes) -> Base {
+    pub(crate) fn with_causes(mut self, causes: &Causes) -> Base {
         for checkpoint in &mut self.checkpoints {
             checkpoint.judge(causes.of_redo(checkpoint.redo));
         }
+        self.recoveries_after_unfinished();
         self.shown = causes.shown.clone();
         by_volume::settle(&mut self);
+        // What the WAL shows is of when it was written; the server's files are of now.
+        if let Some(KnownPace { timeout, segments }) = causes.pace {
+            self.shown.timeout_seconds = self.shown.timeout_seconds.or(timeout.try_into().ok());
+            if self.shown.max_wal_size.is_none() {
+                self.segments = self.segments.or(Some(segments));
+            }
+        }
         self
+    }
+
+    /// A server that stops ends its checkpoint first: after one that never ended, images say, it had crashed.
+    fn recoveries_after_unfinished(&mut self) {
+        let mut is_unfinished = false;
+        for checkpoint in &mut self.checkpoints {
+            if is_unfinished && !checkpoint.online && !checkpoint.is_sure {
+                (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::EndOfRecovery), true);
+            }
+            is_unfinished = checkpoint.record.is_none();
+        }
     }
 
     fn read_marks(&mut self, trace: &Trace) {
@@ -192,7 +222,7 @@ impl Base {
     }
 
     /// Whether a base backup forced images at a record.
-    pub fn is_in_backup(&self, ordinal: Ordinal) -> bool {
+    pub(crate) fn is_in_backup(&self, ordinal: Ordinal) -> bool {
         self.backups.iter().any(|backup| backup.contains(&ordinal))
     }
 
@@ -201,35 +231,55 @@ impl Base {
         self.first <= ordinal && ordinal < self.last
     }
 
+    /// The first record of the range that was written so many microseconds after a record, or before it.
+    pub fn moved_by_clock(&self, ordinal: Ordinal, micros: i64) -> Ordinal {
+        let near = self.commits.partition_point(|(commit, _)| *commit < ordinal);
+        let Some((_, time)) = self.commits.get(near).filter(|_| micros != 0) else {
+            return ordinal;
+        };
+        let wanted = time.0.saturating_add(micros);
+        let moved = self.commits.partition_point(|(_, time)| time.0 < wanted);
+        self.commits.get(moved).map_or(self.last, |(commit, _)| commit + 1)
+    }
+
     /// When the next transaction of the range commits.
-    pub fn next_commit(&self, after: Ordinal) -> Option<Time> {
+    pub(crate) fn next_commit(&self, after: Ordinal) -> Option<Time> {
         let next = self.commits.partition_point(|(ordinal, _)| *ordinal <= after);
         self.commits.get(next).map(|(_, time)| *time)
     }
 
     /// How long it took, by the clock of its commits.
-    pub fn seconds(&self) -> Option<f64> {
+    pub(crate) fn seconds(&self) -> Option<f64> {
         let (first, last) = (self.commits.first()?.1, self.commits.last()?.1);
         Some(last.0.checked_sub(first.0).filter(|micros| *micros > 0)? as f64 / 1e6)
     }
 
     /// How fast it was written.
-    pub fn bytes_per_second(&self) -> Option<f64> {
+    pub(crate) fn bytes_per_second(&self) -> Option<f64> {
         let seconds = self.seconds()?;
         Some(self.end.0.saturating_sub(self.start.0) as f64 / seconds)
     }
 
     /// The checkpoints whose redo point lies after the start and not after the end.
-    pub fn own_checkpoints(&self) -> impl Iterator<Item = &BaseCheckpoint> {
+    pub(crate) fn own_checkpoints(&self) -> impl Iterator<Item = &BaseCheckpoint> {
         self.checkpoints.iter().filter(|c| c.redo > self.start && c.redo <= self.end)
     }
 
     /// Whether volume or the clock began one of them, as far as that is likely.
-    pub fn has_checkpoints_by(&self, cause: Cause) -> bool {
+    pub(crate) fn has_checkpoints_by(&self, cause: Cause) -> bool {
         let began = |own: &BaseCheckpoint| {
             !own.is_doubtful() && own.moved_by(Reading::Likely) == Some(cause)
         };
         self.own_checkpoints().any(began)
+    }
+
+    /// Whether somebody asked for one while others went on to write.
+    pub(crate) fn has_checkpoints_beside_work(&self) -> bool {
+        self.own_checkpoints().any(|own| {
+            let is_asked = own.online && own.moved_by(Reading::Likely).is_none();
+            let meanwhile = own.record.map_or(0, |record| record.saturating_sub(own.first));
+            is_asked && meanwhile as usize > own.records.len() + RECORDS_OF_NOBODY
+        })
     }
 
     /// The last checkpoint that began before the range.
@@ -238,7 +288,7 @@ impl Base {
     }
 
     /// The first record after the redo point that is in force at a record of the base.
-    pub fn redo_at(&self, ordinal: Ordinal) -> Ordinal {
+    pub(crate) fn redo_at(&self, ordinal: Ordinal) -> Ordinal {
         let after = self.checkpoints.partition_point(|checkpoint| checkpoint.first <= ordinal);
         let before = after.checked_sub(1).and_then(|index| self.checkpoints.get(index));
         before.map_or(BEFORE, |checkpoint| checkpoint.first)
@@ -250,7 +300,7 @@ impl Base {
     }
 
     /// The first record after the redo point that is in force at the start.
-    pub fn redo_at_start(&self) -> Ordinal {
+    pub(crate) fn redo_at_start(&self) -> Ordinal {
         self.checkpoint_before().map_or(BEFORE, |checkpoint| checkpoint.first)
     }
 }

@@ -1,7 +1,7 @@
 //! A checkpoint of the base, and which settings would have moved it.
 
 use super::blocks::Ordinal;
-use walstat_analyse::checkpoint::cause::{Cause, Confidence, Verdict};
+use walstat_analyse::checkpoint::cause::{Cause, Verdict};
 use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -12,21 +12,21 @@ pub struct BaseCheckpoint {
     /// Its redo point.
     pub redo: Lsn,
     /// The first record after that.
-    pub first: Ordinal,
+    pub(crate) first: Ordinal,
     /// Its record; `None` where it never ended.
     pub record: Option<Ordinal>,
     /// What was logged for an online one: its redo point's mark, the running transactions, its record.
-    pub records: Vec<Ordinal>,
+    pub(crate) records: Vec<Ordinal>,
     /// When it began.
-    pub time: Time,
+    pub(crate) time: Time,
     /// Whether the server ran on.
-    pub online: bool,
+    pub(crate) online: bool,
     /// Why it began, as far as that is known.
-    pub cause: Option<Cause>,
+    pub(crate) cause: Option<Cause>,
     /// Whether that leaves no doubt.
-    pub is_sure: bool,
+    pub(crate) is_sure: bool,
     /// Whether a base backup began with it.
-    pub is_of_backup: bool,
+    pub(crate) is_of_backup: bool,
 }
 
 /// How a checkpoint is taken whose cause is not certain.
@@ -41,25 +41,25 @@ pub enum Reading {
 
 impl BaseCheckpoint {
     /// Takes what the WAL says of its cause.
-    pub fn judge(&mut self, verdict: Option<Verdict>) {
+    pub(crate) fn judge(&mut self, verdict: Option<Verdict>) {
         self.cause = verdict.map(|verdict| verdict.cause);
-        self.is_sure = verdict.is_some_and(|verdict| verdict.confidence > Confidence::Possible);
+        self.is_sure = verdict.is_some_and(|verdict| verdict.is_sure());
         self.is_of_backup =
             verdict.is_some_and(|verdict| verdict.evidence == Evidence::BackupFromRedoPoint);
     }
 
     /// Whether the server had recovered, and began it for that.
-    pub fn ends_recovery(&self) -> bool {
+    pub(crate) fn ends_recovery(&self) -> bool {
         self.cause == Some(Cause::EndOfRecovery)
     }
 
     /// Whether that is read two ways.
-    pub fn is_doubtful(&self) -> bool {
+    pub(crate) fn is_doubtful(&self) -> bool {
         self.online && !self.is_sure
     }
 
     /// The cause that settings move, if one of those began it: the volume or the clock.
-    pub fn moved_by(&self, reading: Reading) -> Option<Cause> {
+    pub(crate) fn moved_by(&self, reading: Reading) -> Option<Cause> {
         mover(self.cause, self.is_sure, reading).filter(|_| self.online)
     }
 }

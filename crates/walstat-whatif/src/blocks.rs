@@ -9,37 +9,37 @@ use walstat_format::block::{BlockRef, RelFileLocator};
 use walstat_format::lsn::Lsn;
 
 /// The number of a block in order of first reference.
-pub type BlockNumber = u32;
+pub(crate) type BlockNumber = u32;
 /// The number of a relation's fork in order of first reference.
-pub type ForkNumber = u32;
+pub(crate) type ForkNumber = u32;
 
 /// Ordinal of a record, from [`FIRST`].
-pub type Ordinal = u32;
+pub(crate) type Ordinal = u32;
 /// Before all that is known.
-pub const NEVER: Ordinal = 0;
+pub(crate) const NEVER: Ordinal = 0;
 /// Before the first record, and after the redo point that was in force there.
-pub const BEFORE: Ordinal = 1;
+pub(crate) const BEFORE: Ordinal = 1;
 /// The first record.
-pub const FIRST: Ordinal = 2;
+pub(crate) const FIRST: Ordinal = 2;
 
 /// When a block was stamped last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamps {
+pub(crate) struct Stamps {
     /// Where changes of hint bits are logged.
-    pub with_hints: Ordinal,
+    pub(crate) with_hints: Ordinal,
     /// Where they are not.
-    pub without_hints: Ordinal,
+    pub(crate) without_hints: Ordinal,
     /// Where the record of the later one starts.
-    pub at: Lsn,
+    pub(crate) at: Lsn,
 }
 
 /// What is kept of a fork.
 #[derive(Debug, Clone, Default)]
-pub struct Fork {
+pub(crate) struct Fork {
     /// Images seen.
-    pub images: u64,
+    pub(crate) images: u64,
     /// Their bytes without holes, not compressed.
-    pub image_bytes: u64,
+    pub(crate) image_bytes: u64,
     /// Blocks up to the last one seen.
     blocks: u32,
 }
@@ -50,7 +50,7 @@ const RECENT: usize = 8;
 
 /// All blocks and forks seen.
 #[derive(Debug, Clone, Default)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     forks: Vec<Fork>,
     fork_numbers: HashMap<(RelFileLocator, u8), ForkNumber>,
     /// By their forks and blocks, which are in `keys`.
@@ -64,7 +64,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The number of a block's fork.
-    pub fn fork_of(&mut self, block: &BlockRef) -> ForkNumber {
+    pub(crate) fn fork_of(&mut self, block: &BlockRef) -> ForkNumber {
         let slot = (block.relation.relfilenode as usize + usize::from(block.fork)) % RECENT;
         if let Some(Some((relation, fork, number))) = self.recent_forks.get(slot)
             && *relation == block.relation
@@ -85,7 +85,7 @@ impl Blocks {
     }
 
     /// The number of a block in its fork.
-    pub fn number(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
+    pub(crate) fn number(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
         let key = u64::from(fork) << 32 | u64::from(block);
         let slot = fork as usize % RECENT;
         if let Some(Some((recent, number))) = self.recent_blocks.get(slot)
@@ -119,29 +119,29 @@ impl Blocks {
     }
 
     /// When the block was stamped last.
-    pub fn stamps(&self, number: BlockNumber) -> Stamps {
+    pub(crate) fn stamps(&self, number: BlockNumber) -> Stamps {
         self.stamps.get(number as usize).copied().unwrap_or_default()
     }
 
     /// Stamps a block.
-    pub fn stamp(&mut self, number: BlockNumber, stamps: Stamps) {
+    pub(crate) fn stamp(&mut self, number: BlockNumber, stamps: Stamps) {
         if let Some(slot) = self.stamps.get_mut(number as usize) {
             *slot = stamps;
         }
     }
 
     /// A fork.
-    pub fn fork(&self, number: ForkNumber) -> Option<&Fork> {
+    pub(crate) fn fork(&self, number: ForkNumber) -> Option<&Fork> {
         self.forks.get(number as usize)
     }
 
     /// A fork, to be added to.
-    pub fn fork_mut(&mut self, number: ForkNumber) -> Option<&mut Fork> {
+    pub(crate) fn fork_mut(&mut self, number: ForkNumber) -> Option<&mut Fork> {
         self.forks.get_mut(number as usize)
     }
 
     /// Forgets the blocks of a fork that is cut off: the next ones in their place are new.
-    pub fn truncate(&mut self, relation: RelFileLocator, fork: u8, left: u32) {
+    pub(crate) fn truncate(&mut self, relation: RelFileLocator, fork: u8, left: u32) {
         let Some(number) = self.fork_numbers.get(&(relation, fork)).copied() else { return };
         let Some(seen) = self.forks.get_mut(number as usize) else { return };
         let gone = left..seen.blocks.max(left);
@@ -163,7 +163,7 @@ impl Blocks {
     }
 
     /// Forgets a relation whose files are gone: later files of the same name are another relation's.
-    pub fn forget(&mut self, relation: RelFileLocator) {
+    pub(crate) fn forget(&mut self, relation: RelFileLocator) {
         for fork in 0..4 {
             self.fork_numbers.remove(&(relation, fork));
         }

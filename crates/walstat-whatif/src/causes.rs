@@ -2,39 +2,39 @@
 //! trace.
 
 use std::collections::BTreeMap;
-use walstat_analyse::checkpoint::cause::{self, Settings, Verdict};
-use walstat_analyse::checkpoint::server::Server;
+use walstat_analyse::checkpoint::cause::{self, Judged, Settings, Verdict};
+use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::when::{Config, When};
 use walstat_format::lsn::Lsn;
-use walstat_format::version::Version;
 
 /// Why checkpoints began, by redo point.
 #[derive(Debug, Clone, Default)]
-pub struct Causes {
+pub(crate) struct Causes {
     verdicts: BTreeMap<Lsn, Verdict>,
     /// What their spacing says about the settings.
-    pub shown: Settings,
+    pub(crate) shown: Settings,
+    /// What the server's settings are now, if that is known.
+    pub(crate) pace: Option<KnownPace>,
 }
 
 /// What a scan has to observe for it.
-pub fn observer() -> When {
+pub(crate) fn observer() -> When {
     When::new(Config { cycles: true, ..Config::default() })
 }
 
 impl Causes {
     /// As WAL up to `end` tells.
-    pub fn of(seen: When, end: Lsn, segment_bytes: u64, version: &'static Version) -> Causes {
+    pub(crate) fn of(seen: When, end: Lsn, server: &Server) -> Causes {
         let found = seen.finish(end);
         let cycles = found.cycles.unwrap_or_default();
-        let server = Server { segment_bytes, version, pace: None };
-        let (verdicts, shown) = cause::judge(&cycles, &found.clock, &server);
+        let Judged { verdicts, settings: shown } = cause::judge(&cycles, &found.clock, server);
         let judged = cycles.cycles.iter().zip(verdicts);
         let verdicts = judged.filter_map(|(cycle, verdict)| Some((cycle.redo?, verdict?)));
-        Causes { verdicts: verdicts.collect(), shown }
+        Causes { verdicts: verdicts.collect(), shown, pace: server.pace }
     }
 
     /// Why the checkpoint with this redo point began.
-    pub fn of_redo(&self, redo: Lsn) -> Option<Verdict> {
+    pub(crate) fn of_redo(&self, redo: Lsn) -> Option<Verdict> {
         self.verdicts.get(&redo).copied()
     }
 }

@@ -3,30 +3,28 @@
 
 use super::base::Base;
 use super::causes::{self, Causes};
-use super::in_order::read_in_order;
+use super::hand_over::read_in_order;
 use super::observe::Feed;
-use super::outcome::Outcome;
+use super::outcome::RunOutcome;
 use super::position::Geometry;
 use super::predict::{self, Prediction, Run};
 use super::recode::{Means, Recoded, Recoder, Recoding, Share};
-use super::scenario::{Asked, Scenario};
+use super::scenario::{AskedSetting, Scenario};
 use super::settings::{Change, Checkpoints, Settings};
+use super::spooled::{SpoolError, Spooled};
 use super::trace::Trace;
 use super::trace_builder::TraceBuilder;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use std::path::PathBuf;
+use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::counters::Statistics;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_read::Scan;
-use walstat_read::input::discover::STANDARD_INPUT;
 use walstat_read::input::error::InputError;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::observe::Observe;
-use walstat_read::scan::outcome::Outcome as Scanned;
+use walstat_read::scan::outcome::Outcome;
 
 /// Memory for pages where nothing else is said, bytes.
 const USUAL_MEMORY_BYTES: u64 = 1 << 30;
@@ -38,6 +36,16 @@ pub struct WhatIf {
     scan: Scan,
     memory: u64,
     share: Option<Share>,
+    server: Option<KnownServer>,
+}
+
+/// A server whose settings are known.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownServer {
+    /// The cluster.
+    pub system_identifier: u64,
+    /// When its settings begin checkpoints.
+    pub pace: KnownPace,
 }
 
 /// What came out.
@@ -46,7 +54,7 @@ pub struct Predicted {
     /// What there was to read.
     pub plan: Plan,
     /// What every report says of the range.
-    pub scanned: Scanned<Statistics>,
+    pub scanned: Outcome<Statistics>,
     /// The WAL as it is.
     pub base: Base,
     /// What each scenario comes to; the first is the WAL as it is, replayed.
@@ -64,13 +72,8 @@ pub enum WhatIfError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// What can be read only once could not be kept.
-    #[error("{}: cannot be kept in a file to be read again: {error}", path.display())]
-    Spool {
-        /// The pipe, or where temporary files lie.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     /// What was noted of the records could not be read back.
     #[error("{}: what was noted of the records: {reason}", path.display())]
     Trace {
@@ -80,7 +83,7 @@ pub enum WhatIfError {
         reason: String,
     },
     /// The release that wrote the WAL has not got the codec.
-    #[error("--wal-compression {value}: PostgreSQL {release} has pglz only")]
+    #[error("{value}: PostgreSQL {release} has pglz only")]
     Codec {
         /// What was asked for.
         value: String,
@@ -88,7 +91,7 @@ pub enum WhatIfError {
         release: &'static str,
     },
     /// A redo point outside of the WAL.
-    #[error("--{option} {place}: expected a place from {start} to {end}")]
+    #[error("{place}: expected a place from {start} to {end}")]
     Place {
         /// The setting.
         option: &'static str,
@@ -122,7 +125,7 @@ impl WhatIfError {
             | WhatIfError::Limit
             | WhatIfError::Nothing => true,
             WhatIfError::Input(_)
-            | WhatIfError::Spool { .. }
+            | WhatIfError::Spool(_)
             | WhatIfError::Trace { .. }
             | WhatIfError::Changed { .. } => false,
         }
@@ -132,12 +135,17 @@ impl WhatIfError {
 impl WhatIf {
     /// About the WAL that `scan` reads: its range, or that of the records that its filter selects.
     pub fn new(scan: impl Into<Scan>) -> WhatIf {
-        WhatIf { scan: scan.into(), memory: USUAL_MEMORY_BYTES, share: None }
+        WhatIf { scan: scan.into(), memory: USUAL_MEMORY_BYTES, share: None, server: None }
     }
 
     /// With so many bytes of memory for pages.
     pub fn memory(self, bytes: u64) -> WhatIf {
         WhatIf { memory: bytes, ..self }
+    }
+
+    /// With what is known of a server's settings, if it is the one that wrote the WAL.
+    pub fn server(self, server: Option<KnownServer>) -> WhatIf {
+        WhatIf { server, ..self }
     }
 
     /// Compresses a share of the images only, and tells from them how long the others become.
@@ -181,7 +189,7 @@ impl WhatIf {
     fn replay_base(
         &self,
         asked: &[Scenario],
-    ) -> Result<(Plan, Scanned<Statistics>, Trace, Base), WhatIfError> {
+    ) -> Result<(Plan, Outcome<Statistics>, Trace, Base), WhatIfError> {
         let mut changes = asked.iter().flat_map(|scenario| &scenario.asked);
         let asks_level = changes.any(|asked| matches!(asked.change, Change::Logical(_)));
         let memory = self.memory;
@@ -210,9 +218,16 @@ impl WhatIf {
         };
         let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
         let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
-        let range = (start, scanned.ending.lsn);
+        let range = start..scanned.ending.lsn;
         let (trace, base) = feed.finish().finish(plan.version(), geometry, range);
-        let causes = Causes::of(when, end, geometry.segment, plan.version());
+        let is_its_server =
+            |server: &&KnownServer| plan.geometry.system_identifier == server.system_identifier;
+        let server = Server {
+            segment_bytes: geometry.segment,
+            version: plan.version(),
+            pace: self.server.as_ref().filter(is_its_server).map(|server| server.pace),
+        };
+        let causes = Causes::of(when, end, &server);
         Ok((plan, scanned, trace, base.with_causes(&causes)))
     }
 
@@ -238,7 +253,7 @@ impl WhatIf {
         let mut replayed = predict::replay_all(trace, base, &plain, threads).into_iter();
         let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
         for run in runs {
-            let plain = |outcome: Outcome| Recoded { outcome, ..Recoded::default() };
+            let plain = |outcome: RunOutcome| Recoded { outcome, ..Recoded::default() };
             let result = match run.codec {
                 Some(_) => recoded.next(),
                 None => replayed.next().map(plain),
@@ -302,7 +317,7 @@ fn scenarios(asked: Vec<Scenario>, base: &Base, plan: &Plan) -> Result<Vec<Scena
 }
 
 /// Redo points have to lie in the range.
-fn check_places(setting: &Asked, base: &Base) -> Result<(), WhatIfError> {
+fn check_places(setting: &AskedSetting, base: &Base) -> Result<(), WhatIfError> {
     let Change::Checkpoints(Checkpoints::At(places)) = &setting.change else { return Ok(()) };
     let (start, end) = (base.start, base.end);
     match places.iter().find(|place| **place < start || **place > end) {
@@ -339,51 +354,4 @@ impl Observe for Extent {
             (ours, theirs) => ours.or(theirs),
         };
     }
-}
-
-/// What can be read only once, as it was kept to be read again.
-#[derive(Debug)]
-pub struct Spooled {
-    /// The paths, with files in place of pipes.
-    pub paths: Vec<PathBuf>,
-    _directory: Option<TempDir>,
-}
-
-impl Spooled {
-    /// Keeps what comes through a pipe in a file: the WAL is read several times.
-    ///
-    /// # Errors
-    ///
-    /// When a pipe cannot be read, or no file written.
-    pub fn of(paths: &[PathBuf]) -> Result<Spooled, WhatIfError> {
-        if !paths.iter().any(|path| is_pipe(path)) {
-            return Ok(Spooled { paths: paths.to_vec(), _directory: None });
-        }
-        let failed = |path: &Path, error| WhatIfError::Spool { path: path.to_owned(), error };
-        let directory = TempDir::new().map_err(|error| failed(&std::env::temp_dir(), error))?;
-        let keep = |(number, path): (usize, &PathBuf)| {
-            if !is_pipe(path) {
-                return Ok(path.clone());
-            }
-            let kept = directory.path().join(format!("standard-input{number}"));
-            copy(path, &kept).map_err(|error| failed(path, error))?;
-            Ok(kept)
-        };
-        let paths = paths.iter().enumerate().map(keep).collect::<Result<_, WhatIfError>>()?;
-        Ok(Spooled { paths, _directory: Some(directory) })
-    }
-}
-
-fn copy(path: &Path, kept: &Path) -> io::Result<u64> {
-    let mut kept = File::create(kept)?;
-    if path == Path::new(STANDARD_INPUT) {
-        io::copy(&mut io::stdin().lock(), &mut kept)
-    } else {
-        io::copy(&mut File::open(path)?, &mut kept)
-    }
-}
-
-/// Standard input, or what a shell puts in its place: `<(zcat x.tar.gz)`.
-fn is_pipe(path: &Path) -> bool {
-    path == Path::new(STANDARD_INPUT) || path.starts_with("/dev/fd")
 }

@@ -7,9 +7,8 @@ use super::redo;
 use super::trace::RecordEffect;
 use super::whole_record::WholeRecord;
 use hashbrown::HashMap;
+use walstat_format::map_page::blocks_per_free_space_page;
 
-/// Blocks that one page of the map tells of (`SlotsPerFSMPage`) where pages have 8 kB.
-const BLOCKS_PER_PAGE: u32 = 4069;
 /// Of vacuum's records that follow within so many others, only the first is noted.
 const NEAR: Ordinal = 256;
 /// But at least one of so many.
@@ -24,7 +23,7 @@ struct Seen {
 
 /// Follows where vacuum works.
 #[derive(Debug, Clone, Default)]
-pub struct FreeSpace {
+pub(crate) struct FreeSpace {
     /// By table and page of the map.
     seen: HashMap<(ForkNumber, u32), Seen>,
     /// By table, when the pages above were changed.
@@ -33,14 +32,18 @@ pub struct FreeSpace {
 
 impl FreeSpace {
     /// Takes a record, whose first block is of this table.
-    pub fn of(
+    pub(crate) fn of(
         &mut self,
         record: &WholeRecord<'_>,
         fork: ForkNumber,
         ordinal: Ordinal,
+        page_bytes: usize,
     ) -> Option<RecordEffect> {
         let block = redo::vacuumed(record)?;
-        let seen = self.seen.entry((fork, block / BLOCKS_PER_PAGE)).or_default();
+        let seen = self
+            .seen
+            .entry((fork, block / blocks_per_free_space_page(page_bytes as u32)))
+            .or_default();
         let is_near = ordinal - seen.last <= NEAR && ordinal - seen.marked <= FAR;
         let is_first = seen.marked == NEVER;
         seen.last = ordinal;

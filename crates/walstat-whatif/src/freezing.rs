@@ -22,25 +22,25 @@ enum Cause {
 
 /// What a record has to do with freezing for an image's sake.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Freeze {
+pub(crate) struct Freeze {
     /// The record is there only because the page got an image just before.
-    pub is_for_image: bool,
+    pub(crate) is_for_image: bool,
     /// What it means beyond that.
-    pub effect: Option<RecordEffect>,
+    pub(crate) effect: Option<RecordEffect>,
 }
 
 /// A record's first block: in which table, and which page it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FirstBlock {
+pub(crate) struct FirstBlock {
     /// The table.
-    pub fork: ForkNumber,
+    pub(crate) fork: ForkNumber,
     /// The page.
-    pub number: BlockNumber,
+    pub(crate) number: BlockNumber,
 }
 
 /// Follows which page was looked at last, and where vacuum is.
 #[derive(Debug, Clone, Default)]
-pub struct Freezing {
+pub(crate) struct Freezing {
     imaged: ImagedPage,
     /// What brought that page's image.
     cause: Cause,
@@ -58,7 +58,12 @@ struct Pass {
 
 impl Freezing {
     /// Takes a record's first block.
-    pub fn of(&mut self, record: &WholeRecord<'_>, block: &BlockRef, first: FirstBlock) -> Freeze {
+    pub(crate) fn of(
+        &mut self,
+        record: &WholeRecord<'_>,
+        block: &BlockRef,
+        first: FirstBlock,
+    ) -> Freeze {
         let habits = &record.version.pages;
         if !habits.freezes_after_image && !habits.freezes_with_pruning {
             return Freeze::default();

@@ -7,34 +7,34 @@ use super::blocks::BlockNumber;
 
 /// The page with an image that was looked at last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ImagedPage(Option<BlockNumber>);
+pub(crate) struct ImagedPage(Option<BlockNumber>);
 
 /// A record before which rows of a page were looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub(crate) struct Look {
     /// The page.
-    pub block: BlockNumber,
+    pub(crate) block: BlockNumber,
     /// Whether the record has an image of it.
-    pub has_image: bool,
+    pub(crate) has_image: bool,
     /// Whether the record prunes a page that got an image for hint bits just before: what vacuum does next
     /// still sees that image.
-    pub prunes_after_hint: bool,
+    pub(crate) prunes_after_hint: bool,
 }
 
 impl ImagedPage {
     /// Whether it is this one.
-    pub fn is(&self, block: BlockNumber) -> bool {
+    pub(crate) fn is(&self, block: BlockNumber) -> bool {
         self.0 == Some(block)
     }
 
     /// Rows of a page are looked at.
-    pub fn look(&mut self, look: Look) {
+    pub(crate) fn look(&mut self, look: Look) {
         let stays = look.prunes_after_hint && self.is(look.block);
         self.0 = (look.has_image || stays).then_some(look.block);
     }
 
     /// Rows of some page are looked at, which gets no image.
-    pub fn look_without_image(&mut self) {
+    pub(crate) fn look_without_image(&mut self) {
         self.0 = None;
     }
 }

@@ -10,7 +10,9 @@ use super::redo;
 use super::trace::{RecordDelta, WalLevelDelta};
 use super::whole_record::WholeRecord;
 use hashbrown::HashMap;
-use walstat_format::block::RelFileLocator;
+use walstat_format::block::{
+    DATA_HEADER_LONG_BYTES, DATA_HEADER_SHORT_BYTES, RelFileLocator, TOPLEVEL_XID_BYTES,
+};
 use walstat_format::cursor::at as field_at;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::{Delete, OPCODE_MASK, Update, delete_flag, update_flag};
@@ -20,38 +22,34 @@ use walstat_format::payload::xact::End;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::{HEAP, HEAP2, TRANSACTION};
 
-/// Bytes of the header of a record's main data, up to 255 bytes and above.
-const MAIN_HEADER_BYTES: (i32, i32) = (2, 5);
 /// Database and tablespace in the record of a commit; `xinfo`, which says so.
 const DATABASE_BYTES: i32 = 8;
 const XINFO_BYTES: i32 = 4;
-/// The header of a block that is none: the top-level transaction.
-const TOPLEVEL_XID_BYTES: i32 = 5;
 /// An old key of one integer: header, bitmap of columns, value.
 const KEY_BYTES: i32 = 5 + 1 + 4;
 /// `Heap2/NEW_CID` for a row of a catalog, with its padding.
 const NEW_CID_BYTES: i32 = 64;
 /// A record of invalidations: its head, and a message.
-const INVALIDATIONS_BYTES: i32 = RECORD_HEADER_BYTES as i32 + MAIN_HEADER_BYTES.0 + 4;
+const INVALIDATIONS_BYTES: i32 = (RECORD_HEADER_BYTES + DATA_HEADER_SHORT_BYTES) as i32 + 4;
 const MESSAGE_BYTES: i32 = 16;
 /// A row of a table that nothing was seen of.
 const ROW_BYTES: u16 = 100;
 
 /// Says of one record after the other what differs at the other level.
 #[derive(Debug, Clone, Default)]
-pub struct Differences {
+pub(crate) struct Differences {
     /// The length of the last row that was seen, by table.
     rows: HashMap<RelFileLocator, u16>,
     /// The table of the last one.
     last: Option<(RelFileLocator, u16)>,
     /// Whether the level is logical: something is there that only logical decoding wants.
-    pub is_logical: bool,
+    pub(crate) is_logical: bool,
 }
 
 impl Differences {
     /// What differs of a record; `row`: data of its first block where no image is taken, `elsewhere` the
     /// same at the other level where that differs.
-    pub fn of(
+    pub(crate) fn of(
         &mut self,
         record: &WholeRecord<'_>,
         row: u16,
@@ -68,7 +66,7 @@ impl Differences {
             TRANSACTION => transaction(record),
             _ => (0, false),
         };
-        let toplevel = if record.has_toplevel_xid() { -TOPLEVEL_XID_BYTES } else { 0 };
+        let toplevel = if record.has_toplevel_xid() { -(TOPLEVEL_XID_BYTES as i32) } else { 0 };
         self.is_logical |= is_logical || toplevel != 0;
         let length = elsewhere.or(Some(row).filter(|bytes| *bytes > 0));
         let (guess, old_row) = if self.is_logical { (0, 0) } else { self.guess(record, length) };
@@ -192,7 +190,7 @@ fn invalidations(record: &WholeRecord<'_>) -> i32 {
 }
 
 /// Whether a record's first block keeps its data beside an image at level logical.
-pub fn keeps_data(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn keeps_data(record: &WholeRecord<'_>) -> bool {
     let opcode = record.info() & OPCODE_MASK;
     let writes_rows = match record.header.rmgr {
         HEAP => matches!(opcode, heap::INSERT | heap::UPDATE | heap::HOT_UPDATE),
@@ -203,7 +201,7 @@ pub fn keeps_data(record: &WholeRecord<'_>) -> bool {
 }
 
 fn main_length(bytes: usize) -> i32 {
-    let header = if bytes > 255 { MAIN_HEADER_BYTES.1 } else { MAIN_HEADER_BYTES.0 };
+    let header = if bytes > 255 { DATA_HEADER_LONG_BYTES } else { DATA_HEADER_SHORT_BYTES } as i32;
     header + i32::try_from(bytes).unwrap_or(i32::MAX - header)
 }
 
@@ -236,27 +234,27 @@ fn transaction(record: &WholeRecord<'_>) -> (i32, bool) {
 
 /// What the other level changes of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AppliedDelta {
+pub(crate) struct AppliedDelta {
     /// It is not written.
-    pub is_gone: bool,
+    pub(crate) is_gone: bool,
     /// More bytes of it, blocks apart.
-    pub more: i32,
+    pub(crate) more: i32,
     /// Data of its first block, where they are others.
-    pub data: Option<u16>,
+    pub(crate) data: Option<u16>,
     /// Bytes of it that are a guess.
-    pub guessed: u32,
+    pub(crate) guessed: u32,
     /// Bytes of the old row, where the replica identity is FULL.
-    pub old_row: u16,
+    pub(crate) old_row: u16,
 }
 
 impl AppliedDelta {
     /// Nothing.
-    pub const SAME: AppliedDelta =
+    pub(crate) const SAME: AppliedDelta =
         AppliedDelta { is_gone: false, more: 0, data: None, guessed: 0, old_row: 0 };
 }
 
 /// What the other level changes; `to_logical`: that is logical.
-pub fn at(delta: WalLevelDelta, to_logical: bool) -> AppliedDelta {
+pub(crate) fn at(delta: WalLevelDelta, to_logical: bool) -> AppliedDelta {
     let (more, guess) = match delta.record {
         Some(RecordDelta::More { more, guess }) => (more, if to_logical { guess } else { 0 }),
         None | Some(RecordDelta::Nothing) => (0, 0),

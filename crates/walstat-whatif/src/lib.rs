@@ -2,19 +2,19 @@
 //!
 //! # What happens to one record
 //!
-//! 1. The scan hands it to an [`observe::Feed`], which gives records to a [`trace_builder::TraceBuilder`] in
+//! 1. The scan hands it to an `observe::Feed`, which gives records to a `trace_builder::TraceBuilder` in
 //!    the order of the WAL.
 //! 2. The builder rolls the record's pages forward (`page_replayer`, `redo`), so that it knows how long an
 //!    image of each would be, and how long the data were that an image replaced. It notes when each page was
 //!    stamped before (`blocks`), how the server registers it (`registered`), what the record means beyond its
 //!    pages (`record_effect`), and what logical decoding adds to it (`level`).
-//! 3. All that goes into the [`trace`], about 15 bytes a record; [`base`] reads from it where the checkpoints
+//! 3. All that goes into the `trace`, about 15 bytes a record; [`base`] reads from it where the checkpoints
 //!    were and which settings were in force.
 //! 4. Each scenario is one or several simulated runs ([`predict`]). A run makes every decision of the server
 //!    anew (`simulated_run`): does a checkpoint begin here (`pace`), which page gets an image, how long is
 //!    the record then. `replay` passes over groups of records that all runs write as the base did.
-//! 5. Where images are compressed otherwise, the WAL is read once more, by a [`recode::Recoder`].
-//! 6. What comes out is an [`outcome::Outcome`] for each run, and a [`predict::Prediction`] for each
+//! 5. Where images are compressed otherwise, the WAL is read once more, by a `recode::Recoder`.
+//! 6. What comes out is an [`outcome::RunOutcome`] for each run, and a [`predict::Prediction`] for each
 //!    scenario: bytes, their range, and what is not certain.
 //!
 //! # Where things are
@@ -22,10 +22,11 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | [`driver`] | a prediction from beginning to end |
-//! | `in_order` | the same records for what borrows from a trace |
-//! | [`observe`] | puts the records of parallel readers into the order of the WAL |
+//! | [`spooled`] | what comes through a pipe, to be read more than once |
+//! | `observe` | puts the records of parallel readers into the order of the WAL |
+//! | `hand_over` | gives the same records to what borrows from a trace, on another thread |
 //! | `whole_record` | a record in one piece, taken apart |
-//! | [`trace_builder`] | from records to the trace |
+//! | `trace_builder` | from records to the trace |
 //! | `blocks` | numbers of blocks, and when each was stamped |
 //! | `page`, `page_replayer`, `redo` | pages, rolled forward; one file a resource manager |
 //! | `registered` | how the server registers each block of each record |
@@ -34,7 +35,7 @@
 //! | `level` | what differs at the other wal_level |
 //! | `mean_block_data` | lengths of data that neither record nor page tells |
 //! | `sequence` | which tables take the values of which sequences |
-//! | [`trace`] | the records as they are kept, in memory or a file |
+//! | `trace` | the records as they are kept, in memory or a file |
 //! | [`base`] | checkpoints, settings and clock of the WAL that is there |
 //! | [`base_checkpoint`], `causes` | why each of its checkpoints began, and which settings would move it |
 //! | [`settings`], [`scenario`] | what is asked |
@@ -43,7 +44,10 @@
 //! | `range_walk`, `replay` | runs over the trace |
 //! | [`recode`] | runs whose images are compressed otherwise |
 //! | [`outcome`], `uncertainty`, [`predict`] | what comes out |
-//! | [`position`] | arithmetic of WAL positions |
+//! | `position` | arithmetic of WAL positions |
+
+// What is `pub` is used by other crates.
+#![warn(unreachable_pub)]
 
 pub mod base;
 pub mod base_checkpoint;
@@ -52,19 +56,19 @@ mod causes;
 pub mod driver;
 mod free_space;
 mod freezing;
+mod hand_over;
 mod imaged_page;
-mod in_order;
 mod level;
 #[cfg(test)]
 mod made_up;
 mod mean_block_data;
-pub mod observe;
+mod observe;
 pub mod outcome;
 mod pace;
 mod page;
 mod page_replayer;
 mod plan;
-pub mod position;
+mod position;
 pub mod predict;
 mod range_walk;
 pub mod recode;
@@ -77,8 +81,9 @@ pub mod scenario;
 mod sequence;
 pub mod settings;
 mod simulated_run;
-pub mod trace;
-pub mod trace_builder;
+pub mod spooled;
+mod trace;
+mod trace_builder;
 mod uncertainty;
 mod whole_record;
 

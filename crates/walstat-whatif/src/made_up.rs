@@ -3,5 +3,5 @@
 mod record;
 mod trace;
 
-pub use record::Bytes;
-pub use trace::{Kind, Made, any_record, base};
+pub(crate) use record::Bytes;
+pub(crate) use trace::{Kind, Made, any_record, base};

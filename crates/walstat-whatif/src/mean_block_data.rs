@@ -12,7 +12,7 @@ const BLOCKS: usize = 4;
 const UNSEEN_BYTES: u16 = 64;
 
 /// Sums of block data by record type.
-pub struct MeanBlockData {
+pub(crate) struct MeanBlockData {
     /// How many, and their bytes.
     seen: Vec<(u64, u64)>,
 }
@@ -25,7 +25,7 @@ impl Default for MeanBlockData {
 
 impl MeanBlockData {
     /// A block without an image.
-    pub fn note(&mut self, kind: RecordType, block: &BlockRef) {
+    pub(crate) fn note(&mut self, kind: RecordType, block: &BlockRef) {
         if let Some((count, bytes)) = place(kind, block.id).and_then(|at| self.seen.get_mut(at)) {
             *count += 1;
             *bytes += u64::from(block.data_bytes);
@@ -33,7 +33,7 @@ impl MeanBlockData {
     }
 
     /// The mean, bytes.
-    pub fn mean(&self, kind: RecordType, id: u8) -> u16 {
+    pub(crate) fn mean(&self, kind: RecordType, id: u8) -> u16 {
         let seen = place(kind, id).and_then(|at| self.seen.get(at));
         let mean = seen.and_then(|(count, bytes)| bytes.checked_div(*count));
         mean.and_then(|mean| u16::try_from(mean).ok()).unwrap_or(UNSEEN_BYTES)

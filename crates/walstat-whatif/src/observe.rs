@@ -12,7 +12,7 @@ use walstat_format::version::Version;
 use walstat_read::scan::observe::Observe;
 
 /// What is made of records in the order of the WAL.
-pub trait Sink: Send {
+pub(crate) trait Sink: Send {
     /// Takes the next record.
     fn push(&mut self, record: &WholeRecord<'_>);
     /// Records are missing here.
@@ -31,13 +31,13 @@ impl Sink for TraceBuilder {
 
 /// Records of a run, one after the other. One without bytes stands for those that are missing.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RunRecords {
     bytes: Vec<u8>,
     records: Vec<(Range<Lsn>, u32)>,
     version: Option<&'static Version>,
 }
 
-impl Kept {
+impl RunRecords {
     /// Adds a record.
     pub(crate) fn push(&mut self, record: &Record<'_>) {
         let length = record.header.total_bytes;
@@ -53,7 +53,7 @@ impl Kept {
     }
 
     /// Adds what comes after it.
-    pub(crate) fn append(&mut self, later: Kept) {
+    pub(crate) fn append(&mut self, later: RunRecords) {
         self.version = self.version.or(later.version);
         self.bytes.extend_from_slice(&later.bytes);
         self.records.extend(later.records);
@@ -77,7 +77,7 @@ impl Kept {
 }
 
 /// Hands the records of a run to a sink, and forgets them.
-pub(crate) fn drain<S: Sink>(kept: &mut Kept, sink: &mut S, blocks: &mut Blocks) {
+pub(crate) fn drain<S: Sink>(kept: &mut RunRecords, sink: &mut S, blocks: &mut Blocks) {
     let mut rest = kept.bytes.as_slice();
     for (place, bytes) in &kept.records {
         let Some((record, after)) = rest.split_at_checked(*bytes as usize) else { break };
@@ -86,10 +86,9 @@ pub(crate) fn drain<S: Sink>(kept: &mut Kept, sink: &mut S, blocks: &mut Blocks)
             sink.gap();
             continue;
         }
-        let place = (place.start, place.end);
         // The scan has walked over it before.
         if let Some(version) = kept.version
-            && let Ok(whole) = WholeRecord::parse(record, place, version, blocks)
+            && let Ok(whole) = WholeRecord::parse(record, place.clone(), version, blocks)
         {
             sink.push(&whole);
         }
@@ -102,14 +101,14 @@ struct Common<S> {
     make: Box<dyn Fn() -> S + Send + Sync>,
     /// Memory of runs that are in the trace, for those that follow: so the system does not have to find
     /// and clear it each time.
-    spare: Mutex<Vec<Kept>>,
+    spare: Mutex<Vec<RunRecords>>,
 }
 
 /// Feeds a sink, which is made when it is known which run is the first.
-pub struct Feed<S> {
+pub(crate) struct Feed<S> {
     common: Arc<Common<S>>,
     sink: Option<S>,
-    kept: Kept,
+    kept: RunRecords,
     blocks: Blocks,
     /// Where a record that lies on several pages is put together.
     room: Vec<u8>,
@@ -124,29 +123,35 @@ impl<S> Clone for Feed<S> {
 
 impl<S> Feed<S> {
     /// A prototype.
-    pub fn new(make: impl Fn() -> S + Send + Sync + 'static) -> Feed<S> {
+    pub(crate) fn new(make: impl Fn() -> S + Send + Sync + 'static) -> Feed<S> {
         let spare = Mutex::new(Vec::new());
         Feed::over(Arc::new(Common { make: Box::new(make), spare }))
     }
 
     fn over(common: Arc<Common<S>>) -> Feed<S> {
-        Feed { common, sink: None, kept: Kept::default(), blocks: Blocks::new(), room: Vec::new() }
+        Feed {
+            common,
+            sink: None,
+            kept: RunRecords::default(),
+            blocks: Blocks::new(),
+            room: Vec::new(),
+        }
     }
 }
 
-fn spares<S>(common: &Common<S>) -> MutexGuard<'_, Vec<Kept>> {
+fn spares<S>(common: &Common<S>) -> MutexGuard<'_, Vec<RunRecords>> {
     common.spare.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<S: Sink + 'static> Feed<S> {
     /// The sink with all that was seen.
-    pub fn finish(mut self) -> S {
+    pub(crate) fn finish(mut self) -> S {
         self.settle();
         let common = self.common;
         self.sink.unwrap_or_else(|| (common.make)())
     }
 
-    fn drain(&mut self, mut kept: Kept) {
+    fn drain(&mut self, mut kept: RunRecords) {
         let Some(sink) = self.sink.as_mut() else { return };
         drain(&mut kept, sink, &mut self.blocks);
         spares(&self.common).push(kept);
@@ -167,7 +172,7 @@ impl<S: Sink + 'static> Observe for Feed<S> {
         };
         let length = record.header.total_bytes as usize;
         let Some(bytes) = record.body.first_in(length, &mut self.room) else { return };
-        let place = (record.lsn, record.end.aligned());
+        let place = record.lsn..record.end.aligned();
         if let Ok(whole) = WholeRecord::parse(bytes, place, record.version, &mut self.blocks) {
             sink.push(&whole);
         }

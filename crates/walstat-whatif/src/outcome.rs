@@ -27,16 +27,19 @@ pub struct RedoPoint {
 
 /// A switch to the next segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch {
+pub(crate) struct Switch {
     /// What it leaves empty of its segment, bytes.
-    pub left: u64,
+    pub(crate) left: u64,
     /// Redo points before it that are not the base's.
-    pub placed: u64,
+    pub(crate) placed: u64,
+    /// Whether its segment began after a switch, too: with less before it, it does not fall into an earlier
+    /// one.
+    pub(crate) is_own: bool,
 }
 
 /// A simulated run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// LSN distance from start to end.
     pub bytes: u64,
     /// Records.
@@ -48,15 +51,15 @@ pub struct Outcome {
     /// Segments that archive_timeout closes.
     pub switches: u64,
     /// The switches, those of the base too.
-    pub left_empty: Vec<Switch>,
-    /// Switches of the base that are left out: someone may have asked for them.
+    pub(crate) left_empty: Vec<Switch>,
+    /// Switches of the base that are left out: somebody may have asked for them.
     pub switches_dropped: u64,
     /// What of it is not certain.
-    pub uncertain: Tally,
+    pub(crate) uncertain: Tally,
     /// Redo points after the start.
     pub redo_points: Vec<RedoPoint>,
     /// Those of them that are not the base's.
-    pub placed: u64,
+    pub(crate) placed: u64,
     /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
     /// had to replay; bytes.
     pub recovery_bytes: u64,
@@ -64,7 +67,7 @@ pub struct Outcome {
     pub differences: BTreeMap<RecordType, Difference>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// What switches leave empty, bytes.
     pub fn switch_bytes(&self) -> u64 {
         self.left_empty.iter().map(|switch| switch.left).sum::<u64>().min(self.bytes)

@@ -1,10 +1,11 @@
 //! When checkpoints of a simulated run begin and end: those of the base that no setting moves, and those
 //! that the settings place.
 
+mod as_in_base;
 mod factor;
-pub mod shown;
+pub(crate) mod shown;
 mod staying;
-pub mod timed;
+pub(crate) mod timed;
 
 use super::base::Base;
 use super::blocks::{NEVER, Ordinal};
@@ -16,11 +17,11 @@ use timed::TimedPace;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
-pub use staying::moved_records;
+pub(crate) use staying::moved_records;
 
 /// What happens before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// A checkpoint begins: a redo point.
     Begin(Begin),
     /// The one that runs is complete, and its record is written.
@@ -29,7 +30,7 @@ pub enum Event {
 
 /// How a checkpoint begins, and what becomes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
+pub(crate) enum Begin {
     /// It is one of the base's: its records are there.
     AsInBase,
     /// It is complete at once.
@@ -39,7 +40,7 @@ pub enum Begin {
 }
 
 /// When checkpoints begin and end.
-pub struct Pace {
+pub(crate) struct Pace {
     /// Those of the base that stay, ascending.
     staying: std::iter::Peekable<std::vec::IntoIter<Staying>>,
     rule: Rule,
@@ -112,14 +113,14 @@ impl Rule {
                 *last = Some(due.take()?);
                 at_once
             }
-            Rule::Timed(timed) => timed.next(usable),
+            Rule::Timed(timed) => timed.next(ordinal, usable),
         }
     }
 }
 
 impl Pace {
     /// The pace that the settings ask for.
-    pub fn new(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Pace {
+    pub(crate) fn new(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Pace {
         Pace {
             staying: staying::of(base, &settings.checkpoints).into_iter().peekable(),
             rule: Rule::of(trace, base, settings, geometry),
@@ -127,17 +128,17 @@ impl Pace {
     }
 
     /// Whether the base's own checkpoints stay, and there are no others.
-    pub fn is_base(&self) -> bool {
+    pub(crate) fn is_base(&self) -> bool {
         matches!(self.rule, Rule::AsBase)
     }
 
     /// Whether commits tell when a checkpoint begins.
-    pub fn heeds_commits(&self) -> bool {
+    pub(crate) fn heeds_commits(&self) -> bool {
         !matches!(self.rule, Rule::AsBase | Rule::At(_))
     }
 
     /// What happens next before a record that would begin at `usable`.
-    pub fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
+    pub(crate) fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         let Some(staying) = self.staying.peek().copied().filter(|stays| stays.first <= ordinal)
         else {
             return self.rule.next(ordinal, usable);
@@ -155,7 +156,7 @@ impl Pace {
     }
 
     /// Up to which record, and to which position, nothing happens; until the next commit.
-    pub fn quiet(&self) -> (Ordinal, u64) {
+    pub(crate) fn quiet(&self) -> (Ordinal, u64) {
         let staying = self.staying.clone().next().map_or(Ordinal::MAX, |staying| staying.first);
         match &self.rule {
             Rule::At(places) => {
@@ -163,12 +164,12 @@ impl Pace {
             }
             Rule::Bytes { due: true, .. } | Rule::Time { due: Some(_), .. } => (NEVER, 0),
             Rule::AsBase | Rule::Bytes { .. } | Rule::Time { .. } => (staying, u64::MAX),
-            Rule::Timed(timed) => (staying, timed.quiet()),
+            Rule::Timed(timed) => (staying.min(timed.next_as_in_base()), timed.quiet()),
         }
     }
 
     /// Whether something may happen before a record that begins at `usable` at most.
-    pub fn is_due(&self, ordinal: Ordinal, usable: u64) -> bool {
+    pub(crate) fn is_due(&self, ordinal: Ordinal, usable: u64) -> bool {
         let stays = self.staying.clone().next().is_some_and(|staying| staying.first <= ordinal);
         stays
             || match &self.rule {
@@ -177,12 +178,12 @@ impl Pace {
                 // Headers of pages make up less than the tolerance of two pages a segment.
                 Rule::Bytes { every, last, due } => *due || usable + usable / 64 >= last.0 + every,
                 Rule::Time { due, .. } => due.is_some(),
-                Rule::Timed(timed) => timed.is_due(usable),
+                Rule::Timed(timed) => timed.is_due(ordinal, usable),
             }
     }
 
     /// A checkpoint began at `redo`, a position of the simulated WAL.
-    pub fn began(&mut self, redo: Lsn) {
+    pub(crate) fn began(&mut self, redo: Lsn) {
         match &mut self.rule {
             Rule::Bytes { last, .. } => *last = redo,
             Rule::Timed(timed) => timed.began(redo),
@@ -191,14 +192,14 @@ impl Pace {
     }
 
     /// The record of a checkpoint of the base was written.
-    pub fn base_completed(&mut self) {
+    pub(crate) fn base_completed(&mut self) {
         if let Rule::Timed(timed) = &mut self.rule {
             timed.base_completed();
         }
     }
 
     /// A commit was written, up to `end`.
-    pub fn after_commit(&mut self, time: Time, end: Lsn) {
+    pub(crate) fn after_commit(&mut self, time: Time, end: Lsn) {
         match &mut self.rule {
             Rule::Bytes { every, last, due } => *due = end.0.saturating_sub(last.0) >= *every,
             Rule::Time { every, last, due } => {

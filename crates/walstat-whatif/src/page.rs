@@ -14,7 +14,7 @@ use walstat_format::lsn::Lsn;
 /// Which way tuples are packed: the order does not change their lengths, but what a codec
 /// makes of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packing {
+pub(crate) enum Packing {
     /// As they lay.
     ByPlace,
     /// By line pointer number, the first one highest, unless they already lie so.
@@ -23,19 +23,19 @@ pub enum Packing {
 
 /// The bytes of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub(crate) struct Page {
     bytes: Vec<u8>,
 }
 
 impl Page {
     /// A page made of its bytes; `None` if they are no page.
-    pub fn from_bytes(bytes: Vec<u8>) -> Option<Page> {
+    pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Page> {
         let sound = bytes.len() >= HEADER_BYTES && bytes.len() <= 1 << 15;
         sound.then_some(Page { bytes })
     }
 
     /// A new page of `size` bytes, `special` of them at its end kept for the access method.
-    pub fn new(size: usize, special: usize) -> Option<Page> {
+    pub(crate) fn new(size: usize, special: usize) -> Option<Page> {
         let mut page = Page::from_bytes(vec![0; size])?;
         let end = u16::try_from(size.checked_sub(special)?).ok()?;
         page.set_lower(HEADER_BYTES as u16)?;
@@ -46,42 +46,42 @@ impl Page {
     }
 
     /// Its bytes, of which it is made.
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Bytes from `at` on, to be changed.
-    pub fn bytes_mut(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
+    pub(crate) fn bytes_mut(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(at..at.checked_add(len)?)
     }
 
     /// Size of the page.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
 
     /// The number at `offset`.
-    pub fn field<T: Field>(&self, offset: usize) -> Option<T> {
+    pub(crate) fn field<T: Field>(&self, offset: usize) -> Option<T> {
         at(&self.bytes, offset)
     }
 
     /// Writes 16 bits at `at`.
-    pub fn put_u16(&mut self, at: usize, value: u16) -> Option<()> {
+    pub(crate) fn put_u16(&mut self, at: usize, value: u16) -> Option<()> {
         self.put(at, &value.to_le_bytes())
     }
 
     /// Writes 32 bits at `at`.
-    pub fn put_u32(&mut self, at: usize, value: u32) -> Option<()> {
+    pub(crate) fn put_u32(&mut self, at: usize, value: u32) -> Option<()> {
         self.put(at, &value.to_le_bytes())
     }
 
     /// Writes bytes at `at`.
-    pub fn put(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
         self.bytes_mut(at, bytes.len())?.copy_from_slice(bytes);
         Some(())
     }
@@ -91,39 +91,39 @@ impl Page {
     }
 
     /// `pd_lower`: line pointers end here.
-    pub fn lower(&self) -> usize {
+    pub(crate) fn lower(&self) -> usize {
         self.header(field::LOWER)
     }
 
     /// `pd_upper`: tuples begin here.
-    pub fn upper(&self) -> usize {
+    pub(crate) fn upper(&self) -> usize {
         self.header(field::UPPER)
     }
 
     /// `pd_special`: the special space begins here.
-    pub fn special(&self) -> usize {
+    pub(crate) fn special(&self) -> usize {
         self.header(field::SPECIAL)
     }
 
     /// Sets `pd_lower`.
-    pub fn set_lower(&mut self, lower: u16) -> Option<()> {
+    pub(crate) fn set_lower(&mut self, lower: u16) -> Option<()> {
         self.put_u16(field::LOWER, lower)
     }
 
     /// Sets `pd_upper`.
-    pub fn set_upper(&mut self, upper: u16) -> Option<()> {
+    pub(crate) fn set_upper(&mut self, upper: u16) -> Option<()> {
         self.put_u16(field::UPPER, upper)
     }
 
     /// `pd_lsn`: the end of the last record that stamped the page.
-    pub fn lsn(&self) -> Option<Lsn> {
+    pub(crate) fn lsn(&self) -> Option<Lsn> {
         // Two numbers, the high one first.
         let (high, low): (u32, u32) = self.field(field::LSN)?;
         Some(Lsn(u64::from(high) << 32 | u64::from(low)))
     }
 
     /// The bytes that an image leaves out, if the page is of the standard layout.
-    pub fn hole(&self) -> std::ops::Range<usize> {
+    pub(crate) fn hole(&self) -> std::ops::Range<usize> {
         let (lower, upper) = (self.lower(), self.upper());
         if lower >= HEADER_BYTES && upper > lower && upper <= self.size() {
             lower..upper
@@ -133,24 +133,24 @@ impl Page {
     }
 
     /// How many line pointers there are.
-    pub fn items(&self) -> u16 {
+    pub(crate) fn items(&self) -> u16 {
         (self.lower().saturating_sub(HEADER_BYTES) / ITEM_ID_BYTES) as u16
     }
 
     /// Line pointer `number`, from 1.
-    pub fn item(&self, number: u16) -> Option<Item> {
+    pub(crate) fn item(&self, number: u16) -> Option<Item> {
         let offset = item_at(number)?;
         (offset < self.lower()).then_some(())?;
         Some(Item::of(at(&self.bytes, offset)?))
     }
 
     /// Sets line pointer `number`.
-    pub fn set_item(&mut self, number: u16, item: Item) -> Option<()> {
+    pub(crate) fn set_item(&mut self, number: u16, item: Item) -> Option<()> {
         self.put(item_at(number)?, &item.bits().to_le_bytes())
     }
 
     /// The tuple of line pointer `number`.
-    pub fn tuple(&self, number: u16) -> Option<&[u8]> {
+    pub(crate) fn tuple(&self, number: u16) -> Option<&[u8]> {
         let item = self.item(number)?;
         let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
@@ -158,7 +158,7 @@ impl Page {
     }
 
     /// The tuple of line pointer `number`, to be changed.
-    pub fn tuple_mut(&mut self, number: u16) -> Option<&mut [u8]> {
+    pub(crate) fn tuple_mut(&mut self, number: u16) -> Option<&mut [u8]> {
         let item = self.item(number)?;
         let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
@@ -166,12 +166,16 @@ impl Page {
     }
 
     /// Adds a tuple under a number that is free, or the next one (`PageAddItem`, overwriting).
-    pub fn add(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+    pub(crate) fn add(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
         self.add_parts(number, [tuple])
     }
 
     /// The same of a tuple in parts.
-    pub fn add_parts<const N: usize>(&mut self, number: u16, parts: [&[u8]; N]) -> Option<()> {
+    pub(crate) fn add_parts<const N: usize>(
+        &mut self,
+        number: u16,
+        parts: [&[u8]; N],
+    ) -> Option<()> {
         if self.item(number).is_some_and(|item| item.state != ItemState::Unused) {
             return None;
         }
@@ -180,7 +184,7 @@ impl Page {
     }
 
     /// Adds a tuple under a number; those from there on move up (`PageAddItem` of an index).
-    pub fn insert(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+    pub(crate) fn insert(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
         let last = self.items();
         (number >= 1 && number <= last + 1).then_some(())?;
         self.grow_to(last + 1)?;
@@ -191,7 +195,7 @@ impl Page {
     }
 
     /// Adds a tuple behind the last one.
-    pub fn append(&mut self, tuple: &[u8]) -> Option<()> {
+    pub(crate) fn append(&mut self, tuple: &[u8]) -> Option<()> {
         self.place(self.items() + 1, [tuple])
     }
 
@@ -226,7 +230,7 @@ impl Page {
     }
 
     /// Cuts free line pointers off the end; at least `keep` stay.
-    pub fn cut_unused(&mut self, keep: u16) -> Option<()> {
+    pub(crate) fn cut_unused(&mut self, keep: u16) -> Option<()> {
         let mut last = self.items();
         while last > keep && self.item(last)?.state == ItemState::Unused {
             last -= 1;
@@ -235,7 +239,7 @@ impl Page {
     }
 
     /// Packs the tuples at the end of the page (`PageRepairFragmentation`).
-    pub fn pack(&mut self, packing: Packing) -> Option<()> {
+    pub(crate) fn pack(&mut self, packing: Packing) -> Option<()> {
         let mut stored = Vec::with_capacity(self.items().into());
         for number in 1..=self.items() {
             let item = self.item(number)?;
@@ -268,7 +272,7 @@ impl Page {
     }
 
     /// Removes an item of an index; those behind it move down (`PageIndexTupleDelete`).
-    pub fn remove(&mut self, number: u16) -> Option<()> {
+    pub(crate) fn remove(&mut self, number: u16) -> Option<()> {
         let item = self.item(number)?;
         let (last, from) = (self.items(), item_at(number)?);
         self.bytes.copy_within(from + ITEM_ID_BYTES..item_at(last)? + ITEM_ID_BYTES, from);
@@ -277,7 +281,7 @@ impl Page {
     }
 
     /// Removes the tuple of an item whose number stays (`PageIndexTupleDeleteNoCompact`).
-    pub fn remove_tuple(&mut self, number: u16) -> Option<()> {
+    pub(crate) fn remove_tuple(&mut self, number: u16) -> Option<()> {
         let item = self.item(number)?;
         self.set_item(number, Item::UNUSED)?;
         self.cut_unused(0)?;
@@ -308,7 +312,7 @@ impl Page {
     }
 
     /// Removes several items, ascending (`PageIndexMultiDelete`).
-    pub fn remove_all(&mut self, numbers: &[u16], packing: Packing) -> Option<()> {
+    pub(crate) fn remove_all(&mut self, numbers: &[u16], packing: Packing) -> Option<()> {
         if numbers.len() <= 2 {
             return numbers.iter().rev().try_for_each(|&number| self.remove(number));
         }
@@ -326,7 +330,7 @@ impl Page {
     }
 
     /// Puts another tuple, of any length, in the place of one (`PageIndexTupleOverwrite`).
-    pub fn replace(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
+    pub(crate) fn replace(&mut self, number: u16, tuple: &[u8]) -> Option<()> {
         let item = self.item(number)?;
         let old = usize::from(item.bytes).next_multiple_of(8);
         let new = tuple.len().next_multiple_of(8);

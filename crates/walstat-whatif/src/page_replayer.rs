@@ -14,10 +14,10 @@ const USUAL_PAGE_BYTES: usize = 8192;
 const NO_PAGE: u32 = 0;
 
 /// Pages.
-pub struct PageReplayer {
+pub(crate) struct PageReplayer {
     /// By block number: its page's place in `pages`, from 1; [`NO_PAGE`].
     places: Vec<u32>,
-    pages: Vec<Kept>,
+    pages: Vec<PageSlot>,
     /// Places that are free.
     free: Vec<u32>,
     restorer: PageRestorer,
@@ -31,7 +31,7 @@ pub struct PageReplayer {
 }
 
 /// A place for a page.
-struct Kept {
+struct PageSlot {
     page: Option<Page>,
     block: BlockNumber,
     /// Whether it was needed since room was made the last time.
@@ -39,16 +39,16 @@ struct Kept {
 }
 
 /// A page before and after a record.
-pub struct ReplayedPage {
+pub(crate) struct ReplayedPage {
     /// Before; where an image shows what it is after, or nothing.
-    pub before: Option<Page>,
+    pub(crate) before: Option<Page>,
     /// After.
-    pub after: Option<Page>,
+    pub(crate) after: Option<Page>,
 }
 
 impl PageReplayer {
     /// Pages within so many bytes.
-    pub fn within(bytes: u64) -> PageReplayer {
+    pub(crate) fn within(bytes: u64) -> PageReplayer {
         let limit = usize::try_from(bytes / USUAL_PAGE_BYTES as u64).unwrap_or(usize::MAX).max(1);
         PageReplayer {
             places: Vec::new(),
@@ -63,23 +63,23 @@ impl PageReplayer {
     }
 
     /// `BLCKSZ`.
-    pub fn page_bytes(&self) -> usize {
+    pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes.unwrap_or(USUAL_PAGE_BYTES)
     }
 
     /// Pages that were given up to make room.
-    pub fn given_up(&self) -> u64 {
+    pub(crate) fn given_up(&self) -> u64 {
         self.given_up
     }
 
     /// The page of a block.
-    pub fn page(&self, number: BlockNumber) -> Option<&Page> {
+    pub(crate) fn page(&self, number: BlockNumber) -> Option<&Page> {
         let place = self.place_of(number)?;
         self.pages.get(place)?.page.as_ref()
     }
 
     /// Rolls a page over a record. [`PageReplayer::keep`] puts it back.
-    pub fn roll(
+    pub(crate) fn roll(
         &mut self,
         record: &WholeRecord<'_>,
         block: &BlockRef,
@@ -97,14 +97,14 @@ impl PageReplayer {
     }
 
     /// Takes back a page that is not needed any more.
-    pub fn reuse(&mut self, page: Option<Page>) {
+    pub(crate) fn reuse(&mut self, page: Option<Page>) {
         if let Some(page) = page {
             self.spare = page.into_bytes();
         }
     }
 
     /// Forgets all pages.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.places.clear();
         self.pages.clear();
         self.free.clear();
@@ -122,7 +122,7 @@ impl PageReplayer {
     }
 
     /// Keeps a page; without one, of this block none is kept any more.
-    pub fn keep(&mut self, number: BlockNumber, page: Option<Page>) {
+    pub(crate) fn keep(&mut self, number: BlockNumber, page: Option<Page>) {
         let place = self.place_of(number);
         match (page, place) {
             (None, None) => {}
@@ -137,7 +137,7 @@ impl PageReplayer {
 
     fn put(&mut self, place: usize, block: BlockNumber, page: Page) {
         if let Some(kept) = self.pages.get_mut(place) {
-            *kept = Kept { page: Some(page), block, is_young: true };
+            *kept = PageSlot { page: Some(page), block, is_young: true };
         }
     }
 
@@ -154,7 +154,7 @@ impl PageReplayer {
         }
         let place = self.free.pop().map_or(self.pages.len(), |place| place as usize);
         if place == self.pages.len() {
-            self.pages.push(Kept { page: None, block: number, is_young: true });
+            self.pages.push(PageSlot { page: None, block: number, is_young: true });
         }
         let index = number as usize;
         if self.places.len() <= index {

@@ -14,22 +14,22 @@ const LONG_HEADER: u64 = LONG_HEADER_BYTES as u64;
 
 /// Sizes of WAL pages and segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Geometry {
+pub(crate) struct Geometry {
     /// Bytes of a WAL page.
-    pub page: u64,
+    pub(crate) page: u64,
     /// Bytes of a segment.
-    pub segment: u64,
+    pub(crate) segment: u64,
 }
 
 impl Geometry {
     /// Bytes of a segment that records can use.
-    pub fn usable_per_segment(&self) -> u64 {
+    pub(crate) fn usable_per_segment(&self) -> u64 {
         let pages = self.segment / self.page;
         self.segment - pages * SHORT_HEADER - (LONG_HEADER - SHORT_HEADER)
     }
 
     /// How many bytes before `lsn` records can use.
-    pub fn usable(&self, lsn: Lsn) -> u64 {
+    pub(crate) fn usable(&self, lsn: Lsn) -> u64 {
         let (segment, offset) = (lsn.0 / self.segment, lsn.0 % self.segment);
         let (page, inside) = (offset / self.page, offset % self.page);
         let before = segment * self.usable_per_segment();
@@ -41,7 +41,7 @@ impl Geometry {
     }
 
     /// Where a record at position `usable` starts: after a page header if it falls on one.
-    pub fn start(&self, usable: u64) -> Lsn {
+    pub(crate) fn start(&self, usable: u64) -> Lsn {
         let per_segment = self.usable_per_segment();
         let (segment, rest) = (usable / per_segment, usable % per_segment);
         let first = self.page - LONG_HEADER;
@@ -57,7 +57,7 @@ impl Geometry {
 
     /// Where a record that ends at position `usable` ends: a page boundary stays one. This is
     /// the form that is stamped on pages.
-    pub fn end(&self, usable: u64) -> Lsn {
+    pub(crate) fn end(&self, usable: u64) -> Lsn {
         let start = self.start(usable);
         let offset = start.0 % self.segment;
         if offset == LONG_HEADER {
@@ -70,18 +70,18 @@ impl Geometry {
     }
 
     /// Bytes from a record's end to the next segment.
-    pub fn left_of_segment(&self, usable: u64) -> u64 {
+    pub(crate) fn left_of_segment(&self, usable: u64) -> u64 {
         self.end(self.next_segment(usable)).0.saturating_sub(self.end(usable).0)
     }
 
     /// The position of the next segment's first record, for one that may already be there.
-    pub fn next_segment(&self, usable: u64) -> u64 {
+    pub(crate) fn next_segment(&self, usable: u64) -> u64 {
         usable.next_multiple_of(self.usable_per_segment())
     }
 }
 
 /// A record's length as it counts in positions.
-pub fn padded(bytes: u64) -> u64 {
+pub(crate) fn padded(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 

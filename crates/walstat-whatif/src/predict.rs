@@ -2,8 +2,8 @@
 
 use super::base::Base;
 use super::base_checkpoint::Reading;
-use super::outcome::{Outcome, Switch};
-use super::pace::shown::{segments_of, timeout_of};
+use super::outcome::{RunOutcome, Switch};
+use super::pace::shown::segments_of;
 use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
@@ -14,26 +14,27 @@ use super::trace::Trace;
 use super::uncertainty::{self, Circumstances, Uncertainty, UncertaintyKind};
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use walstat_analyse::archive_timeout;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::SECOND;
 
 /// A run that is simulated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub(crate) struct Run {
     /// Place of its scenario.
-    pub scenario: usize,
+    pub(crate) scenario: usize,
     /// Its settings.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// How images are compressed that the base does not have so. The pages themselves are needed
     /// then.
-    pub codec: Option<Recoding>,
+    pub(crate) codec: Option<Recoding>,
 }
 
 /// What a scenario comes to.
 #[derive(Debug, Clone, Default)]
 pub struct Prediction {
     /// The simulated run.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Least that it can come to, bytes.
     pub low: u64,
     /// Most that it can come to, bytes.
@@ -50,7 +51,7 @@ pub struct Prediction {
 
 /// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
 /// for each way it may go.
-pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
+pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
         let settings = in_effect(base, asked);
         let ways = std::iter::once(settings.clone()).chain(other_ways(base, asked, &settings));
@@ -63,7 +64,11 @@ pub fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
 /// The settings of a scenario. Where volume began checkpoints of the base, settings that make WAL smaller or
 /// larger move them, too.
 fn in_effect(base: &Base, asked: &Scenario) -> Settings {
-    let settings = asked.settings();
+    let mut settings = asked.settings();
+    // The clock closes segments that hold less, too.
+    if settings != Settings::default() && settings.archive_timeout.is_none() {
+        settings.archive_timeout = base.switches.timeout.map(ArchiveTimeout::After);
+    }
     let is_as_base = settings.checkpoints == Checkpoints::AsBase && settings != Settings::default();
     if is_as_base && base.has_checkpoints_by(Cause::Wal) && segments_of(base).is_some() {
         return Settings { checkpoints: Checkpoints::Timed(Timed::default()), ..settings };
@@ -75,15 +80,19 @@ fn in_effect(base: &Base, asked: &Scenario) -> Settings {
 /// and where that is likely each may be served late; the clock is looked at some time after it is due; and
 /// a checkpoint whose cause is not certain may have another one.
 fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Settings> {
-    let Checkpoints::Timed(timed) = settings.checkpoints else { return Vec::new() };
+    let Checkpoints::Timed(timed) = settings.checkpoints else {
+        let is_by_clock = settings.checkpoints == Checkpoints::AsBase
+            && *settings != Settings::default()
+            && base.shown.timeout_seconds.is_some()
+            && base.has_checkpoints_by(Cause::Time);
+        let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
+        return if is_by_clock { by_clock(Timed::default()).map(with).into() } else { Vec::new() };
+    };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
-    // By the clock a checkpoint begins within a second of when it is due.
-    let timeout =
-        timed.timeout.or_else(|| base.has_checkpoints_by(Cause::Time).then(|| timeout_of(base)));
-    let off = |micros| timeout.map(|timeout| Timed { timeout: Some(timeout + micros), ..timed });
-    let naps = [off(-NAP_MICROS), off(SECOND + NAP_MICROS)].into_iter().flatten();
+    let has_clock = heeds_clock(base, settings);
+    let naps = by_clock(timed).into_iter().filter(|_| has_clock);
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
     let other = (doubtful(base) > 0).then_some(Timed { reading: Reading::Other, ..timed });
@@ -95,6 +104,11 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     // Where all causes are certain, those by volume are known to move.
     let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
     timed.chain(unmoved).chain(rare.map(with)).collect()
+}
+
+/// By the clock a checkpoint begins within a second of when it is due.
+fn by_clock(timed: Timed) -> [Timed; 2] {
+    [-NAP_MICROS, SECOND + NAP_MICROS].map(|clock_off| Timed { clock_off, ..timed })
 }
 
 /// So far away no WAL asks for a checkpoint.
@@ -110,7 +124,7 @@ fn is_by_volume(settings: &Settings) -> bool {
 }
 
 /// Whether a run has as many checkpoints as a server may not keep up with.
-fn is_crowded(base: &Base, settings: &Settings, outcome: &Outcome) -> bool {
+fn is_crowded(base: &Base, settings: &Settings, outcome: &RunOutcome) -> bool {
     let count = outcome.redo_points.len() as f64;
     let seconds = base.seconds().unwrap_or(0.0);
     is_by_volume(settings) && count > 1.0 && seconds < count * SECONDS_BETWEEN
@@ -125,12 +139,12 @@ fn codec(base: &Base, settings: &Settings) -> Option<Recoding> {
 }
 
 /// Simulates runs that need no pages, each thread its share.
-pub fn replay_all(
+pub(crate) fn replay_all(
     trace: &Trace,
     base: &Base,
     runs: &[Settings],
     threads: NonZeroUsize,
-) -> Vec<Outcome> {
+) -> Vec<RunOutcome> {
     let share = runs.len().div_ceil(threads.get()).max(1);
     std::thread::scope(|scope| {
         let start = |share| scope.spawn(move || replay(trace, base, share));
@@ -153,10 +167,11 @@ const SNAPSHOT_BYTES: u64 = 56;
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
 /// be changed before it or after it.
 const LATE_PAGES: u64 = 16;
-/// Fewer switches are no archive_timeout.
-const SWITCHES: usize = 3;
 /// Transactions that run side by side do not write the same twice: by that part equal runs differ.
 const CONCURRENT_PART: u64 = 200;
+/// What the clock begins, or somebody beside running work, meets other work each time: by that part equal
+/// runs differ (0.2 to 2.2 % apart in `docs/whatif-mixed.tsv`).
+const CLOCK_PART: u64 = 50;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
 const LATE_SWITCHES: u64 = 2;
 
@@ -165,7 +180,7 @@ fn lateness(
     base: &Base,
     page_bytes: u64,
     settings: &Settings,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
 ) -> [Uncertainty; 3] {
     let pages = match settings.checkpoints {
         Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
@@ -173,7 +188,37 @@ fn lateness(
         }
         _ => 0,
     };
-    let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
+    let pages = pages * page_bytes;
+    let is_other = *settings != Settings::default();
+    let part = |holds: bool, part: u64| if is_other && holds { outcome.bytes / part } else { 0 };
+    let side_by_side = part(base.is_concurrent, CONCURRENT_PART);
+    let meets_other_work = heeds_clock(base, settings) || base.has_checkpoints_beside_work();
+    let by_clock = part(meets_other_work, CLOCK_PART);
+    [
+        Uncertainty { kind: UncertaintyKind::Clock, low: by_clock, high: by_clock },
+        Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
+        Uncertainty { kind: UncertaintyKind::Lateness, low: pages, high: pages },
+    ]
+}
+
+/// Whether the clock begins checkpoints, or may.
+fn heeds_clock(base: &Base, settings: &Settings) -> bool {
+    let mut own = base.own_checkpoints();
+    let may_be = own.any(|own| own.online && own.cause == Some(Cause::Time));
+    match &settings.checkpoints {
+        Checkpoints::AsBase => may_be,
+        Checkpoints::Timed(timed) => timed.timeout.is_some() || may_be,
+        _ => false,
+    }
+}
+
+/// Segments that the clock may close or not, and that somebody may have closed.
+fn whole_segments(
+    base: &Base,
+    segment: u64,
+    settings: &Settings,
+    outcome: &RunOutcome,
+) -> [Uncertainty; 2] {
     let (fewer, more) = match settings.archive_timeout {
         Some(ArchiveTimeout::After(wait)) => {
             let looks = base.seconds().unwrap_or(0.0) * 1e6 / wait as f64;
@@ -181,21 +226,22 @@ fn lateness(
         }
         _ => (0, 0),
     };
-    let pages = pages * page_bytes;
-    let (low, high) = (pages + fewer * segment, pages + more * segment);
     let count = outcome.switches_dropped;
+    let of_clock = UncertaintyKind::Lateness;
     let dropped = UncertaintyKind::DroppedSwitches { count };
-    let is_other = base.is_concurrent && *settings != Settings::default();
-    let side_by_side = if is_other { outcome.bytes / CONCURRENT_PART } else { 0 };
     [
-        Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
-        Uncertainty { kind: UncertaintyKind::Lateness, low, high },
+        Uncertainty { kind: of_clock, low: fewer * segment, high: more * segment },
         Uncertainty { kind: dropped, low: 0, high: count * segment },
     ]
 }
 
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
-pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded]) -> Prediction {
+pub(crate) fn predict(
+    page_bytes: u64,
+    base: &Base,
+    asked: &Scenario,
+    ways: &[Recoded],
+) -> Prediction {
     let Some(first) = ways.first() else { return Prediction::default() };
     let settings = in_effect(base, asked);
     let is_crowded = is_crowded(base, &settings, &first.outcome);
@@ -217,21 +263,26 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
     // Where archive_timeout closes segments, it closes those that are not full any more, too: up to as many
     // as there were.
     let keeps_switches = settings.archive_timeout.is_none() && settings != Settings::default();
-    let closes = keeps_switches && first.outcome.left_empty.len() >= SWITCHES;
+    let closes = keeps_switches && first.outcome.left_empty.len() >= archive_timeout::SWITCHES;
     let most_with_switches = if closes { base.bytes() } else { 0 };
+    let of_segments = whole_segments(base, segment, &settings, &first.outcome);
     let range_of = |way: &Recoded| {
         let own = way.outcome.uncertain.uncertainties(&circumstances);
         let all = [own, of_servers.clone()].concat();
         let range = uncertainty::range(way.outcome.bytes, &all);
         let (low, high) = across_switches(range, &way.outcome, segment);
-        (low, high.max(most_with_switches))
+        let (fewer, more) = uncertainty::sums(&of_segments);
+        (low.saturating_sub(fewer), (high + more).max(most_with_switches))
     };
-    let ranges = || ways.iter().map(range_of);
+    // Of the base itself everything is known.
+    let is_base = asked.asked.is_empty();
+    let whole = |way: &Recoded| (way.outcome.bytes, way.outcome.bytes);
+    let ranges = || ways.iter().map(|way| if is_base { whole(way) } else { range_of(way) });
     let bytes = || ways.iter().map(|way| way.outcome.bytes);
     let differ = bytes().any(|other| other != first.outcome.bytes);
     let mut uncertainties = first.outcome.uncertain.uncertainties(&circumstances);
-    uncertainties.extend(of_servers.clone());
-    uncertainties.extend(told(base, &settings, first, (is_crowded, differ)));
+    uncertainties.extend(of_servers.iter().chain(&of_segments).cloned());
+    uncertainties.extend(told(base, &settings, first, is_crowded, differ));
     uncertainties.sort_by(|one, other| one.kind.cmp(&other.kind));
     Prediction {
         outcome: first.outcome.clone(),
@@ -246,7 +297,7 @@ pub fn predict(page_bytes: u64, base: &Base, asked: &Scenario, ways: &[Recoded])
 
 /// What is not certain before a switch may fill one segment more, or one fewer. Most of it comes with the
 /// checkpoints that are placed anew.
-fn across_switches((low, high): (u64, u64), outcome: &Outcome, segment: u64) -> (u64, u64) {
+fn across_switches((low, high): (u64, u64), outcome: &RunOutcome, segment: u64) -> (u64, u64) {
     let (fewer, more) = (outcome.bytes.saturating_sub(low), high.saturating_sub(outcome.bytes));
     let before = |bytes: u64, switch: &Switch| {
         let part = switch.placed as f64 / outcome.placed.max(1) as f64;
@@ -255,7 +306,8 @@ fn across_switches((low, high): (u64, u64), outcome: &Outcome, segment: u64) -> 
     let all = || outcome.left_empty.iter();
     let one_more = all().filter(|switch| switch.left < before(more, switch)).count() as u64;
     let used = |switch: &Switch| segment.saturating_sub(switch.left);
-    let one_fewer = all().filter(|switch| used(switch) < before(fewer, switch)).count() as u64;
+    let may_move = |switch: &&Switch| !switch.is_own && used(switch) < before(fewer, switch);
+    let one_fewer = all().filter(may_move).count() as u64;
     (low.saturating_sub(one_fewer * segment), high + one_more * segment)
 }
 
@@ -269,7 +321,8 @@ fn told(
     base: &Base,
     settings: &Settings,
     run: &Recoded,
-    (is_crowded, ways_differ): (bool, bool),
+    is_crowded: bool,
+    ways_differ: bool,
 ) -> Vec<Uncertainty> {
     let is_timed = matches!(settings.checkpoints, Checkpoints::Timed(_) | Checkpoints::Time(_));
     let sample = run.sampled_images.map(|compressed| UncertaintyKind::Sample {

@@ -7,7 +7,7 @@ use super::trace::{PlainLength, RecordEffect, TracedRecord};
 use walstat_format::lsn::Lsn;
 
 /// Outlines one record of the range after the other.
-pub struct RangeWalk {
+pub(crate) struct RangeWalk {
     geometry: Geometry,
     end: Lsn,
     /// Where the next record lies if nothing is between.
@@ -18,14 +18,14 @@ pub struct RangeWalk {
 
 impl RangeWalk {
     /// At the start of the range.
-    pub fn new(base: &Base) -> RangeWalk {
+    pub(crate) fn new(base: &Base) -> RangeWalk {
         let (geometry, end) = (base.geometry, base.end);
         let usable = geometry.usable(base.start);
         RangeWalk { geometry, end, usable, before: Some((base.start, usable)) }
     }
 
     /// The next record.
-    pub fn next(&mut self, traced: &TracedRecord<'_>) -> PlainLength {
+    pub(crate) fn next(&mut self, traced: &TracedRecord<'_>) -> PlainLength {
         let gap = self.gap(traced);
         let plain = PlainLength::of(traced.entry, traced.refs);
         let is_plain = plain.is_plain && traced.effect.is_none();
@@ -33,7 +33,7 @@ impl RangeWalk {
     }
 
     /// Goes on after records with so many bytes, padded, between which is nothing.
-    pub fn pass(&mut self, bytes: u64) {
+    pub(crate) fn pass(&mut self, bytes: u64) {
         self.usable += bytes;
         self.before = None;
     }
@@ -56,7 +56,7 @@ impl RangeWalk {
     }
 
     /// What is left of the range after its last record.
-    pub fn rest(&self) -> u64 {
+    pub(crate) fn rest(&self) -> u64 {
         self.geometry.usable(self.end).saturating_sub(self.usable)
     }
 }

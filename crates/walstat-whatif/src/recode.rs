@@ -14,7 +14,7 @@ pub use sample::{STANDARD_ERRORS, Share};
 use super::base::Base;
 use super::blocks::FIRST;
 use super::observe::Sink;
-use super::outcome::Outcome;
+use super::outcome::RunOutcome;
 use super::page_replayer::PageReplayer;
 use super::plan::{ImageBytes, Plan};
 use super::position::padded;
@@ -22,13 +22,13 @@ use super::range_walk::RangeWalk;
 use super::replay::{Lengths, replay_one};
 use super::settings::Settings;
 use super::simulated_run::SimulatedRun;
-use super::trace::{Chunk, Cursor, RecordEffect, Trace, TracedBlock, TracedRecord, fact};
+use super::trace::{Chunk, RecordEffect, Trace, TraceCursor, TracedBlock, TracedRecord, fact};
 use super::whole_record::WholeRecord;
 use image::{as_it_is, guess, note, source};
 use job::{Job, compress};
 use sample::Strata;
 use std::time::Duration;
-use walstat_analyse::codec::Codec;
+use walstat_analyse::image_compressor::ImageCompressor;
 use walstat_format::block::{BlockRef, Image};
 use walstat_format::image::Compression;
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
@@ -39,7 +39,7 @@ const BATCH_RECORDS: usize = 1 << 16;
 
 /// How the images of a run are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recoding {
+pub(crate) enum Recoding {
     /// All with this codec.
     With(Compression),
     /// As the base does it where the image would be: its codec may change on the way.
@@ -48,43 +48,43 @@ pub enum Recoding {
 
 /// What a recoder may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Means {
+pub(crate) struct Means {
     /// Threads that compress.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Bytes of memory for pages.
-    pub page_bytes: u64,
+    pub(crate) page_bytes: u64,
     /// Which part of the images is compressed.
-    pub share: Share,
+    pub(crate) share: Share,
 }
 
 /// What another codec comes to.
 #[derive(Debug, Clone, Default)]
-pub struct Recoded {
+pub(crate) struct Recoded {
     /// The run.
-    pub outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     /// Time that the codec took, of one processor; `None` where none was run.
-    pub codec_time: Option<Duration>,
+    pub(crate) codec_time: Option<Duration>,
     /// Bytes that it was given.
-    pub codec_bytes: u64,
+    pub(crate) codec_bytes: u64,
     /// How many images were compressed, where not all were.
-    pub sampled_images: Option<u64>,
+    pub(crate) sampled_images: Option<u64>,
 }
 
 impl Recoded {
     /// Whether no image is compressed.
-    pub fn needs_no_codec(&self) -> bool {
+    pub(crate) fn needs_no_codec(&self) -> bool {
         self.outcome.uncertain.compressed_bytes == 0
     }
 }
 
 /// Reads the WAL again.
-pub struct Recoder<'t> {
+pub(crate) struct Recoder<'t> {
     trace: &'t Trace,
     base: &'t Base,
     replayer: PageReplayer,
     runs: Vec<CodecRun<'t>>,
-    codecs: Vec<Codec>,
-    cursor: Cursor<'t>,
+    compressors: Vec<ImageCompressor>,
+    cursor: TraceCursor<'t>,
     walk: RangeWalk,
     /// The records whose images were not compressed yet, from this one on.
     batch: Chunk,
@@ -120,6 +120,15 @@ struct CodecRun<'t> {
     strata: Strata,
 }
 
+/// What the images of a record are made of.
+struct ImageSources<'a> {
+    record: &'a WholeRecord<'a>,
+    /// The pages after it.
+    replayer: &'a PageReplayer,
+    /// How the base compresses images at this record.
+    current: Option<Compression>,
+}
+
 /// Lengths of images as a sample tells them.
 #[derive(Default)]
 struct Sampled {
@@ -151,7 +160,7 @@ struct Stamp {
 
 impl<'t> Recoder<'t> {
     /// For runs with these settings and codecs.
-    pub fn new(
+    pub(crate) fn new(
         trace: &'t Trace,
         base: &'t Base,
         runs: &[(Settings, Recoding)],
@@ -175,8 +184,10 @@ impl<'t> Recoder<'t> {
             base,
             replayer: PageReplayer::within(means.page_bytes),
             runs: runs.iter().map(new).collect(),
-            codecs: std::iter::repeat_with(Codec::default).take(means.threads.max(1)).collect(),
-            cursor: Cursor::new(trace),
+            compressors: std::iter::repeat_with(ImageCompressor::default)
+                .take(means.threads.max(1))
+                .collect(),
+            cursor: TraceCursor::new(trace),
             walk: RangeWalk::new(base),
             batch: Chunk::default(),
             batch_bytes: 0,
@@ -189,7 +200,7 @@ impl<'t> Recoder<'t> {
     }
 
     /// The runs.
-    pub fn finish(mut self) -> Vec<Recoded> {
+    pub(crate) fn finish(mut self) -> Vec<Recoded> {
         self.flush();
         let (trace, base, rest) = (self.trace, self.base, self.walk.rest());
         let whole = self.share == Share::ALL;
@@ -204,7 +215,7 @@ impl<'t> Recoder<'t> {
     }
 
     /// How many records the trace does not have: more than 0 if the WAL changed between the two readings.
-    pub fn mismatches(&self) -> u64 {
+    pub(crate) fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
@@ -233,8 +244,8 @@ impl<'t> Recoder<'t> {
         let gap = self.walk.next(&traced).gap;
         for run in &mut self.runs {
             let plan = run.run.plan(&traced, gap);
-            let own = (record, self.current, self.share);
-            self.batch_bytes += run.queue(&traced, plan, own, &self.replayer);
+            let sources = ImageSources { record, replayer: &self.replayer, current: self.current };
+            self.batch_bytes += run.queue(&traced, plan, &sources, self.share);
         }
         self.batch.push(traced);
         // After these other records have images, or positions are others: they are planned when these are
@@ -247,7 +258,7 @@ impl<'t> Recoder<'t> {
                     | RecordEffect::Switch
             )
         );
-        let is_full = self.batch_bytes >= BATCH_BYTES * self.codecs.len()
+        let is_full = self.batch_bytes >= BATCH_BYTES * self.compressors.len()
             || self.batch.entries.len() >= BATCH_RECORDS;
         if decides || is_full {
             self.flush();
@@ -261,7 +272,7 @@ impl<'t> Recoder<'t> {
         match (own_codec(record, image), self.current) {
             (None, Some(codec)) => {
                 let source = source(reference, self.replayer.page(reference.block));
-                let tried = self.codecs.first_mut().filter(|_| !source.is_empty());
+                let tried = self.compressors.first_mut().filter(|_| !source.is_empty());
                 let could = tried
                     .and_then(|tried| tried.stored_bytes(codec, &source, reference.is(fact::HOLE)));
                 self.current = self.current.filter(|_| could.is_none());
@@ -274,7 +285,7 @@ impl<'t> Recoder<'t> {
     /// Compresses what waits, and writes it.
     fn flush(&mut self) {
         let jobs = self.runs.iter_mut().flat_map(|run| run.jobs.iter_mut());
-        compress(jobs.collect(), &mut self.codecs);
+        compress(jobs.collect(), &mut self.compressors);
         for run in &mut self.runs {
             run.write(&self.batch);
         }
@@ -346,10 +357,11 @@ impl CodecRun<'_> {
         &mut self,
         traced: &TracedRecord<'_>,
         plan: Plan,
-        (record, current, share): (&WholeRecord<'_>, Option<Compression>, Share),
-        replayer: &PageReplayer,
+        sources: &ImageSources<'_>,
+        share: Share,
     ) -> usize {
-        let (mut most, mut sources) = (u64::from(traced.entry.fixed_bytes), 0);
+        let ImageSources { record, replayer, current } = *sources;
+        let (mut most, mut source_bytes) = (u64::from(traced.entry.fixed_bytes), 0);
         for (index, reference) in traced.refs.iter().enumerate() {
             most += u64::from(reference.data_bytes);
             if plan.has_image(index, reference) {
@@ -362,17 +374,15 @@ impl CodecRun<'_> {
                 let chosen = (page.is_some() && compression.is_some() && share != Share::ALL)
                     .then(|| record.blocks.get(index))
                     .flatten()
-                    .map(|block| {
-                        self.strata.choose(share, block, (reference.block, traced.ordinal))
-                    });
+                    .map(|block| self.strata.choose(share, block, reference.block, traced.ordinal));
                 let is_left_out = chosen.is_some_and(|chosen| !chosen.is_taken);
                 let source = source(reference, page.filter(|_| !is_left_out));
                 let job = Job {
                     is_left_out,
                     chosen,
-                    ..self.job(reference, source, (compression, own.is_some()))
+                    ..self.job(reference, source, compression, own.is_some())
                 };
-                sources += job.source.len();
+                source_bytes += job.source.len();
                 most += u64::from(reference.image_bytes);
                 most += u64::from(IMAGE_HEADER_BYTES + HOLE_HEADER_BYTES);
                 self.jobs.push(job);
@@ -384,14 +394,15 @@ impl CodecRun<'_> {
         self.pending += plan.before;
         self.pending += if plan.images.is_some() { padded(most) } else { 0 };
         self.plans.push(plan);
-        sources
+        source_bytes
     }
 
     fn job(
         &self,
         reference: &TracedBlock,
         mut source: Vec<u8>,
-        (compression, has_own): (Option<Compression>, bool),
+        compression: Option<Compression>,
+        has_own: bool,
     ) -> Job {
         let stamp = self.stamped.get(reference.block as usize).copied().unwrap_or_default();
         if let Some(lsn) = source.first_chunk_mut::<8>() {

@@ -15,33 +15,31 @@ use walstat_format::payload::truncate::{TRUNCATE, Truncate};
 use walstat_format::payload::xact;
 use walstat_format::payload::xact::End;
 use walstat_format::payload::xlog::{
-    CHECKPOINT_REDO, FPI, FPI_FOR_HINT, FPW_CHANGE, PARAMETER_CHANGE, ParameterChange,
-    full_page_writes,
+    BACKUP_END, CHECKPOINT_ONLINE, CHECKPOINT_REDO, CHECKPOINT_SHUTDOWN, FPI, FPI_FOR_HINT,
+    FPW_CHANGE, PARAMETER_CHANGE, ParameterChange, full_page_writes,
 };
-use walstat_format::rmgr::{
-    SEQUENCE, STANDBY, STORAGE, TRANSACTION, XLOG, XLOG_BACKUP_END, XLOG_CHECKPOINT_ONLINE,
-    XLOG_CHECKPOINT_SHUTDOWN,
-};
+use walstat_format::rmgr::{SEQUENCE, STANDBY, STORAGE, TRANSACTION, XLOG};
 
 /// Forks of the free space map and the visibility map.
 const MAPS: [u8; 2] = [Fork::Fsm as u8, Fork::Vm as u8];
 
 /// Whether a record is written for a change of hint bits.
-pub fn is_hint(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_hint(record: &WholeRecord<'_>) -> bool {
     record.header.rmgr == XLOG && record.info() == FPI_FOR_HINT
 }
 
 /// What a record means, if anything. `running`: transactions that have an xid and have not ended.
-pub fn of(
+pub(crate) fn of(
     record: &WholeRecord<'_>,
     running: &mut RunningTransactions,
     blocks: &mut Blocks,
+    page_bytes: usize,
 ) -> Option<RecordEffect> {
     match record.header.rmgr {
         XLOG => xlog(record),
         TRANSACTION => transaction(record, running, blocks),
         STORAGE => {
-            truncate(record, blocks);
+            truncate(record, blocks, page_bytes as u32);
             None
         }
         STANDBY if record.info() == RUNNING_XACTS => Some(RecordEffect::RunningXacts),
@@ -60,11 +58,11 @@ fn xlog(record: &WholeRecord<'_>) -> Option<RecordEffect> {
     let main = record.main_data();
     match record.info() {
         _ if record.header.is_switch() => Some(RecordEffect::Switch),
-        info @ (XLOG_CHECKPOINT_ONLINE | XLOG_CHECKPOINT_SHUTDOWN) => {
+        info @ (CHECKPOINT_ONLINE | CHECKPOINT_SHUTDOWN) => {
             let checkpoint = Checkpoint::parse(main, record.version.checkpoint)?;
             Some(RecordEffect::Checkpoint {
                 redo: checkpoint.redo,
-                online: info == XLOG_CHECKPOINT_ONLINE,
+                online: info == CHECKPOINT_ONLINE,
                 full_page_writes: checkpoint.full_page_writes,
                 time: checkpoint.time,
             })
@@ -79,7 +77,7 @@ fn xlog(record: &WholeRecord<'_>) -> Option<RecordEffect> {
             let is_map = record.blocks.first().is_some_and(|block| MAPS.contains(&block.fork));
             is_map.then_some(RecordEffect::MapTruncated)
         }
-        XLOG_BACKUP_END => at(main, 0).map(|start| RecordEffect::BackupEnd { start: Lsn(start) }),
+        BACKUP_END => at(main, 0).map(|start| RecordEffect::BackupEnd { start: Lsn(start) }),
         FPW_CHANGE => full_page_writes(main).map(RecordEffect::FullPageWrites),
         PARAMETER_CHANGE => {
             let change = ParameterChange::parse(main, record.version)?;
@@ -90,10 +88,13 @@ fn xlog(record: &WholeRecord<'_>) -> Option<RecordEffect> {
 }
 
 /// Pages of the maps that are cut off with their table are new when they come again.
-fn truncate(record: &WholeRecord<'_>, blocks: &mut Blocks) {
+fn truncate(record: &WholeRecord<'_>, blocks: &mut Blocks, page_bytes: u32) {
     let is_truncate = record.info() == TRUNCATE;
     let Some(cut) = Truncate::parse(record.main_data()).filter(|_| is_truncate) else { return };
-    let maps = [(Fork::Fsm, cut.free_space_pages()), (Fork::Vm, cut.visibility_pages())];
+    let maps = [
+        (Fork::Fsm, cut.free_space_pages(page_bytes)),
+        (Fork::Vm, cut.visibility_pages(page_bytes, record.version)),
+    ];
     for (fork, left) in maps {
         if let Some(left) = left {
             blocks.truncate(cut.relation, fork as u8, left);

@@ -26,7 +26,7 @@ use walstat_format::rmgr::{
     BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
 };
 
-pub use heap::is_decoded;
+pub(crate) use heap::is_decoded;
 
 /// What the simulator has to know of one resource manager's records.
 struct RmgrRedo {
@@ -168,7 +168,7 @@ impl<'r> Redo<'r> {
 }
 
 /// The page after `record`, from the page before it; `None` where it cannot be followed.
-pub fn apply(
+pub(crate) fn apply(
     record: &WholeRecord<'_>,
     block: &BlockRef,
     before: Option<Page>,
@@ -183,11 +183,11 @@ pub fn apply(
 
 /// Length of block data that was not logged because an image took its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataBytes {
+pub(crate) struct DataBytes {
     /// Bytes.
-    pub bytes: u16,
+    pub(crate) bytes: u16,
     /// Whether it is a guess.
-    pub estimated: bool,
+    pub(crate) estimated: bool,
 }
 
 impl DataBytes {
@@ -202,7 +202,7 @@ impl DataBytes {
 
 /// The data that `record` would have had for `block` without its image: `after` is the page of the
 /// image, `before` that of the record before, if it is known.
-pub fn data_bytes(
+pub(crate) fn data_bytes(
     record: &WholeRecord<'_>,
     block: &BlockRef,
     after: &Page,
@@ -217,7 +217,7 @@ pub fn data_bytes(
 }
 
 /// Length of the data of `block` at the other wal_level, where it may be another one.
-pub fn data_at_other_level(
+pub(crate) fn data_at_other_level(
     record: &WholeRecord<'_>,
     block: &BlockRef,
     after: &Page,
@@ -230,22 +230,22 @@ pub fn data_at_other_level(
 }
 
 /// Rows that a record inserts into a table.
-pub fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
+pub(crate) fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
     (row(record).inserted_rows)(record)
 }
 
 /// Whether the record prunes a page; `None` if it does not freeze rows either.
-pub fn prunes(record: &WholeRecord<'_>) -> Option<bool> {
+pub(crate) fn prunes(record: &WholeRecord<'_>) -> Option<bool> {
     (row(record).vacuum.prunes)(record)
 }
 
 /// Whether it is vacuum that prunes and freezes here, by one record for both.
-pub fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
     (row(record).vacuum.is_scan)(record)
 }
 
 /// The block of a table that vacuum looks at, where only vacuum writes such a record.
-pub fn vacuumed(record: &WholeRecord<'_>) -> Option<u32> {
+pub(crate) fn vacuumed(record: &WholeRecord<'_>) -> Option<u32> {
     if !(row(record).vacuum.is_vacuum)(record) {
         return None;
     }
@@ -254,7 +254,7 @@ pub fn vacuumed(record: &WholeRecord<'_>) -> Option<u32> {
 
 /// What is left of a record that freezes rows where it does not freeze them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfrozen {
+pub(crate) enum Unfrozen {
     /// The record is not written: it does nothing else.
     NoRecord,
     /// It has so many bytes of block data.
@@ -263,17 +263,17 @@ pub enum Unfrozen {
 
 /// What is left of `record` without the freezing; `None` for one that does not freeze, or where pruning
 /// and freezing have records of their own.
-pub fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
+pub(crate) fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
     (row(record).vacuum.unfrozen)(record, block)
 }
 
 /// Whether rows of `block` were looked at before the record was written.
-pub fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+pub(crate) fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     block.fork == 0 && (row(record).looks_at)(record, block)
 }
 
 /// Whether the data of `block` stay beside an image, for logical decoding.
-pub fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+pub(crate) fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     block.id == 0 && (row(record).keeps_data)(record)
 }
 

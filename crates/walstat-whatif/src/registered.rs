@@ -21,7 +21,7 @@ use walstat_format::version::PageHabits;
 
 /// When a block reference comes with an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Images {
+pub(crate) enum Images {
     /// If the page was not stamped since the redo point.
     Usual,
     /// Always (`REGBUF_FORCE_IMAGE`).
@@ -38,13 +38,13 @@ pub enum Images {
 
 /// How a block is registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registered {
+pub(crate) struct Registered {
     /// When it comes with an image.
-    pub images: Images,
+    pub(crate) images: Images,
     /// Whether the page is stamped with the record's end.
-    pub stamps: bool,
+    pub(crate) stamps: bool,
     /// Whether an image leaves out the hole (`REGBUF_STANDARD`).
-    pub standard: bool,
+    pub(crate) standard: bool,
 }
 
 impl Registered {
@@ -58,7 +58,7 @@ impl Registered {
 
     /// The same, corrected by what the image shows: an extension's page without an LSN was just made, so its
     /// image is always taken (`GENERIC_XLOG_FULL_IMAGE`).
-    pub fn seen(self, record: &WholeRecord<'_>, page_lsn: Option<Lsn>) -> Registered {
+    pub(crate) fn seen(self, record: &WholeRecord<'_>, page_lsn: Option<Lsn>) -> Registered {
         match (record.header.rmgr, page_lsn) {
             (GENERIC, Some(Lsn(0))) => Registered { images: Images::Always, ..self },
             _ => self,
@@ -66,7 +66,7 @@ impl Registered {
     }
 
     /// How `record` registers `block`.
-    pub fn of(record: &WholeRecord<'_>, block: &BlockRef) -> Registered {
+    pub(crate) fn of(record: &WholeRecord<'_>, block: &BlockRef) -> Registered {
         if block.will_init {
             return Registered::INIT;
         }

@@ -1,7 +1,7 @@
 //! Simulated runs that need nothing but the trace, since how long images are is known.
 
 use super::base::Base;
-use super::outcome::Outcome;
+use super::outcome::RunOutcome;
 use super::plan::ImageBytes;
 use super::range_walk::RangeWalk;
 use super::settings::Settings;
@@ -9,7 +9,7 @@ use super::simulated_run::SimulatedRun;
 use super::trace::{Chunk, PlainLength, Trace, TracedBlock};
 
 /// How long images are.
-pub trait Lengths {
+pub(crate) trait Lengths {
     /// The next image.
     fn of(&mut self, reference: &TracedBlock) -> ImageBytes;
 }
@@ -27,7 +27,7 @@ impl Lengths for AsBase {
 }
 
 /// Simulates several runs, side by side: the trace is read once.
-pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
+pub(crate) fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<RunOutcome> {
     let plain = |settings: &Settings| PlainRun {
         run: SimulatedRun::new(trace, base, settings),
         lengths: AsBase { is_raw: settings.compression == Some(None) },
@@ -37,12 +37,12 @@ pub fn replay(trace: &Trace, base: &Base, runs: &[Settings]) -> Vec<Outcome> {
 }
 
 /// Simulates one run with images of other lengths.
-pub fn replay_one<L: Lengths + Default>(
+pub(crate) fn replay_one<L: Lengths + Default>(
     trace: &Trace,
     base: &Base,
     settings: &Settings,
     lengths: L,
-) -> (Outcome, L) {
+) -> (RunOutcome, L) {
     let run = PlainRun { run: SimulatedRun::new(trace, base, settings), lengths };
     simulate(trace, base, vec![run]).pop().unwrap_or_default()
 }
@@ -51,7 +51,7 @@ fn simulate<L: Lengths>(
     trace: &Trace,
     base: &Base,
     mut runs: Vec<PlainRun<'_, L>>,
-) -> Vec<(Outcome, L)> {
+) -> Vec<(RunOutcome, L)> {
     let mut walk = RangeWalk::new(base);
     let mut plain = Vec::new();
     let mut reader = trace.read();

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 /// What runs at a record.
 #[derive(Debug, Clone, Default)]
-pub struct RunningTransactions {
+pub(crate) struct RunningTransactions {
     /// By xid, how many transactions had committed when its first record came.
     begun: HashMap<u32, u64>,
     commits: u64,
@@ -15,7 +15,7 @@ pub struct RunningTransactions {
 impl RunningTransactions {
     /// Takes note of a record's xid; whether another transaction has committed since its first record:
     /// then both ran side by side.
-    pub fn note(&mut self, xid: u32) -> bool {
+    pub(crate) fn note(&mut self, xid: u32) -> bool {
         if xid == 0 || self.last == (xid, self.commits) {
             return false;
         }
@@ -24,7 +24,12 @@ impl RunningTransactions {
     }
 
     /// A transaction ends, with its subtransactions; returns how many others run on.
-    pub fn end(&mut self, xid: u32, subxids: impl Iterator<Item = u32>, commits: bool) -> u32 {
+    pub(crate) fn end(
+        &mut self,
+        xid: u32,
+        subxids: impl Iterator<Item = u32>,
+        commits: bool,
+    ) -> u32 {
         self.begun.remove(&xid);
         subxids.for_each(|xid| _ = self.begun.remove(&xid));
         self.commits += u64::from(commits);

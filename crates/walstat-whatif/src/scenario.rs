@@ -1,11 +1,11 @@
 //! What is simulated: combinations of settings that were asked for, or the usual ones.
 
-use super::settings::{Change, Checkpoints, Settings};
+use super::settings::{Change, Checkpoints, Settings, codec_name};
 use walstat_format::image::{Compression, ImageFlags};
 
 /// A setting as it was asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct AskedSetting {
     /// The option's name.
     pub option: &'static str,
     /// Its value, as typed.
@@ -18,7 +18,7 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scenario {
     /// What was asked for; nothing for the base itself.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<AskedSetting>,
 }
 
 /// Distances of checkpoints on the curve, in those of the base.
@@ -30,7 +30,7 @@ impl Scenario {
     pub fn of(changes: impl IntoIterator<Item = Change>) -> Scenario {
         let asked = changes.into_iter().map(|change| {
             let (option, value) = change.named();
-            Asked { option, value, change }
+            AskedSetting { option, value, change }
         });
         Scenario { asked: asked.collect() }
     }
@@ -50,7 +50,7 @@ impl Scenario {
     }
 
     /// All combinations: one value of each option.
-    pub fn combinations(options: &[Vec<Asked>]) -> Vec<Scenario> {
+    pub fn combinations(options: &[Vec<AskedSetting>]) -> Vec<Scenario> {
         let mut scenarios = vec![Scenario::default()];
         for values in options.iter().filter(|values| !values.is_empty()) {
             let with = |scenario: &Scenario| {
@@ -68,23 +68,18 @@ impl Scenario {
 
     /// What is shown where nothing was asked for: checkpoints at other distances, and codecs other
     /// than the base's.
-    pub fn usual(flags: ImageFlags, own: Option<Compression>) -> Vec<Scenario> {
+    pub(crate) fn usual(flags: ImageFlags, own: Option<Compression>) -> Vec<Scenario> {
         let one = |option, value: &str, change| Scenario {
-            asked: vec![Asked { option, value: value.to_owned(), change }],
+            asked: vec![AskedSetting { option, value: value.to_owned(), change }],
         };
         let factor = |(text, factor)| {
             one("checkpoint-every", text, Change::Checkpoints(Checkpoints::Factor(factor)))
         };
-        let codecs = [
-            ("off", None),
-            ("pglz", Some(Compression::Pglz)),
-            ("lz4", Some(Compression::Lz4)),
-            ("zstd", Some(Compression::Zstd)),
-        ];
-        let known = codecs.into_iter().filter(|(_, codec)| {
+        let codecs = std::iter::once(None).chain(Compression::ALL.iter().copied().map(Some));
+        let known = codecs.filter(|codec| {
             *codec != own && (flags.has_lz4() || matches!(codec, None | Some(Compression::Pglz)))
         });
-        let codec = |(text, codec)| one("wal-compression", text, Change::Compression(codec));
+        let codec = |codec| one("wal-compression", codec_name(codec), Change::Compression(codec));
         CURVE.into_iter().map(factor).chain(known.map(codec)).collect()
     }
 }
@@ -94,8 +89,8 @@ mod tests {
     use super::*;
     use walstat_format::lsn::Lsn;
 
-    fn asked(option: &'static str, value: &str, change: Change) -> Asked {
-        Asked { option, value: value.to_owned(), change }
+    fn asked(option: &'static str, value: &str, change: Change) -> AskedSetting {
+        AskedSetting { option, value: value.to_owned(), change }
     }
 
     #[test]

@@ -25,7 +25,7 @@ struct Seen {
 
 /// Looks for the tables that sequences feed.
 #[derive(Default)]
-pub struct Finder {
+pub(crate) struct Finder {
     rows: Vec<u64>,
     seen: Vec<Seen>,
     /// Sequences that were logged after the last row: places in `seen`.
@@ -34,7 +34,7 @@ pub struct Finder {
 
 impl Finder {
     /// Rows were inserted into a table.
-    pub fn inserted(&mut self, fork: ForkNumber, rows: u16) {
+    pub(crate) fn inserted(&mut self, fork: ForkNumber, rows: u16) {
         let index = fork as usize;
         if self.rows.len() <= index {
             self.rows.resize(index + 1, 0);
@@ -53,10 +53,12 @@ impl Finder {
     }
 
     /// A sequence was logged up to `value`; returns its place.
-    pub fn logged(
+    pub(crate) fn logged(
         &mut self,
         sequences: &mut Vec<Sequence>,
-        (fork, value, bytes): (ForkNumber, i64, u32),
+        fork: ForkNumber,
+        value: i64,
+        bytes: u32,
     ) -> u16 {
         let place = sequences.iter().position(|sequence| sequence.fork == fork);
         let index = place.unwrap_or(sequences.len());
@@ -104,7 +106,7 @@ impl Seen {
 }
 
 /// Notes which tables sequences feed, of those sequences of which the base's own records follow from that.
-pub fn connect(trace: &mut Trace, base: &Base) {
+pub(crate) fn connect(trace: &mut Trace, base: &Base) {
     let mut feeds = HashMap::new();
     for (place, sequence) in (0u16..).zip(&trace.sequences) {
         if let Some(table) = sequence.table {
@@ -236,7 +238,7 @@ impl State {
 
 impl State {
     /// What is logged in place of one of the base's records, of which each covers as many values.
-    fn follow(&mut self, (ordinal, value): (Ordinal, i64), redo: Ordinal, period: u32) -> Logged {
+    fn follow(&mut self, ordinal: Ordinal, value: i64, redo: Ordinal, period: u32) -> Logged {
         let taken = value.saturating_sub(std::mem::replace(&mut self.logged, value));
         let Some(left) = self.left else {
             (self.left, self.stamped) = (Some(period - 1), ordinal);
@@ -262,17 +264,17 @@ impl State {
 
 /// What sequences log before a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Logged {
+pub(crate) struct Logged {
     /// Records.
-    pub added: u32,
+    pub(crate) added: u32,
     /// Bytes of each.
-    pub bytes: u32,
+    pub(crate) bytes: u32,
     /// Whether the record itself is one that is logged elsewhere.
-    pub replaces: bool,
+    pub(crate) replaces: bool,
 }
 
 /// The sequences of a simulated run.
-pub struct Sequences<'t> {
+pub(crate) struct Sequences<'t> {
     trace: &'t Trace,
     states: Vec<State>,
     /// Whether they log elsewhere than in the base at all.
@@ -283,7 +285,7 @@ pub struct Sequences<'t> {
 
 impl<'t> Sequences<'t> {
     /// The sequences as the trace knows them.
-    pub fn new(trace: &'t Trace, is_simulated: bool) -> Sequences<'t> {
+    pub(crate) fn new(trace: &'t Trace, is_simulated: bool) -> Sequences<'t> {
         let count = trace.sequences.len();
         let (states, moved) = (vec![State::default(); count], vec![false; count]);
         Sequences { trace, states, is_simulated, moved }
@@ -291,7 +293,7 @@ impl<'t> Sequences<'t> {
 
     /// Bytes of one record of each sequence whose values are taken at other times than those of its
     /// records: how many were taken after the last one is not known.
-    pub fn open_bytes(&self) -> u64 {
+    pub(crate) fn open_bytes(&self) -> u64 {
         let moved = self.trace.sequences.iter().zip(&self.moved).filter(|(_, moved)| **moved);
         moved.map(|(sequence, _)| padded(u64::from(sequence.bytes))).sum()
     }
@@ -301,12 +303,12 @@ impl<'t> Sequences<'t> {
     }
 
     /// Whether rows make them log elsewhere than in the base.
-    pub fn heed_rows(&self) -> bool {
+    pub(crate) fn heed_rows(&self) -> bool {
         self.are_simulated() && !self.trace.feeds.is_empty()
     }
 
     /// What is logged before a record, or in its place.
-    pub fn before(&mut self, traced: &TracedRecord<'_>, redo: Ordinal) -> Logged {
+    pub(crate) fn before(&mut self, traced: &TracedRecord<'_>, redo: Ordinal) -> Logged {
         if !self.are_simulated() {
             return Logged::default();
         }
@@ -324,7 +326,7 @@ impl<'t> Sequences<'t> {
         let known = self.trace.sequences.get(index).zip(self.states.get_mut(index));
         let Some((sequence, state)) = known else { return Logged::default() };
         if let Some(period) = sequence.period {
-            let logged = state.follow((ordinal, value), redo, period);
+            let logged = state.follow(ordinal, value, redo, period);
             if let Some(moved) = self.moved.get_mut(index) {
                 *moved |= logged.replaces || logged.added > 0;
             }

@@ -31,19 +31,21 @@ pub struct Timed {
     /// max_wal_size, bytes; as the base shows it if not given.
     pub max_wal_size: Option<u64>,
     /// checkpoint_timeout, microseconds; as the base shows it if not given.
-    pub timeout: Option<i64>,
+    pub(crate) timeout: Option<i64>,
     /// checkpoint_completion_target; the release's default if not given.
-    pub completion_target: Option<f64>,
+    pub(crate) completion_target: Option<f64>,
     /// Whether a request that comes while a checkpoint runs is lost: the server skips it if nothing
     /// was logged since that one's end.
-    pub requests_lost: bool,
+    pub(crate) requests_lost: bool,
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
-    pub late_segments: u64,
+    pub(crate) late_segments: u64,
+    /// How much later the clock asks for a checkpoint than it seems, microseconds.
+    pub(crate) clock_off: i64,
     /// Whether WAL is written as soon as it is logged, not at a commit or when its buffers are full.
-    pub unbuffered: bool,
+    pub(crate) unbuffered: bool,
     /// How checkpoints of the base are taken whose cause is not certain.
-    pub reading: Reading,
+    pub(crate) reading: Reading,
 }
 
 /// One setting that is another than the base's.
@@ -73,7 +75,7 @@ pub enum Change {
 
 impl Change {
     /// The option of the command line that asks for it, and a value that does.
-    pub fn named(&self) -> (&'static str, String) {
+    pub(crate) fn named(&self) -> (&'static str, String) {
         let switch = |on: &bool| if *on { "on" } else { "off" }.to_owned();
         let micros = |micros: i64| format!("{micros}us");
         match self {
@@ -116,13 +118,8 @@ impl Checkpoints {
 }
 
 /// A codec as wal_compression names it.
-fn codec_name(codec: Option<Compression>) -> &'static str {
-    match codec {
-        None => "off",
-        Some(Compression::Pglz) => "pglz",
-        Some(Compression::Lz4) => "lz4",
-        Some(Compression::Zstd) => "zstd",
-    }
+pub(crate) fn codec_name(codec: Option<Compression>) -> &'static str {
+    codec.map_or("off", Compression::name)
 }
 
 /// archive_timeout.
@@ -144,18 +141,18 @@ pub struct Settings {
     /// Whether changes of hint bits are logged: wal_log_hints or data checksums.
     pub log_hints: Option<bool>,
     /// wal_compression; `Some(None)` is off.
-    pub compression: Option<Option<Compression>>,
+    pub(crate) compression: Option<Option<Compression>>,
     /// Whether wal_level is logical.
     pub logical: Option<bool>,
     /// archive_timeout, in place of all switches of the base.
     pub archive_timeout: Option<ArchiveTimeout>,
     /// wal_segment_size, bytes.
-    pub segment_bytes: Option<u64>,
+    pub(crate) segment_bytes: Option<u64>,
 }
 
 impl Settings {
     /// The same with one of them changed.
-    pub fn change(&mut self, change: &Change) {
+    pub(crate) fn change(&mut self, change: &Change) {
         match change {
             Change::Checkpoints(checkpoints) => self.checkpoints = checkpoints.clone(),
             Change::MaxWalSize(bytes) => self.time(|timed| timed.max_wal_size = Some(*bytes)),

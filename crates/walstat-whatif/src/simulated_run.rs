@@ -4,12 +4,13 @@
 
 mod checkpoints;
 mod hints;
+mod switches;
 
 use super::base::Base;
 use super::blocks::{BEFORE, FIRST, NEVER, Ordinal};
 use super::imaged_page::ImagedPage;
 use super::level::{self, AppliedDelta};
-use super::outcome::{Outcome, Switch};
+use super::outcome::RunOutcome;
 use super::pace::{Pace, moved_records};
 use super::plan::{Certainty, ImageBytes, Plan};
 use super::position::{Geometry, padded};
@@ -19,25 +20,26 @@ use super::trace::{
     Entry, PlainLength, RecordEffect, RecordGroup, Trace, TracedBlock, TracedRecord, WalLevelDelta,
     fact,
 };
+use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
-use walstat_format::rmgr::{RecordType, XLOG, XLOG_SWITCH};
+use walstat_format::rmgr::RecordType;
 
 /// Bytes of a record's header and of the short header of its main data.
-const HEAD_BYTES: u32 = RECORD_HEADER_BYTES as u32 + 2;
+const HEAD_BYTES: u32 = (RECORD_HEADER_BYTES + DATA_HEADER_SHORT_BYTES) as u32;
 /// A snapshot of running transactions has 4 more bytes for each.
 const RUNNING_XACTS_BYTES: u32 = HEAD_BYTES + 24;
 /// A record of one block, without its image.
-const HINT_BYTES: u32 = RECORD_HEADER_BYTES as u32 + 4 + 12 + 4;
+const HINT_BYTES: u32 = (RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES) as u32;
 /// A redo point that marks itself (17 and later).
 const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
 /// A switch has no data.
 const SWITCH_BYTES: u32 = RECORD_HEADER_BYTES as u32;
 
 /// A simulated run.
-pub struct SimulatedRun<'t> {
+pub(crate) struct SimulatedRun<'t> {
     trace: &'t Trace,
     base: &'t Base,
     geometry: Geometry,
@@ -48,6 +50,8 @@ pub struct SimulatedRun<'t> {
     archive_timeout: Option<ArchiveTimeout>,
     /// When the clock was looked at last for archive_timeout, and the segment open then.
     looked_at: Option<Time>,
+    /// Where the segment after the last switch begins.
+    left_at: u64,
     segment: u64,
     pace: Pace,
     /// Whether the other wal_level is logical, where there is another one.
@@ -68,7 +72,7 @@ pub struct SimulatedRun<'t> {
     /// Whether every redo point so far is one of the base's too.
     has_base_redo_points: bool,
     imaged: ImagedPage,
-    outcome: Outcome,
+    outcome: RunOutcome,
 }
 
 /// Pages that were touched since the redo point, and since the one before.
@@ -86,7 +90,7 @@ struct Touched {
 
 impl<'t> SimulatedRun<'t> {
     /// A run that is about to begin.
-    pub fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> SimulatedRun<'t> {
+    pub(crate) fn new(trace: &'t Trace, base: &'t Base, settings: &Settings) -> SimulatedRun<'t> {
         let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
         let geometry = Geometry { segment, ..base.geometry };
         let pace = Pace::new(trace, base, settings, geometry);
@@ -101,6 +105,7 @@ impl<'t> SimulatedRun<'t> {
             follows_base: settings.full_page_writes.is_none(),
             archive_timeout: settings.archive_timeout,
             segment: base.start.0 / segment,
+            left_at: 0,
             looked_at: base.commits.first().map(|(_, time)| *time),
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
@@ -116,46 +121,46 @@ impl<'t> SimulatedRun<'t> {
             touched: Touched::default(),
             has_base_redo_points: true,
             imaged: ImagedPage::default(),
-            outcome: Outcome::default(),
+            outcome: RunOutcome::default(),
         }
     }
 
     /// Where the next record begins.
-    pub fn position(&self) -> Lsn {
+    pub(crate) fn position(&self) -> Lsn {
         self.geometry.start(self.usable)
     }
 
     /// The end of what was written last, as it is stamped on pages.
-    pub fn end_position(&self) -> Lsn {
+    pub(crate) fn end_position(&self) -> Lsn {
         self.geometry.end(self.usable)
     }
 
     /// The same of a record in the base.
-    pub fn base_end(&self, entry: &Entry) -> Lsn {
+    pub(crate) fn base_end(&self, entry: &Entry) -> Lsn {
         let geometry = self.base.geometry;
         geometry.end(geometry.usable(entry.lsn) + padded(u64::from(entry.bytes)))
     }
 
     /// Whether the page of a reference is stamped by its record.
-    pub fn stamps(&self, reference: &TracedBlock) -> bool {
+    pub(crate) fn stamps(&self, reference: &TracedBlock) -> bool {
         reference.is(fact::STAMPS) && (self.log_hints || !reference.is(fact::WITH_HINTS))
     }
 
     /// Whether something happens before this record that depends on where it begins, or will when
     /// `more` bytes are written.
-    pub fn is_due(&self, ordinal: Ordinal, more: u64) -> bool {
+    pub(crate) fn is_due(&self, ordinal: Ordinal, more: u64) -> bool {
         self.pace.is_due(ordinal, self.usable + more)
     }
 
     /// Sees a record before the range.
-    pub fn warm_up(&mut self, traced: &TracedRecord<'_>) {
+    pub(crate) fn warm_up(&mut self, traced: &TracedRecord<'_>) {
         self.sequences.before(traced, self.base.redo_at(traced.ordinal));
         let is_new = |r: &&TracedBlock| self.stamps(r) && self.stamped(r) < FIRST;
         self.touched.old += traced.refs.iter().filter(is_new).count() as u64;
     }
 
     /// Takes the next record, and writes it; `image` says how long each image is.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         traced: &TracedRecord<'_>,
         plain: &PlainLength,
@@ -194,7 +199,7 @@ impl<'t> SimulatedRun<'t> {
 
     /// Whether all records of a group are written as in the base: then [`SimulatedRun::skip`] does the same
     /// as taking each.
-    pub fn skips(&self, group: &RecordGroup) -> bool {
+    pub(crate) fn skips(&self, group: &RecordGroup) -> bool {
         group.is_plain()
             && group.oldest >= self.redo
             && group.end() <= self.quiet.0
@@ -205,7 +210,7 @@ impl<'t> SimulatedRun<'t> {
     }
 
     /// Writes the records of a group.
-    pub fn skip(&mut self, group: &RecordGroup) {
+    pub(crate) fn skip(&mut self, group: &RecordGroup) {
         self.usable += group.bytes;
         self.outcome.records += u64::from(group.count);
         self.touched.since += u64::from(group.new_pages);
@@ -224,7 +229,7 @@ impl<'t> SimulatedRun<'t> {
 
     /// Decides what becomes of the next record, before which so many bytes hold none. Records are written
     /// with [`SimulatedRun::write`] in the order in which they were planned.
-    pub fn plan(&mut self, traced: &TracedRecord<'_>, gap: u64) -> Plan {
+    pub(crate) fn plan(&mut self, traced: &TracedRecord<'_>, gap: u64) -> Plan {
         let TracedRecord { ordinal, entry, refs, effect, delta } = *traced;
         let mut plan = Plan { before: gap, images: None, hints: 0, level: AppliedDelta::SAME };
         self.outcome.uncertain.unknown_bytes += gap;
@@ -282,8 +287,11 @@ impl<'t> SimulatedRun<'t> {
     fn is_dropped(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
         while self.dropped.next_if(|next| *next < ordinal).is_some() {}
         let of_checkpoint = self.dropped.peek() == Some(&ordinal);
-        let is_switch = effect == Some(RecordEffect::Switch) && self.archive_timeout.is_some();
-        self.outcome.switches_dropped += u64::from(is_switch);
+        let is_switch = effect == Some(RecordEffect::Switch)
+            && self.archive_timeout.is_some()
+            && !self.base.switches.is_asked(ordinal);
+        let is_unknown = is_switch && self.base.switches.is_unknown(ordinal);
+        self.outcome.switches_dropped += u64::from(is_unknown);
         of_checkpoint || is_switch
     }
 
@@ -299,7 +307,7 @@ impl<'t> SimulatedRun<'t> {
     }
 
     /// Whether an image of a reference's page may be taken, before or with the record.
-    pub fn may_take_image(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
+    pub(crate) fn may_take_image(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
         reference.is(fact::CHECK_IMAGE)
             || self.is_hinted_first(reference)
             || self.takes_image(ordinal, reference)
@@ -321,7 +329,7 @@ impl<'t> SimulatedRun<'t> {
     }
 
     /// Writes what was planned; `image` says how long each image is.
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         traced: &TracedRecord<'_>,
         plan: Plan,
@@ -430,43 +438,8 @@ impl<'t> SimulatedRun<'t> {
         }
     }
 
-    /// The checkpointer looks at the clock when a segment has been open for that long, whoever commits or
-    /// not, and closes it if anything was written since it looked before: so between this commit and the
-    /// next one it closes a segment once.
-    fn switch_by_time(&mut self, ordinal: Ordinal, time: Time) {
-        let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
-        let segment = self.position().0 / self.geometry.segment;
-        if segment != self.segment {
-            // It was full.
-            (self.segment, self.looked_at) = (segment, Some(time));
-        }
-        let looked = self.looked_at.get_or_insert(time);
-        let passed =
-            self.base.next_commit(ordinal).map_or(0, |next| next.0.saturating_sub(looked.0));
-        let looks = passed.checked_div(wait).unwrap_or(0);
-        if looks < 1 {
-            return;
-        }
-        looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));
-        if self.usable != self.geometry.next_segment(self.usable) {
-            let mut switch = 0;
-            self.outcome.switches += 1;
-            self.add(self.kind(XLOG, XLOG_SWITCH), SWITCH_BYTES, &mut switch);
-            self.usable += switch;
-            self.leave_segment();
-        }
-        self.segment = self.position().0 / self.geometry.segment;
-    }
-
-    /// After a switch: what is left of the segment holds nothing.
-    fn leave_segment(&mut self) {
-        let left = self.geometry.left_of_segment(self.usable);
-        self.outcome.left_empty.push(Switch { left, placed: self.outcome.placed });
-        self.usable = self.geometry.next_segment(self.usable);
-    }
-
     /// The end of the range, so many bytes after its last record.
-    pub fn finish(mut self, rest: u64) -> Outcome {
+    pub(crate) fn finish(mut self, rest: u64) -> RunOutcome {
         self.note_recovery(0);
         self.note_unread();
         self.note_old();

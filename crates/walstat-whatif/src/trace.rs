@@ -13,12 +13,12 @@ mod plain_length;
 mod reader;
 mod store;
 
-pub use chunk::{Chunk, TracedRecord};
-pub use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDelta, fact};
-pub use group::RecordGroup;
-pub use plain_length::PlainLength;
-pub use reader::{Cursor, Reader};
-pub use store::{FileLike, NewFile, Store};
+pub(crate) use chunk::{Chunk, TracedRecord};
+pub(crate) use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDelta, fact};
+pub(crate) use group::RecordGroup;
+pub(crate) use plain_length::PlainLength;
+pub(crate) use reader::{Reader, TraceCursor};
+pub(crate) use store::{NewFile, Store};
 
 use super::blocks::{BEFORE, FIRST, ForkNumber, NEVER, Ordinal};
 use hashbrown::HashMap;
@@ -28,67 +28,67 @@ use walstat_format::payload::Time;
 
 /// A commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Commit {
+pub(crate) struct Commit {
     /// Its record.
-    pub ordinal: Ordinal,
+    pub(crate) ordinal: Ordinal,
     /// Transactions and subtransactions that have an xid then and have not ended.
-    pub running: u32,
+    pub(crate) running: u32,
     /// When.
-    pub time: Time,
+    pub(crate) time: Time,
 }
 
 /// What is known of the WAL, in its order.
 #[derive(Debug, Default)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// The records.
-    pub records: Store,
+    pub(crate) records: Store,
     /// What records mean beyond their blocks, commits apart.
-    pub effects: Vec<(Ordinal, RecordEffect)>,
+    pub(crate) effects: Vec<(Ordinal, RecordEffect)>,
     /// The commits.
-    pub commits: Vec<Commit>,
+    pub(crate) commits: Vec<Commit>,
     /// Records that prune a page, and how long an image of the page is before that, bytes.
-    pub unpruned: Vec<(Ordinal, u16)>,
+    pub(crate) unpruned: Vec<(Ordinal, u16)>,
     /// The sequences.
-    pub sequences: Vec<Sequence>,
+    pub(crate) sequences: Vec<Sequence>,
     /// The sequence that gives a table's rows a value each: its place in `sequences`.
-    pub feeds: HashMap<ForkNumber, u16>,
+    pub(crate) feeds: HashMap<ForkNumber, u16>,
     /// Whether wal_level is logical: something is there that only logical decoding wants.
-    pub is_logical: bool,
+    pub(crate) is_logical: bool,
     /// Whether an image is there that only changes of hint bits bring.
-    pub logs_hints: bool,
+    pub(crate) logs_hints: bool,
     /// Whether images are there for checking only.
-    pub checks_consistency: bool,
+    pub(crate) checks_consistency: bool,
     /// How the newest compressed image is compressed.
-    pub compression: Option<Compression>,
+    pub(crate) compression: Option<Compression>,
     /// `BLCKSZ`.
-    pub page_bytes: usize,
+    pub(crate) page_bytes: usize,
     /// Pages that were given up for want of memory.
-    pub given_up: u64,
+    pub(crate) given_up: u64,
     /// The first and the last record of a transaction during which another one committed: a range between
     /// the two need not have one.
-    pub side_by_side: Option<(Ordinal, Ordinal)>,
+    pub(crate) side_by_side: Option<(Ordinal, Ordinal)>,
     /// Whether a resource manager of an extension has records.
-    pub has_custom_rmgrs: bool,
+    pub(crate) has_custom_rmgrs: bool,
 }
 
 /// A sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sequence {
+pub(crate) struct Sequence {
     /// Its fork.
-    pub fork: ForkNumber,
+    pub(crate) fork: ForkNumber,
     /// Bytes of a record that logs its values.
-    pub bytes: u32,
+    pub(crate) bytes: u32,
     /// The table whose rows get its values, where that is known.
-    pub table: Option<ForkNumber>,
+    pub(crate) table: Option<ForkNumber>,
     /// How many values a record of it covers, where no table is known and each of its records is there for
     /// the redo point before it, or because the values of the one before were used up.
-    pub period: Option<u32>,
+    pub(crate) period: Option<u32>,
 }
 
 impl Trace {
     /// Adds the next record, whose ordinal is that of [`Store::next_ordinal`]; `follows`: it begins where the
     /// one before ends.
-    pub fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
+    pub(crate) fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
         let ordinal = traced.ordinal;
         match traced.effect {
             Some(RecordEffect::Commit { time, running }) => {
@@ -106,17 +106,17 @@ impl Trace {
     }
 
     /// The records from the one with this ordinal on, or from some before it.
-    pub fn read_from(&self, ordinal: Ordinal) -> Reader<'_> {
+    pub(crate) fn read_from(&self, ordinal: Ordinal) -> Reader<'_> {
         Reader::new(self, ordinal)
     }
 
     /// All records.
-    pub fn read(&self) -> Reader<'_> {
+    pub(crate) fn read(&self) -> Reader<'_> {
         self.read_from(FIRST)
     }
 
     /// A record.
-    pub fn entry_of(&self, ordinal: Ordinal) -> Option<Entry> {
+    pub(crate) fn entry_of(&self, ordinal: Ordinal) -> Option<Entry> {
         let mut reader = self.read_from(ordinal);
         let mut group = reader.group()?;
         while group.end() <= ordinal {
@@ -128,12 +128,12 @@ impl Trace {
     }
 
     /// The ordinal of the first record at or after `lsn`.
-    pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
+    pub(crate) fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
         self.records.ordinal_at(lsn)
     }
 
     /// The ordinal of the first record after a redo point; `BEFORE` if that lies before them all.
-    pub fn redo_at(&self, redo: Lsn) -> Ordinal {
+    pub(crate) fn redo_at(&self, redo: Lsn) -> Ordinal {
         match self.records.first_lsn() {
             Some(first) if first <= redo => self.ordinal_at(redo),
             _ => BEFORE,
@@ -141,7 +141,7 @@ impl Trace {
     }
 
     /// The ordinal of the last record before `lsn`.
-    pub fn last_before(&self, lsn: Lsn) -> Ordinal {
+    pub(crate) fn last_before(&self, lsn: Lsn) -> Ordinal {
         match self.ordinal_at(lsn) {
             FIRST => NEVER,
             ordinal => ordinal - 1,
@@ -149,18 +149,18 @@ impl Trace {
     }
 
     /// How long an image is of the page that a record prunes, before it is pruned; bytes.
-    pub fn unpruned_bytes(&self, ordinal: Ordinal) -> Option<u16> {
+    pub(crate) fn unpruned_bytes(&self, ordinal: Ordinal) -> Option<u16> {
         let place = self.unpruned.binary_search_by_key(&ordinal, |(pruned, _)| *pruned).ok()?;
         self.unpruned.get(place).map(|(_, bytes)| *bytes)
     }
 
     /// The first commit from a record on.
-    pub fn commit_from(&self, ordinal: Ordinal) -> Option<&Commit> {
+    pub(crate) fn commit_from(&self, ordinal: Ordinal) -> Option<&Commit> {
         self.commits.get(self.commits.partition_point(|commit| commit.ordinal < ordinal))
     }
 
     /// The last commit before a record.
-    pub fn commit_before(&self, ordinal: Ordinal) -> Option<&Commit> {
+    pub(crate) fn commit_before(&self, ordinal: Ordinal) -> Option<&Commit> {
         let after = self.commits.partition_point(|commit| commit.ordinal < ordinal);
         self.commits.get(after.checked_sub(1)?)
     }

@@ -17,6 +17,7 @@ use super::running_transactions::RunningTransactions;
 use super::sequence::{self, Finder};
 use super::trace::{Entry, NewFile, RecordEffect, Store, Trace, TracedBlock, TracedRecord, fact};
 use super::whole_record::WholeRecord;
+use std::ops::Range;
 use walstat_format::block::BlockRef;
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
@@ -24,7 +25,7 @@ use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
 use walstat_format::version::Version;
 
 /// Makes a trace.
-pub struct TraceBuilder {
+pub(crate) struct TraceBuilder {
     trace: Trace,
     blocks: Blocks,
     replayer: PageReplayer,
@@ -57,7 +58,7 @@ struct Lengths {
 
 impl TraceBuilder {
     /// One that keeps pages within so many bytes, and what it notes of records in half of that and a file.
-    pub fn within(page_bytes: u64, new_file: NewFile) -> TraceBuilder {
+    pub(crate) fn within(page_bytes: u64, new_file: NewFile) -> TraceBuilder {
         let records = Store::within(page_bytes / 2, new_file);
         TraceBuilder {
             trace: Trace { records, ..Trace::default() },
@@ -76,12 +77,12 @@ impl TraceBuilder {
     }
 
     /// One that notes what differs at the other wal_level, too.
-    pub fn with_levels(self) -> TraceBuilder {
+    pub(crate) fn with_levels(self) -> TraceBuilder {
         TraceBuilder { level: Some(Differences::default()), ..self }
     }
 
     /// Takes the next record.
-    pub fn push(&mut self, record: &WholeRecord<'_>) {
+    pub(crate) fn push(&mut self, record: &WholeRecord<'_>) {
         let ordinal = self.trace.records.next_ordinal();
         let mut fixed_bytes =
             record.header.total_bytes - record.parts.fpi_bytes - record.parts.block_data_bytes;
@@ -101,7 +102,10 @@ impl TraceBuilder {
         self.trace.has_custom_rmgrs |= record.header.rmgr > record.version.rmgr_max;
         let (rows, table) = self.rows(record);
         let effect = self.effect(record, ordinal).or(freeze);
-        let effect = effect.or_else(|| self.free_space.of(record, self.fork, ordinal));
+        let effect = effect.or_else(|| {
+            let page_bytes = self.replayer.page_bytes();
+            self.free_space.of(record, self.fork, ordinal, page_bytes)
+        });
         let entry = Entry {
             lsn: record.lsn,
             bytes: record.header.total_bytes,
@@ -118,17 +122,17 @@ impl TraceBuilder {
     }
 
     /// Records are missing here: what they did to pages is not known.
-    pub fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         self.replayer.forget();
         self.end = None;
     }
 
     /// The trace, and what the base looks like.
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         version: &'static Version,
         geometry: Geometry,
-        range: (Lsn, Lsn),
+        range: Range<Lsn>,
     ) -> (Trace, Base) {
         let TraceBuilder { mut trace, replayer, level, .. } = self;
         trace.records.close();
@@ -159,10 +163,13 @@ impl TraceBuilder {
             let (first, _) = self.trace.side_by_side.unwrap_or((ordinal, ordinal));
             self.trace.side_by_side = Some((first, ordinal));
         }
-        let mut effect = record_effect::of(record, &mut self.running, &mut self.blocks)?;
+        let mut effect = {
+            let page_bytes = self.replayer.page_bytes();
+            record_effect::of(record, &mut self.running, &mut self.blocks, page_bytes)?
+        };
         if let RecordEffect::Sequence { fork, value, sequence } = &mut effect {
-            let seen = (*fork, *value, record.header.total_bytes);
-            *sequence = self.finder.logged(&mut self.trace.sequences, seen);
+            let bytes = record.header.total_bytes;
+            *sequence = self.finder.logged(&mut self.trace.sequences, *fork, *value, bytes);
         }
         Some(effect)
     }
@@ -192,14 +199,14 @@ impl TraceBuilder {
             self.fork = fork;
         }
         let unpruned = self.unpruned_bytes(record, number);
-        let lengths = self.roll(record, block, registered, (fork, number));
+        let lengths = self.roll(record, block, registered, fork, number);
         if let Some(bytes) = unpruned.filter(|bytes| *bytes != lengths.image) {
             self.trace.unpruned.push((ordinal, bytes));
         }
         let registered = registered.seen(record, lengths.page_lsn);
         let elsewhere = lengths.data_elsewhere.filter(|bytes| *bytes != lengths.data);
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
-        self.stamp(record, registered, number, (stamps, ordinal));
+        self.stamp(record, registered, number, stamps, ordinal);
         let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
         self.trace.compression = codec.or(self.trace.compression);
         // A page without an image that should have one was stamped before the first record.
@@ -232,7 +239,8 @@ impl TraceBuilder {
         record: &WholeRecord<'_>,
         registered: Registered,
         number: BlockNumber,
-        (before, ordinal): (Stamps, Ordinal),
+        before: Stamps,
+        ordinal: Ordinal,
     ) {
         let only_with_hints =
             registered.images == Images::WithHints || record_effect::is_hint(record);
@@ -263,7 +271,8 @@ impl TraceBuilder {
         record: &WholeRecord<'_>,
         block: &BlockRef,
         registered: Registered,
-        (fork, number): (ForkNumber, BlockNumber),
+        fork: ForkNumber,
+        number: BlockNumber,
     ) -> Lengths {
         let imaged = block.image.is_some();
         let ReplayedPage { before, after } = self.replayer.roll(record, block, number);
@@ -297,7 +306,7 @@ impl TraceBuilder {
             lengths.data_elsewhere =
                 page.and_then(|page| redo::data_at_other_level(record, block, page));
         }
-        self.measure(block, registered, (fork, page), &mut lengths);
+        self.measure(block, registered, fork, page, &mut lengths);
         self.replayer.keep(number, after);
         self.replayer.reuse(before);
         lengths
@@ -307,7 +316,8 @@ impl TraceBuilder {
         &mut self,
         block: &BlockRef,
         registered: Registered,
-        (fork, after): (ForkNumber, Option<&Page>),
+        fork: ForkNumber,
+        after: Option<&Page>,
         lengths: &mut Lengths,
     ) {
         let page_bytes = self.replayer.page_bytes();

@@ -10,9 +10,9 @@ pub struct Uncertainty {
     /// What.
     pub kind: UncertaintyKind,
     /// So many bytes fewer may be written.
-    pub low: u64,
+    pub(crate) low: u64,
     /// So many bytes more may be written.
-    pub high: u64,
+    pub(crate) high: u64,
 }
 
 /// Kinds of uncertainty, in the order in which they are told.
@@ -62,6 +62,8 @@ pub enum UncertaintyKind {
     Snapshot,
     /// Transactions that run side by side take other turns each time.
     SideBySide,
+    /// What the clock begins, or somebody beside running work, meets other work each time.
+    Clock,
     /// What happens by the clock or by the volume happens some records late.
     Lateness,
     /// Checkpoints are so near to each other that a server may lose many of them.
@@ -207,68 +209,68 @@ const DATA_TIMES: u64 = 3;
 
 /// What a simulated run counts of what is not certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Bytes whose length is an estimate.
-    pub estimated_bytes: u64,
+    pub(crate) estimated_bytes: u64,
     /// Images among them.
-    pub estimated_images: u64,
+    pub(crate) estimated_images: u64,
     /// Bytes of images whose length follows from a sample of others.
-    pub sampled_bytes: u64,
+    pub(crate) sampled_bytes: u64,
     /// How far off these may be, bytes.
-    pub sample_error: u64,
+    pub(crate) sample_error: u64,
     /// Images for hint bits that the base does not have: estimates.
-    pub hint_images: u64,
+    pub(crate) hint_images: u64,
     /// Bytes of their records.
-    pub hint_image_bytes: u64,
+    pub(crate) hint_image_bytes: u64,
     /// Pages that were changed before a redo point and not after it: each may be read, which changes
     /// hint bits, and nothing in the base shows it.
-    pub hint_images_possible: u64,
+    pub(crate) hint_images_possible: u64,
     /// Pages that get an image when they are pruned, other than in the base: rows may be frozen for it.
-    pub freezes_possible: u64,
+    pub(crate) freezes_possible: u64,
     /// Pages whose rows were frozen because they got an image, which they do not get here: a later vacuum
     /// that freezes may have to do it.
-    pub freezes_lost: u64,
+    pub(crate) freezes_lost: u64,
     /// Records that prune as in the base, and do not freeze for want of an image: the newest xid that
     /// they take away may go unsaid.
-    pub freezes_cut: u64,
+    pub(crate) freezes_cut: u64,
     /// Bytes of records of sequences, of which there may be one more or less each.
-    pub open_sequence_bytes: u64,
+    pub(crate) open_sequence_bytes: u64,
     /// Pages that were changed since the checkpoint before a crash, where the base had another one.
-    pub pages_of_crash: u64,
+    pub(crate) pages_of_crash: u64,
     /// Block data whose length is an estimate; bytes.
-    pub estimated_data_bytes: u64,
+    pub(crate) estimated_data_bytes: u64,
     /// Bytes of old rows that are logged at the other wal_level where a table's replica identity is FULL,
     /// which nothing in the base shows.
-    pub old_rows_possible: u64,
+    pub(crate) old_rows_possible: u64,
     /// Bytes of compressed images.
-    pub compressed_bytes: u64,
+    pub(crate) compressed_bytes: u64,
     /// Bytes of those that the base does not have: their pages were rolled forward.
-    pub added_compressed_bytes: u64,
+    pub(crate) added_compressed_bytes: u64,
     /// Bytes that no record explains: damaged or missing in the base.
-    pub unknown_bytes: u64,
+    pub(crate) unknown_bytes: u64,
     /// Images of blocks that nothing is known of before the first record, where checkpoints lie
     /// farther apart than in the base; bytes.
-    pub unseen_bytes: u64,
+    pub(crate) unseen_bytes: u64,
 }
 
 /// What has to be known beside the tally to say what is not certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Circumstances {
+pub(crate) struct Circumstances {
     /// `BLCKSZ`: an estimated image may be next to nothing or a whole page.
-    pub page_bytes: u64,
+    pub(crate) page_bytes: u64,
     /// Whether the base has no images.
-    pub has_no_images: bool,
+    pub(crate) has_no_images: bool,
     /// Whether images are written.
-    pub writes_images: bool,
+    pub(crate) writes_images: bool,
     /// Whether logical decoding is asked for, which the base does not have.
-    pub to_logical: bool,
+    pub(crate) to_logical: bool,
     /// Whether a codec is asked for.
-    pub has_codec: bool,
+    pub(crate) has_codec: bool,
 }
 
 impl Tally {
     /// What is not certain of the run, most of it with a range.
-    pub fn uncertainties(&self, of: &Circumstances) -> Vec<Uncertainty> {
+    pub(crate) fn uncertainties(&self, of: &Circumstances) -> Vec<Uncertainty> {
         use UncertaintyKind::*;
         let codec =
             self.compressed_bytes / COMPRESSED_PART + self.added_compressed_bytes / ADDED_PART;
@@ -311,10 +313,15 @@ impl Tally {
     }
 }
 
+/// How much less and how much more all of them come to, bytes.
+pub(crate) fn sums(uncertainties: &[Uncertainty]) -> (u64, u64) {
+    let sum = |side: fn(&Uncertainty) -> u64| uncertainties.iter().map(side).sum();
+    (sum(|one| one.low), sum(|one| one.high))
+}
+
 /// Least and most that a run of so many bytes can come to.
-pub fn range(bytes: u64, uncertainties: &[Uncertainty]) -> (u64, u64) {
-    let low: u64 = uncertainties.iter().map(|one| one.low).sum();
-    let high: u64 = uncertainties.iter().map(|one| one.high).sum();
+pub(crate) fn range(bytes: u64, uncertainties: &[Uncertainty]) -> (u64, u64) {
+    let (low, high) = sums(uncertainties);
     (bytes.saturating_sub(low), bytes + high)
 }
 

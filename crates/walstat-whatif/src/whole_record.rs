@@ -1,5 +1,6 @@
 //! A whole record in one piece, taken apart: what the simulator looks at.
 
+use std::ops::Range;
 use walstat_format::block::{BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, walk};
 use walstat_format::lsn::Lsn;
 use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
@@ -7,31 +8,31 @@ use walstat_format::rmgr::RecordType;
 use walstat_format::version::Version;
 
 /// The block references of a record; made to be used again for the next one.
-pub type Blocks = Vec<BlockRef>;
+pub(crate) type Blocks = Vec<BlockRef>;
 
 /// A record whose bytes are all at hand.
 #[derive(Debug, Clone, Copy)]
-pub struct WholeRecord<'a> {
+pub(crate) struct WholeRecord<'a> {
     /// Where it starts.
-    pub lsn: Lsn,
+    pub(crate) lsn: Lsn,
     /// After its last byte and the padding.
-    pub end: Lsn,
+    pub(crate) end: Lsn,
     /// The 24 bytes before everything else.
-    pub header: RecordHeader,
+    pub(crate) header: RecordHeader,
     /// Sums over its parts.
-    pub parts: Parts,
+    pub(crate) parts: Parts,
     /// The release that wrote it.
-    pub version: &'static Version,
+    pub(crate) version: &'static Version,
     /// The blocks it refers to.
-    pub blocks: &'a [BlockRef],
+    pub(crate) blocks: &'a [BlockRef],
     bytes: &'a [u8],
 }
 
 impl<'a> WholeRecord<'a> {
-    /// Takes the record from `lsn` to `end` apart.
-    pub fn parse(
+    /// Takes the record at `place` apart: from its start to after the padding.
+    pub(crate) fn parse(
         bytes: &'a [u8],
-        (lsn, end): (Lsn, Lsn),
+        place: Range<Lsn>,
         version: &'static Version,
         blocks: &'a mut Blocks,
     ) -> Result<WholeRecord<'a>, BodyFault> {
@@ -39,16 +40,17 @@ impl<'a> WholeRecord<'a> {
         let header = RecordHeader::parse(head);
         blocks.clear();
         let parts = walk(bytes, header.total_bytes, version, |block| blocks.push(*block))?;
+        let (lsn, end) = (place.start, place.end);
         Ok(WholeRecord { lsn, end, header, parts, version, blocks, bytes })
     }
 
     /// Its type, as the release's own tool counts it.
-    pub fn record_type(&self) -> RecordType {
+    pub(crate) fn record_type(&self) -> RecordType {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
     }
 
     /// Whether it says to which top-level transaction it belongs.
-    pub fn has_toplevel_xid(&self) -> bool {
+    pub(crate) fn has_toplevel_xid(&self) -> bool {
         let head = self.bytes.get(..self.parts.head_bytes as usize).unwrap_or_default();
         let main_header = match self.parts.main_data_bytes {
             0 => 0,
@@ -64,29 +66,29 @@ impl<'a> WholeRecord<'a> {
     }
 
     /// The high half of `xl_info`, which belongs to the resource manager.
-    pub fn info(&self) -> u8 {
+    pub(crate) fn info(&self) -> u8 {
         self.header.info & 0xF0
     }
 
     /// The block with this id.
-    pub fn block(&self, id: u8) -> Option<&'a BlockRef> {
+    pub(crate) fn block(&self, id: u8) -> Option<&'a BlockRef> {
         self.blocks.iter().find(|block| block.id == id)
     }
 
     /// Main data.
-    pub fn main_data(&self) -> &'a [u8] {
+    pub(crate) fn main_data(&self) -> &'a [u8] {
         let from = self.header.total_bytes - self.parts.main_data_bytes;
         self.bytes.get(from as usize..).unwrap_or_default()
     }
 
     /// Data of a block, the image not counted.
-    pub fn data(&self, block: &BlockRef) -> &'a [u8] {
+    pub(crate) fn data(&self, block: &BlockRef) -> &'a [u8] {
         let image_bytes = block.image.map_or(0, |image| u32::from(image.bytes));
         self.slice(block.payload_at + image_bytes, block.data_bytes)
     }
 
     /// The stored bytes of a block's image; empty if there is none.
-    pub fn image(&self, block: &BlockRef) -> &'a [u8] {
+    pub(crate) fn image(&self, block: &BlockRef) -> &'a [u8] {
         self.slice(block.payload_at, block.image.map_or(0, |image| image.bytes))
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::check_table::{limit, value, verdict_line, word};
 use super::super::style::Show;
-use super::super::whatif::{change, remarks, self_check};
+use super::super::whatif::{change, counts_empty, measured, remarks, self_check};
 use super::chart::{self, Row};
 use super::text::{escaped, exact, size, table};
 use std::fmt::Write as _;
@@ -41,18 +41,23 @@ pub fn checks(report: &Report) -> String {
 /// What other settings would have written.
 pub fn predictions(report: &Report) -> String {
     let Some(whatif) = &report.whatif else { return String::new() };
+    let with_empty = counts_empty(whatif);
     let bar = |scenario: &Scenario| Row {
         label: scenario.id.clone(),
         images: 0,
-        records: scenario.written_bytes,
-        value: format!("{} {}", size(scenario.written_bytes), change(scenario)),
+        records: measured(scenario, with_empty).0,
+        value: format!(
+            "{} {}",
+            size(measured(scenario, with_empty).0),
+            change(scenario, with_empty)
+        ),
     };
     let bars: Vec<Row> = whatif.scenarios.iter().map(bar).collect();
     let row = |scenario: &Scenario| {
         vec![
             escaped(&scenario.id),
-            exact(scenario.written_bytes),
-            change(scenario),
+            exact(measured(scenario, with_empty).0),
+            change(scenario, with_empty),
             exact(scenario.low_bytes),
             exact(scenario.high_bytes),
             exact(scenario.fpi_count),

@@ -2,6 +2,7 @@
 
 use super::super::closing;
 use super::super::number::{counted, fraction, grouped, human_bytes};
+use super::super::screen;
 use super::super::time::{duration, moment, seconds_between};
 use super::super::when;
 use super::axis;
@@ -125,8 +126,11 @@ pub fn why(report: &Report) -> String {
         .map(|cause| vec![escaped(&cause.label), exact(cause.bytes), fraction(cause.share)])
         .collect();
     let numbers = details("Numbers", &["Cause", "Bytes", "Share"], &cells);
+    let maintenance = screen::maintenance(report, size)
+        .map(|told| format!("<p>{}</p>\n", escaped(&told)))
+        .unwrap_or_default();
     format!(
-        "{}<figure>{}</figure>\n{numbers}",
+        "{}<figure>{}</figure>\n{maintenance}{numbers}",
         chart::key(false),
         chart::bars("Bytes by cause", &rows)
     )

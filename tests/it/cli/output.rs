@@ -6,7 +6,6 @@ use crate::support::fixtures::sample;
 use crate::support::wal::file;
 use crate::support::{command, finish, walstat};
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -178,26 +177,17 @@ fn a_place_that_cannot_be_written_is_told_in_one_line() {
     assert_eq!(entries(directory.path()), Vec::<String>::new(), "a temporary file was left");
 }
 
-/// `-o /dev/null` as root must not put a file in the place of the device. A FIFO stands for all
-/// that is no file.
+/// `-o /dev/null` as root must not put a file in the place of the device.
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_written_to_and_not_replaced() {
+fn a_device_is_written_to_and_not_replaced() {
     use std::os::unix::fs::FileTypeExt;
-    let directory = tempfile::tempdir().expect("a directory");
-    let fifo = directory.path().join("fifo");
-    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
-    // Open for both, so that neither side waits for the other; the result fits the pipe.
-    let mut reader =
-        fs::File::options().read(true).write(true).open(&fifo).expect("the fifo opens");
     let wal = wal();
-    let name = fifo.to_str().expect("UTF-8");
-    walstat(&["--stats", "-f", "csv", "-o", name, &wal]).exits(0);
-    let kind = fs::symlink_metadata(&fifo).expect("the fifo is still there").file_type();
-    assert!(kind.is_fifo(), "a file took the place of the fifo");
-    let mut head = [0; 8];
-    reader.read_exact(&mut head).expect("the result lies in the pipe");
-    assert_eq!(&head, b"rmgr,id,");
+    walstat(&["--stats", "-f", "csv", "-o", "/dev/null", &wal]).exits(0);
+    let kind = fs::symlink_metadata("/dev/null").expect("the device is still there").file_type();
+    assert!(kind.is_char_device(), "a file took the place of the device");
+    let ran = walstat(&["--stats", "-f", "csv", "-o", "/dev/full", &wal]).exits(3);
+    one_line(&ran, &["/dev/full", "No space left"]);
 }
 
 #[test]
@@ -229,6 +219,37 @@ fn a_full_disk_is_told() {
     let told = String::from_utf8_lossy(&ran.stderr);
     assert!(told.starts_with("walstat: ") && told.contains("No space left"), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+/// Help is a result like any other.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_told_whatever_it_is() {
+    let wal = wal();
+    let alone = ["--help", "-h", "--version", "help check", "check --help", "merge -h", "man"];
+    let reading = ["--stats", "", "records", "records -f csv", "check -f nagios", "--partial"];
+    let alone = alone.into_iter().chain(["completions bash", "rules", "names --sql"]);
+    let alone = alone.map(str::to_owned);
+    let reading = reading.into_iter().chain(["whatif -f csv"]).map(|form| format!("{form} {wal}"));
+    for form in alone.chain(reading) {
+        for redirect in [">/dev/full", ">&-"] {
+            let script = format!("\"$0\" {form} {redirect}");
+            let ran = finish(Command::new("bash").args(["-c", &script, crate::support::WALSTAT]));
+            assert_eq!(ran.code, Some(3), "{script}: {}", ran.stderr);
+            let told = ran.stderr.lines().last().unwrap_or_default();
+            assert!(told.starts_with("walstat: standard output: "), "{script}: {told}");
+        }
+    }
+    // Nothing is written there.
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("result").to_str().expect("UTF-8").to_owned();
+    for form in [format!("--stats -o {file}"), "-q --stats".to_owned()] {
+        let script = format!("\"$0\" {form} {wal} >&-");
+        finish(Command::new("bash").args(["-c", &script, crate::support::WALSTAT])).exits(0);
+    }
+    // Where nothing can be told, the exit code tells.
+    let script = "\"$0\" no-such-file 2>/dev/full";
+    finish(Command::new("bash").args(["-c", script, crate::support::WALSTAT])).exits(3);
 }
 
 #[cfg(target_os = "linux")]

@@ -38,10 +38,10 @@ fn texts(package: &Package) -> BTreeMap<Module, String> {
     sources.iter().map(text).collect()
 }
 
-/// `["input", "plan"]` for `input/plan.rs`, `["input"]` for `input/mod.rs`, nothing for `lib.rs`.
+/// `["input", "plan"]` for `input/plan.rs`, `["input"]` for `input.rs`, nothing for `lib.rs`.
 fn module(file: &str) -> Module {
     let parts = file.trim_end_matches(".rs").split('/');
-    parts.filter(|part| !["mod", "lib", "main"].contains(part)).map(str::to_owned).collect()
+    parts.filter(|part| !["lib", "main"].contains(part)).map(str::to_owned).collect()
 }
 
 fn needs(texts: &BTreeMap<Module, String>) -> Needs {

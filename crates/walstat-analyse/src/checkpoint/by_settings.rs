@@ -1,10 +1,10 @@
 //! Why a checkpoint began, where the server's settings are known: those of now, which need not be those
 //! of when the WAL was written.
 
-use super::cause::{Cause, Confidence, Verdict};
 use super::evidence::Evidence;
 use super::server::KnownPace;
 use super::spacing::Facts;
+use super::verdict::{Cause, Confidence, Verdict, verdict};
 
 /// A checkpoint by time begins so many seconds late, at most, where nothing holds it up.
 const LATE: i64 = 5;
@@ -22,19 +22,19 @@ impl KnownPace {
             (false, false) => {
                 let confidence = if facts.excludes_all() { Confidence::Certain } else { Likely };
                 let evidence = Evidence::SettingsExclude { seconds, timeout, segments, needed };
-                told(Cause::Requested, confidence, evidence)
+                verdict(Cause::Requested, confidence, evidence)
             }
-            (true, false) if self.is_due(facts, seconds) => told(Cause::Time, Likely, by_time),
-            (true, false) => told(Cause::Time, Possible, by_time),
-            (false, true) => told(Cause::Wal, Likely, by_wal),
+            (true, false) if self.is_due(facts, seconds) => verdict(Cause::Time, Likely, by_time),
+            (true, false) => verdict(Cause::Time, Possible, by_time),
+            (false, true) => verdict(Cause::Wal, Likely, by_wal),
             // Either came first; the log says both where the server was held up.
             (true, true) if facts.began_with_segment() && facts.is_slow() => {
-                told(Cause::Wal, Likely, by_wal)
+                verdict(Cause::Wal, Likely, by_wal)
             }
             (true, true) if seconds <= timeout + 1 && !facts.began_with_segment() => {
-                told(Cause::Time, Likely, by_time)
+                verdict(Cause::Time, Likely, by_time)
             }
-            (true, true) => told(Cause::Wal, Possible, by_wal),
+            (true, true) => verdict(Cause::Wal, Possible, by_wal),
         }
     }
 
@@ -51,10 +51,6 @@ impl KnownPace {
 
 /// A server with nothing to do looks again after so many seconds (`CheckpointerMain`).
 const IDLE: i64 = 15;
-
-fn told(cause: Cause, confidence: Confidence, evidence: Evidence) -> Option<Verdict> {
-    Some(Verdict { cause, confidence, evidence })
-}
 
 #[cfg(test)]
 mod tests {

@@ -3,59 +3,33 @@
 //! Some causes are written down: a shutdown's own record type, the end of recovery, a backup that
 //! starts from the redo point. The others follow from what cannot have been: a server begins no
 //! checkpoint by time less than 30 seconds after the one before, and none by volume before a segment
-//! is full. What is left over is told by regular spacing, in time or in segments; where that fits
-//! more than one cause, or none, nothing is said.
+//! is full. What is left over is told by regular spacing, in time or in segments (`by_spacing`), or by
+//! the settings where they are known (`by_settings`); where that fits more than one cause, or none,
+//! nothing is said.
 
-use super::evidence::{Evidence, MaxWalSize};
+use super::evidence::Evidence;
 use super::server::Server;
 use super::spacing::{Facts, Spacing};
+use super::verdict::verdict;
 use super::{Cycle, Cycles, EndedCheckpoint, OidStock};
 use crate::deferred_log::FilesChange;
 use crate::time_map::TimeMap;
-use walstat_format::version::Version;
+use walstat_format::lsn::Lsn;
 
-named! {
-    /// Why a checkpoint began.
-    pub enum Cause {
-        Time "time" "checkpoint_timeout was over";
-        Wal "wal" "as much WAL was written as max_wal_size allows";
-        Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE DATABASE";
-        Shutdown "shutdown" "the server stopped";
-        EndOfRecovery "end_of_recovery" "the server had recovered, after a crash or by a promotion";
-    }
-}
+pub use super::by_spacing::Settings;
+pub use super::verdict::{Cause, Confidence, Verdict};
 
-named! {
-    /// How sure that is.
-    pub enum Confidence {
-        Possible "possible" "it fits, and so may something else";
-        Likely "likely" "anything else would be a strange coincidence";
-        Certain "certain" "the WAL says so, or leaves no other cause";
-    }
-}
-
-/// Why, how sure, and from what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
-    /// Why.
-    pub cause: Cause,
-    /// How sure.
-    pub confidence: Confidence,
-    /// From what.
-    pub evidence: Evidence,
-}
-
-/// What the spacing says about the server's settings.
+/// Why the checkpoints of a range began.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settings {
-    /// checkpoint_timeout, in seconds.
-    pub timeout_seconds: Option<u64>,
-    /// max_wal_size, if checkpoint_completion_target is the default.
-    pub max_wal_size: Option<MaxWalSize>,
+pub struct Judged {
+    /// Of each cycle, as far as anything tells.
+    pub verdicts: Vec<Option<Verdict>>,
+    /// The settings that they tell.
+    pub settings: Settings,
 }
 
-/// Causes of all checkpoints of a range, by cycle, and the settings that they tell.
-pub fn judge(found: &Cycles, clock: &TimeMap, server: &Server) -> (Vec<Option<Verdict>>, Settings) {
+/// Causes of all checkpoints of a range, and the settings that they tell.
+pub fn judge(found: &Cycles, clock: &TimeMap, server: &Server) -> Judged {
     let cycles = &found.cycles;
     let written: Vec<Option<Verdict>> = (0..cycles.len()).map(|i| written(cycles, i)).collect();
     let facts: Vec<Option<Facts>> = (0..cycles.len())
@@ -66,11 +40,7 @@ pub fn judge(found: &Cycles, clock: &TimeMap, server: &Server) -> (Vec<Option<Ve
         written.or_else(|| spacing.judge_beside(facts.as_ref()?, server))
     };
     let verdicts = written.into_iter().zip(&facts).map(verdict).collect();
-    (verdicts, spacing.settings(server.segment_bytes, server.version))
-}
-
-fn verdict(cause: Cause, confidence: Confidence, evidence: Evidence) -> Option<Verdict> {
-    Some(Verdict { cause, confidence, evidence })
+    Judged { verdicts, settings: spacing.settings(server.segment_bytes, server.version) }
 }
 
 /// The cause of the checkpoint with which a cycle begins, where the WAL writes it down.
@@ -82,7 +52,12 @@ fn written(cycles: &[Cycle], index: usize) -> Option<Verdict> {
     }
     let ended = cycle.checkpoint.as_ref()?;
     if ended.seen.is_shutdown {
-        stopped_or_recovered(ended, cycle.end <= ended.end)
+        let before = index.checked_sub(1).and_then(|before| cycles.get(before));
+        let is_cut_off = before.is_some_and(|before| before.is_cut_off()) && !ended.since.lost;
+        let never_ended = is_cut_off.then_some(Evidence::CheckpointNeverEnded);
+        let recovered = never_ended
+            .and_then(|evidence| verdict(Cause::EndOfRecovery, Confidence::Certain, evidence));
+        recovered.or_else(|| stopped_or_recovered(ended, cycle.end <= ended.end))
     } else if ended.since.end_of_recovery {
         verdict(Cause::EndOfRecovery, Confidence::Certain, Evidence::AfterEndOfRecovery)
     } else {
@@ -133,11 +108,13 @@ const NEAR: u64 = 1 << 20;
 fn beside_files(cycle: &Cycle, ended: &EndedCheckpoint) -> Option<Verdict> {
     use Confidence::Likely;
     let redo = cycle.redo?;
-    if ended.since.copied.is_some_and(|copied| redo.0.saturating_sub(copied.0) < NEAR) {
+    let is_near =
+        |later: Lsn, earlier: Lsn| later.0.checked_sub(earlier.0).is_some_and(|d| d < NEAR);
+    if ended.since.copied.is_some_and(|copied| is_near(redo, copied)) {
         return verdict(Cause::Requested, Likely, Evidence::AfterDatabaseCopied);
     }
     let (change, lsn) = cycle.files?;
-    if lsn.0.saturating_sub(ended.lsn.0) >= NEAR {
+    if !is_near(lsn, ended.lsn) {
         return None;
     }
     let evidence = match change {
@@ -147,220 +124,31 @@ fn beside_files(cycle: &Cycle, ended: &EndedCheckpoint) -> Option<Verdict> {
     verdict(Cause::Requested, Likely, evidence)
 }
 
-impl Spacing {
-    /// The cause of a checkpoint that nothing written down tells: by the settings, unless they are not
-    /// those that it was made under, which it shows by what it has in common with others.
-    fn judge_beside(&self, facts: &Facts, server: &Server) -> Option<Verdict> {
-        let by_spacing = self.judge(facts, server.version);
-        let by_settings = server.pace.and_then(|pace| pace.judge(facts));
-        let Some(by_settings) = by_settings else { return by_spacing };
-        let is_another = by_settings.cause == Cause::Requested;
-        let told = by_spacing.filter(|told| {
-            is_another && told.cause != Cause::Requested && told.confidence >= Confidence::Likely
-        });
-        told.or(if facts.is_idle { by_spacing } else { Some(by_settings) })
-    }
-
-    /// The same by its distance from the one before alone.
-    fn judge(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
-        use Confidence::{Certain, Likely, Possible};
-        if facts.is_idle {
-            return verdict(Cause::Requested, Likely, Evidence::NothingBefore);
-        }
-        let distance = self.longest_bytes(facts);
-        if let Some(bytes) = facts.done_at_once(distance).filter(|_| !facts.excludes_all()) {
-            return verdict(Cause::Requested, Likely, Evidence::DoneAtOnce { bytes });
-        }
-        if facts.is_paced_by_volume(distance) {
-            return verdict(Cause::Wal, Likely, took_its_time(facts));
-        }
-        let may_be_time = self.may_be_time(facts);
-        let may_be_wal = self.may_be_wal(facts);
-        match (may_be_time, may_be_wal) {
-            (false, false) => {
-                let confidence = if facts.excludes_all() {
-                    Certain
-                } else if self.knows_volume() {
-                    Likely
-                } else {
-                    Possible
-                };
-                verdict(Cause::Requested, confidence, neither(facts))
-            }
-            (true, false) => {
-                let support = self.time_support(facts)?;
-                let is_regular = support >= 3 || (support == 2 && facts.is_spread());
-                let is_sure = is_regular && self.is_timeout(facts) || self.is_habit_of_time(facts);
-                let confidence = if is_sure { Likely } else { Possible };
-                verdict(Cause::Time, confidence, regular_time(facts, support))
-            }
-            (false, true) => {
-                if let Some(checkpoints) = self.load_support(facts) {
-                    return verdict(Cause::Wal, Likely, under_load(facts, checkpoints));
-                }
-                let support = self.wal_support(facts)?;
-                let is_regular = support >= 3 && facts.began_with_segment();
-                let confidence = if is_regular { Likely } else { Possible };
-                verdict(Cause::Wal, confidence, regular_wal(facts, support, version))
-            }
-            (true, true) => self.judge_both(facts, version),
-        }
-    }
-
-    /// Both the time and the volume fit: the more regular of the two.
-    fn judge_both(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
-        use Confidence::{Likely, Possible};
-        let (time, wal) =
-            (self.time_support(facts).unwrap_or(0), self.wal_support(facts).unwrap_or(0));
-        let is_of_clock = time >= 3 && self.is_timeout(facts) && facts.is_slow();
-        let by_time = self.begins_anywhere() && (is_of_clock || self.is_habit_of_time(facts));
-        let by_wal = wal >= 3 && time < 2 && facts.began_with_segment();
-        if by_time {
-            verdict(Cause::Time, Likely, regular_time(facts, time))
-        } else if by_wal {
-            verdict(Cause::Wal, Likely, regular_wal(facts, wal, version))
-        } else if time > wal && time >= 2 {
-            verdict(Cause::Time, Possible, regular_time(facts, time))
-        } else {
-            None
-        }
-    }
-
-    /// The settings that regular spacing tells.
-    fn settings(&self, segment_bytes: u64, version: &Version) -> Settings {
-        let timeout_seconds = self.timeout.and_then(|seconds| u64::try_from(seconds).ok());
-        let max_wal_size = self.segments.map(|count| max_wal_size(count, segment_bytes, version));
-        Settings { timeout_seconds, max_wal_size }
-    }
-}
-
-fn neither(facts: &Facts) -> Evidence {
-    let seconds = facts.seconds.unwrap_or(0);
-    if facts.excludes_all() {
-        return Evidence::NeitherTimeNorVolume { seconds };
-    }
-    Evidence::SoonerThanOthers { seconds, segments: facts.segments.unwrap_or(0) }
-}
-
-fn took_its_time(facts: &Facts) -> Evidence {
-    let (seconds, segments) = (facts.seconds.unwrap_or(0), facts.segments.unwrap_or(0));
-    Evidence::TookItsTime { seconds, segments }
-}
-
-fn under_load(facts: &Facts, checkpoints: usize) -> Evidence {
-    let (seconds, segments) = (facts.seconds.unwrap_or(0), facts.segments.unwrap_or(0));
-    Evidence::UnderLoad { seconds, segments, checkpoints }
-}
-
-fn regular_time(facts: &Facts, checkpoints: usize) -> Evidence {
-    Evidence::RegularTime { seconds: facts.seconds.unwrap_or(0), checkpoints }
-}
-
-fn regular_wal(facts: &Facts, checkpoints: usize, version: &Version) -> Evidence {
-    let segments = facts.segments.unwrap_or(0);
-    let max_wal_size = max_wal_size(segments, facts.segment_bytes, version);
-    Evidence::RegularVolume { segments, checkpoints, max_wal_size }
-}
-
-/// The max_wal_size for which a checkpoint begins after so many segments. The server divides it by the
-/// cycles whose WAL is kept plus checkpoint_completion_target, and rounds down to whole segments.
-fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> MaxWalSize {
-    let share = version.pacing.kept + version.pacing.completion_target;
-    let size = |segments: u64| (segments as f64 * share * segment_bytes as f64) as u64;
-    // At least one segment, however small the setting is; it is two segments at least.
-    let least_bytes = if segments <= 1 { 2 * segment_bytes } else { size(segments) };
-    MaxWalSize { least_bytes, most_bytes: size(segments + 1) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use walstat_format::version::VERSIONS;
-
-    /// The causes of checkpoints of these distances, in seconds and segments, each at a place in its
-    /// segment and so many seconds long.
-    fn judged(checkpoints: &[(i64, u64, f64, f64)]) -> Vec<Option<(Cause, Confidence)>> {
-        let facts = checkpoints.iter().map(|&(a, b, c, d)| Facts::sample(a, b, c, d));
-        judged_of(&facts.collect::<Vec<_>>())
-    }
-
-    fn judged_of(facts: &[Facts]) -> Vec<Option<(Cause, Confidence)>> {
-        let spacing = Spacing::of(facts.iter());
-        let version = VERSIONS.last().expect("a release");
-        let verdict = |facts| spacing.judge(facts, version);
-        facts.iter().map(|facts| verdict(facts).map(|v| (v.cause, v.confidence))).collect()
-    }
+    use crate::checkpoint::EventsSince;
+    use crate::deferred_log::CheckpointSeen;
 
     #[test]
-    fn by_time_is_regular_in_time_and_begins_anywhere() {
-        let places = [0.3, 0.7, 0.05, 0.9, 0.4];
-        let timed = places.map(|place| (300, 2, place, 250.0));
-        assert_eq!(judged(&timed), vec![Some((Cause::Time, Confidence::Likely)); 5]);
-        // An idle server has nothing to spread.
-        let idle = places.map(|place| Facts::sample(60, 1, place, 0.0));
-        assert_eq!(judged_of(&idle), vec![Some((Cause::Time, Confidence::Likely)); 5]);
-        // Those that begin with a minute may have been asked for by a clock of its own.
-        let asked = idle.map(|facts| facts.begun_at(0));
-        assert!(judged_of(&asked).iter().flatten().all(|found| found.1 == Confidence::Possible));
-        // A busy machine is late, and writes much.
-        let busy = [30, 31, 30, 30, 32].map(|seconds| Facts::sample(seconds, 40, 0.6, 0.0));
-        let by_time = |found: &Option<(Cause, _)>| found.is_some_and(|(c, _)| c == Cause::Time);
-        assert!(judged_of(&busy).iter().all(by_time), "{:?}", judged_of(&busy));
-    }
-
-    #[test]
-    fn too_soon_under_load_is_by_volume() {
-        let load = [(0, 3), (1, 5), (0, 2), (2, 3)];
-        let load = load.map(|(a, b)| Facts::sample(a, b, 0.6, 0.0).under_load());
-        assert_eq!(judged_of(&load), vec![Some((Cause::Wal, Confidence::Likely)); 4]);
-        // Who waits for each of them asked for it.
-        let alone = [3, 5, 2, 3].map(|segments| Facts::sample(1, segments, 0.6, 0.0));
-        assert!(judged_of(&alone).iter().flatten().all(|found| found.1 == Confidence::Possible));
-    }
-
-    #[test]
-    fn where_nothing_was_written_somebody_asked() {
-        let idle =
-            [60; 4].map(|seconds| Facts { is_idle: true, ..Facts::sample(seconds, 0, 0.5, 0.0) });
-        assert_eq!(judged_of(&idle), vec![Some((Cause::Requested, Confidence::Likely)); 4]);
-    }
-
-    #[test]
-    fn by_volume_is_regular_in_segments_and_begins_with_one() {
-        let by_volume = [41, 55, 47, 62].map(|seconds| (seconds, 21, 0.01, 30.0));
-        assert_eq!(judged(&by_volume), vec![Some((Cause::Wal, Confidence::Likely)); 4]);
-        // As regular in time: then both fit.
-        let steady = [40; 5].map(|seconds| (seconds, 20, 0.01, 30.0));
-        assert!(judged(&steady).iter().flatten().all(|found| found.1 == Confidence::Possible));
-    }
-
-    #[test]
-    fn what_is_neither_was_asked_for() {
-        let found = judged(&[(3, 0, 0.5, 0.0), (1, 0, 0.6, 0.0)]);
-        assert_eq!(found, vec![Some((Cause::Requested, Confidence::Certain)); 2]);
-        let mut mixed = [31, 35, 33, 38].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
-        mixed.push((12, 7, 0.5, 0.0));
-        assert_eq!(judged(&mixed).pop(), Some(Some((Cause::Requested, Confidence::Likely))));
-    }
-
-    #[test]
-    fn how_much_is_written_meanwhile_tells_who_takes_its_time() {
-        let facts = [40 << 20, 56].map(|bytes| Facts::sample(5, 4, 0.1, 0.0).with_meanwhile(bytes));
-        let spacing = Spacing::of(facts.iter());
-        let version = VERSIONS.last().expect("a release");
-        let told =
-            facts.map(|facts| spacing.judge(&facts, version).map(|v| (v.cause, v.confidence)));
-        let likely = |cause| Some((cause, Confidence::Likely));
-        assert_eq!(told, [likely(Cause::Wal), likely(Cause::Requested)]);
-    }
-
-    #[test]
-    fn a_setting_that_was_lowered_is_no_request() {
-        let mut found = [40, 45, 51, 57].map(|seconds| (seconds, 21, 0.01, 20.0)).to_vec();
-        found.extend([9, 11, 14].map(|seconds| (seconds, 8, 0.01, 5.0)));
-        let sure = |found: &Option<(Cause, Confidence)>| {
-            found.is_none_or(|(cause, how)| cause == Cause::Wal || how == Confidence::Possible)
+    fn a_checkpoint_that_never_ended_tells_a_crash() {
+        let cut_off = Cycle { redo: Some(Lsn(100)), ..Cycle::default() };
+        let shutdown = |lost| {
+            let seen =
+                CheckpointSeen { is_shutdown: true, previous: Lsn(8), ..CheckpointSeen::sample() };
+            let since = EventsSince { lost, ..EventsSince::default() };
+            let ended = EndedCheckpoint { lsn: Lsn(500), end: Lsn(600), seen, since };
+            Cycle {
+                redo: Some(Lsn(500)),
+                end: Lsn(900),
+                checkpoint: Some(ended),
+                ..Cycle::default()
+            }
         };
-        assert!(judged(&found).iter().all(sure), "{:?}", judged(&found));
+        let told = |cycles: &[Cycle]| written(cycles, 1).map(|v| (v.cause, v.confidence));
+        let recovery = Some((Cause::EndOfRecovery, Confidence::Certain));
+        assert_eq!(told(&[cut_off.clone(), shutdown(false)]), recovery);
+        assert_eq!(told(&[cut_off, shutdown(true)]), None, "its record may be missing");
+        assert_eq!(told(&[shutdown(false), shutdown(false)]), None);
     }
 }

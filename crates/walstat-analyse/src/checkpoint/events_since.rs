@@ -63,6 +63,8 @@ impl EventWatch {
             // A server that was promoted has no stock yet.
             Event::EndOfRecovery(_) => {
                 (self.since.end_of_recovery, self.is_taken) = (true, false);
+                // That recovery is over: the next shutdown is one.
+                self.since.overwrite = false;
             }
             Event::Files(FilesChange::Copied) => self.since.copied = Some(placed.lsn),
             Event::Switch => self.switch = Some(placed.lsn),
@@ -76,10 +78,12 @@ impl EventWatch {
         self.transactions.append(seen);
     }
 
-    /// What happened up to this checkpoint's record; begins anew after it.
-    pub fn since_checkpoint(&mut self, seen: &CheckpointSeen) -> EventsSince {
+    /// What happened up to this checkpoint's record; begins anew after it. What was copied after its redo
+    /// point orders the next one.
+    pub fn since_checkpoint(&mut self, redo: Lsn, seen: &CheckpointSeen) -> EventsSince {
         let next = seen.says.next_oid;
         let mut since = std::mem::take(&mut self.since);
+        self.since.copied = since.copied.take_if(|copied| *copied > redo);
         since.oids = match (self.is_taken, self.stock) {
             // A server may have stopped, or crashed, in what is missing.
             _ if since.lost => OidStock::Unknown,
@@ -94,5 +98,40 @@ impl EventWatch {
         self.stock = Some(next);
         self.is_taken &= !seen.is_shutdown;
         since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_format::payload::Time;
+    use walstat_format::payload::xlog::EndOfRecovery;
+
+    fn note(watch: &mut EventWatch, lsn: u64, event: Event) {
+        watch.event(&PlacedEvent::new(Lsn(lsn)..Lsn(lsn + 50), event));
+    }
+
+    #[test]
+    fn what_is_copied_while_a_checkpoint_goes_on_orders_the_next_one() {
+        let mut watch = EventWatch::default();
+        note(&mut watch, 500, Event::Files(FilesChange::Copied));
+        assert_eq!(watch.since_checkpoint(Lsn(300), &CheckpointSeen::sample()).copied, None);
+        assert_eq!(
+            watch.since_checkpoint(Lsn(600), &CheckpointSeen::sample()).copied,
+            Some(Lsn(500))
+        );
+        assert_eq!(watch.since_checkpoint(Lsn(900), &CheckpointSeen::sample()).copied, None);
+    }
+
+    #[test]
+    fn a_torn_record_tells_of_the_recovery_it_belongs_to_alone() {
+        let mut watch = EventWatch::default();
+        note(&mut watch, 500, Event::Overwrite(Time(0)));
+        assert!(watch.since_checkpoint(Lsn(600), &CheckpointSeen::sample()).overwrite);
+        note(&mut watch, 700, Event::Overwrite(Time(0)));
+        let ended = EndOfRecovery { time: Time(0), timeline: 2, previous_timeline: 1 };
+        note(&mut watch, 800, Event::EndOfRecovery(Box::new(ended)));
+        let since = watch.since_checkpoint(Lsn(900), &CheckpointSeen::sample());
+        assert!(since.end_of_recovery && !since.overwrite);
     }
 }

@@ -11,6 +11,8 @@ pub enum Evidence {
     BeginsTimeline(u32),
     /// A record torn by a crash was replaced before it.
     TornRecordReplaced,
+    /// A checkpoint had begun before it and never ended; a server that stops ends it first.
+    CheckpointNeverEnded,
     /// So many transactions before it never ended.
     TransactionsNeverEnded(usize),
     /// The server gave back the oids that it had in stock, as one that stops does.

@@ -7,7 +7,7 @@ use walstat_format::payload::{SECOND, Time};
 use walstat_format::version::Version;
 
 /// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
-const SHORTEST_TIMEOUT: i64 = 29;
+pub const SHORTEST_TIMEOUT: i64 = 29;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
 /// So many under load show what begins them.
@@ -274,7 +274,7 @@ impl Spacing {
                 let least = spacing.least_under_load.into_iter().chain(facts.segments).min();
                 spacing.least_under_load = least;
             }
-            spacing.off_minute += usize::from(!facts.began_with_minute());
+            spacing.off_minute += usize::from(facts.is_usual() && !facts.began_with_minute());
             let began = facts.began_with_segment();
             spacing.began.0 += 1;
             spacing.began.1 += usize::from(began);

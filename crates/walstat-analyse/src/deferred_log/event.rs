@@ -11,9 +11,7 @@ use walstat_format::payload::xact;
 use walstat_format::payload::xlog;
 use walstat_format::payload::xlog::{EndOfRecovery, OverwriteContrecord, RestorePoint};
 use walstat_format::record::Record;
-use walstat_format::rmgr::{
-    DATABASE, TRANSACTION, XLOG, XLOG_CHECKPOINT_ONLINE, XLOG_CHECKPOINT_SHUTDOWN, XLOG_SWITCH,
-};
+use walstat_format::rmgr::{DATABASE, TRANSACTION, XLOG};
 
 /// A checkpoint's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +22,28 @@ pub struct CheckpointSeen {
     pub previous: Lsn,
     /// What it says.
     pub says: Checkpoint,
+}
+
+#[cfg(test)]
+impl CheckpointSeen {
+    /// Any one, for tests.
+    pub fn sample() -> CheckpointSeen {
+        let says = Checkpoint {
+            redo: Lsn(0),
+            timeline: 1,
+            previous_timeline: 1,
+            full_page_writes: true,
+            wal_level: None,
+            next_xid: 1000,
+            next_oid: 20_000,
+            next_multixact: (1, 0),
+            oldest_xid: 700,
+            oldest_multixact: 1,
+            time: Time(0),
+            oldest_active_xid: 0,
+        };
+        CheckpointSeen { is_shutdown: false, previous: Lsn(0), says }
+    }
 }
 
 /// What happened.
@@ -129,9 +149,9 @@ impl Event {
         let data = record.main_data_start();
         let info = record.header.info & 0xF0;
         match info {
-            XLOG_CHECKPOINT_ONLINE | XLOG_CHECKPOINT_SHUTDOWN => {
+            xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
                 let says = Checkpoint::parse(data, record.version.checkpoint)?;
-                let is_shutdown = info == XLOG_CHECKPOINT_SHUTDOWN;
+                let is_shutdown = info == xlog::CHECKPOINT_SHUTDOWN;
                 let previous = record.header.previous;
                 Some(Event::Checkpoint(Box::new(CheckpointSeen { is_shutdown, previous, says })))
             }
@@ -145,7 +165,7 @@ impl Event {
             }
             xlog::RESTORE_POINT => Some(Event::RestorePoint(RestorePoint::parse(data)?.time)),
             xlog::NEXTOID => xlog::next_oid(data).map(Event::NextOid),
-            XLOG_SWITCH => Some(Event::Switch),
+            xlog::SWITCH => Some(Event::Switch),
             _ => None,
         }
     }

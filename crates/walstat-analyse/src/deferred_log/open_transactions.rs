@@ -7,14 +7,13 @@ use serde::{Deserialize, Serialize};
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::xact;
 use walstat_format::record::Record;
+use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::rmgr::TRANSACTION;
 
 /// Slots for transactions seen lately; a power of two.
 const SLOTS: usize = 64;
 /// So many subtransactions are within the bytes of a record that are always at hand.
 const KNOWN_XIDS: usize = 128;
-/// Lower ones are no transactions: initdb writes its first records as 1.
-const FIRST_NORMAL_XID: u32 = 3;
 
 /// What became of transactions in a stretch of WAL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

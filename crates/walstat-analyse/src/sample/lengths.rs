@@ -1,6 +1,6 @@
 //! How long sampled images would be with each codec.
 
-use crate::codec::Codec;
+use crate::image_compressor::ImageCompressor;
 use serde::{Deserialize, Serialize};
 use walstat_format::block::Image;
 use walstat_format::data_page::restore::PageRestorer;
@@ -58,7 +58,7 @@ impl Stored {
 /// A partial result has what they came to.
 impl From<Stored> for Option<Lengths> {
     fn from(stored: Stored) -> Option<Lengths> {
-        Codecs::default().lengths(&stored)
+        Measurer::default().lengths(&stored)
     }
 }
 
@@ -70,12 +70,12 @@ impl From<Option<Lengths>> for Stored {
 
 /// What compresses, in memory that is used again.
 #[derive(Default)]
-pub struct Codecs {
+pub struct Measurer {
     restorer: PageRestorer,
-    codec: Codec,
+    compressor: ImageCompressor,
 }
 
-impl Codecs {
+impl Measurer {
     /// How long an image is and would be.
     pub fn lengths(&mut self, stored: &Stored) -> Option<Lengths> {
         let bytes = match stored {
@@ -91,7 +91,7 @@ impl Codecs {
         let codecs = Lengths::CODECS.map(|codec| {
             // From 15 on nobody who compresses chooses pglz.
             let is_offered = flags.has_lz4() != (codec == Compression::Pglz);
-            let shorter = || self.codec.stored_bytes(codec, page, has_hole).unwrap_or(raw);
+            let shorter = || self.compressor.stored_bytes(codec, page, has_hole).unwrap_or(raw);
             is_offered.then(shorter)
         });
         Some(Lengths { stored: image.bytes, codecs })
@@ -107,10 +107,10 @@ mod tests {
         let page = [&[0; 18][..], &[0x00, 0x20, 4, 0x20], &[0; 8192 - 22]].concat();
         let image = Image { bytes: 8192, hole_offset: 0, hole_bytes: 0, info: 0x02 };
         let here = Stored::new(image, &page, ImageFlags::V15);
-        let lengths = Codecs::default().lengths(&here).expect("a page");
+        let lengths = Measurer::default().lengths(&here).expect("a page");
         assert_eq!((lengths.stored, lengths.with(Compression::Pglz)), (8192, None));
         assert!(lengths.with(Compression::Lz4).is_some_and(|bytes| bytes < 200));
         let elsewhere = Stored::from(Option::<Lengths>::from(here));
-        assert_eq!(Codecs::default().lengths(&elsewhere), Some(lengths));
+        assert_eq!(Measurer::default().lengths(&elsewhere), Some(lengths));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::amounts::Amounts;
 use crate::block_set::BlockSet;
-use crate::finished_transactions::{FinishedTransaction, Outcome};
+use crate::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -10,14 +10,54 @@ use walstat_format::payload::Time;
 /// The transaction in which initdb makes the first catalogs (`BootstrapTransactionId`).
 const BOOTSTRAP_XID: u32 = 1;
 
-/// Records of one xid.
+/// How a part has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum End {
+    /// It goes on.
+    None,
+    /// By a record of its own.
+    Own,
+    /// As a subtransaction in the list of such a record.
+    Listed,
+}
+
+/// What a record says of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Claim {
+    /// It belongs to the part at this place.
+    Parent(u32),
+    /// It belongs to nothing.
+    TopLevel,
+}
+
+impl Claim {
+    /// The same where parts have other places; `None` if that part is gone.
+    pub fn moved(self, to: impl Fn(u32) -> Option<u32>) -> Option<Claim> {
+        match self {
+            Claim::Parent(place) => Some(Claim::Parent(to(place)?)),
+            Claim::TopLevel => Some(Claim::TopLevel),
+        }
+    }
+}
+
+/// What a run says of an xid before it writes something there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Before {
+    /// The first claim, if no record before it makes it too late for what has ended.
+    pub first: Option<Claim>,
+    /// The last parent.
+    parent: Option<u32>,
+    top_level: bool,
+}
+
+/// Records of one xid: all, or those up to its end where the xid comes again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Part {
     pub xid: u32,
     pub amounts: Amounts,
     pub start: Lsn,
     pub end: Lsn,
-    pub outcome: Outcome,
+    pub outcome: TransactionOutcome,
     pub commit_time: Option<Time>,
     /// Folded into it.
     pub subtransactions: u32,
@@ -25,6 +65,22 @@ pub(super) struct Part {
     pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
     pub files: BlockSet<8>,
+    /// Whether and how it has ended.
+    pub ended: End,
+    /// Place of what it belongs to, as was said while it went on.
+    pub parent: Option<u32>,
+    /// Whether it was said then that it belongs to nothing.
+    pub top_level: bool,
+    /// What was said after it had aborted, where nothing was known.
+    pub after: Option<Claim>,
+    /// What is said then comes too late.
+    pub is_sealed: bool,
+    /// It may go on from before the first record of the run.
+    pub is_before: bool,
+    /// The run has shown that it is there.
+    pub is_alive: bool,
+    /// What the run said before that.
+    pub before: Before,
 }
 
 impl Part {
@@ -35,27 +91,115 @@ impl Part {
             amounts: Amounts::default(),
             start,
             end: start,
-            outcome: Outcome::Open,
+            outcome: TransactionOutcome::Open,
             commit_time: None,
             subtransactions: 0,
             aborted_bytes: 0,
             files: BlockSet::default(),
+            ended: End::None,
+            parent: None,
+            top_level: false,
+            after: None,
+            is_sealed: false,
+            is_before: false,
+            is_alive: false,
+            before: Before::default(),
         }
     }
 
-    /// Adds the records of another part; its end counts if it has one.
-    pub fn add(&mut self, other: Part) {
-        self.fold(&other);
-        self.files.merge(other.files);
-        self.subtransactions += other.subtransactions;
-        self.aborted_bytes += other.aborted_bytes;
-        if other.outcome > self.outcome {
-            (self.outcome, self.commit_time) = (other.outcome, other.commit_time);
+    /// Takes note of what a record says of it while it goes on; `is_late`: too late for one that has
+    /// ended.
+    pub fn claim(&mut self, claim: Claim, is_late: bool) {
+        let (parent, top_level) = if self.is_alive {
+            (&mut self.parent, &mut self.top_level)
+        } else {
+            let before = &mut self.before;
+            before.first = before.first.or(Some(claim).filter(|_| !is_late));
+            (&mut before.parent, &mut before.top_level)
+        };
+        match claim {
+            Claim::Parent(place) => *parent = Some(place),
+            Claim::TopLevel => *top_level = true,
         }
+    }
+
+    /// Nothing earlier can come.
+    pub fn begin(&mut self) {
+        let Before { parent, top_level, .. } = std::mem::take(&mut self.before);
+        self.parent = self.parent.or(parent);
+        self.top_level |= top_level;
+        (self.is_before, self.is_alive) = (false, true);
+    }
+
+    /// Goes on with a part of a later run.
+    pub fn join(&mut self, later: Part) {
+        self.fold(&later);
+        self.files.merge(later.files);
+        self.subtransactions += later.subtransactions;
+        self.aborted_bytes += later.aborted_bytes;
+        if later.outcome > self.outcome {
+            (self.outcome, self.commit_time) = (later.outcome, later.commit_time);
+        }
+        if self.is_alive {
+            self.parent = later.parent.or(later.before.parent).or(self.parent);
+            self.top_level |= later.top_level || later.before.top_level;
+        } else {
+            self.before.first = self.before.first.or(later.before.first);
+            self.before.parent = later.before.parent.or(self.before.parent);
+            self.before.top_level |= later.before.top_level;
+            (self.parent, self.top_level) = (later.parent, later.top_level);
+            self.is_alive = later.is_alive;
+        }
+        (self.ended, self.after, self.is_sealed) = (later.ended, later.after, later.is_sealed);
+    }
+
+    /// The same where parts and relations have other numbers.
+    pub fn moved(&mut self, to: impl Fn(u32) -> Option<u32>, files: &[u32]) {
+        self.move_claims(to);
+        let known = std::mem::take(&mut self.files);
+        let renumbered = known.iter().filter_map(|file| files.get(file as usize));
+        renumbered.for_each(|file| self.files.insert(*file));
+    }
+
+    /// The same where parts have other places.
+    pub fn move_claims(&mut self, to: impl Fn(u32) -> Option<u32>) {
+        self.parent = self.parent.and_then(&to);
+        self.before.parent = self.before.parent.and_then(&to);
+        self.before.first = self.before.first.and_then(|claim| claim.moved(&to));
+        self.after = self.after.and_then(|claim| claim.moved(&to));
+    }
+
+    /// Whether it has aborted, and nothing else is known of it, nor comes it too late.
+    pub fn is_unclaimed(&self) -> bool {
+        let is_aborted = self.ended == End::Own && self.outcome == TransactionOutcome::Aborted;
+        let is_known = self.parent.is_some() || self.top_level || self.after.is_some();
+        is_aborted && !is_known && !self.is_sealed
+    }
+
+    /// Whether nothing can change it any more.
+    pub fn is_final(&self) -> bool {
+        self.ended != End::None && !self.is_unclaimed()
+    }
+
+    /// The place of what it belongs to.
+    pub fn belongs_to(&self) -> Option<usize> {
+        if self.ended == End::Own && self.outcome == TransactionOutcome::Committed {
+            return None;
+        }
+        let after = match self.after {
+            Some(Claim::Parent(place)) if !self.top_level => Some(place),
+            _ => None,
+        };
+        self.parent.or(after).map(|place| place as usize)
+    }
+
+    /// Whether its own record says that it was rolled back.
+    pub fn is_rolled_back(&self) -> bool {
+        self.outcome == TransactionOutcome::Aborted
     }
 
     /// Adds the records of another part.
-    pub fn fold(&mut self, other: &Part) {
+    fn fold(&mut self, other: &Part) {
         if self.amounts.count == 0 {
             (self.start, self.end) = (other.start, other.end);
         } else if other.amounts.count > 0 {
@@ -65,18 +209,28 @@ impl Part {
         self.amounts.add(&other.amounts);
     }
 
+    /// Adds a subtransaction, which may be lost.
+    pub fn take_in(&mut self, sub: Part, is_lost: bool) {
+        self.fold(&sub);
+        self.aborted_bytes += if is_lost { sub.amounts.total_bytes() } else { sub.aborted_bytes };
+        self.files.merge(sub.files);
+        self.subtransactions += sub.subtransactions + u32::from(sub.amounts.count > 0);
+    }
+
     /// The row that it makes.
-    pub fn finished(&self, top_level: bool) -> FinishedTransaction {
+    pub fn finished(&self) -> FinishedTransaction {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
         // What initdb writes first counts as committed, and no record says so.
-        let is_bootstrap = xid == BOOTSTRAP_XID && outcome == Outcome::Open;
-        let outcome = if is_bootstrap { Outcome::Committed } else { outcome };
+        let is_bootstrap = xid == BOOTSTRAP_XID && outcome == TransactionOutcome::Open;
+        let outcome = if is_bootstrap { TransactionOutcome::Committed } else { outcome };
         let aborted_bytes = match outcome {
-            Outcome::Aborted => amounts.total_bytes(),
+            TransactionOutcome::Aborted => amounts.total_bytes(),
             _ => self.aborted_bytes,
         };
-        let top_level = top_level || outcome == Outcome::Committed;
+        let top_level = self.top_level
+            || self.after == Some(Claim::TopLevel)
+            || outcome == TransactionOutcome::Committed;
         FinishedTransaction {
             xid,
             amounts,
@@ -98,7 +252,10 @@ mod tests {
 
     #[test]
     fn the_bootstrap_transaction_is_committed_without_a_record() {
-        let outcome = |xid| Part::new(xid, Lsn(0x28)).finished(false).outcome;
-        assert_eq!((outcome(1), outcome(700)), (Outcome::Committed, Outcome::Open));
+        let outcome = |xid| Part::new(xid, Lsn(0x28)).finished().outcome;
+        assert_eq!(
+            (outcome(1), outcome(700)),
+            (TransactionOutcome::Committed, TransactionOutcome::Open)
+        );
     }
 }

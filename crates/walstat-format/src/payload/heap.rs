@@ -188,9 +188,10 @@ impl<'a> NewTuple<'a> {
         Some(NewTuple { prefix, suffix, body })
     }
 
-    /// The new row from byte 23 on, `header` bytes up to its columns, given the columns of the old one;
-    /// `None` where the old one is too short for what the new one takes from it.
-    pub fn beyond(&self, header: usize, old: &[u8]) -> Option<Vec<u8>> {
+    /// The new row from byte 23 on, put together again: `header` bytes up to its columns, then these, as far
+    /// as the record has them, between what they share with `old`, the columns of the old row. `None` where
+    /// that is too short.
+    pub fn rebuilt_from(&self, header: usize, old: &[u8]) -> Option<Vec<u8>> {
         let start = old.get(..usize::from(self.prefix))?;
         let end = old.len().checked_sub(usize::from(self.suffix))?;
         Some([self.body.beyond.get(..header)?, start, self.body.data(), old.get(end..)?].concat())
@@ -270,8 +271,8 @@ mod tests {
         assert!(update.old.is_empty());
         let data = [&[3, 0, 4, 0, 2, 0, 0, 0, 24, 0xEE][..], b"XY"].concat();
         let new = NewTuple::parse(&update, &data).expect("a row");
-        assert_eq!(new.beyond(0, b"abcdefgh").as_deref(), Some(&b"abcXYefgh"[..]));
-        assert_eq!(new.beyond(0, b"abc"), None);
+        assert_eq!(new.rebuilt_from(0, b"abcdefgh").as_deref(), Some(&b"abcXYefgh"[..]));
+        assert_eq!(new.rebuilt_from(0, b"abc"), None);
         assert_eq!(NewTuple::parse(&update, &data[..8]), None);
         assert_eq!(Update::parse(&UPDATE[..13]), None);
     }
@@ -281,7 +282,7 @@ mod tests {
         let update = Update { flags: 0, ..Update::parse(&UPDATE).expect("14 bytes") };
         let data = [&[2, 0, 0, 0, 24, 0xEE][..], b"XY"].concat();
         let new = NewTuple::parse(&update, &data).expect("a row");
-        assert_eq!(new.beyond(0, b"").as_deref(), Some(&b"XY"[..]));
+        assert_eq!(new.rebuilt_from(0, b"").as_deref(), Some(&b"XY"[..]));
     }
 
     #[test]

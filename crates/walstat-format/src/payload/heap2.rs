@@ -12,8 +12,9 @@ pub(super) const PRUNE_ON_ACCESS: u8 = 0x10;
 pub(super) const PRUNE_VACUUM_SCAN: u8 = 0x20;
 /// Named as in 17 and later; `CLEANUP_INFO` up to 13, `FREEZE_PAGE` in 14 to 16.
 pub(super) const PRUNE_VACUUM_CLEANUP: u8 = 0x30;
-/// What [`super::prune`] reads.
-pub(crate) const PRUNES: [u8; 3] = [PRUNE_ON_ACCESS, PRUNE_VACUUM_SCAN, PRUNE_VACUUM_CLEANUP];
+/// Types of pruning, vacuum and freezing, the names of which differ: what [`super::prune`] reads. Pages are
+/// also pruned by the statements that come across them.
+pub const PRUNES: [u8; 3] = [PRUNE_ON_ACCESS, PRUNE_VACUUM_SCAN, PRUNE_VACUUM_CLEANUP];
 /// Pages of the visibility map are marked (up to 18).
 pub const VISIBLE: u8 = 0x40;
 /// Several rows are inserted into one page.

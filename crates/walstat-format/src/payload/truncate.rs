@@ -2,6 +2,8 @@
 
 use crate::cursor::Cursor;
 use crate::locator::RelFileLocator;
+use crate::map_page::{blocks_per_free_space_page, blocks_per_visibility_page};
+use crate::version::Version;
 
 /// Opcode of the record (`XLOG_SMGR_TRUNCATE`).
 pub const TRUNCATE: u8 = 0x20;
@@ -9,11 +11,6 @@ pub const TRUNCATE: u8 = 0x20;
 /// Which forks are cut: `SMGR_TRUNCATE_VM`, `SMGR_TRUNCATE_FSM`.
 const VISIBILITY_MAP: u32 = 2;
 const FREE_SPACE_MAP: u32 = 4;
-
-/// Blocks of a table of which a page of its free space map tells (`SlotsPerFSMPage`), for pages of 8 kB.
-const BLOCKS_PER_FREE_SPACE_PAGE: u32 = 4069;
-/// The same of the visibility map, with two bits a block (9.6 and later).
-const BLOCKS_PER_VISIBILITY_PAGE: u32 = 32_672;
 
 /// The record's main data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,23 +35,24 @@ impl Truncate {
 
     /// Pages of the free space map that are left, if it is cut: one whose other blocks remain is kept, below
     /// the pages above it (`FreeSpaceMapPrepareTruncateRel`).
-    pub fn free_space_pages(&self) -> Option<u32> {
-        let (page, rest) =
-            (self.blocks / BLOCKS_PER_FREE_SPACE_PAGE, self.blocks % BLOCKS_PER_FREE_SPACE_PAGE);
-        let place = page + page / BLOCKS_PER_FREE_SPACE_PAGE + 2;
+    pub fn free_space_pages(&self, page_bytes: u32) -> Option<u32> {
+        let each = blocks_per_free_space_page(page_bytes);
+        let (page, rest) = (self.blocks / each, self.blocks % each);
+        let place = page + page / each + 2;
         (self.flags & FREE_SPACE_MAP != 0).then_some(place + u32::from(rest > 0))
     }
 
     /// The same of the visibility map (`visibilitymap_prepare_truncate`).
-    pub fn visibility_pages(&self) -> Option<u32> {
-        (self.flags & VISIBILITY_MAP != 0)
-            .then_some(self.blocks.div_ceil(BLOCKS_PER_VISIBILITY_PAGE))
+    pub fn visibility_pages(&self, page_bytes: u32, version: &Version) -> Option<u32> {
+        let each = blocks_per_visibility_page(page_bytes, version);
+        (self.flags & VISIBILITY_MAP != 0).then_some(self.blocks.div_ceil(each))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::VERSIONS;
 
     fn truncate(blocks: u32, flags: &[u8]) -> Truncate {
         let relation = [1u32, 2, 3].map(u32::to_le_bytes).concat();
@@ -65,15 +63,17 @@ mod tests {
     #[test]
     fn pages_of_the_maps_are_cut_with_the_table() {
         let all = [7, 0, 0, 0];
+        let version = VERSIONS.last().expect("a release");
         let left = |blocks| {
-            (truncate(blocks, &all).free_space_pages(), truncate(blocks, &all).visibility_pages())
+            let cut = truncate(blocks, &all);
+            (cut.free_space_pages(8192), cut.visibility_pages(8192, version))
         };
         assert_eq!(left(0), (Some(2), Some(0)));
         assert_eq!(left(1), (Some(3), Some(1)));
         assert_eq!(left(4069), (Some(3), Some(1)));
         assert_eq!(left(32_673), (Some(11), Some(2)));
-        assert_eq!(truncate(0, &[1, 0, 0, 0]).free_space_pages(), None);
-        assert_eq!(truncate(0, &[]).visibility_pages(), Some(0));
+        assert_eq!(truncate(0, &[1, 0, 0, 0]).free_space_pages(8192), None);
+        assert_eq!(truncate(0, &[]).visibility_pages(8192, version), Some(0));
         assert_eq!(Truncate::parse(&[0; 15]), None);
     }
 }

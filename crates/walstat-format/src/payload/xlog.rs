@@ -42,18 +42,34 @@ pub const CHECKPOINT_REDO: u8 = 0xE0;
 /// A change of settings that standbys depend on (`xl_parameter_change`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterChange {
+    /// wal_level, as the release numbers it.
+    pub wal_level: u32,
     /// wal_log_hints.
     pub wal_log_hints: bool,
 }
+
+/// wal_level minimal, the lowest of all in every release (`WalLevel` in `src/include/access/xlog.h`).
+const WAL_LEVEL_MINIMAL: u32 = 0;
 
 impl ParameterChange {
     /// Reads the main data; `None` if it is too short. Numbers of 4 bytes come first, the last of
     /// them wal_level; 12 put max_wal_senders between them.
     pub fn parse(main_data: &[u8], version: &Version) -> Option<ParameterChange> {
         let numbers = if version.since(Release::V12) { 6 } else { 5 };
+        let wal_level = at(main_data, 4 * (numbers - 1))?;
         // track_commit_timestamp ends the record.
         let (wal_log_hints, _): (bool, bool) = at(main_data, 4 * numbers)?;
-        Some(ParameterChange { wal_log_hints })
+        Some(ParameterChange { wal_level, wal_log_hints })
+    }
+
+    /// Whether changes of tables may be missing from the WAL from here on.
+    pub fn is_minimal(&self) -> bool {
+        self.wal_level == WAL_LEVEL_MINIMAL
+    }
+
+    /// The name of wal_level in this release; `None`: it has no such level.
+    pub fn wal_level_name(&self, version: &Version) -> Option<&'static str> {
+        version.wal_levels.get(usize::try_from(self.wal_level).ok()?).copied()
     }
 }
 
@@ -148,6 +164,26 @@ mod tests {
         assert_eq!((hints(&old, 0), hints(&old[..21], 0)), (Some(true), None));
         let new = words(&[100, 8, 10, 5, 64, 1, 0x0100]);
         assert_eq!((hints(&new, 7), hints(&new[..25], 7)), (Some(false), None));
+    }
+
+    #[test]
+    fn levels_lost_one_with_9_6() {
+        let level = |index: usize, number: u32| {
+            let version = &VERSIONS[index];
+            let (old, new) = ([9, 9, 9, 9, number, 0], [9, 9, 9, 9, 9, number, 0]);
+            let data = if index < 4 { words(&old) } else { words(&new) };
+            let change = ParameterChange::parse(&data, version).expect("all of it");
+            (change.is_minimal(), change.wal_level_name(version))
+        };
+        assert_eq!(level(0, 2), (false, Some("hot_standby")));
+        for index in [0, 1, 3, 4, 11] {
+            assert_eq!(level(index, 0), (true, Some("minimal")), "{index}");
+        }
+        assert_eq!(
+            (level(1, 2), level(11, 1)),
+            ((false, Some("logical")), (false, Some("replica")))
+        );
+        assert_eq!(level(7, 3), (false, None));
     }
 
     #[test]

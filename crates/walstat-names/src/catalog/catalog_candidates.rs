@@ -10,9 +10,9 @@ use super::row::{Row, RowVersion, decode};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;
+use walstat_format::by_key;
 use walstat_format::catalog_layout::CatalogLayout;
 use walstat_format::catalog_layout::{CatalogTable, GLOBAL_TABLESPACE};
-use walstat_format::in_order;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_format::payload::{heap, heap2};
 use walstat_format::rmgr;
@@ -27,15 +27,46 @@ const PARENTS_MAX: u32 = 1000;
 /// What each file can be.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct CatalogCandidates(
-    #[serde(serialize_with = "in_order::map")] HashMap<RelFileLocator, Candidate>,
+    #[serde(serialize_with = "by_key::map")] HashMap<RelFileLocator, Candidate>,
 );
 
 /// Which catalogs a file can be: none, once that is known.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Candidate {
     possible: Catalogs,
-    /// Changes since the last row that hardly anything but a catalog has.
-    unproven: u16,
+    unproven: Unproven,
+}
+
+/// Changes without a row that hardly anything but a catalog has: at both ends of a stretch of WAL, for the
+/// stretch before may end with more of them, and the one after begin.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Unproven {
+    /// Before the first such row.
+    first: u16,
+    /// After the last one; `None`: there was none.
+    last: Option<u16>,
+}
+
+impl Unproven {
+    /// Whether there are too many with one change more.
+    fn add(&mut self, is_proof: bool) -> bool {
+        if is_proof {
+            self.last = Some(0);
+            return false;
+        }
+        let row = self.last.as_mut().unwrap_or(&mut self.first);
+        *row = row.saturating_add(1);
+        *row > UNPROVEN_MAX
+    }
+
+    /// Whether there are too many with those of the stretch after this one.
+    fn append(&mut self, later: Unproven) -> bool {
+        let row = self.last.as_mut().unwrap_or(&mut self.first);
+        *row = row.saturating_add(later.first);
+        let is_too_long = *row > UNPROVEN_MAX;
+        self.last = later.last.or(self.last);
+        is_too_long
+    }
 }
 
 /// A set of catalogs: a bit for each.
@@ -93,11 +124,16 @@ impl CatalogCandidates {
         candidate.changes(record, index)
     }
 
-    /// Adds what another stretch knows: what a file cannot be in one, it is not.
+    /// Adds what the stretch after this one knows: what a file cannot be in one, it is not.
     pub(super) fn merge(&mut self, other: CatalogCandidates) {
         for (file, theirs) in other.0 {
             match self.0.get_mut(&file) {
-                Some(ours) => ours.possible.0 &= theirs.possible.0,
+                Some(ours) => {
+                    ours.possible.0 &= theirs.possible.0;
+                    if ours.unproven.append(theirs.unproven) {
+                        ours.possible = Catalogs::default();
+                    }
+                }
                 None => _ = self.0.insert(file, theirs),
             }
         }
@@ -114,7 +150,7 @@ impl Candidate {
     fn of(file: RelFileLocator) -> Candidate {
         let is_global = file.tablespace == GLOBAL_TABLESPACE;
         let tables = CatalogTable::ALL.into_iter().filter(|table| table.is_shared() == is_global);
-        Candidate { possible: tables.collect(), unproven: 0 }
+        Candidate { possible: tables.collect(), unproven: Unproven::default() }
     }
 
     fn changes(&mut self, record: &RecordParts<'_>, index: usize) -> Vec<(CatalogTable, Change)> {
@@ -122,20 +158,23 @@ impl Candidate {
         if !matches!(record.header.rmgr, rmgr::HEAP | rmgr::HEAP2 | rmgr::XLOG) {
             self.possible = Catalogs::default();
         }
-        let mut is_proof = false;
+        let layout = record.version.catalog;
         self.possible.retain(|table| match change(record, index, table) {
-            Some(change) => match likeness(&change, table, record.version.catalog) {
+            Some(change) => match likeness(&change, table, layout) {
                 Likeness::None => false,
-                likeness => {
-                    is_proof |= likeness == Likeness::Proof;
+                Likeness::Possible | Likeness::Proof => {
                     changes.push((table, change));
                     true
                 }
             },
             None => !has_rows(record, index),
         });
-        self.unproven = if is_proof { 0 } else { self.unproven.saturating_add(1) };
-        if self.unproven > UNPROVEN_MAX {
+        // Of any catalog: which ones the file can still be depends on where the stretch began.
+        let is_proof = CatalogTable::ALL.into_iter().any(|table| {
+            let change = change(record, index, table);
+            change.is_some_and(|change| likeness(&change, table, layout) == Likeness::Proof)
+        });
+        if self.unproven.add(is_proof) {
             self.possible = Catalogs::default();
             changes.clear();
         }

@@ -15,11 +15,12 @@ use super::xid_status::{XidStatus, XidStatuses};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::by_key;
 use walstat_format::catalog_layout::CatalogLayout;
 use walstat_format::catalog_layout::CatalogTable;
-use walstat_format::in_order;
 use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::{multixact, relmap, xact};
+use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
 
 /// Files of catalogs, beside the original ones.
@@ -29,7 +30,7 @@ type Files = HashMap<RelFileLocator, CatalogTable>;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CatalogChanges {
     /// Files of catalogs that were known before, beside the original ones.
-    #[serde(serialize_with = "in_order::map")]
+    #[serde(serialize_with = "by_key::map")]
     files: Files,
     /// Files that may be catalogs.
     candidates: CatalogCandidates,
@@ -37,7 +38,8 @@ pub struct CatalogChanges {
     statuses: XidStatuses,
     /// Multixacts with the member that updates or deletes, if one does.
     updaters: Vec<(u32, Option<u32>)>,
-    /// The first xid seen: others are older or newer than it.
+    /// The first xid of a record that is looked at whatever is known of files: others are older or newer
+    /// than it.
     recent_xid: Option<u32>,
 }
 
@@ -61,11 +63,11 @@ impl CatalogChanges {
 
     /// Takes note of a record.
     pub fn observe(&mut self, record: &RecordParts<'_>) {
-        let xid = record.header.xid;
-        if xid != 0 && self.recent_xid.is_none() {
-            self.recent_xid = Some(xid);
+        let RecordHeader { rmgr, xid, .. } = record.header;
+        if xid != 0 && teaches_itself(rmgr) {
+            self.recent_xid.get_or_insert(xid);
         }
-        match record.header.rmgr {
+        match rmgr {
             rmgr::TRANSACTION => self.transaction(record),
             rmgr::DATABASE => self.database(record),
             rmgr::MULTIXACT => self.multixact(record),
@@ -108,10 +110,15 @@ impl CatalogChanges {
         self.events.push(Event::Map { database, tablespace, files, end: record.end });
     }
 
+    /// A record is about the relation of its first block: so whether it is looked at does not depend on
+    /// what the other blocks are of, which no record of a catalog has.
     fn blocks(&mut self, record: &RecordParts<'_>) {
+        let Some(relation) = record.blocks.first().map(|block| block.reference.relation) else {
+            return;
+        };
         for (index, block) in record.blocks.iter().enumerate() {
             let block = block.reference;
-            if block.fork != 0 {
+            if block.fork != 0 || block.relation != relation {
                 continue;
             }
             let changes = match catalog_of(&self.files, block.relation) {
@@ -160,9 +167,12 @@ impl CatalogChanges {
 
     /// Applies it all to a store.
     pub fn apply_to(mut self, store: &mut Store) {
-        if let Some(xid) = self.recent_xid {
-            store.note_recent_xid(xid);
-        }
+        // A file that turns out to be none of a catalog was never one: what it had before that was seen
+        // depends on where a stretch began.
+        let CatalogChanges { events, candidates, .. } = &mut self;
+        events.retain(|event| candidates.allow(event));
+        let seen = self.recent_xid.or_else(|| self.events.iter().find_map(Event::xid));
+        seen.into_iter().for_each(|xid| store.note_recent_xid(xid));
         store.xid_statuses_mut().merge(self.statuses);
         for (multixact, updater) in self.updaters {
             store.note_multixact(multixact, updater);
@@ -180,6 +190,11 @@ impl CatalogChanges {
             store.apply(event);
         }
     }
+}
+
+/// Whether records of a resource manager teach without a block of a catalog.
+pub fn teaches_itself(rmgr: u8) -> bool {
+    [rmgr::TRANSACTION, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&rmgr)
 }
 
 /// Which catalog a file is.

@@ -326,3 +326,13 @@ pub(crate) enum Event {
         to: (u32, u32),
     },
 }
+
+impl Event {
+    /// Whose record it is.
+    pub(crate) fn xid(&self) -> Option<u32> {
+        match self {
+            Event::Rows { xid, .. } => Some(*xid).filter(|xid| *xid != 0),
+            Event::Map { .. } | Event::Copied { .. } => None,
+        }
+    }
+}

@@ -8,15 +8,16 @@ mod links;
 use super::builtin::Builtin;
 use super::names::{Names, Relation};
 use super::row::{Class, Name, Row, Source, decode};
-use super::store::{Kept, Store, Subject, VersionStatus};
-use super::xid_status::{FIRST_NORMAL_XID, XidStatus};
+use super::store::{PlacedRow, Store, Subject, VersionStatus};
+use super::xid_status::XidStatus;
 use links::Links;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// Schemas whose oids are fixed, for where `pg_namespace` is not known.
 const FIXED_SCHEMAS: [(u32, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (2200, "public")];
@@ -178,7 +179,7 @@ impl<'s> Resolver<'s> {
         versions
     }
 
-    fn seen(&self, kept: &'s Kept, place: &Place, is_gone: bool) -> Option<Seen<'s>> {
+    fn seen(&self, kept: &'s PlacedRow, place: &Place, is_gone: bool) -> Option<Seen<'s>> {
         let row = decode(place.table, &kept.row, self.store.version.catalog)?;
         let standing = self.standing(kept, place, is_gone);
         let inserted = self.age(kept.row.xmin);
@@ -203,7 +204,7 @@ impl<'s> Resolver<'s> {
         })
     }
 
-    fn standing(&self, kept: &Kept, place: &Place, is_gone: bool) -> Standing {
+    fn standing(&self, kept: &PlacedRow, place: &Place, is_gone: bool) -> Standing {
         let VersionStatus { inserted, deleted } = self.store.version_status(&kept.row);
         let standing = match (inserted, deleted) {
             (XidStatus::Aborted, _) => Standing::Aborted,
@@ -252,12 +253,13 @@ impl<'s> Resolver<'s> {
     }
 
     /// The best version of each row with a name, by database and oid.
-    fn named(&self, table: CatalogTable) -> HashMap<(u32, u32), Best<'s>> {
+    fn named(&self, table: CatalogTable) -> BTreeMap<(u32, u32), Best<'s>> {
         let mut best = HashMap::new();
         for seen in self.versions(table) {
             offer(&mut best, (seen.database, seen.row.oid()), seen);
         }
-        best
+        // In one order: of two rows with one oid the last one names it.
+        best.into_iter().collect()
     }
 
     fn name_databases(&self, names: &mut Names) {
@@ -326,14 +328,13 @@ impl<'s> Resolver<'s> {
             }
         }
         let schemas = self.schemas();
+        let given = schemas.iter().filter_map(|((of, _), now)| Some((*of, now.as_deref()?)));
+        let given: HashSet<(u32, &str)> = given.collect();
         for seen in self.replaced(CatalogTable::Namespace) {
             let Row::Named(oid, name) = seen.row else { continue };
             let (database, name) = (seen.database, text(name));
-            let is_given = |(of, _): &(u32, u32), now: &Option<Arc<str>>| {
-                *of == database && now.as_deref() == Some(&*name)
-            };
             let Some(Some(now)) = schemas.get(&(database, oid)) else { continue };
-            if !schemas.iter().any(|(key, now)| is_given(key, now)) {
+            if !given.contains(&(database, &*name)) {
                 names.renamed_schemas.insert((database, name), now.clone());
             }
         }

@@ -19,7 +19,7 @@ use walstat_format::version::Version;
 
 /// A version of a row at its place in a page.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct PlacedRow {
     pub offset: u16,
     pub source: Source,
     /// Whether the WAL read shows how it ended.
@@ -29,17 +29,17 @@ pub(super) struct Kept {
     pub row: RowVersion,
 }
 
-impl Kept {
-    fn new(offset: u16, source: Source, row: RowVersion) -> Kept {
+impl PlacedRow {
+    fn new(offset: u16, source: Source, row: RowVersion) -> PlacedRow {
         let is_inserted = !row.is_update();
-        Kept { offset, source, ended_in_wal: false, is_inserted, row }
+        PlacedRow { offset, source, ended_in_wal: false, is_inserted, row }
     }
 }
 
 #[derive(Debug, Clone, Default)]
 struct Page {
     lsn: Lsn,
-    rows: Vec<Kept>,
+    rows: Vec<PlacedRow>,
 }
 
 /// A file of a catalog.
@@ -58,11 +58,11 @@ impl Heap {
         Heap { table, is_whole: false, pages: BTreeMap::new(), past: BTreeMap::new() }
     }
 
-    pub(super) fn versions(&self) -> impl Iterator<Item = &Kept> {
+    pub(super) fn versions(&self) -> impl Iterator<Item = &PlacedRow> {
         self.pages.values().flat_map(|page| &page.rows)
     }
 
-    pub(super) fn past_versions(&self) -> impl Iterator<Item = &Kept> {
+    pub(super) fn past_versions(&self) -> impl Iterator<Item = &PlacedRow> {
         self.past.values().flat_map(|page| &page.rows)
     }
 }
@@ -99,7 +99,7 @@ pub struct Store {
     pub(super) updaters: HashMap<u32, u32>,
     /// Versions that pages have no more: the newest of each subject, with the tablespace of the
     /// catalog that it was in.
-    pub(super) gone: BTreeMap<Subject, (u32, Kept)>,
+    pub(super) gone: BTreeMap<Subject, (u32, PlacedRow)>,
     /// A recent xid, from which others are counted.
     pub(super) recent_xid: Option<u32>,
     /// Up to here the maps of the data directory know of all records.
@@ -176,7 +176,7 @@ impl Store {
     ) {
         let mut page = Page { lsn, rows: Vec::new() };
         for (offset, row) in rows {
-            let kept = Kept::new(offset, Source::DataDirectory, row);
+            let kept = PlacedRow::new(offset, Source::DataDirectory, row);
             if self.is_dead_for_good(&kept.row) {
                 self.keep_gone(file, table, kept);
             } else {
@@ -331,7 +331,7 @@ impl Store {
     }
 
     /// Keeps a version that its page has no more, for the name and the file that it tells.
-    fn keep_gone(&mut self, file: RelFileLocator, table: CatalogTable, mut kept: Kept) {
+    fn keep_gone(&mut self, file: RelFileLocator, table: CatalogTable, mut kept: PlacedRow) {
         let Some(row) = decode(table, &kept.row, self.version.catalog) else { return };
         let second = match row {
             // Temporary relations write no WAL.
@@ -343,34 +343,35 @@ impl Store {
         let subject = Subject { database: file.database, table, oid: row.oid(), second };
         let of_same = self.gone.get(&subject).filter(|(_, old)| old.row.xmin == kept.row.xmin);
         kept.is_inserted |= of_same.is_some_and(|(_, old)| old.is_inserted);
-        let is_newer =
-            |(_, old): &(u32, Kept)| kept.row.xmin.wrapping_sub(old.row.xmin).cast_signed() >= 0;
+        let is_newer = |(_, old): &(u32, PlacedRow)| {
+            kept.row.xmin.wrapping_sub(old.row.xmin).cast_signed() >= 0
+        };
         if self.gone.get(&subject).is_none_or(is_newer) {
             self.gone.insert(subject, (file.tablespace, kept));
         }
     }
 }
 
-fn kept_from_wal((offset, row): (u16, RowVersion)) -> Kept {
-    Kept::new(offset, Source::Wal, row)
+fn kept_from_wal(offset: u16, row: RowVersion) -> PlacedRow {
+    PlacedRow::new(offset, Source::Wal, row)
 }
 
 impl Page {
     /// Applies a change; versions that it takes out of their place go to `gone`.
-    fn change(&mut self, change: Change, kept_bytes: usize, gone: &mut Vec<Kept>) {
+    fn change(&mut self, change: Change, kept_bytes: usize, gone: &mut Vec<PlacedRow>) {
         match change {
             Change::Page(rows) => self.replace(rows, gone),
             Change::Lost => gone.append(&mut self.rows),
             Change::Insert(rows) => {
                 for (offset, row) in rows {
-                    self.insert(kept_from_wal((offset, row)), gone);
+                    self.insert(kept_from_wal(offset, row), gone);
                 }
             }
             Change::Update { old, offset, patch } => {
                 let new = self.row(old.offset).and_then(|kept| patch.onto(&kept.row, kept_bytes));
                 self.end(old);
                 match new {
-                    Some(row) => self.insert(kept_from_wal((offset, row)), gone),
+                    Some(row) => self.insert(kept_from_wal(offset, row), gone),
                     None => self.remove(&[offset], gone),
                 }
             }
@@ -391,25 +392,25 @@ impl Page {
         }
     }
 
-    fn row(&mut self, offset: u16) -> Option<&mut Kept> {
+    fn row(&mut self, offset: u16) -> Option<&mut PlacedRow> {
         self.rows.iter_mut().find(|kept| kept.offset == offset)
     }
 
-    fn remove(&mut self, offsets: &[u16], gone: &mut Vec<Kept>) {
+    fn remove(&mut self, offsets: &[u16], gone: &mut Vec<PlacedRow>) {
         gone.extend(self.rows.extract_if(.., |kept| offsets.contains(&kept.offset)));
     }
 
-    fn insert(&mut self, kept: Kept, gone: &mut Vec<Kept>) {
+    fn insert(&mut self, kept: PlacedRow, gone: &mut Vec<PlacedRow>) {
         self.remove(&[kept.offset], gone);
         self.rows.push(kept);
     }
 
     /// An image shows what was known already, and perhaps more; what it does not show is gone.
-    fn replace(&mut self, rows: Box<[(u16, RowVersion)]>, gone: &mut Vec<Kept>) {
+    fn replace(&mut self, rows: Box<[(u16, RowVersion)]>, gone: &mut Vec<PlacedRow>) {
         let mut before = std::mem::take(&mut self.rows);
         for (offset, row) in rows {
-            let mut kept = kept_from_wal((offset, row));
-            let is_same = |old: &Kept| {
+            let mut kept = kept_from_wal(offset, row);
+            let is_same = |old: &PlacedRow| {
                 old.offset == offset
                     && old.row.xmin == kept.row.xmin
                     && old.row.data == kept.row.data

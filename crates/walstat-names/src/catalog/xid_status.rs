@@ -4,6 +4,7 @@
 use hashbrown::HashMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// What became of a transaction, the least certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,10 +35,6 @@ const PAGE_XIDS: u32 = 4096;
 /// Transactions of one byte.
 const BYTE_XIDS: u32 = 4;
 const PAGE_BYTES: usize = (PAGE_XIDS / BYTE_XIDS) as usize;
-
-/// Lower xids are no transactions (`FirstNormalTransactionId`): 1 made the first catalogs, 2 stands
-/// for any that is frozen.
-pub(crate) const FIRST_NORMAL_XID: u32 = 3;
 
 /// What became of transactions.
 #[derive(Debug, Clone, Default)]

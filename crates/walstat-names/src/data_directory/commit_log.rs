@@ -2,8 +2,9 @@
 
 use super::slru::Slru;
 use super::warning;
-use crate::catalog::xid_status::{FIRST_NORMAL_XID, XidStatus};
+use crate::catalog::xid_status::XidStatus;
 use std::path::Path;
+use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::version::Version;
 use walstat_read::input::control::Control;
 

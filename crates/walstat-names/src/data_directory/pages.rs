@@ -20,7 +20,7 @@ pub(super) struct Pages<'c> {
 
 /// What became of reading them.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct PagesRead {
     /// Pages that were given out.
     pub pages: u32,
     /// Whether that is all there is.
@@ -46,8 +46,8 @@ impl<'c> Pages<'c> {
     }
 
     /// Gives every sound page to `visit`.
-    pub(super) fn read(&self, mut visit: impl FnMut(u32, &DataPage<'_>)) -> Outcome {
-        let mut outcome = Outcome { is_whole: true, ..Outcome::default() };
+    pub(super) fn read(&self, mut visit: impl FnMut(u32, &DataPage<'_>)) -> PagesRead {
+        let mut outcome = PagesRead { is_whole: true, ..PagesRead::default() };
         for number in 0.. {
             let path = self.file(number);
             match self.read_file(&path, number, &mut visit, &mut outcome) {
@@ -83,7 +83,7 @@ impl<'c> Pages<'c> {
     }
 
     /// There must be no file after one that is not full, or not there.
-    fn look_beyond(&self, number: u32, what: &str, outcome: &mut Outcome) {
+    fn look_beyond(&self, number: u32, what: &str, outcome: &mut PagesRead) {
         let Some(next) = number.checked_add(1) else { return };
         if self.file(next).exists() {
             outcome.is_whole = false;
@@ -98,7 +98,7 @@ impl<'c> Pages<'c> {
         path: &Path,
         number: u32,
         visit: &mut impl FnMut(u32, &DataPage<'_>),
-        outcome: &mut Outcome,
+        outcome: &mut PagesRead,
     ) -> io::Result<bool> {
         let mut file = open(path)?;
         let mut page = vec![0; self.control.page_bytes as usize];

@@ -2,9 +2,9 @@
 //! (`pg_subtrans`; `subtrans.c`): four bytes a transaction, the parent's xid or 0.
 
 use super::{read_at_most, warning};
-use crate::catalog::xid_status::FIRST_NORMAL_XID;
 use std::fs;
 use std::path::Path;
+use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_read::input::control;
 
 const PARENT_BYTES: usize = 4;

@@ -63,7 +63,7 @@ pub(super) fn rows(
         // Not one value: one a line, or none.
         Err(_) if text.lines().next().is_some_and(is_object) => lines(text, warnings),
         Err(error) => {
-            warnings.add(error.line() as u64, &format!("found no JSON: {error}"));
+            warnings.add(error.line() as u64, "found no JSON");
             Vec::new()
         }
     }
@@ -93,8 +93,8 @@ fn row(text: &str, value: &RawValue, warnings: &mut FileWarnings) -> Option<Plac
 
 /// A row of an object, whose numbers may be texts.
 fn listed(text: &str) -> Result<Listed, String> {
-    let object: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|error| format!("found no object of a relation: {error}"))?;
+    let object: Map<String, Value> =
+        serde_json::from_str(text).map_err(|_| "found no object of a relation".to_owned())?;
     let texts: BTreeMap<&str, String> = object
         .iter()
         .filter(|(_, value)| !value.is_null())
@@ -148,8 +148,7 @@ fn mapped(
         let line = line_of(text, value.get());
         let digits = value.get().trim_matches('"');
         let Some(oid) = digits.parse::<u32>().ok().filter(|oid| *oid != 0) else {
-            let found = digits.escape_debug();
-            warnings.add(line, &format!("found '{found}', expected an oid"));
+            warnings.add(line, "found no number, expected an oid");
             continue;
         };
         let name = match name.split('.').try_for_each(|part| sound_name("name", part).map(|_| ())) {

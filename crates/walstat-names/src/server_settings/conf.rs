@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Files include others so deep, at most (`CONF_FILE_MAX_DEPTH`).
 const DEPTH: usize = 10;
-/// More files nobody includes.
+/// Nobody includes more files: the rest is not read.
 const FILES: usize = 100;
 /// No file is longer; what lies behind is not read.
 const FILE_BYTES: u64 = 1 << 20;
@@ -32,9 +32,14 @@ impl Conf {
     }
 
     fn read_included(&mut self, path: &Path, depth: usize) {
-        if depth > DEPTH || self.files.len() >= FILES {
-            self.warn(path, "found too many included files, expected ten levels at most");
-            return;
+        if depth > DEPTH {
+            let text =
+                format!("found files included {depth} levels deep, expected {DEPTH} at most");
+            return self.warn(path, &text);
+        }
+        if self.files.len() >= FILES {
+            let text = format!("found more than {FILES} files, expected as many at most");
+            return self.warn(path, &text);
         }
         match read_at_most(path, FILE_BYTES) {
             Err(error) => self.warn(path, &error.to_string()),
@@ -233,6 +238,9 @@ mod tests {
         let mut conf = Conf::default();
         conf.read(&path);
         assert_eq!(conf.values.get("a").map(String::as_str), Some("1"));
-        assert!(conf.files.len() <= FILES && conf.warnings.len() == 1);
+        assert_eq!(conf.files.len(), FILES);
+        let [deep, many] = conf.warnings.as_slice() else { panic!("{:?}", conf.warnings) };
+        assert!(deep.ends_with("c: found files included 11 levels deep, expected 10 at most"));
+        assert!(many.ends_with("c: found more than 100 files, expected as many at most"));
     }
 }

@@ -1,5 +1,7 @@
 //! Values of settings with their units (`convert_to_base_unit` in `guc.c`).
 
+use walstat_format::image::Compression;
+
 /// Units of sizes, in bytes. They are case-sensitive.
 const SIZES: [(&str, f64); 5] = [
     ("B", 1.0),
@@ -54,12 +56,11 @@ pub(super) fn switch(text: &str) -> Option<bool> {
 /// `wal_compression`: a boolean up to 14, where on is pglz; since then also the codec's name.
 pub(super) fn codec(text: &str) -> Option<String> {
     let name = text.trim().to_ascii_lowercase();
-    match (name.as_str(), switch(text)) {
-        ("pglz" | "lz4" | "zstd", _) => Some(name),
-        (_, Some(true)) => Some("pglz".to_owned()),
-        (_, Some(false)) => Some("off".to_owned()),
-        _ => None,
+    if let Some(codec) = Compression::by_name(&name) {
+        return Some(codec.name().to_owned());
     }
+    let codec = if switch(text)? { Compression::Pglz.name() } else { "off" };
+    Some(codec.to_owned())
 }
 
 #[cfg(test)]

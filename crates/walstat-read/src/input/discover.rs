@@ -3,13 +3,15 @@
 //!
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
-use super::error::InputError;
+use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::names::{FileName, SegmentFile, Standing, file_name};
+use super::packing;
 use super::piece::{Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
+use super::source::Source;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -43,6 +45,8 @@ pub struct Found {
     pub notes: Vec<String>,
     /// Directories that were looked into.
     seen: BTreeSet<Identity>,
+    /// Why not all of it could be looked at, where that says nothing of what lies there.
+    lacking: Option<InputError>,
 }
 
 /// What can only be read from front to back.
@@ -64,8 +68,8 @@ const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 const BASE_BACKUPS: [(&str, &str); 3] =
     [("archive", "backup"), ("wals", "base"), ("wal_005", "basebackups_005")];
 
-/// Archives are not nested deeper than that: `archive/STANZA/15-1/0000000100000000/SEGMENT`.
-const DEPTH_MAX: usize = 5;
+/// No archive is nested as deep as that. Base backups beside it may be nested deep, but not endlessly.
+const DEPTH_MAX: usize = 64;
 
 /// Looks at all paths.
 pub fn discover(paths: &[PathBuf]) -> Result<Found, InputError> {
@@ -82,7 +86,7 @@ pub fn discover_as(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Fo
     loop {
         match look(paths, taken_for) {
             // A server renames its segments while the directory is listed: all may be missed.
-            Err(InputError::NoSegments { path }) if looks < LOOKS && is_servers(&path) => {
+            Err(InputError::NoSegments { path }) if looks < LOOKS && is_server_directory(&path) => {
                 looks += 1;
                 std::thread::sleep(PAUSE);
             }
@@ -92,7 +96,7 @@ pub fn discover_as(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Fo
 }
 
 /// Whether a directory is a server's `pg_wal`, or has one.
-fn is_servers(path: &Path) -> bool {
+fn is_server_directory(path: &Path) -> bool {
     let has_status = |directory: &Path| directory.join(ARCHIVE_STATUS).is_dir();
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
 }
@@ -100,7 +104,11 @@ fn is_servers(path: &Path) -> bool {
 fn look(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputError> {
     let mut found = Found { paths: paths.to_vec(), taken_for, ..Found::default() };
     for (root, path) in paths.iter().enumerate() {
-        found.add_path(root, path)?;
+        let added = found.add_path(root, path);
+        if let Some(lacking) = found.lacking.take() {
+            return Err(lacking);
+        }
+        added?;
     }
     Ok(found)
 }
@@ -141,7 +149,7 @@ impl Found {
             self.streams.push(Stream { path: path.to_owned(), root });
             return Ok(());
         }
-        let io = |source| InputError::Io { path: path.to_owned(), source };
+        let io = |source| InputError::io(path, source);
         let name = file_name(path);
         let metadata = match fs::metadata(path) {
             Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
@@ -181,7 +189,7 @@ impl Found {
         let servers = parent.join(ARCHIVE_STATUS).is_dir() || data_directory_of(parent).is_some();
         if servers {
             let directory = self.directories.index(root, parent);
-            self.directories.is_servers(directory);
+            self.directories.note_server_directory(directory);
         }
     }
 
@@ -197,9 +205,9 @@ impl Found {
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }
-        if names.contains(ARCHIVE_STATUS) || self.is_servers(path) {
+        if names.contains(ARCHIVE_STATUS) || self.note_data_directory_of(path) {
             let directory = self.directories.index(root, path);
-            self.directories.is_servers(directory);
+            self.directories.note_server_directory(directory);
         }
         for entry in entries {
             let name = name_of(&entry);
@@ -215,12 +223,12 @@ impl Found {
         Ok(true)
     }
 
-    /// Whether this is the WAL directory of the data directory that it lies in.
-    fn is_servers(&mut self, path: &Path) -> bool {
+    /// Notes the data directory of which this is the WAL directory, if it is one; whether it is.
+    fn note_data_directory_of(&mut self, path: &Path) -> bool {
         let data = data_directory_of(path);
-        let servers = data.is_some();
+        let has_one = data.is_some();
         self.data_directory = self.data_directory.take().or(data);
-        servers
+        has_one
     }
 
     /// Adds a directory in a directory.
@@ -233,14 +241,13 @@ impl Found {
             return;
         }
         let Some(depth) = depth.checked_sub(1) else {
-            let expected = format!("at most {DEPTH_MAX} directories below each other");
-            let found = "a directory too deep to be looked into".to_owned();
-            let file = path.display().to_string();
-            let kind = ProblemKind::Unreadable;
-            self.problems.push(Problem::of_file(kind, &file, expected, found));
+            let path = path.display();
+            self.notes
+                .push(format!("{path}: not looked into: more than {DEPTH_MAX} directories deep"));
             return;
         };
         match self.add_directory(root, path, depth) {
+            Err(error) if self.is_lacking(path, &error) => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let (expected, found) = ("a directory that can be read".into(), error.to_string());
                 let path = path.display().to_string();
@@ -249,6 +256,16 @@ impl Found {
             }
             _ => {}
         }
+    }
+
+    /// Takes note of an error that says nothing of the file.
+    fn is_lacking(&mut self, path: &Path, error: &io::Error) -> bool {
+        let lacks = is_lack(error);
+        if let (true, Some(code)) = (lacks, error.raw_os_error()) {
+            let source = io::Error::from_raw_os_error(code);
+            self.lacking.get_or_insert_with(|| InputError::io(path, source));
+        }
+        lacks
     }
 
     /// Adds what is no directory. A live directory loses files while it is read: what is gone is
@@ -276,7 +293,11 @@ impl Found {
         let text = file_name(path);
         let name = match FileName::parse(&text) {
             FileName::History(timeline) => {
-                let read = read_text(path).map_err(|error| error.to_string());
+                let read = read_text(path);
+                if read.as_ref().is_err_and(|error| self.is_lacking(path, error)) {
+                    return;
+                }
+                let read = read.map_err(|error| error.to_string());
                 self.histories.add(timeline, read.as_deref().map_err(Clone::clone), &text);
                 return;
             }
@@ -290,16 +311,24 @@ impl Found {
         let probe = match probe(path) {
             Ok(probe) => probe,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !asked => return,
+            Err(error) if self.is_lacking(path, &error) => return,
             Err(error) => Probe::failed(path, NotWal::Io(error.to_string())),
         };
         let is_stream = match &probe.first_page {
-            Err(NotWal::Tar) => true,
+            Err(NotWal::Tar) => {
+                self.problems.extend(name.as_ref().and_then(|name| packing::tar(&text, name)));
+                true
+            }
             // A tar that cannot be decoded says so when it is read.
             Err(NotWal::Io(_)) => is_called_like_a_tar(&text),
             // Segments one after the other in one file.
             Ok(page) => name.is_none() && probe.holds_several(page),
             _ => false,
         };
+        if let (Some(name), Source::Raw(_) | Source::Compressed(..)) = (&name, &probe.source) {
+            let codec = probe.source.codec();
+            self.problems.extend(packing::misnamed(&text, name, codec, &probe.first_page));
+        }
         if is_stream {
             self.streams.push(Stream { path: path.to_owned(), root })
         } else {
@@ -318,7 +347,7 @@ impl Found {
         let directory = self.directories.index(root, directory);
         let full = name.as_ref().filter(|name| name.standing <= Standing::Unusual);
         if full.is_some_and(|name| name.sha1.is_some() || probe.compressed) {
-            self.directories.is_archive(directory);
+            self.directories.note_archive(directory);
         }
         self.pieces.push(Piece { name, probe, directory, after: None });
         self.pieces.len() - 1

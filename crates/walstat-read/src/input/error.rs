@@ -3,7 +3,7 @@
 
 use super::probe::NotWal;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 
 /// Why there is nothing to read. Each is one line; the exit code is 3, or 2 where the user has to
@@ -16,6 +16,14 @@ pub enum InputError {
         /// The path.
         path: PathBuf,
         /// Why.
+        source: io::Error,
+    },
+    /// More files would have to be open at once than the system lets the process have.
+    #[error("{}: {source}; raise the limit of open files (ulimit -n)", path.display())]
+    Descriptors {
+        /// The path that was to be opened.
+        path: PathBuf,
+        /// What the system says.
         source: io::Error,
     },
     /// A path that is neither a file nor a directory.
@@ -57,6 +65,15 @@ pub enum InputError {
         wanted: u32,
         /// Present.
         present: Vec<u32>,
+    },
+    /// A stream of which the first records are wanted, with segments in another order than the WAL's.
+    #[error(
+        "{}: its segments are in no order, so it does not tell which records come first; unpack it",
+        path.display()
+    )]
+    Unordered {
+        /// The stream.
+        path: PathBuf,
     },
     /// The WAL of several clusters in one place, each in a directory of its own.
     #[error(
@@ -113,6 +130,49 @@ pub enum InputError {
         /// After the last byte read.
         last: Lsn,
     },
+}
+
+impl InputError {
+    /// The same, with another path in place of each that `other` knows one for.
+    pub fn with_paths(mut self, other: impl Fn(&Path) -> Option<PathBuf>) -> InputError {
+        match &mut self {
+            InputError::Io { path, .. }
+            | InputError::Descriptors { path, .. }
+            | InputError::Kind { path, .. }
+            | InputError::NoSegments { path }
+            | InputError::NotWal { path, .. }
+            | InputError::NoWal { path, .. }
+            | InputError::Timeline { path, .. }
+            | InputError::Unordered { path }
+            | InputError::Several { path, .. }
+            | InputError::Range { path, .. }
+            | InputError::NothingInRange { path, .. }
+            | InputError::NoRecord { path, .. } => {
+                if let Some(other) = other(path) {
+                    *path = other;
+                }
+            }
+            InputError::Apart { .. } => {}
+        }
+        self
+    }
+
+    /// A path that cannot be read.
+    pub fn io(path: &Path, source: io::Error) -> InputError {
+        let path = path.to_owned();
+        match is_lack(&source) {
+            true => InputError::Descriptors { path, source },
+            false => InputError::Io { path, source },
+        }
+    }
+}
+
+/// Whether the system has no file descriptor left, for the process (`EMFILE`) or for all (`ENFILE`):
+/// that says nothing of the file.
+pub(crate) fn is_lack(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
 fn hint(beside: &Option<PathBuf>) -> String {

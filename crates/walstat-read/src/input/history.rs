@@ -103,15 +103,27 @@ fn ancestor(line: &str) -> IResult<&str, Ancestor> {
         .parse(line)
 }
 
+/// A server reads so many bytes of a line at most (`MAXPGPATH` in `src/include/pg_config_manual.h`,
+/// less one), and takes the rest for another line.
+const LINE_BYTES_MAX: usize = 1023;
+
+/// A line as a server reads it.
+fn as_read(line: &str) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+    line.as_bytes().chunks(LINE_BYTES_MAX).map(String::from_utf8_lossy)
+}
+
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
 /// server refuses to start with such a history.
 pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
-    let lines = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    let lines = (1..).zip(text.lines());
+    let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
+    let lines = lines.map(|(number, line)| (number, line.trim().to_owned()));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let mut ancestors: Vec<Ancestor> = Vec::new();
-    for line in lines {
-        let Ok((_, next)) = ancestor(line) else {
-            let shown: String = line.chars().take(40).collect();
-            return Err(format!("{shown:?}"));
+    for (number, line) in lines {
+        let Ok((_, next)) = ancestor(&line) else {
+            // Not what stands there: the name may lead to a file that is none of the reader's business.
+            return Err(format!("something else in line {number}"));
         };
         let before = ancestors.last().map_or(0, |last| last.timeline);
         if next.timeline <= before || next.timeline >= timeline {
@@ -162,6 +174,16 @@ mod tests {
         for text in ["", "# nothing", "one\t0/0", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
             assert!(parse(3, text).is_err(), "{text}");
         }
+    }
+
+    /// A reason (pg_create_restore_point, recovery_target_name) is short; only by hand is it longer.
+    #[test]
+    fn what_a_line_has_too_much_is_another_line() {
+        let line = |reason: usize| format!("1\t0/10\t{}\n", "x".repeat(reason));
+        assert!(parse(2, &line(1016)).is_ok(), "1023 bytes");
+        assert!(parse(2, &line(1017)).is_err(), "1024 bytes");
+        assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1021))).is_ok());
+        assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1022))).is_err());
     }
 
     #[test]

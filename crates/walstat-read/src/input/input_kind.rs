@@ -85,17 +85,27 @@ impl Directories {
     }
 
     /// Takes note that a directory is a server's own: that wins over every other sign.
-    pub fn is_servers(&mut self, index: usize) {
+    pub fn note_server_directory(&mut self, index: usize) {
         if let Some(directory) = self.all.get(index) {
             self.told.insert(directory.path.clone(), InputKind::PgWal);
         }
     }
 
     /// Takes note that segments lie in a directory under names that only archivers give.
-    pub fn is_archive(&mut self, index: usize) {
+    pub fn note_archive(&mut self, index: usize) {
         if let Some(directory) = self.all.get(index) {
             self.told.entry(directory.path.clone()).or_insert(InputKind::Archive);
         }
+    }
+
+    /// The path asked for that a directory lies in, and its own.
+    pub fn place(&self, index: usize) -> Option<(usize, &Path)> {
+        self.all.get(index).map(|directory| (directory.root, directory.path.as_path()))
+    }
+
+    /// Whether archivers put the segments of a group into a directory of this name, packed in any way.
+    pub fn is_group(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|directory| is_group(name_of(&directory.path)))
     }
 
     /// What a directory is taken for.
@@ -122,9 +132,11 @@ fn name_of(path: &Path) -> &str {
 
 fn is_archivers(path: &Path) -> bool {
     let name = name_of(path);
-    let group =
-        name.len() == GROUP_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
-    group || ARCHIVER_DIRECTORIES.contains(&name)
+    is_group(name) || ARCHIVER_DIRECTORIES.contains(&name)
+}
+
+fn is_group(name: &str) -> bool {
+    name.len() == GROUP_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'))
 }
 
 /// `15-1`, `9.6-2`: a cluster's directory in a stanza of pgBackRest.
@@ -152,8 +164,8 @@ mod tests {
         ] {
             let index = directories.index(0, Path::new(path));
             assert_eq!(directories.taken_for(index), want, "{path}");
-            directories.is_servers(index);
-            directories.is_archive(index);
+            directories.note_server_directory(index);
+            directories.note_archive(index);
             assert_eq!(directories.taken_for(index), InputKind::PgWal, "{path}");
         }
     }

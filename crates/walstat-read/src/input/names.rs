@@ -32,8 +32,9 @@ pub struct SegmentFile {
 pub enum Standing {
     /// All of it: it is the name that a server asks for, compressed or not.
     Full,
-    /// All of it, unless other files in the directory have usual suffixes: this one is rare (`.gzip`),
-    /// and no `restore_command` would ask for it there.
+    /// All of it, unless the same segment is there under a usual suffix: this one is rare (`.gzip`).
+    /// Where other files have usual ones, no `restore_command` would ask for it, so it stands in for
+    /// none of them.
     Unusual,
     /// Not yet whole when it was stored (`.partial`).
     Partial,
@@ -47,7 +48,7 @@ impl Standing {
     /// that it comes from an archive. `usual`: whether other files have usual suffixes.
     pub fn of(name: Option<&SegmentFile>, taken_for: Option<InputKind>, usual: bool) -> Standing {
         match name {
-            Some(SegmentFile { standing: Standing::Unusual, .. }) if usual => Standing::Aside,
+            Some(SegmentFile { standing: Standing::Unusual, .. }) if usual => Standing::Unusual,
             Some(SegmentFile { standing: Standing::Unusual, .. }) => Standing::Full,
             Some(name) => name.standing,
             None if taken_for == Some(InputKind::Archive) => Standing::Full,
@@ -89,6 +90,21 @@ impl FileName {
             None => FileName::Other,
         }
     }
+}
+
+/// The suffix of a compression that a file's name ends in.
+pub fn compression_suffix(text: &str) -> Option<&str> {
+    let (_, suffix) = text.rsplit_once('.')?;
+    compression(suffix).map(|_| suffix)
+}
+
+/// The segment in which a base backup begins, by the name of its history: `SEGMENT.OFFSET.backup`
+/// (`BackupHistoryFileName` in `src/include/access/xlog_internal.h`).
+pub fn backup_start(text: &str) -> Option<SegmentName> {
+    let rest = without_compression(text).strip_suffix(".backup")?;
+    let (name, offset) = rest.split_once('.')?;
+    let is_offset = offset.len() == 8 && offset.bytes().all(|b| b.is_ascii_hexdigit());
+    is_offset.then(|| SegmentName::parse(name)).flatten()
 }
 
 /// Whether a file has a name that archivers give to other files beside segments.

@@ -9,8 +9,13 @@ use walstat_format::crc::Crc32c;
 /// What such a file begins with.
 const MAGIC: &[u8; 16] = b"walstat partial\n";
 
-/// Nothing that is unpacked may be larger.
-const BYTES_MAX: u64 = 4 << 30;
+/// What is unpacked takes so much memory for each byte of the file, at most, besides `BYTES_FREE`: a small
+/// file cannot claim to be a large one. What compresses better is filled up.
+const EXPANSION_MAX: u64 = 64;
+/// What any file may unpack to.
+const BYTES_FREE: u64 = 16 << 20;
+/// A frame that decoders of zstd pass over begins so, followed by its length.
+const SKIPPED_FRAME: u32 = 0x184D_2A50;
 
 /// Why a file is no partial result that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +47,14 @@ pub enum PackedError {
         /// The checksum of what was written.
         expected: u32,
     },
-    /// More is in it than can be a partial result.
-    #[error("a partial result of more than {BYTES_MAX} bytes")]
-    TooLarge,
+    /// More is in it than can be in a file of its size.
+    #[error(
+        "a partial result that unpacks to more than {limit} bytes, expected less of a file of its size"
+    )]
+    TooLarge {
+        /// How many bytes are believed in.
+        limit: u64,
+    },
     /// There is something after what was written.
     #[error("a partial result with {bytes} bytes after its end")]
     GoesOn {
@@ -60,8 +70,9 @@ pub enum PackedError {
 /// anything does that is written.
 pub fn pack(layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
     let plain = postcard::to_allocvec(content).map_err(content_error)?;
-    let body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
+    let mut body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
         .map_err(content_error)?;
+    fill_up(&mut body, plain.len() as u64);
     let mut file = MAGIC.to_vec();
     file.extend(layout.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
@@ -104,10 +115,27 @@ pub fn unpack<T: DeserializeOwned>(layout: u32, file: &[u8]) -> Result<T, Packed
 fn decompressed(body: &[u8]) -> Result<Vec<u8>, PackedError> {
     let mut plain = Vec::new();
     let decoder = zstd::Decoder::new(body).map_err(content_error)?;
-    decoder.take(BYTES_MAX + 1).read_to_end(&mut plain).map_err(|e: io::Error| content_error(e))?;
-    match plain.len() as u64 > BYTES_MAX {
-        true => Err(PackedError::TooLarge),
+    let limit = limit_of(body.len() as u64);
+    decoder.take(limit + 1).read_to_end(&mut plain).map_err(|e: io::Error| content_error(e))?;
+    match plain.len() as u64 > limit {
+        true => Err(PackedError::TooLarge { limit }),
         false => Ok(plain),
+    }
+}
+
+/// How much a body of so many bytes may unpack to.
+fn limit_of(bytes: u64) -> u64 {
+    BYTES_FREE + bytes.saturating_mul(EXPANSION_MAX)
+}
+
+/// Makes a body as long as it has to be for what it unpacks to.
+fn fill_up(body: &mut Vec<u8>, plain_bytes: u64) {
+    let needed = plain_bytes.saturating_sub(BYTES_FREE).div_ceil(EXPANSION_MAX);
+    let missing = needed.saturating_sub(body.len() as u64);
+    if let Ok(missing @ 1..) = u32::try_from(missing) {
+        body.extend(SKIPPED_FRAME.to_le_bytes());
+        body.extend(missing.to_le_bytes());
+        body.resize(body.len() + missing as usize, 0);
     }
 }
 
@@ -128,6 +156,21 @@ mod tests {
         let file = pack(7, &("text", vec![1u64, u64::MAX])).expect("packed");
         let (text, numbers): (String, Vec<u64>) = unpack(7, &file).expect("unpacked");
         assert_eq!((text.as_str(), numbers), ("text", vec![1, u64::MAX]));
+    }
+
+    #[test]
+    fn a_small_file_cannot_unpack_to_a_large_one() {
+        let zeros = vec![0u8; 100 << 20];
+        let file = pack(7, &zeros).expect("packed");
+        assert!(file.len() as u64 >= (84 << 20) / EXPANSION_MAX, "{}", file.len());
+        assert_eq!(unpack::<Vec<u8>>(7, &file).expect("unpacked"), zeros);
+        let body = zstd::encode_all(zeros.as_slice(), 1).expect("compressed");
+        let mut bomb =
+            [&MAGIC[..], &7u32.to_le_bytes(), &(body.len() as u64).to_le_bytes()].concat();
+        bomb.extend(checksum(&body).to_le_bytes());
+        bomb.extend(body);
+        let told = unpack::<Vec<u8>>(7, &bomb).expect_err("refused").to_string();
+        assert!(told.starts_with("a partial result that unpacks to more than 16"), "{told}");
     }
 
     #[test]

@@ -5,12 +5,15 @@ use super::discover::Found;
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{SegmentFile, Standing, file_name, lies_beside_segments};
+use super::neighbours;
 use super::piece::{Identity, Piece, identity, vote};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
+use super::salvage::{self, Salvaged};
 use super::segment::Segment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::segment::number_of;
 use walstat_format::version::Magic;
@@ -31,19 +34,22 @@ pub struct Placed {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
+    /// Where the WAL begins, if a file begins in the middle of its segment.
+    pub begin: Option<Lsn>,
 }
+
+/// Said where no file tells of itself what it is.
+const SALVAGED: &str = "no segment's first page is whole: sizes are those of the pages and files, and \
+                        the cluster may be unknown";
 
 /// Decides which segment each file is.
 pub fn place(found: &Found) -> Result<Placed, InputError> {
-    let geometry = vote(&found.pieces).ok_or_else(|| nothing(found))?;
+    let voted = vote(&found.pieces);
+    let salvaged = if voted.is_none() { salvage::look(&found.pieces) } else { None };
+    let told = voted.or(salvaged.as_ref().map(|salvaged| salvaged.geometry));
+    let geometry = told.ok_or_else(|| nothing(found))?;
     one_archive(found)?;
-    let mut placed = Placed {
-        geometry,
-        files: BTreeMap::new(),
-        others: found.others.clone(),
-        problems: found.problems.clone(),
-        notes: found.notes.clone(),
-    };
+    let mut placed = Placed::new(found, geometry, salvaged.as_ref());
     let is_full =
         |piece: &Piece| piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full);
     let usual = found.pieces.iter().any(is_full);
@@ -51,7 +57,11 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
     for (index, piece) in found.pieces.iter().enumerate() {
         let before = piece.after.and_then(|before| places.get(before).copied().flatten());
-        let place = place_of(piece, before, &geometry);
+        let found_there = salvaged.as_ref().filter(|salvaged| salvaged.piece == index);
+        let place = match found_there {
+            Some(salvaged) => Ok(salvaged.key),
+            None => place_of(piece, before, &geometry),
+        };
         places.push(place.as_ref().ok().copied());
         match place {
             Ok(key) => {
@@ -59,7 +69,11 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
                 let taken_for =
                     taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
                 let standing = Standing::of(piece.name.as_ref(), found.taken_for, usual);
-                let segment = Segment { standing, ..segment(index, piece, key, taken_for) };
+                let mut segment = Segment { standing, ..segment(index, piece, key, taken_for) };
+                if let Some((source, problem)) = found_there.and_then(|found| found.moved.clone()) {
+                    segment.source = source;
+                    placed.problems.push(problem);
+                }
                 placed.files.entry(key).or_default().push(segment);
             }
             Err(problem) => refused.push((piece, problem)),
@@ -68,13 +82,24 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     for (piece, problem) in refused {
         placed.refuse(piece, problem, found.taken_for);
     }
+    placed.problems.extend(neighbours::packed_apart(found));
+    placed.problems.extend(neighbours::out_of_reach(found, &places, &geometry));
     for files in placed.files.values_mut() {
+        lay_copies_aside(files);
         // An uncompressed file is read faster.
         files.sort_by_cached_key(|file| {
             (file.standing, file.compressed, file.source.path().clone())
         });
     }
     Ok(placed)
+}
+
+/// A copy under a rare suffix promises nothing beside one under a usual one.
+fn lay_copies_aside(files: &mut [Segment]) {
+    if files.iter().any(Segment::is_asked_for) {
+        let rare = files.iter_mut().filter(|file| file.standing == Standing::Unusual);
+        rare.for_each(|file| file.standing = Standing::Aside);
+    }
 }
 
 /// Why there is nothing to read: the first reason that a file gives.
@@ -219,6 +244,19 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Inpu
 }
 
 impl Placed {
+    /// What was found, before any file has its place.
+    fn new(found: &Found, geometry: Geometry, salvaged: Option<&Salvaged>) -> Placed {
+        let salvage = salvaged.map(|_| SALVAGED.to_owned());
+        Placed {
+            geometry,
+            files: BTreeMap::new(),
+            others: found.others.clone(),
+            problems: found.problems.clone(),
+            notes: found.notes.iter().cloned().chain(salvage).collect(),
+            begin: salvaged.and_then(|salvaged| salvaged.begin),
+        }
+    }
+
     /// Reports a piece that is no segment of this WAL.
     fn refuse(&mut self, piece: &Piece, problem: Problem, told: Option<InputKind>) {
         let reason = piece.probe.first_page.as_ref().err();

@@ -3,8 +3,9 @@
 
 use super::discover::Found;
 use super::error::InputError;
-use super::history;
+use super::history::{self, Histories};
 use super::input_kind::InputKind;
+use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
 use super::segment::Segment;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
+    /// Where the WAL begins, if a file begins in the middle of its segment.
+    pub begin: Option<Lsn>,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
 }
@@ -76,6 +79,7 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         other_files: placed.others,
         problems: placed.problems,
         notes: placed.notes,
+        begin: placed.begin,
         data_directory: found.data_directory.clone(),
         ..Plan::new(placed.geometry)
     };
@@ -84,10 +88,25 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
     let contradicting = histories.contradicting().into_iter();
     plan.problems
         .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
+    plan.check_backups();
+    plan.notes.extend(without_segments(&present, histories));
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
     Ok(plan)
+}
+
+/// Notes about histories of timelines newer than all segments: the latest timeline is one of them.
+fn without_segments(present: &BTreeSet<u32>, histories: &Histories) -> Vec<String> {
+    let newest = present.last().copied().unwrap_or(u32::MAX);
+    let newer = histories.all().filter(|(timeline, _)| *timeline > newest);
+    let note = |timeline| {
+        let name = history::name_of(timeline);
+        format!(
+            "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
+        )
+    };
+    newer.map(|(timeline, _)| note(timeline)).collect()
 }
 
 fn contradicting_history(timeline: u32, parent: u32) -> Problem {
@@ -119,7 +138,36 @@ impl Plan {
             duplicate_bytes: 0,
             problems: Vec::new(),
             notes: Vec::new(),
+            begin: None,
             data_directory: None,
+        }
+    }
+
+    /// Looks for the segments with which base backups begin, as the archive's backup histories name
+    /// them. What is older than all others was removed together with its backup; the history stays
+    /// (`pg_archivecleanup` before 17). But a history is archived after its segment.
+    fn check_backups(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        for other in &self.other_files {
+            let Some(name) = backup_start(other) else { continue };
+            let Some(number) = name.number(bytes) else { continue };
+            let of_timeline = || {
+                let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
+                self.files.range(range).map(|((_, number), files)| (*number, files))
+            };
+            let is_servers = of_timeline().flat_map(|(_, files)| files);
+            if is_servers.clone().any(|file| file.taken_for == InputKind::PgWal) {
+                continue;
+            }
+            let (first, last) = (of_timeline().next(), of_timeline().next_back());
+            match (first, last) {
+                (Some((first, _)), _) if number < first => {
+                    self.notes
+                        .push(format!("{other}: the WAL of this backup is not there any more"));
+                }
+                (_, Some((last, _))) if number <= last => {}
+                _ => self.problems.push(missing_start(other, name, number, bytes)),
+            }
         }
     }
 
@@ -231,6 +279,16 @@ impl Plan {
     pub fn version(&self) -> &'static Version {
         self.geometry.version
     }
+}
+
+/// The segment that a base backup begins in and that is not there.
+fn missing_start(file: &str, name: SegmentName, number: u64, bytes: u32) -> Problem {
+    let expected = format!("segment {name}, in which the backup of {file} begins");
+    let found = "no such file".to_owned();
+    let kind = ProblemKind::MissingSegment;
+    let problem = Problem::of_file(kind, &name.to_string(), expected, found);
+    let start = Lsn(number.saturating_mul(u64::from(bytes)));
+    Problem { lsn: Some(start), ..problem }
 }
 
 fn wrong_timeline(file: &Segment, start: Lsn, expected: u32, found: u32) -> Problem {

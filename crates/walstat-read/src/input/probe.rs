@@ -113,7 +113,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
         first_page,
     };
     Ok(match recognise(&head, &name) {
-        Content::Compressed(codec) => probe_compressed(path, codec, modified),
+        Content::Compressed(codec) => probe_compressed(path, codec, modified)?,
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
         Content::Tar => raw(Err(NotWal::Tar)),
@@ -121,17 +121,16 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     })
 }
 
-fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> Probe {
-    let head = File::open(path)
-        .and_then(|file| codec.decoder(file))
-        .and_then(|mut decoder| read_head(&mut decoder));
+fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> io::Result<Probe> {
+    let file = File::open(path)?;
+    let head = codec.decoder(file).and_then(|mut decoder| read_head(&mut decoder));
     let first_page = match head {
         Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
         Ok(head) => first_page(&head),
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Probe { source, compressed: true, raw_bytes: None, modified, first_page }
+    Ok(Probe { source, compressed: true, raw_bytes: None, modified, first_page })
 }
 
 /// The text of a small file, which may be compressed.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 
 named! {
-    /// Kinds of problems: what was found. `docs/problems.md` has the same table.
+    /// Kinds of problems: what was found. `docs/problems.md` has the same table. New ones stand at the
+    /// end: partial results have their numbers.
     pub enum ProblemKind {
         Checksum "checksum" "A record's checksum fails; it is not counted";
         RecordLength "record_length" "A record has a length that none can have";
@@ -44,6 +45,8 @@ named! {
         MissingHistory "missing_history"
             "The history of a timeline is missing, and there are segments of it and of an older one";
         RangeNotCovered "range_not_covered" "The range asked for is longer than the WAL";
+        WalLevel "wal_level"
+            "wal_level becomes minimal in an archive: no base backup is restored across it";
     }
 }
 

@@ -44,6 +44,11 @@ impl Segment {
 
     /// Whether the file has to hold a whole segment, by its name.
     pub fn claims_whole_segment(&self) -> bool {
+        self.standing <= Standing::Unusual
+    }
+
+    /// Whether a `restore_command` that fetches the other files fetches this one, too.
+    pub fn is_asked_for(&self) -> bool {
         self.standing == Standing::Full
     }
 

@@ -11,6 +11,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
+use walstat_format::page::PageHeader;
+use walstat_format::version::Magic;
+
+/// The smallest pages of WAL that a server can be built with.
+const PAGE_BYTES_MIN: u64 = 1024;
 
 /// Where the bytes of a segment are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +27,12 @@ pub enum Source {
     /// The bytes came through a stream and are gone; the path of the stream and the member.
     Streamed(PathBuf),
     /// The bytes came through a stream and were kept.
-    Kept(PathBuf, Arc<Kept>),
+    Kept(PathBuf, Arc<KeptBytes>),
 }
 
 /// Bytes of a stream that were kept in memory.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptBytes {
     /// Zeros before all others.
     pub zeros: u64,
     /// The others.
@@ -56,13 +61,25 @@ impl Source {
         }
     }
 
+    /// How the file is compressed, as far as its bytes can still be read.
+    pub fn codec(&self) -> Option<Codec> {
+        match self {
+            Source::Compressed(_, codec) => Some(*codec),
+            _ => None,
+        }
+    }
+
     /// Whether the bytes are in a file, and can be read again.
     pub fn is_file(&self) -> bool {
         matches!(self, Source::Raw(_) | Source::Compressed(..))
     }
 
-    /// When the file was last written to, as far as that can be told.
+    /// When the file was last written to, as far as that can be told. Of what came through a stream, or was
+    /// read elsewhere, the path is a name and no more.
     pub fn modified(&self) -> Option<SystemTime> {
+        if !self.is_file() {
+            return None;
+        }
         std::fs::metadata(self.path()).and_then(|metadata| metadata.modified()).ok()
     }
 
@@ -116,16 +133,38 @@ mod kept_error {
     }
 }
 
-impl Kept {
+impl KeptBytes {
     /// No bytes, but an error.
-    pub fn failing(kind: io::ErrorKind, text: String) -> Kept {
-        Kept { zeros: 0, rest: Vec::new(), error: Some((kind, text)) }
+    pub fn failing(kind: io::ErrorKind, text: String) -> KeptBytes {
+        KeptBytes { zeros: 0, rest: Vec::new(), error: Some((kind, text)) }
+    }
+
+    /// What may be handed to others: of bytes without any page of WAL in them only where they are zero, and
+    /// what stands in the place of a page magic. That is all that a reader of WAL sees in them.
+    pub fn without_foreign_bytes(mut self) -> KeptBytes {
+        if !self.has_a_page() {
+            let magic_bytes = if self.zeros == 0 { size_of::<u16>() } else { 0 };
+            let foreign = self.rest.iter_mut().skip(magic_bytes);
+            foreign.for_each(|byte| *byte = u8::from(*byte != 0));
+        }
+        self
+    }
+
+    /// Whether a page of WAL begins where one of any size can.
+    fn has_a_page(&self) -> bool {
+        let before = usize::try_from(self.zeros.next_multiple_of(PAGE_BYTES_MIN) - self.zeros);
+        let rest = before.ok().and_then(|before| self.rest.get(before..)).unwrap_or_default();
+        let mut headers = rest.chunks(PAGE_BYTES_MIN as usize).filter_map(PageHeader::parse);
+        headers.any(|header| {
+            let is_known = matches!(Magic::of(header.magic), Magic::Known(_));
+            is_known && header.address.0.is_multiple_of(PAGE_BYTES_MIN)
+        })
     }
 }
 
 /// Reads kept bytes again.
 struct KeptReader {
-    kept: Arc<Kept>,
+    kept: Arc<KeptBytes>,
     at: u64,
 }
 

@@ -1,6 +1,7 @@
 //! What can only be read from front to back: tars and pipes, compressed or not, segments one after the
 //! other. Nothing is unpacked to disk; items come in the order in which they lie.
 
+use super::codec::Codec;
 use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
 use super::names::file_name;
 use super::names::{FileName, SegmentFile};
@@ -38,6 +39,8 @@ pub struct StreamSegment<'a> {
     pub name: Option<SegmentFile>,
     /// Whether the member itself is compressed.
     pub compressed: bool,
+    /// How, if it can be decoded.
+    pub codec: Option<Codec>,
     /// Its first page.
     pub first_page: Result<FirstPage, NotWal>,
     /// Its bytes, from the first one on. Not more than a segment has, if it has no name.
@@ -137,12 +140,16 @@ fn take_member(
 ) -> io::Result<ControlFlow<()>> {
     let file = file_name(&member.path);
     let name = FileName::parse(&file);
-    let no_file = match (member.kind, &name) {
+    let no_file = match (&member.kind, &name) {
         (Kind::File, _) => None,
         (Kind::Directory, FileName::Segment(_)) => Some("directory"),
-        (Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
+        // The same bytes once more, under the same name.
+        (Kind::HardLink(target), _) if FileName::parse(&file_name(target)) == name => {
+            return Ok(ControlFlow::Continue(()));
+        }
+        (Kind::HardLink(_) | Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
         (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
-        (Kind::Special, _) => return Ok(ControlFlow::Continue(())),
+        (Kind::HardLink(_) | Kind::Special, _) => return Ok(ControlFlow::Continue(())),
     };
     if let Some(kind) = no_file {
         return Ok(visit(Item::NoFile(member.path, kind)));
@@ -171,19 +178,20 @@ fn take_segment(
     depth: usize,
     visit: &mut Visit<'_>,
 ) -> ControlFlow<()> {
-    let opened = decoded(member.bytes, file, depth).and_then(|(compressed, mut reader)| {
+    let opened = decoded(member.bytes, file, depth).and_then(|(codec, mut reader)| {
         let head = read_head(&mut reader)?;
-        Ok((compressed, head, reader))
+        Ok((codec, head, reader))
     });
     let path = member.path;
     let name = Some(name);
-    let (compressed, head, reader) = match opened {
+    let (codec, head, reader) = match opened {
         Ok(opened) => opened,
         Err(error) => {
             let first_page = Err(NotWal::Io(error.to_string()));
             let mut bytes = Failing(Some(error));
+            let (compressed, codec) = (true, None);
             let segment =
-                StreamSegment { path, name, compressed: true, first_page, bytes: &mut bytes };
+                StreamSegment { path, name, compressed, codec, first_page, bytes: &mut bytes };
             return visit(Item::Segment(segment));
         }
     };
@@ -191,8 +199,9 @@ fn take_segment(
         Content::Plain => first_page(&head),
         other => Err(not_wal(other)),
     };
-    let mut bytes = Cursor::new(head).chain(reader);
-    visit(Item::Segment(StreamSegment { path, name, compressed, first_page, bytes: &mut bytes }))
+    let compressed = codec.is_some();
+    let bytes = &mut Cursor::new(head).chain(reader);
+    visit(Item::Segment(StreamSegment { path, name, compressed, codec, first_page, bytes }))
 }
 
 /// A reader that fails with the error of a member that cannot be read.
@@ -238,19 +247,19 @@ fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The plain bytes of a member, and whether it is compressed.
+/// The plain bytes of a member, and how it is compressed.
 fn decoded<'m>(
     bytes: &'m mut dyn Read,
     name: &str,
     depth: usize,
-) -> io::Result<(bool, Box<dyn Read + 'm>)> {
+) -> io::Result<(Option<Codec>, Box<dyn Read + 'm>)> {
     let mut bytes = bytes;
     let head = read_head(&mut bytes)?;
     let content = recognise(&head, name);
     let reader = Cursor::new(head).chain(bytes);
     match content {
-        Content::Compressed(codec) if depth > 0 => Ok((true, codec.decoder(reader)?)),
-        _ => Ok((false, Box::new(reader))),
+        Content::Compressed(codec) if depth > 0 => Ok((Some(codec), codec.decoder(reader)?)),
+        _ => Ok((None, Box::new(reader))),
     }
 }
 
@@ -275,11 +284,11 @@ fn segments(
         };
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
         let path = PathBuf::from(name);
-        let (name, compressed) = (None, false);
-        let segment = StreamSegment { path, name, compressed, first_page, bytes: &mut bytes };
+        let (name, compressed, codec, bytes) = (None, false, None, &mut bytes);
+        let segment = StreamSegment { path, name, compressed, codec, first_page, bytes };
         if visit(Item::Segment(segment)).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        io::copy(&mut bytes, &mut io::sink())?;
+        io::copy(bytes, &mut io::sink())?;
     }
 }

@@ -16,13 +16,15 @@ const HEADERS_MAX: u64 = 1 << 20;
 const BLOCK: u64 = 512;
 
 /// What a member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A plain file.
     File,
     /// A directory.
     Directory,
-    /// A link, a pipe, a device: it has no content of its own.
+    /// Another name of an earlier member, whose content it has.
+    HardLink(PathBuf),
+    /// A symbolic link, a pipe, a device: it has no content of its own.
     Special,
 }
 
@@ -51,35 +53,40 @@ pub fn for_each_member(
     reader: impl Read,
     mut visit: impl FnMut(Member<'_>) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<()> {
-    let watch = Watch::default();
-    watch.allowed.set(HEADERS_MAX);
-    let mut archive = tar::Archive::new(Watched { reader, watch: &watch });
-    let mut entries = archive.entries().map_err(|error| watch.judge(error))?;
+    let state = ReadState::default();
+    state.allowed.set(HEADERS_MAX);
+    let mut archive = tar::Archive::new(TrackedReader { reader, state: &state });
+    let mut entries = archive.entries().map_err(|error| state.judge(error))?;
     loop {
         let Some(entry) = entries.next() else {
-            return watch.check_end_mark();
+            return state.check_end_mark();
         };
-        let mut entry = entry.map_err(|error| watch.judge(error))?;
+        let mut entry = entry.map_err(|error| state.judge(error))?;
         let kind = entry.header().entry_type();
         let stored = if kind.is_gnu_sparse() {
-            entry.header().entry_size().map_err(|error| watch.judge(error))?
+            entry.header().entry_size().map_err(|error| state.judge(error))?
         } else {
             entry.size()
         };
         let after =
-            (watch.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
+            (state.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
         if let Some(kind) = kind_of(kind, entry.path_bytes().ends_with(b"/")) {
-            let path = entry.path().map_err(|error| watch.judge(error))?.into_owned();
+            let path = entry.path().map_err(|error| state.judge(error))?.into_owned();
+            let target = entry.link_name().map_err(|error| state.judge(error))?;
+            let kind = match (kind, target) {
+                (Kind::HardLink(_), Some(target)) => Kind::HardLink(target.into_owned()),
+                (kind, _) => kind,
+            };
             let size = entry.size();
-            watch.allowed.set(u64::MAX);
+            state.allowed.set(u64::MAX);
             let mut bytes = Bytes { entry: &mut entry, left: size };
             let member = Member { path, kind, size, bytes: &mut bytes };
             if visit(member)?.is_break() {
                 return Ok(());
             }
         }
-        let unread = after.saturating_sub(watch.position.get());
-        watch.allowed.set(unread.saturating_add(HEADERS_MAX));
+        let unread = after.saturating_sub(state.position.get());
+        state.allowed.set(unread.saturating_add(HEADERS_MAX));
     }
 }
 
@@ -91,8 +98,8 @@ fn kind_of(kind: tar::EntryType, named_directory: bool) -> Option<Kind> {
         _ if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() => {
             Some(if named_directory { Kind::Directory } else { Kind::File })
         }
-        tar::EntryType::Link
-        | tar::EntryType::Symlink
+        tar::EntryType::Link => Some(Kind::HardLink(PathBuf::new())),
+        tar::EntryType::Symlink
         | tar::EntryType::Char
         | tar::EntryType::Block
         | tar::EntryType::Fifo => Some(Kind::Special),
@@ -103,7 +110,7 @@ fn kind_of(kind: tar::EntryType, named_directory: bool) -> Option<Kind> {
 /// What is known of the reader below the tar crate, whose own errors don't
 /// tell a short tar from a damaged one.
 #[derive(Default)]
-struct Watch {
+struct ReadState {
     position: Cell<u64>,
     /// Bytes that may still be read before the next member.
     allowed: Cell<u64>,
@@ -111,7 +118,7 @@ struct Watch {
     failed: Cell<bool>,
 }
 
-impl Watch {
+impl ReadState {
     fn judge(&self, error: io::Error) -> io::Error {
         if self.failed.get() {
             error
@@ -134,30 +141,30 @@ fn cut_off() -> io::Error {
     io::Error::new(ErrorKind::UnexpectedEof, text)
 }
 
-struct Watched<'a, R> {
+struct TrackedReader<'a, R> {
     reader: R,
-    watch: &'a Watch,
+    state: &'a ReadState,
 }
 
-impl<R: Read> Read for Watched<'_, R> {
+impl<R: Read> Read for TrackedReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let watch = self.watch;
-        if watch.allowed.get() == 0 {
+        let state = self.state;
+        if state.allowed.get() == 0 {
             return Err(io::Error::other("headers of more than 1 MiB before a member"));
         }
-        let most = usize::try_from(watch.allowed.get()).unwrap_or(usize::MAX);
+        let most = usize::try_from(state.allowed.get()).unwrap_or(usize::MAX);
         let len = out.len().min(most);
         let read = self.reader.read(&mut out[..len]);
         let count = match &read {
             Ok(count) => *count,
             Err(error) => {
-                watch.failed.set(error.kind() != ErrorKind::Interrupted);
+                state.failed.set(error.kind() != ErrorKind::Interrupted);
                 0
             }
         };
-        watch.ended.set(matches!(read, Ok(0)) && len > 0);
-        watch.position.set(watch.position.get() + count as u64);
-        watch.allowed.set(watch.allowed.get() - count as u64);
+        state.ended.set(matches!(read, Ok(0)) && len > 0);
+        state.position.set(state.position.get() + count as u64);
+        state.allowed.set(state.allowed.get() - count as u64);
         read
     }
 }

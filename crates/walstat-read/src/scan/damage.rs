@@ -7,10 +7,14 @@ use super::books::Books;
 use crate::input::problem::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BodyFault;
+use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
-use walstat_format::page::PageFault;
+use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
+
+/// In longer records nobody looks for the byte that is wrong.
+const LOOKED_THROUGH_BYTES_MAX: u32 = 4 << 20;
 
 /// Why there is no valid record at a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,20 +64,74 @@ pub struct Gap {
     pub record_follows: bool,
 }
 
+/// The first valid record of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct First {
+    /// Where it starts.
+    pub lsn: Lsn,
+    /// Where it says that the record before starts.
+    pub previous: Lsn,
+}
+
+impl First {
+    /// One after the range, of which only the place is known.
+    pub fn beyond(lsn: Lsn) -> First {
+        First { lsn, previous: Lsn(0) }
+    }
+}
+
 impl Gap {
-    /// The problem to report for this gap, if a record follows it.
-    pub fn problem(&self, version: &Version) -> Problem {
-        let (expected, found) = self.cause.texts(self.seen_at, version);
-        let is_here = self.seen_at == self.start;
-        let found = if is_here { found } else { format!("{found} at {}", self.seen_at) };
+    /// The problem to report for this gap, if a record follows it; `next`: the first one, if it is
+    /// known. A record in two files is told of the file that is wrong, at the place where it is.
+    pub fn problem(&self, next: Option<First>, geometry: &Geometry) -> Problem {
+        let (expected, found) = self.cause.texts(self.seen_at, geometry.version);
+        let segment = |lsn: Lsn| lsn.0 / u64::from(geometry.segment_bytes);
+        let blamed =
+            Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
+        let found = match blamed {
+            Some(_) => format!("{found}; the record at {} goes on there", self.start),
+            None if self.seen_at == self.start => found,
+            None => format!("{found} at {}", self.seen_at),
+        };
         Problem {
             kind: self.cause.kind(),
             segment: String::new(),
-            lsn: Some(self.start),
+            lsn: blamed.or(Some(self.start)),
             expected,
             found,
             skipped_bytes: self.counts.total(),
         }
+    }
+
+    /// Where the bytes are wrong, as far as that can be told.
+    fn blamed(&self, next: Option<First>, geometry: &Geometry) -> Lsn {
+        match self.cause {
+            Cause::Checksum { found, expected } => {
+                self.wrong_byte(found ^ expected, geometry).unwrap_or(self.start)
+            }
+            Cause::Continuation { found: Some(left), .. }
+                if self.is_continued_by(left, next, geometry) =>
+            {
+                self.start
+            }
+            _ => self.seen_at,
+        }
+    }
+
+    /// The place of the one byte that makes the checksum fail.
+    fn wrong_byte(&self, difference: u32, geometry: &Geometry) -> Option<Lsn> {
+        let total = self.record_bytes.filter(|bytes| *bytes <= LOOKED_THROUGH_BYTES_MAX)?;
+        let offset = Crc32c::wrong_byte(difference, total as usize)?;
+        // The byte itself, which may be the first one on a page.
+        let after = geometry.advance(self.start, offset as u64 + 1);
+        Some(Lsn(after.0 - 1))
+    }
+
+    /// Whether the page is right in what it continues: the next record follows the bytes that it
+    /// announces, and links to this one. Then this one's length is wrong.
+    fn is_continued_by(&self, left: u32, next: Option<First>, geometry: &Geometry) -> bool {
+        let end = geometry.advance(self.seen_at, u64::from(left)).aligned();
+        next.is_some_and(|next| next.previous == self.start && next.lsn == geometry.first_byte(end))
     }
 }
 

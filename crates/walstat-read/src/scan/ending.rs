@@ -5,8 +5,9 @@ use super::damage::{Cause, Gap};
 use super::run::Run;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, LONG_HEADER_BYTES, PageFault};
+use walstat_format::payload::xlog;
 use walstat_format::record_header::{HeaderFault, RECORD_HEADER_BYTES, RecordHeader};
-use walstat_format::rmgr::{XLOG, XLOG_CHECKPOINT_SHUTDOWN};
+use walstat_format::rmgr::XLOG;
 
 named! {
     /// How the WAL ends: the names that reports use, in the words of README.md.
@@ -65,7 +66,7 @@ pub fn name(run: &Run, geometry: &Geometry) -> Ending {
 }
 
 fn is_shutdown(header: &RecordHeader) -> bool {
-    header.rmgr == XLOG && header.info & 0xF0 == XLOG_CHECKPOINT_SHUTDOWN
+    header.rmgr == XLOG && header.info & 0xF0 == xlog::CHECKPOINT_SHUTDOWN
 }
 
 /// How the WAL ends in a gap with no valid record after it.

@@ -2,8 +2,8 @@
 //! hold nothing unusual.
 //!
 //! It only ever does what the reader's own steps would do, in fewer instructions: it begins
-//! after a valid record, and where anything is unusual (a switch, a record that goes on after
-//! the window, the last page of the range, anything wrong) it stops before that record with
+//! after a valid record, and where anything is unusual (a switch, a change of settings, a record that
+//! goes on after the window, the last page of the range, anything wrong) it stops before that record with
 //! nothing done, and the reader takes a step. In pseudo-code: let the checksums of all whole
 //! records of the page be verified in one call; then, record by record, check the header and its
 //! link to the one before, walk over its block headers, hand it to the dimensions, step to the
@@ -222,8 +222,10 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
             let header = RecordHeader::parse(head);
             let total = header.total_bytes as usize;
             let lsn = Lsn(checked_end - rest.len() as u64);
-            // A record of 24 bytes is a switch.
-            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, Some(previous)).is_err() {
+            // A record of 24 bytes is a switch. One branch for both, which is never taken.
+            if (total <= RECORD_HEADER_BYTES) | header.is_parameter_change()
+                || header.check(version, lsn, Some(previous)).is_err()
+            {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };

@@ -2,12 +2,13 @@
 //! second. It is associative, so any division of the input gives the same result.
 
 use super::books::{Books, Heading};
-use super::damage::{Cause, Gap};
+use super::damage::{Cause, First, Gap};
+use super::observe::Observe;
 use super::pending::{Lead, Pending};
 use super::run::{Link, Run, broken_link};
 use super::scope::Scope;
 use walstat_format::lsn::Lsn;
-use walstat_format::version::Version;
+use walstat_format::page::Geometry;
 
 impl Run {
     /// Joins the run that lies directly after this one.
@@ -31,7 +32,7 @@ impl Run {
             self.check_lead(&next);
             self.take_lead(&mut next.lead.books);
         }
-        self.take_gap(&mut next, scope.geometry.version);
+        self.take_gap(&mut next, &scope.geometry);
         self.append(next)
     }
 
@@ -137,13 +138,19 @@ impl Run {
         let gap = next.lead_gap_mut();
         let Some(found) = gap else { return };
         let bytes = scope.clip(from.aligned(), end);
-        self.books.add(Heading::Switch, bytes);
-        if end >= scope.end {
-            self.range_end = Some(scope.end);
-        }
         let mut left = bytes;
         for heading in [Heading::Zero, Heading::Stale, Heading::PageHeader] {
             left -= found.counts.take(heading, left);
+        }
+        self.books.add(Heading::Switch, bytes - left);
+        if left > 0 {
+            // The file ends before the segment does.
+            let cut = Lsn(from.aligned().0 + bytes - left);
+            (found.start, found.seen_at, found.cause) = (cut, cut, Cause::Cut);
+            return;
+        }
+        if end >= scope.end {
+            self.range_end = Some(scope.end);
         }
         found.start = end;
         if closed || found.counts.total() == 0 {
@@ -153,7 +160,7 @@ impl Run {
     }
 
     /// Takes over the gap before the first record of the next run, or all of it.
-    fn take_gap(&mut self, next: &mut Run, version: &'static Version) {
+    fn take_gap(&mut self, next: &mut Run, geometry: &Geometry) {
         let gap = next.lead_gap_mut().take();
         match (&mut self.gap, gap) {
             (Some(ours), Some(theirs)) => {
@@ -167,25 +174,25 @@ impl Run {
             // As in one run: what follows a gap need not link to what lies before it.
             self.link = Link::Unknown;
         }
-        let Some(first) = next.first else { return self.close_beyond(next, version) };
+        let Some(first) = next.first else { return self.close_beyond(next, geometry) };
         let whole = self.gap.is_none();
-        self.close_gap(first.lsn, version);
+        self.close_gap(first, geometry);
         if let (true, Some(last)) = (whole, self.last)
             && first.previous != last.lsn
         {
-            self.problems.push(broken_link(first, last, version));
+            self.problems.push(broken_link(first, last, geometry));
             self.observer.lost(last.next..first.lsn);
         }
     }
 
     /// Decides by what lies after the range whether the gap at its end is damage.
-    fn close_beyond(&mut self, next: &mut Run, version: &Version) {
+    fn close_beyond(&mut self, next: &mut Run, geometry: &Geometry) {
         let Some(mut beyond) = next.beyond.take() else { return };
         if let Some(gap) = &mut self.gap {
             gap.record_follows |= beyond.record_hidden;
             self.problems.append(&mut beyond.problems);
             if let Some(lsn) = beyond.record {
-                self.close_gap(lsn, version);
+                self.close_gap(First::beyond(lsn), geometry);
             }
         }
         self.beyond = Some(beyond);

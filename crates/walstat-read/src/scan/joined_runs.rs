@@ -2,6 +2,7 @@
 //! segments the next one begins. What was counted is carried over such holes, so that a dimension is
 //! told of each hole at its place and can hand on what is final.
 
+use super::observe::Observe;
 use super::observer::Observer;
 use super::run::Run;
 use super::scope::Scope;

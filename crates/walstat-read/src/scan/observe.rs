@@ -53,6 +53,12 @@ pub trait Observe: Send + Clone + 'static {
         Self::WHOLE
     }
 
+    /// Whether it stores records: [`Observe::KEEPS`], or what one of the dimensions does that it is
+    /// made of.
+    fn keeps(&self) -> bool {
+        Self::KEEPS
+    }
+
     /// Takes note that records are missing here, after what it has seen: damage, or missing segments.
     /// It is not called for what lies before the first record. The range is empty where nothing is
     /// known but that a record does not link to the one before it (`xl_prev`).
@@ -109,6 +115,10 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
         self.0.needs_whole() || self.1.needs_whole()
     }
 
+    fn keeps(&self) -> bool {
+        self.0.keeps() || self.1.keeps()
+    }
+
     fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range.clone());
         self.1.lost(range);
@@ -162,6 +172,10 @@ impl<O: Observe> Observe for Option<O> {
 
     fn needs_whole(&self) -> bool {
         self.as_ref().is_some_and(O::needs_whole)
+    }
+
+    fn keeps(&self) -> bool {
+        O::KEEPS
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

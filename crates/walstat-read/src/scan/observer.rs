@@ -30,17 +30,6 @@ impl Observer {
         Observer(Box::new(Single::<O, EachAtOnce>(observer, PhantomData)))
     }
 
-    /// Two dimensions that see the same records.
-    pub fn both(one: Observer, other: Observer) -> Observer {
-        Observer(Box::new(Both(one, other)))
-    }
-
-    /// The two dimensions that it was made of.
-    pub fn into_both(self) -> Option<(Observer, Observer)> {
-        let both: Box<Both> = self.0.into_any().downcast().ok()?;
-        Some((both.0, both.1))
-    }
-
     /// The dimension itself, if it is of this type.
     ///
     /// # Errors
@@ -61,48 +50,51 @@ impl Observer {
             .map_err(|_| Observer::default())
     }
 
-    /// Whether it needs all bytes of every record.
-    pub(super) fn needs_whole(&self) -> bool {
-        self.0.needs_whole()
-    }
-
-    /// Whether it stores records until everything before them was counted.
-    pub(super) fn keeps(&self) -> bool {
-        self.0.keeps()
-    }
-
-    /// Takes note of one record.
-    pub(super) fn observe(&mut self, record: &Record<'_>, selected: bool) {
-        self.0.observe_all(&[Shown { record: *record, selected }]);
-    }
-
     /// Reads usual records and takes note of them.
     pub(super) fn read_usual(&mut self, records: &mut UsualRecords<'_, '_>) {
         self.0.read_usual(records);
     }
+}
 
-    /// Takes note that records are missing here.
-    pub(super) fn lost(&mut self, range: Range<Lsn>) {
+/// So that two of them make a pair, as dimensions of known types do.
+impl Observe for Observer {
+    fn observe(&mut self, record: &Record<'_>) {
+        self.0.observe_all(&[Shown { record: *record, selected: true }]);
+    }
+
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.0.observe_all(&[Shown { record: *record, selected: false }]);
+    }
+
+    fn observe_all(&mut self, records: &[Shown<'_>]) {
+        self.0.observe_all(records);
+    }
+
+    fn needs_whole(&self) -> bool {
+        self.0.needs_whole()
+    }
+
+    fn keeps(&self) -> bool {
+        self.0.keeps()
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range);
     }
 
-    /// Takes note that nothing was written here.
-    pub(super) fn unused(&mut self, range: Range<Lsn>) {
+    fn unused(&mut self, range: Range<Lsn>) {
         self.0.unused(range);
     }
 
-    /// Adds what a copy of the same dimension has seen in the run after this one.
-    pub(super) fn merge(&mut self, later: Observer) {
+    fn merge(&mut self, later: Observer) {
         self.0.merge(later);
     }
 
-    /// Says that nothing earlier can come any more.
-    pub(super) fn settle(&mut self) {
+    fn settle(&mut self) {
         self.0.settle();
     }
 
-    /// Takes as little memory as it can.
-    pub(super) fn shrink(&mut self) {
+    fn shrink(&mut self) {
         self.0.shrink();
     }
 }
@@ -186,7 +178,7 @@ impl<O: Observe, W: Way> Counter for Single<O, W> {
     }
 
     fn keeps(&self) -> bool {
-        O::KEEPS
+        self.0.keeps()
     }
 
     fn observe_all(&mut self, records: &[Shown<'_>]) {
@@ -219,68 +211,5 @@ impl<O: Observe, W: Way> Counter for Single<O, W> {
 
     fn shrink(&mut self) {
         self.0.shrink();
-    }
-}
-
-/// Two dimensions of any types.
-struct Both(Observer, Observer);
-
-impl Counter for Both {
-    fn copy(&self) -> Box<dyn Counter> {
-        Box::new(Both(self.0.clone(), self.1.clone()))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-
-    fn needs_whole(&self) -> bool {
-        self.0.needs_whole() || self.1.needs_whole()
-    }
-
-    fn keeps(&self) -> bool {
-        self.0.keeps() || self.1.keeps()
-    }
-
-    fn observe_all(&mut self, records: &[Shown<'_>]) {
-        self.0.0.observe_all(records);
-        self.1.0.observe_all(records);
-    }
-
-    fn read_usual(&mut self, records: &mut UsualRecords<'_, '_>) {
-        records.read_batches(&mut |batch: &[Shown<'_>]| self.observe_all(batch));
-    }
-
-    fn lost(&mut self, range: Range<Lsn>) {
-        self.0.lost(range.clone());
-        self.1.lost(range);
-    }
-
-    fn unused(&mut self, range: Range<Lsn>) {
-        self.0.unused(range.clone());
-        self.1.unused(range);
-    }
-
-    fn merge(&mut self, later: Observer) {
-        let later = later.into_both();
-        debug_assert!(later.is_some(), "runs of one scan are counted by copies of one dimension");
-        if let Some((one, other)) = later {
-            self.0.merge(one);
-            self.1.merge(other);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.0.settle();
-        self.1.settle();
-    }
-
-    fn shrink(&mut self) {
-        self.0.shrink();
-        self.1.shrink();
     }
 }

@@ -6,8 +6,10 @@ mod filename_check;
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
 use super::ending::{self, Ending, EndingKind};
+use super::observe::Observe;
 use super::observer::Observer;
 use super::run::{Last, Run};
+use crate::input::input_kind::InputKind;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use std::collections::BTreeSet;
@@ -111,6 +113,7 @@ pub fn conclude_chain(chain: &Chain<'_>, runs: Vec<Run>, observer: Observer) -> 
             problem.segment = chain.segment_name(lsn);
         }
     }
+    outcome.forgive_servers(chain);
     outcome.sort_problems();
     outcome
 }
@@ -119,7 +122,6 @@ impl Outcome<Observer> {
     /// Adds a run; `place`: whether the WAL ends before it, in it or after it. Where records follow in a
     /// later run, a gap at its end is damage.
     fn take(&mut self, chain: &Chain<'_>, mut run: Run, place: std::cmp::Ordering, is_first: bool) {
-        let version = chain.geometry.version;
         let (closed, last) = (place.is_lt(), place.is_eq());
         run.end_of_input();
         let ending = ending::name(&run, chain.geometry);
@@ -132,7 +134,7 @@ impl Outcome<Observer> {
             if begins_in_switch(&run, &gap, chain) {
                 run.books.add(Heading::Switch, gap.counts.total());
             } else {
-                run.gap_is_damage(&gap, version);
+                run.gap_is_damage(&gap, run.first, chain.geometry);
             }
         }
         if let Some(gap) = run.gap.take() {
@@ -143,7 +145,7 @@ impl Outcome<Observer> {
                     run.books.add(Heading::Damaged, gap.counts.total());
                 }
                 () if closed || ending.kind == EndingKind::Damage => {
-                    run.gap_is_damage(&gap, version);
+                    run.gap_is_damage(&gap, None, chain.geometry);
                 }
                 () => run.books.merge(&gap.counts),
             }
@@ -152,7 +154,8 @@ impl Outcome<Observer> {
         self.books.merge(&run.books);
         self.input_bytes += run.input_bytes;
         filename_check::say_once(&mut run.problems);
-        let damage = run.problems.iter().filter_map(|problem| problem.lsn).min();
+        let damage = run.problems.iter().filter(|problem| problem.kind != ProblemKind::WalLevel);
+        let damage = damage.filter_map(|problem| problem.lsn).min();
         self.first_damage = self.first_damage.or(damage);
         self.problems.append(&mut run.problems);
         self.first = self.first.or(run.first_in_range);
@@ -185,6 +188,17 @@ impl<O> Outcome<O> {
             uncovered: None,
             observer,
         }
+    }
+
+    /// Removes what is wrong only where a base backup is restored: a server that recovers from a crash has
+    /// its tables.
+    fn forgive_servers(&mut self, chain: &Chain<'_>) {
+        let is_servers = |lsn| {
+            chain.segment_at(lsn).is_some_and(|segment| segment.taken_for == InputKind::PgWal)
+        };
+        self.problems.retain(|problem| {
+            problem.kind != ProblemKind::WalLevel || !problem.lsn.is_some_and(is_servers)
+        });
     }
 
     /// Notes where the WAL that there is does not cover the range asked for.

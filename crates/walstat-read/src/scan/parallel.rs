@@ -2,6 +2,7 @@
 //! joined in WAL order, so they do not depend on the number of threads.
 
 use super::joined_runs::JoinedRuns;
+use super::observe::Observe;
 use super::observer::Observer;
 use super::pages::{Pages, Progress};
 use super::reader::{Flow, Reader};
@@ -51,7 +52,7 @@ pub(super) fn scan(
     let workers = threads.get().min(tasks.len());
     let joiner = Joiner::new(scope, tasks.len(), workers, prototype.clone());
     let work = &|prototype: Observer| {
-        let _watch = Watch(&joiner);
+        let _guard = PanicGuard(&joiner);
         let mut pages = Pages::new(scope, progress);
         while let Some(index) = joiner.next() {
             let Some(task) = tasks.get(index) else { break };
@@ -248,9 +249,9 @@ impl<'s> Joiner<'s> {
 }
 
 /// Tells the other threads if this one panics: they would wait for its run for ever.
-struct Watch<'j, 's>(&'j Joiner<'s>);
+struct PanicGuard<'j, 's>(&'j Joiner<'s>);
 
-impl Drop for Watch<'_, '_> {
+impl Drop for PanicGuard<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().broken = true;

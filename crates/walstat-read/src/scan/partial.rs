@@ -19,7 +19,7 @@ use crate::input::piece::Piece;
 use crate::input::piece::vote;
 use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
-use crate::input::source::{Kept, Source};
+use crate::input::source::{KeptBytes, Source};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,7 +35,6 @@ pub struct Partial<O> {
     pieces: Vec<PieceForm>,
     directories: Directories,
     histories: Histories,
-    data_directory: Option<String>,
     others: Vec<String>,
     problems: Vec<Problem>,
     notes: Vec<String>,
@@ -63,7 +62,7 @@ struct PieceForm {
     after: Option<usize>,
     first_page: Result<FirstPage, NotWal>,
     /// Its bytes, where only the others tell how to read them.
-    kept: Option<Kept>,
+    kept: Option<KeptBytes>,
 }
 
 /// Partial results that do not belong together.
@@ -87,7 +86,7 @@ impl<O: Observe> Partial<O> {
         prototype: &O,
     ) -> Partial<O> {
         let observer = Partial::observer(prototype);
-        let mut passed = streamed::pass(&mut found, wanted, progress, &observer);
+        let mut passed = streamed::pass(&mut found, wanted, progress, &observer).passed;
         passed.extend(streamed::pass_files(&mut found, wanted, progress, &observer));
         let form = |(piece, passed)| Some((piece, PassedForm::of(passed)?));
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
@@ -96,7 +95,6 @@ impl<O: Observe> Partial<O> {
             pieces: found.pieces.into_iter().map(PieceForm::of).collect(),
             directories: found.directories,
             histories: found.histories,
-            data_directory: found.data_directory.as_ref().map(text),
             others: found.others,
             problems: found.problems,
             notes: found.notes,
@@ -116,6 +114,15 @@ impl<O: Observe> Partial<O> {
         !self.problems.is_empty()
             || !self.histories.problems.is_empty()
             || self.passed.values().any(in_run)
+    }
+
+    /// Whether its parts can belong together; a file can claim anything.
+    pub fn is_sound(&self) -> bool {
+        let is_before =
+            |(index, piece): (usize, &PieceForm)| piece.after.is_none_or(|before| before < index);
+        self.pieces.iter().enumerate().all(is_before)
+            && self.passed.keys().all(|index| *index < self.pieces.len())
+            && self.passed.values().all(|passed| passed.run.is_sound())
     }
 
     /// Puts partial results together, into what one reading of all files would have found.
@@ -141,8 +148,6 @@ impl<O: Observe> Partial<O> {
             }));
             found.paths.extend(partial.paths.into_iter().map(PathBuf::from));
             found.histories.extend(partial.histories);
-            let data_directory = partial.data_directory.map(PathBuf::from);
-            found.data_directory = found.data_directory.or(data_directory);
             found.others.extend(partial.others);
             found.problems.extend(partial.problems);
             found.notes.extend(partial.notes);
@@ -191,7 +196,7 @@ impl PieceForm {
     fn of(piece: Piece) -> PieceForm {
         let path = piece.path().to_string_lossy().into_owned();
         let kept = match piece.probe.source {
-            Source::Kept(_, kept) => Arc::into_inner(kept),
+            Source::Kept(_, kept) => Arc::into_inner(kept).map(KeptBytes::without_foreign_bytes),
             _ => None,
         };
         PieceForm {
@@ -215,7 +220,7 @@ impl PieceForm {
             Some(kept) => {
                 // One byte after the longest segment tells that there are too many, as where it was kept.
                 let zeros = kept.zeros.min(u64::from(*SEGMENT_BYTES.end()) + 1);
-                Source::Kept(path, Arc::new(Kept { zeros, ..kept }))
+                Source::Kept(path, Arc::new(KeptBytes { zeros, ..kept }))
             }
             None => Source::Streamed(path),
         };
@@ -243,7 +248,7 @@ mod tests {
     /// A number alone would have them read for years.
     #[test]
     fn no_more_zeros_are_believed_in_than_a_segment_has() {
-        let kept = Kept { zeros: u64::MAX, ..Kept::default() };
+        let kept = KeptBytes { zeros: u64::MAX, ..KeptBytes::default() };
         let form = PieceForm {
             path: "0000000100000000000000FF".to_owned(),
             named: true,

@@ -26,12 +26,12 @@ pub struct Pending {
     /// Where in it another record seems to lie that links to it: then its own length may be wrong.
     pub linked: Option<Lsn>,
     crc: u32,
-    kept: Kept,
+    kept: RecordBytes,
 }
 
 impl Pending {
     /// A record of which no byte was seen yet.
-    pub fn begin(lsn: Lsn, total_bytes: u32, kept: Kept) -> Pending {
+    pub fn begin(lsn: Lsn, total_bytes: u32, kept: RecordBytes) -> Pending {
         let (crc, counts) = (Crc32c::START, Books::default());
         Pending { lsn, total_bytes, got: 0, counts, linked: None, crc, kept }
     }
@@ -39,6 +39,11 @@ impl Pending {
     /// Bytes still to come.
     pub fn left(&self) -> u32 {
         self.total_bytes - self.got
+    }
+
+    /// Whether no more was seen of it than there is.
+    pub(super) fn is_sound(&self) -> bool {
+        self.got <= self.total_bytes
     }
 
     /// What is known of the record when all its bytes were seen.
@@ -81,15 +86,15 @@ impl Pending {
 /// The bytes that are kept of a record on several pages: all, or the first ones, which include
 /// everything before the payload.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Kept {
+pub struct RecordBytes {
     bytes: Vec<u8>,
     whole: bool,
 }
 
-impl Kept {
+impl RecordBytes {
     /// Nothing yet; `whole`: keep all bytes.
-    pub fn new(whole: bool) -> Kept {
-        Kept { bytes: Vec::new(), whole }
+    pub fn new(whole: bool) -> RecordBytes {
+        RecordBytes { bytes: Vec::new(), whole }
     }
 
     fn add(&mut self, piece: &[u8]) {
@@ -114,18 +119,24 @@ pub struct Lead {
     /// A page says that recovery replaced the record.
     pub overwritten: bool,
     crc: u32,
-    kept: Kept,
+    kept: RecordBytes,
 }
 
 impl Lead {
     /// A lead of which nothing was seen yet; `whole`: all its bytes are to be kept.
     pub fn new(whole: bool) -> Lead {
-        Lead { kept: Kept::new(whole), ..Lead::default() }
+        Lead { kept: RecordBytes::new(whole), ..Lead::default() }
     }
 
     /// Bytes still to come.
     pub fn left(&self) -> u32 {
         self.announced.unwrap_or(0) - self.got
+    }
+
+    /// Whether no more was seen of it than there is.
+    pub(super) fn is_sound(&self) -> bool {
+        self.got <= self.announced.unwrap_or(0)
+            && self.kept.bytes.len() as u64 <= u64::from(self.got)
     }
 
     /// Adds the piece that lies at `lsn`.

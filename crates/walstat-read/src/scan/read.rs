@@ -11,13 +11,14 @@ use super::streamed::{self, Passed, Wanted};
 use super::verify::{self, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
-use crate::input::error::InputError;
+use crate::input::error::{InputError, is_lack};
 use crate::input::placing::place;
 use crate::input::plan::{Plan, plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Source;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -37,8 +38,11 @@ pub fn read_found(
     progress: &Progress,
     prototype: &Observer,
 ) -> Result<(Plan, Outcome<Observer>), InputError> {
-    let passed = streamed::pass(&mut found, &wanted, progress, prototype);
-    read_passed(found, passed, wanted, threads, progress, prototype)
+    let streamed = streamed::pass(&mut found, &wanted, progress, prototype);
+    if let Some(path) = streamed.unordered {
+        return Err(InputError::Unordered { path });
+    }
+    read_passed(found, streamed.passed, wanted, threads, progress, prototype)
 }
 
 /// The same for WAL of which some segments (`passed`) were read before.
@@ -68,7 +72,10 @@ pub fn read_passed(
             found = found.again()?;
             continue;
         }
+        let start = reading.wanted.range.start;
+        reading.wanted.range.start = plan.begin.map_or(start, |begin| begin.max(start));
         plan.clip(&range)?;
+        enough_descriptors(&plan, threads)?;
         let result = reading.read(&mut plan);
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
@@ -85,6 +92,21 @@ pub fn read_passed(
         outcome.check_covers(&plan, &range);
     }
     Ok((plan, outcome))
+}
+
+/// Whether every thread can have a file open: else what cannot be opened would pass for damage.
+fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputError> {
+    let files = plan.segments.iter().filter(|segment| segment.source.is_file());
+    let mut open = Vec::new();
+    for segment in files.take(threads.get()) {
+        let path = segment.source.path();
+        match File::open(path) {
+            Err(error) if is_lack(&error) => return Err(InputError::io(path, error)),
+            // What is wrong with the file itself is told when it is read.
+            file => open.push(file),
+        }
+    }
+    Ok(())
 }
 
 /// How often WAL is looked for and read again if files disappear meanwhile.

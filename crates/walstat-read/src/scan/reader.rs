@@ -13,10 +13,10 @@ mod gaps;
 use super::books::{Books, Heading};
 use super::damage::Cause;
 use super::fast::UsualRecords;
-use super::observe::Shown;
+use super::observe::{Observe, Shown};
 use super::observer::Observer;
 use super::page_buffer::Page;
-use super::pending::{Kept, Pending};
+use super::pending::{Pending, RecordBytes};
 use super::resync::Linked;
 use super::run::Run;
 use super::scope::{Head, Scope};
@@ -115,9 +115,14 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The file ends at `lsn`, before the segment does.
+    /// The file ends at `lsn`, before the segment does. After a switch nothing is missing if the range ends
+    /// there too.
     pub fn cut(&mut self, lsn: Lsn) {
-        self.fail(lsn, lsn, Cause::Cut, None);
+        if self.switched && self.is_past_end(lsn) {
+            self.reach_end();
+        } else {
+            self.fail(lsn, lsn, Cause::Cut, None);
+        }
     }
 
     /// The bytes from `lsn` on cannot be read.
@@ -133,6 +138,10 @@ impl<'s> Reader<'s> {
     /// The end of the run; a record that goes on is left open.
     pub fn finish(mut self) -> Run {
         let Some(mut run) = self.ended.take() else {
+            if self.pending.is_some() && self.run.end >= self.scope.end {
+                // The range ends with the last file.
+                self.reach_end_inside();
+            }
             self.run.open = self.pending.take();
             return self.run;
         };
@@ -262,7 +271,10 @@ impl<'s> Reader<'s> {
         let continued = header.continues().then_some(header.remaining);
         if continued != Some(left) {
             if self.overwrites(header) {
-                self.run.drop_record(self.scope, &mut pending, Heading::Overwritten);
+                // Where the range ends inside of the record, nobody else has seen that it was torn.
+                let is_beyond = self.ended.is_some();
+                let heading = if is_beyond { Heading::Incomplete } else { Heading::Overwritten };
+                self.run.drop_record(self.scope, &mut pending, heading);
                 self.announced_left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
@@ -383,7 +395,7 @@ impl<'s> Reader<'s> {
                 return self.resync(page, offset, 0);
             }
             let mut pending =
-                Pending::begin(lsn, total_bytes, Kept::new(self.run.observer.needs_whole()));
+                Pending::begin(lsn, total_bytes, RecordBytes::new(self.run.observer.needs_whole()));
             if let Some(Linked::GoesOn(next)) = linked {
                 pending.linked = Some(Lsn(page.lsn.0 + next as u64));
             }

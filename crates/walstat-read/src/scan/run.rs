@@ -5,26 +5,20 @@
 //! end of the WAL. `join` closes them.
 
 use super::books::{Books, Heading};
-use super::damage::{Cause, Gap};
+use super::damage::{Cause, First, Gap};
 use super::fast::UsualRecords;
+use super::observe::{Observe, Shown};
 use super::observer::Observer;
 use super::pending::{Lead, Pending};
 use super::scope::Scope;
-use crate::input::problem::Problem;
+use crate::input::problem::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+use walstat_format::payload::xlog::ParameterChange;
 use walstat_format::record::Record;
 use walstat_format::record_header::{HeaderFault, RecordHeader};
-use walstat_format::version::Version;
-
-/// The first valid record of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct First {
-    /// Where it starts.
-    pub lsn: Lsn,
-    /// Where it says that the record before starts.
-    pub previous: Lsn,
-}
+use walstat_format::segment::SEGMENT_BYTES;
 
 /// The last valid record of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +102,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether a run that was read elsewhere can be that of one segment.
+    pub(super) fn is_sound(&self) -> bool {
+        let bytes = self.end.0.checked_sub(self.start.0);
+        bytes.is_some_and(|bytes| bytes <= u64::from(*SEGMENT_BYTES.end()))
+            && self.input_bytes <= u64::from(*SEGMENT_BYTES.end())
+            && self.lead.is_sound()
+            && self.open.as_ref().is_none_or(Pending::is_sound)
+    }
+
     /// A run of which nothing was read yet; `observer`: an empty one.
     pub fn new(start: Lsn, end: Lsn, observer: Observer) -> Run {
         Run {
@@ -161,10 +164,10 @@ impl Run {
         if let (Link::LastUnchecked, Some(last)) = (self.link, self.last)
             && last.lsn != first.previous
         {
-            self.problems.push(broken_link(first, last, scope.geometry.version));
+            self.problems.push(broken_link(first, last, &scope.geometry));
             self.observer.lost(last.next..lsn);
         }
-        self.close_gap(lsn, scope.geometry.version);
+        self.close_gap(first, &scope.geometry);
         self.first.get_or_insert(first);
         let mut next = record.end.aligned();
         if header.is_switch() {
@@ -177,8 +180,9 @@ impl Run {
             return;
         }
         self.first_in_range.get_or_insert(lsn);
+        self.problems.extend(minimal_level(record));
         let selected = scope.selects(record);
-        self.observer.observe(record, selected);
+        self.observer.observe_all(&[Shown { record: *record, selected }]);
         if header.is_switch() {
             self.observer.unused(record.end.aligned()..next);
         }
@@ -211,7 +215,7 @@ impl Run {
     /// Takes a valid record that ends after the range: it closes the gap before it, and is not
     /// counted. `inside`: its bytes in the range.
     pub fn accept_beyond(&mut self, scope: &Scope, lsn: Lsn, inside: &Books) {
-        self.close_gap(lsn, scope.geometry.version);
+        self.close_gap(First::beyond(lsn), &scope.geometry);
         if (scope.start..scope.end).contains(&lsn) {
             self.first_in_range.get_or_insert(lsn);
         }
@@ -318,21 +322,21 @@ impl Run {
 
     /// A valid record follows at `next`: the gap was damage; or it is the gap between the lead and the
     /// first record.
-    pub fn close_gap(&mut self, next: Lsn, version: &Version) {
+    pub fn close_gap(&mut self, next: First, geometry: &Geometry) {
         let Some(gap) = self.gap.take() else { return };
         if self.first.is_none() {
             self.lead_gap = Some(gap);
         } else {
-            self.gap_is_damage(&gap, version);
-            self.observer.lost(gap.start..next);
+            self.gap_is_damage(&gap, Some(next), geometry);
+            self.observer.lost(gap.start..next.lsn);
         }
     }
 
-    /// Books a gap as damage.
-    pub fn gap_is_damage(&mut self, gap: &Gap, version: &Version) {
+    /// Books a gap as damage; `next`: the first valid record after it, if it is known.
+    pub fn gap_is_damage(&mut self, gap: &Gap, next: Option<First>, geometry: &Geometry) {
         // A file that ends early is a problem even if no byte was lost.
         if gap.counts.total() > 0 || gap.cause == Cause::Cut {
-            self.problems.push(gap.problem(version));
+            self.problems.push(gap.problem(next, geometry));
             self.books.add(Heading::Damaged, gap.counts.total());
         }
     }
@@ -345,8 +349,30 @@ impl Run {
     }
 }
 
+/// The problem of a record that sets wal_level to minimal. From there on what was written to tables may
+/// be missing from the WAL, so no base backup is restored across it (`CheckRequiredParameterValues` in
+/// `src/backend/access/transam/xlogrecovery.c`, tried with 13 to 15).
+fn minimal_level(record: &Record<'_>) -> Option<Problem> {
+    if !record.header.is_parameter_change() {
+        return None;
+    }
+    let change = ParameterChange::parse(&record.main_data()?, record.version)?;
+    let stops = record.version.minimal_ends_recovery;
+    let what =
+        if stops { "archive recovery stops here" } else { "data may be missing from here on" };
+    let level = change.wal_level_name(record.version)?;
+    change.is_minimal().then(|| Problem {
+        kind: ProblemKind::WalLevel,
+        segment: String::new(),
+        lsn: Some(record.lsn),
+        expected: "wal_level replica or logical".to_owned(),
+        found: format!("wal_level {level}: {what}"),
+        skipped_bytes: 0,
+    })
+}
+
 /// The problem of two runs with no gap between them, of which the second does not link to the first.
-pub(super) fn broken_link(first: First, last: Last, version: &Version) -> Problem {
+pub(super) fn broken_link(first: First, last: Last, geometry: &Geometry) -> Problem {
     let cause =
         Cause::Header(HeaderFault::Previous { found: first.previous, expected: Some(last.lsn) });
     let gap = Gap {
@@ -358,5 +384,5 @@ pub(super) fn broken_link(first: First, last: Last, version: &Version) -> Proble
         stale_follows: false,
         record_follows: false,
     };
-    gap.problem(version)
+    gap.problem(None, geometry)
 }

@@ -2,7 +2,7 @@
 //! the sizes that its own first page says. Which of them belong together is decided when all were read,
 //! as for files.
 
-use super::observe::Select;
+use super::observe::{Observe, Select};
 use super::observer::Observer;
 use super::page_buffer::PageBuffer;
 use super::pages::{Pages, Progress};
@@ -15,12 +15,13 @@ use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, InputKind, SERVER_DIRECTORIES};
 use crate::input::names::file_name;
 use crate::input::names::{FileName, Standing};
+use crate::input::packing;
 use crate::input::piece::Piece;
 use crate::input::piece::geometry_of;
 use crate::input::probe::{NotWal, Probe};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
-use crate::input::source::{Bytes, Kept, Source};
+use crate::input::source::{Bytes, KeptBytes, Source};
 use crate::input::stream::{Item, StreamSegment, for_each_item};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -97,6 +98,8 @@ struct Collector<'a> {
     passed: BTreeMap<usize, Passed>,
     /// How many records were counted, those that go on after their segment included.
     counted: u64,
+    /// Which records come first, where there is a limit.
+    order: Order,
     /// How many bytes are kept.
     kept_bytes: usize,
     stream: Stream,
@@ -108,14 +111,41 @@ struct Collector<'a> {
     unread: usize,
 }
 
-/// Reads all streams. The segments in them are added to what was found; what was counted is returned,
-/// by the index of the piece.
+/// Whether segments come in the order of the WAL: with a limit those are wanted that come first in it.
+#[derive(Debug, Default)]
+struct Order {
+    /// The newest segment so far.
+    newest: Option<u64>,
+    /// The limit was reached.
+    is_done: bool,
+    is_lost: bool,
+}
+
+impl Order {
+    /// Takes note of a segment.
+    fn take(&mut self, number: u64) {
+        self.is_lost |= self.newest.is_some_and(|newest| number < newest);
+        self.newest = self.newest.max(Some(number));
+    }
+}
+
+/// What came out of streams.
+#[derive(Debug)]
+pub struct Streamed {
+    /// What was counted, by the index of the piece.
+    pub passed: BTreeMap<usize, Passed>,
+    /// The stream in which a limit was reached, if its segments come in another order than that of the WAL:
+    /// others than the first records may have been counted.
+    pub unordered: Option<PathBuf>,
+}
+
+/// Reads all streams. The segments in them are added to what was found.
 pub fn pass(
     found: &mut Found,
     wanted: &Wanted,
     progress: &Progress,
     prototype: &Observer,
-) -> BTreeMap<usize, Passed> {
+) -> Streamed {
     let streams = found.streams.clone();
     let mut collector = Collector::new(found, wanted, progress, prototype);
     for stream in streams {
@@ -123,7 +153,9 @@ pub fn pass(
         (collector.last, collector.last_was_bare) = (None, false);
         for_each_item(&stream.path, &mut |item| collector.take(item));
     }
-    collector.passed
+    let Collector { order, passed, stream, .. } = collector;
+    let unordered = (order.is_done && order.is_lost).then_some(stream.path);
+    Streamed { passed, unordered }
 }
 
 /// Reads the files that were found in the same way, each segment as a run of its own: for partial
@@ -156,6 +188,7 @@ impl<'a> Collector<'a> {
             window: PageBuffer::default(),
             passed: BTreeMap::new(),
             counted: 0,
+            order: Order::default(),
             kept_bytes: 0,
             stream: Stream { path: PathBuf::new(), root: 0 },
             last: None,
@@ -176,7 +209,7 @@ impl<'a> Collector<'a> {
         let mut bytes = match piece.probe.source.open(0) {
             Ok(bytes) => bytes.into_reader(),
             Err(error) => {
-                let kept = Kept::failing(error.kind(), error.to_string());
+                let kept = KeptBytes::failing(error.kind(), error.to_string());
                 piece.probe.source = Source::Kept(path, Arc::new(kept));
                 return;
             }
@@ -187,6 +220,7 @@ impl<'a> Collector<'a> {
             name: piece.name.clone(),
             first_page: piece.probe.first_page.clone(),
             compressed: piece.probe.compressed,
+            codec: None,
             bytes: &mut bytes,
         };
         match &segment.first_page {
@@ -231,17 +265,19 @@ impl<'a> Collector<'a> {
     fn look_at(&mut self, path: &Path) {
         let parent = self.directory_of(path);
         match path.file_name().and_then(|name| name.to_str()) {
-            Some(ARCHIVE_STATUS) => self.is_servers(&parent),
+            Some(ARCHIVE_STATUS) => self.note_server_directory(&parent),
             Some("PG_VERSION") => {
-                SERVER_DIRECTORIES.iter().for_each(|name| self.is_servers(&parent.join(name)));
+                SERVER_DIRECTORIES
+                    .iter()
+                    .for_each(|name| self.note_server_directory(&parent.join(name)));
             }
             _ => {}
         }
     }
 
-    fn is_servers(&mut self, directory: &Path) {
+    fn note_server_directory(&mut self, directory: &Path) {
         let index = self.found.directories.index(self.stream.root, directory);
-        self.found.directories.is_servers(index);
+        self.found.directories.note_server_directory(index);
     }
 
     /// The directory of a member, below the stream that it came in.
@@ -316,6 +352,11 @@ impl<'a> Collector<'a> {
             modified: None,
             first_page: item.first_page.clone(),
         };
+        if let Some(name) = &item.name {
+            let misnamed =
+                packing::misnamed(&file_name(&item.path), name, item.codec, &item.first_page);
+            self.found.problems.extend(misnamed);
+        }
         let directory = self.directory_of(&item.path);
         self.found.add_piece(self.stream.root, &directory, item.name.clone(), probe)
     }
@@ -334,7 +375,7 @@ impl<'a> Collector<'a> {
                 let mb = KEPT_BYTES_MAX >> 20;
                 let reason = format!("no first page, and more than {mb} MB of such segments");
                 piece.probe.source =
-                    Source::Kept(path, Arc::new(Kept::failing(io::ErrorKind::Other, reason)));
+                    Source::Kept(path, Arc::new(KeptBytes::failing(io::ErrorKind::Other, reason)));
             }
         }
     }
@@ -359,10 +400,15 @@ impl<'a> Collector<'a> {
         if start >= scope.end || end <= scope.start {
             return ControlFlow::Continue(());
         }
+        if scope.limit.is_some() {
+            self.order.take(segment.number);
+            if self.order.is_done {
+                return ControlFlow::Continue(());
+            }
+        }
         let limit = scope.limit.map(|limit| limit.saturating_sub(self.counted).max(1));
         let scope = Scope { limit, ..scope };
-        let switches = Observer::new(TimelineSwitches::default());
-        let observer = Observer::both(self.prototype.clone(), switches);
+        let observer = Observer::new((self.prototype.clone(), TimelineSwitches::default()));
         let mut reader = Reader::new(&scope, start, end, observer);
         let window = std::mem::take(&mut self.window);
         let mut pages = Pages::through(window, &scope, self.progress);
@@ -376,15 +422,15 @@ impl<'a> Collector<'a> {
         self.window = pages.into_window();
         let mut run = reader.finish();
         self.counted += run.counted + u64::from(run.open.is_some());
-        // A segment that comes later may lie before this one: so the stream is read on, unless the
-        // limit was reached here.
-        let done = scope.limit.is_some_and(|limit| run.counted >= limit);
-        let (mut counted, switches) =
-            std::mem::take(&mut run.observer).into_both().unwrap_or_default();
-        run.observer = switches;
+        self.order.is_done = scope.limit.is_some_and(|limit| run.counted >= limit);
+        // A member that comes later may lie before this one: so its name is looked at.
+        let is_over = self.order.is_done && !segment.named;
+        let (mut counted, switches): (Observer, TimelineSwitches) =
+            std::mem::take(&mut run.observer).into_inner().unwrap_or_default();
+        run.observer = Observer::new(switches);
         counted.shrink();
         self.passed.insert(index, Passed { run, counted, digest: digesting.finish() });
-        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -421,8 +467,8 @@ fn segment_of(
 }
 
 /// All bytes of a reader, if there are at most `room`; zeros at the start do not count.
-fn kept(bytes: &mut dyn Read, room: usize) -> Option<Kept> {
-    let mut kept = Kept::default();
+fn kept(bytes: &mut dyn Read, room: usize) -> Option<KeptBytes> {
+    let mut kept = KeptBytes::default();
     let mut buffer = vec![0; 64 << 10];
     // One byte more than the longest segment has, to see that there are too many.
     let mut bytes = bytes.take(u64::from(*SEGMENT_BYTES.end()) + 1);

@@ -4,13 +4,11 @@
 use crate::scan::observe::Observe;
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
-use walstat_format::page::{Geometry, LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
+use walstat_format::page::Geometry;
 use walstat_format::payload::timeline::Switch;
+use walstat_format::payload::xlog;
 use walstat_format::record::Record;
-use walstat_format::rmgr::{
-    XLOG, XLOG_CHECKPOINT_SHUTDOWN, XLOG_END_OF_RECOVERY, XLOG_FPW_CHANGE,
-    XLOG_OVERWRITE_CONTRECORD,
-};
+use walstat_format::rmgr::XLOG;
 
 /// The records with which timelines begin, those that a server may write before them, and a sum over all
 /// records.
@@ -62,13 +60,13 @@ impl TimelineSwitches {
             return;
         }
         let switch = match record.header.info & 0xF0 {
-            XLOG_CHECKPOINT_SHUTDOWN | XLOG_END_OF_RECOVERY => {
+            xlog::CHECKPOINT_SHUTDOWN | xlog::END_OF_RECOVERY => {
                 let data = record.main_data();
                 let switch = data.and_then(|data| data.first_chunk().copied()).map(Switch::parse);
                 let Some(switch) = switch.filter(|switch| switch.from != switch.to) else { return };
                 Some(switch)
             }
-            XLOG_FPW_CHANGE | XLOG_OVERWRITE_CONTRECORD => None,
+            xlog::FPW_CHANGE | xlog::OVERWRITE_CONTRECORD => None,
             _ => return,
         };
         let previous = record.header.previous;
@@ -94,7 +92,7 @@ impl TimelineSwitches {
         let Some(first) = switches.peek().copied() else {
             return Err(format!("no record there that begins timeline {to}"));
         };
-        let at = first_byte(at, geometry);
+        let at = geometry.first_byte(at);
         let is_as_said = |record: &BeginningRecord| {
             record.switch.is_some_and(|switch| switch.from == from)
                 && self.first_record(record) == at
@@ -121,16 +119,6 @@ impl TimelineSwitches {
         }
         first.lsn
     }
-}
-
-/// Where the first record at or after `lsn` starts: on a page's first byte, after the page header.
-fn first_byte(lsn: Lsn, geometry: &Geometry) -> Lsn {
-    let header = match () {
-        () if lsn.0.is_multiple_of(u64::from(geometry.segment_bytes)) => LONG_HEADER_BYTES,
-        () if lsn.0.is_multiple_of(u64::from(geometry.page_bytes)) => SHORT_HEADER_BYTES,
-        () => 0,
-    };
-    Lsn(lsn.0 + header as u64)
 }
 
 #[cfg(test)]

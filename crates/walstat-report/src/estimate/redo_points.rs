@@ -2,7 +2,7 @@
 //! others stay.
 
 use walstat_analyse::checkpoint::Cycle;
-use walstat_analyse::checkpoint::cause::{Cause, Confidence, Verdict};
+use walstat_analyse::checkpoint::cause::{Cause, Verdict};
 use walstat_format::lsn::Lsn;
 use walstat_whatif::base_checkpoint::{Reading, mover};
 
@@ -14,7 +14,7 @@ const AGAIN: usize = 3;
 
 /// Redo points, ascending.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RedoPoints {
+pub(crate) struct RedoPoints {
     points: Vec<RedoPoint>,
     /// The longest way to one that volume brought, bytes.
     distance: f64,
@@ -32,34 +32,38 @@ struct RedoPoint {
 
 /// How many times as far apart checkpoints come.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Apart {
+pub(crate) struct Apart {
     volume: f64,
     clock: f64,
 }
 
 impl Apart {
     /// So many times; `None`: neither volume nor clock bring one.
-    pub fn times(times: Option<u32>) -> Apart {
+    pub(crate) fn times(times: Option<u32>) -> Apart {
         let times = times.map_or(f64::INFINITY, f64::from);
         Apart { volume: times, clock: times }
     }
 
     /// Those by volume so many times as far apart as that.
-    pub fn by_volume(self, times: f64) -> Apart {
+    pub(crate) fn by_volume(self, times: f64) -> Apart {
         Apart { volume: self.volume * times, ..self }
     }
 }
 
 impl RedoPoints {
     /// Those that lie between these cycles.
-    pub fn of(cycles: &[Cycle], verdicts: &[Option<Verdict>], reading: Reading) -> RedoPoints {
+    pub(crate) fn of(
+        cycles: &[Cycle],
+        verdicts: &[Option<Verdict>],
+        reading: Reading,
+    ) -> RedoPoints {
         let mut redo = RedoPoints::default();
         let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
         let mut last = RedoPoint { lsn: start, ..RedoPoint::default() };
         for (cycle, verdict) in cycles.iter().zip(verdicts).skip(1) {
             let Some(lsn) = cycle.redo else { continue };
             let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|c| c.seen.is_shutdown);
-            let is_sure = verdict.is_some_and(|verdict| verdict.confidence > Confidence::Possible);
+            let is_sure = verdict.is_some_and(|verdict| verdict.is_sure());
             let cause = verdict.map(|verdict| verdict.cause);
             let mover = mover(cause, is_sure, reading).filter(|_| !is_shutdown);
             if mover == Some(Cause::Wal) {
@@ -73,7 +77,7 @@ impl RedoPoints {
 
     /// With the one that had begun and was not complete where the range ends, if images show it: pages that
     /// were changed since the last one have an image again.
-    pub fn with_unfinished(
+    pub(crate) fn with_unfinished(
         mut self,
         start: Lsn,
         images: &[(Lsn, Lsn)],
@@ -95,28 +99,28 @@ impl RedoPoints {
     }
 
     /// How many there are.
-    pub fn all(&self) -> usize {
+    pub(crate) fn all(&self) -> usize {
         self.points.len()
     }
 
     /// How many of them other settings move.
-    pub fn moving(&self) -> usize {
+    pub(crate) fn moving(&self) -> usize {
         let staying = self.points.last().map_or(0, |last| last.staying);
         self.points.len() - staying as usize
     }
 
     /// Whether volume brought one.
-    pub fn has_volume(&self) -> bool {
+    pub(crate) fn has_volume(&self) -> bool {
         self.distance > 0.0
     }
 
     /// Whether one lies after `from` and not after `to`.
-    pub fn has_any(&self, from: Lsn, to: Lsn) -> bool {
+    pub(crate) fn has_any(&self, from: Lsn, to: Lsn) -> bool {
         self.before(from) < self.before(to)
     }
 
     /// Whether one that stays, or comes anew, lies between.
-    pub fn stays_any(&self, from: Lsn, to: Lsn, apart: Apart) -> bool {
+    pub(crate) fn stays_any(&self, from: Lsn, to: Lsn, apart: Apart) -> bool {
         self.cycle(from, apart) != self.cycle(to, apart)
     }
 

@@ -18,7 +18,7 @@ pub struct Predicted {
 
 impl Predicted {
     /// The same where it may also come to what `other` says.
-    pub fn or(self, other: &Predicted) -> Predicted {
+    pub(crate) fn or(self, other: &Predicted) -> Predicted {
         Predicted {
             low_bytes: self.low_bytes.min(other.low_bytes),
             high_bytes: self.high_bytes.max(other.high_bytes),
@@ -61,7 +61,7 @@ pub struct Estimates {
 
 impl Estimates {
     /// The combination of checkpoints so many times as far apart, or none, and a codec, if it was tried.
-    pub fn of(&self, apart: Option<u32>, codec: Option<&str>) -> Option<&EstimateRow> {
+    pub(crate) fn of(&self, apart: Option<u32>, codec: Option<&str>) -> Option<&EstimateRow> {
         self.scenarios
             .iter()
             .find(|row| row.checkpoints_apart == apart && row.wal_compression.as_deref() == codec)
@@ -69,7 +69,7 @@ impl Estimates {
 
     /// The widest distance that was tried and is not wider than `times` that of now; none at all where
     /// settings move no more redo points than that.
-    pub fn widest(&self, times: u64) -> Option<u32> {
+    pub(crate) fn widest(&self, times: u64) -> Option<u32> {
         if times > self.moving_redo_points {
             return None;
         }

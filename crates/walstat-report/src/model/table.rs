@@ -103,7 +103,7 @@ impl<R> From<Vec<R>> for Table<R> {
 
 impl<R> Table<R> {
     /// Rows, and what was left out beside them.
-    pub fn of(rows: Vec<R>, left_out: Option<LeftOut>) -> Table<R> {
+    pub(crate) fn of(rows: Vec<R>, left_out: Option<LeftOut>) -> Table<R> {
         Table { left_out, ..Table::from(rows) }
     }
 }
@@ -176,7 +176,7 @@ impl<R: TableRow> Table<R> {
     }
 
     /// Orders the rows and keeps the first `top`; 0 keeps all.
-    pub fn arrange(&mut self, sort: Sort, top: usize) {
+    pub(crate) fn arrange(&mut self, sort: Sort, top: usize) {
         self.rows.sort_by(|a, b| compare(a, b, sort));
         self.cut(top);
     }
@@ -271,7 +271,7 @@ impl Line {
 
 impl Shares {
     /// The shares of `part` in `all`, by the arithmetic of `pg_waldump`.
-    pub fn of(part: &Numbers, all: &Numbers) -> Shares {
+    pub(crate) fn of(part: &Numbers, all: &Numbers) -> Shares {
         Shares {
             count: percent(part.count, all.count),
             record: percent(part.record_bytes, all.record_bytes),

@@ -77,7 +77,7 @@ pub struct Annotation {
 
 impl View {
     /// A view of `report` that was just made.
-    pub fn of(report: Report, official: Official) -> View {
+    pub(crate) fn of(report: Report, official: Official) -> View {
         let finished = jiff::Timestamp::now().as_microsecond();
         View { report, official, elapsed_seconds: 0.0, finished, annotations: Vec::new() }
     }

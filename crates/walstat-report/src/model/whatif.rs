@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// A prediction is certain if the truth is no farther off than this part of it.
+pub const NARROW: f64 = 0.001;
+
 /// Predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -57,7 +60,7 @@ pub struct Scenario {
     pub written_bytes: u64,
     /// (written - written by the base) / written by the base.
     pub written_change_ratio: Option<f64>,
-    /// Bytes of it that the WAL decides.
+    /// Bytes of it that the WAL decides: all, if the truth is at most 0.1 % off.
     pub exact_bytes: u64,
     /// Bytes of it whose number is estimated.
     pub estimated_bytes: u64,

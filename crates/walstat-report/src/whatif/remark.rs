@@ -2,8 +2,9 @@
 //! not certain and why.
 
 use crate::when::REPLAY_RATES;
+use walstat_format::payload::SECOND;
 use walstat_whatif::base::Base;
-use walstat_whatif::outcome::Outcome;
+use walstat_whatif::outcome::RunOutcome;
 use walstat_whatif::predict::Prediction;
 use walstat_whatif::segments_of;
 use walstat_whatif::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
@@ -12,11 +13,11 @@ use walstat_whatif::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 const GB: f64 = 1e9;
 
 /// What else the settings change.
-pub fn side_effects(
+pub(crate) fn side_effects(
     settings: &Settings,
     done: &Prediction,
     recovery_bytes: u64,
-    own: &Outcome,
+    own: &RunOutcome,
 ) -> Vec<String> {
     let recovery = recovery(recovery_bytes, own);
     let codec = done.codec_time.filter(|_| done.codec_bytes > 0).map(|time| {
@@ -43,7 +44,7 @@ pub fn side_effects(
     recovery.into_iter().chain(codec).chain(fixed).collect()
 }
 
-fn recovery(bytes: u64, own: &Outcome) -> Option<String> {
+fn recovery(bytes: u64, own: &RunOutcome) -> Option<String> {
     let more = bytes.checked_sub(own.recovery_bytes).filter(|more| *more > 0)?;
     let seconds = more as f64 / REPLAY_RATES.0 as f64;
     Some(format!(
@@ -53,7 +54,7 @@ fn recovery(bytes: u64, own: &Outcome) -> Option<String> {
 }
 
 /// Why parts of a prediction are not certain.
-pub fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String> {
+pub(crate) fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String> {
     let said = done.uncertainties.iter().filter_map(|one| one.kind.text());
     said.chain(volume_limit(settings, base)).collect()
 }
@@ -76,7 +77,7 @@ fn volume_limit(settings: &Settings, base: &Base) -> Option<String> {
 }
 
 /// What is said of the base, for all predictions.
-pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
+pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
     let all = [
         (
             !sees_start,
@@ -115,5 +116,19 @@ pub fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
             base.given_up
         )
     });
-    said.chain(given_up).collect()
+    let before = base.checkpoint_before().map(|checkpoint| checkpoint.redo);
+    let before = before.filter(|redo| sees_start && *redo < base.start).map(|redo| {
+        format!(
+            "settings change where the range begins: the checkpoint before it, at {redo}, stays, and so do \
+             images up to there (-s at an earlier place has them change before)"
+        )
+    });
+    let closed = base.switches.timeout.map(|timeout| {
+        format!(
+            "segments were closed every {} s, as archive_timeout does: other settings leave that as it is \
+             (--archive-timeout changes it)",
+            timeout / SECOND
+        )
+    });
+    said.chain(given_up).chain(before).chain(closed).collect()
 }

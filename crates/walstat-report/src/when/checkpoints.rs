@@ -3,9 +3,9 @@
 use super::evidence;
 use super::overview::{causes, distances, seconds, spacing, whole};
 use super::span::asked_for;
-use super::{Origin, numbers, rfc3339};
+use super::{numbers, rfc3339};
 use crate::model::when::{Causes, CheckpointRow, CheckpointSummary, Kind};
-use walstat_analyse::checkpoint::cause;
+use walstat_analyse::archive_timeout;
 use walstat_analyse::checkpoint::cause::Verdict;
 use walstat_analyse::checkpoint::{Cycle, Cycles, Switched, power_of_two};
 use walstat_analyse::ratios::ratio;
@@ -21,18 +21,15 @@ const LEAST_SECONDS: f64 = 60.0;
 /// What full_page_writes makes of the pace by the reckoning with which it was proposed to pace
 /// checkpoints: progress to the power of 1.5. The servers' own schedule takes WAL for even.
 const FULL_PAGE_PACE: f64 = 1.5;
-/// Fewer switches at one distance are no archive_timeout.
-const SWITCHES: usize = 3;
 
 /// One row a cycle, and their summary.
-pub fn checkpoints(
+pub(crate) fn checkpoints(
     found: &WhenFound,
     cycles: &Cycles,
-    origin: Origin,
+    verdicts: &[Option<Verdict>],
+    segment_bytes: u64,
 ) -> (Vec<CheckpointRow>, CheckpointSummary) {
-    let segment_bytes = u64::from(origin.segment_bytes);
     let clock = &found.clock;
-    let (verdicts, _) = cause::judge(cycles, clock, &origin.server());
     let (cycles, verdicts) = asked_for(found, cycles, verdicts);
     let cycles = &*cycles;
     let mut summary = CheckpointSummary {
@@ -170,26 +167,14 @@ fn switches(
         _ => None,
     };
     let distances: Vec<Option<i64>> = switches.windows(2).map(distance).collect();
-    let Some(timeout) = regular(&distances) else { return };
+    let Some(timeout) = archive_timeout::of(&distances) else { return };
     let padded = distances.iter().zip(switches.iter().skip(1));
-    let padded = padded.filter(|(distance, _)| distance.is_some_and(|found| near(found, timeout)));
+    let padded = padded.filter(|(distance, _)| {
+        distance.is_some_and(|found| archive_timeout::is_near(found, timeout))
+    });
     let padded: Vec<Switched> = padded.map(|(_, switched)| *switched).collect();
     summary.archive_timeout_seconds = u64::try_from(timeout).ok();
     summary.archive_timeout_bytes_per_day = a_day(bytes(&padded));
-}
-
-/// Whether a distance is that of a timeout, but for the time until the next commit.
-fn near(seconds: i64, timeout: i64) -> bool {
-    (seconds - timeout).abs() <= (timeout / 20).max(1)
-}
-
-/// The distance in seconds that half of all switches are apart, three at least.
-fn regular(distances: &[Option<i64>]) -> Option<i64> {
-    let mut known: Vec<i64> = distances.iter().flatten().copied().filter(|&d| d > 0).collect();
-    known.sort_unstable();
-    let middle = *known.get(known.len() / 2)?;
-    let count = known.iter().filter(|found| near(**found, middle)).count();
-    (count >= SWITCHES && count * 2 >= distances.len()).then_some(middle)
 }
 
 /// Half of them are no more than this.
@@ -223,13 +208,6 @@ mod tests {
         assert_eq!(summary.archive_timeout_seconds, Some(60));
         let a_day = summary.archive_timeout_bytes_per_day.expect("a day");
         assert!((a_day - 4.0 * unused as f64 * DAY / 251.0).abs() < 1.0, "{a_day}");
-    }
-
-    #[test]
-    fn switches_now_and_then_are_no_timeout() {
-        assert_eq!(regular(&[Some(10), Some(60), Some(61), Some(900)]), None);
-        assert_eq!(regular(&[Some(60), None, Some(61), Some(60)]), Some(60));
-        assert_eq!(regular(&[]), None);
     }
 
     #[test]

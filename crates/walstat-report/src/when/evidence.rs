@@ -3,13 +3,16 @@
 use walstat_analyse::checkpoint::evidence::{Evidence, MaxWalSize};
 
 /// One sentence, without a full stop.
-pub fn sentence(evidence: &Evidence) -> String {
+pub(crate) fn sentence(evidence: &Evidence) -> String {
     match *evidence {
         Evidence::BackupFromRedoPoint => "a base backup started from its redo point".to_owned(),
         Evidence::AfterEndOfRecovery => "the first one after an END_OF_RECOVERY record".to_owned(),
         Evidence::BeginsTimeline(timeline) => format!("timeline {timeline} begins with it"),
         Evidence::TornRecordReplaced => {
             "a record torn by a crash was replaced before it".to_owned()
+        }
+        Evidence::CheckpointNeverEnded => {
+            "a checkpoint had begun before it and never ended, as a crash leaves it".to_owned()
         }
         Evidence::TransactionsNeverEnded(1) => {
             "a transaction before it never ended, as a crash leaves it".to_owned()

@@ -1,9 +1,9 @@
 //! When WAL was written, in a few numbers: for the first screen and for the advice.
 
 use super::span::asked_for;
-use super::{Origin, REPLAY_RATES, at_second};
+use super::{REPLAY_RATES, at_second};
 use crate::model::when::{Causes, Overview, Range, Spacing};
-use walstat_analyse::checkpoint::cause::{Cause, Confidence, Verdict, judge};
+use walstat_analyse::checkpoint::cause::{Cause, Judged, Verdict};
 use walstat_analyse::checkpoint::{Cycle, Cycles};
 use walstat_analyse::commit::SYNC_TIME;
 use walstat_analyse::when::WhenFound;
@@ -13,7 +13,7 @@ use walstat_format::payload::SECOND;
 const STRETCHES: usize = 48;
 
 /// The numbers.
-pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
+pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
     let mut overview = Overview::default();
     if let Some(curve) = &found.written {
         let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
@@ -31,8 +31,8 @@ pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
         overview.peak_syncs = pressure.per_second.map(|found| found.peak.min(syncs_most));
     }
     if let Some(cycles) = &found.cycles {
-        let (verdicts, settings) = judge(cycles, &found.clock, &origin.server());
-        let (cycles, verdicts) = asked_for(found, cycles, verdicts);
+        let (cycles, verdicts) = asked_for(found, cycles, &judged.verdicts);
+        let settings = &judged.settings;
         let cycles = &*cycles;
         let backups = || cycles.cycles.iter().filter(|cycle| cycle.began_backup);
         overview.backups = backups().count() as u64;
@@ -68,7 +68,7 @@ pub fn overview(found: &WhenFound, origin: Origin) -> Overview {
 
 /// The cause of a checkpoint, as far as it is likely.
 fn cause_of(verdict: Option<&Option<Verdict>>) -> Option<Cause> {
-    let sure = verdict?.as_ref().filter(|verdict| verdict.confidence > Confidence::Possible);
+    let sure = verdict?.as_ref().filter(|verdict| verdict.is_sure());
     sure.map(|verdict| verdict.cause)
 }
 
@@ -85,7 +85,7 @@ fn count_of(causes: &mut Causes, cause: Option<Cause>) -> &mut u64 {
 }
 
 /// Checkpoints by their causes, as far as these are likely.
-pub fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
+pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
     ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(Some(verdict))) += 1);
@@ -132,7 +132,7 @@ struct Apart {
 }
 
 /// Seconds from one checkpoint to the next, while the server went on.
-pub fn seconds(cycles: &Cycles) -> Vec<u64> {
+pub(crate) fn seconds(cycles: &Cycles) -> Vec<u64> {
     apart(cycles, &[]).into_iter().map(|one| one.seconds).collect()
 }
 
@@ -158,13 +158,13 @@ fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
 }
 
 /// Those that begin and end with a checkpoint.
-pub fn whole(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
+pub(crate) fn whole(cycles: &[Cycle]) -> impl Iterator<Item = &Cycle> {
     let all_but_last = cycles.len().saturating_sub(1);
     cycles.iter().take(all_but_last).filter(|cycle| cycle.redo.is_some())
 }
 
 /// Bytes of whole cycles.
-pub fn distances(cycles: &Cycles) -> Vec<u64> {
+pub(crate) fn distances(cycles: &Cycles) -> Vec<u64> {
     let known = whole(&cycles.cycles).filter(|cycle| cycles.has_all(cycle.start, cycle.end));
     known.map(|cycle| cycle.end.0 - cycle.start.0).collect()
 }
@@ -195,7 +195,7 @@ fn weighted(mut distances: Vec<(u64, u64)>) -> Option<Spacing> {
 }
 
 /// What is worth telling of distances; `None` without any.
-pub fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
+pub(crate) fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
     distances.sort_unstable();
     let rank = |percent: usize| (percent * distances.len()).div_ceil(100).saturating_sub(1);
     Some(Spacing {

@@ -32,14 +32,16 @@ impl Span<'_> {
 }
 
 /// The cycles of what was asked for, each with why it began.
-pub fn asked_for<'f>(
+pub(crate) fn asked_for<'f>(
     found: &'f WhenFound,
     cycles: &'f Cycles,
-    verdicts: Vec<Option<Verdict>>,
+    verdicts: &[Option<Verdict>],
 ) -> (Cow<'f, Cycles>, Vec<Option<Verdict>>) {
-    let Some((since, until)) = found.times else { return (Cow::Borrowed(cycles), verdicts) };
+    let Some((since, until)) = found.times else {
+        return (Cow::Borrowed(cycles), verdicts.to_vec());
+    };
     let span = Span { since, until, clock: &found.clock };
-    let met = cycles.cycles.iter().cloned().zip(verdicts);
+    let met = cycles.cycles.iter().cloned().zip(verdicts.iter().copied());
     let is_met = |cycle: &Cycle| cycle.tally.count > 0 || span.meets(cycle.start, cycle.end);
     let met = met.filter(|(cycle, _)| is_met(cycle));
     let (met, verdicts): (Vec<Cycle>, Vec<_>) = met

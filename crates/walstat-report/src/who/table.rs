@@ -39,7 +39,7 @@ enum Place {
 }
 
 /// All tables.
-pub fn rows(
+pub(crate) fn rows(
     relations: &Relations,
     updates: &Updates,
     vacuums: &Vacuums,

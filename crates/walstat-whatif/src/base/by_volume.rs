@@ -6,6 +6,7 @@
 
 use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
+use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::SECOND;
 
@@ -16,8 +17,6 @@ const AGREE: usize = 2;
 const BEGINNING: f64 = 0.2;
 /// How likely it may be that they lie there by chance.
 const CHANCE: f64 = 0.01;
-/// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
-const SHORTEST_TIMEOUT: i64 = 29 * SECOND;
 
 /// How far a checkpoint lies from the one before.
 struct Distance {
@@ -30,7 +29,7 @@ struct Distance {
 }
 
 /// Makes causes certain that one distance in segments explains.
-pub fn settle(base: &mut Base) {
+pub(crate) fn settle(base: &mut Base) {
     let distances = distances(base);
     let Some(segments) = common(base, &distances) else {
         base.segments = shortest(base, &distances);
@@ -73,7 +72,8 @@ fn distances(base: &Base) -> Vec<Distance> {
             index: index + 1,
             segments: (own.redo.0 / segment).saturating_sub(before.redo.0 / segment),
             into_segment: (own.redo.0 % segment) as f64 / segment as f64,
-            is_too_soon_for_the_clock: own.time.0.saturating_sub(before.time.0) < SHORTEST_TIMEOUT,
+            is_too_soon_for_the_clock: own.time.0.saturating_sub(before.time.0)
+                < SHORTEST_TIMEOUT * SECOND,
         })
     };
     pairs.filter_map(distance).collect()

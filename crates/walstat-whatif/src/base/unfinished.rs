@@ -20,12 +20,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn note(
-        &mut self,
-        ordinal: Ordinal,
-        reference: &TracedBlock,
-        (redo, log_hints): (Ordinal, bool),
-    ) {
+    fn note(&mut self, ordinal: Ordinal, reference: &TracedBlock, redo: Ordinal, log_hints: bool) {
         let stamped = if log_hints { reference.stamped } else { reference.stamped_without_hints };
         if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || stamped < redo {
             return;
@@ -49,7 +44,7 @@ impl Evidence {
 }
 
 /// The checkpoints that never ended: before a crash, or before the end of the WAL.
-pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
+pub(crate) fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
     if base.version.pacing.marks_redo {
         return marked(trace, base);
     }
@@ -65,11 +60,9 @@ pub fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
             found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
         }
         if let Some((redo, _)) = cycles.peek().filter(|(redo, _)| *redo <= traced.ordinal) {
-            let known = (*redo, base.log_hints);
-            traced
-                .refs
-                .iter()
-                .for_each(|reference| evidence.note(traced.ordinal, reference, known));
+            for reference in traced.refs {
+                evidence.note(traced.ordinal, reference, *redo, base.log_hints);
+            }
         }
     });
     found.extend(checkpoint(trace, evidence.redo()));

@@ -13,7 +13,7 @@ use walstat_format::version::{VERSIONS, Version};
 const VERSION: &Version = &VERSIONS[8];
 
 /// A record in bytes.
-pub struct Bytes {
+pub(crate) struct Bytes {
     bytes: Vec<u8>,
     lsn: Lsn,
     blocks: Vec<BlockRef>,
@@ -21,7 +21,7 @@ pub struct Bytes {
 
 impl Bytes {
     /// A record about one block of a table: with the page as an image, or with data.
-    pub fn new(
+    pub(crate) fn new(
         rmgr_and_info: (u8, u8),
         block: u32,
         image: Option<&Page>,
@@ -54,21 +54,21 @@ impl Bytes {
     }
 
     /// An insertion of the row under this number.
-    pub fn insert(number: u16, image: Option<&Page>, row: &[u8]) -> Bytes {
+    pub(crate) fn insert(number: u16, image: Option<&Page>, row: &[u8]) -> Bytes {
         let [low, high] = number.to_le_bytes();
         let data = if image.is_none() { row } else { &[] };
         Bytes::new((HEAP, 0), 3, image, data, &[low, high, 0])
     }
 
     /// The same record somewhere in the WAL.
-    pub fn at(self, lsn: u64) -> Bytes {
+    pub(crate) fn at(self, lsn: u64) -> Bytes {
         Bytes { lsn: Lsn(lsn), ..self }
     }
 
     /// The record taken apart.
-    pub fn parse(&mut self) -> WholeRecord<'_> {
+    pub(crate) fn parse(&mut self) -> WholeRecord<'_> {
         let end = Lsn(self.lsn.0 + (self.bytes.len() as u64).next_multiple_of(8));
-        WholeRecord::parse(&self.bytes, (self.lsn, end), VERSION, &mut self.blocks)
+        WholeRecord::parse(&self.bytes, self.lsn..end, VERSION, &mut self.blocks)
             .expect("a whole record")
     }
 }

@@ -23,7 +23,7 @@ const FED_TABLE: u32 = 5;
 
 /// What a record is, beside its lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Change,
     ChangeOfLookedAt,
     NewPage,
@@ -52,23 +52,23 @@ pub enum Kind {
 
 /// One made-up record.
 #[derive(Debug, Clone, Copy)]
-pub struct Made {
-    pub kind: Kind,
-    pub block: usize,
-    pub data_bytes: u16,
-    pub fixed_bytes: u16,
-    pub delta: WalLevelDelta,
+pub(crate) struct Made {
+    pub(crate) kind: Kind,
+    pub(crate) block: usize,
+    pub(crate) data_bytes: u16,
+    pub(crate) fixed_bytes: u16,
+    pub(crate) delta: WalLevelDelta,
 }
 
 impl Made {
-    pub fn new(kind: Kind, block: usize) -> Made {
+    pub(crate) fn new(kind: Kind, block: usize) -> Made {
         let delta = WalLevelDelta::default();
         Made { kind, block, data_bytes: 40, fixed_bytes: 39, delta }
     }
 }
 
 /// Kinds: most records are changes, few are special.
-pub fn any_record() -> impl Strategy<Value = Made> {
+pub(crate) fn any_record() -> impl Strategy<Value = Made> {
     use Kind::*;
     let unfrozen = prop_oneof![Just(Unfrozen::NoRecord), (0u16..40).prop_map(Unfrozen::Data)];
     let special = prop_oneof![
@@ -179,7 +179,7 @@ impl Maker {
 }
 
 /// A base of these records, with its trace.
-pub fn base(records: &[Made]) -> (Trace, Base) {
+pub(crate) fn base(records: &[Made]) -> (Trace, Base) {
     let mut trace = Trace { page_bytes: 8192, ..Trace::default() };
     let mut maker = Maker { stamped: [NEVER; BLOCKS], redo: (FIRST, Lsn(0)), value: 0 };
     let start = GEOMETRY.usable(Lsn(1 << 20));
@@ -221,7 +221,7 @@ pub fn base(records: &[Made]) -> (Trace, Base) {
     let sequence = |fork, table, period| Sequence { fork, bytes: 99, table, period };
     trace.sequences = vec![sequence(0, Some(FED_TABLE), None), sequence(1, None, Some(33))];
     trace.feeds.insert(FED_TABLE, 0);
-    let range = (GEOMETRY.start(start), GEOMETRY.end(usable));
+    let range = GEOMETRY.start(start)..GEOMETRY.end(usable);
     let base = Base::of(&trace, &VERSIONS[7], GEOMETRY, range);
     (trace, base)
 }

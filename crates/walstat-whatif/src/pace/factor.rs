@@ -24,7 +24,7 @@ struct Cycle {
 }
 
 /// Before which records checkpoints begin.
-pub fn places(trace: &Trace, base: &Base, factor: f64) -> Vec<Ordinal> {
+pub(crate) fn places(trace: &Trace, base: &Base, factor: f64) -> Vec<Ordinal> {
     let mut places = Vec::new();
     if factor.is_nan() || factor <= 0.0 {
         return places;

@@ -1,27 +1,19 @@
 //! What the base shows of the settings that time its checkpoints.
 
 use crate::base::Base;
-use crate::position::Geometry;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
 
 /// checkpoint_timeout where neither it nor the base says anything.
 const USUAL_TIMEOUT: i64 = 300_000_000;
 
-/// `CheckPointSegments` for max_wal_size: whole segments of it, divided by how many checkpoints'
-/// WAL is kept.
-pub fn checkpoint_segments(bytes: u64, geometry: Geometry, kept: f64) -> u64 {
-    let whole = bytes / geometry.segment;
-    ((whole as f64 / kept) as u64).max(1)
-}
-
-/// The same as the base shows it: every distance has as many segments; or, where there are others too,
-/// three have the most there are, and the clock began none of them.
+/// After so many segments volume begins a checkpoint, as the base shows it: every distance has as many; or,
+/// where there are others too, three have the most there are, and the clock began none of them.
 pub fn segments_of(base: &Base) -> Option<u64> {
     let shown = base.shown.max_wal_size.map(|size| {
         let pacing = base.version.pacing;
         let between = size.least_bytes.midpoint(size.most_bytes);
-        checkpoint_segments(between, base.geometry, pacing.kept + pacing.completion_target)
+        pacing.checkpoint_segments(between, base.geometry.segment, pacing.completion_target)
     });
     base.segments.or(shown).or_else(|| segments_by_distance(base))
 }
@@ -50,7 +42,7 @@ fn segments_by_distance(base: &Base) -> Option<u64> {
 }
 
 /// checkpoint_timeout as the base shows it; else none of its checkpoints began later than that.
-pub fn timeout_of(base: &Base) -> i64 {
+pub(crate) fn timeout_of(base: &Base) -> i64 {
     if let Some(seconds) = base.shown.timeout_seconds {
         return i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND);
     }

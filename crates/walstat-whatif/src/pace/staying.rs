@@ -12,19 +12,19 @@ use walstat_format::payload::Time;
 
 /// A checkpoint that stays.
 #[derive(Debug, Clone, Copy)]
-pub struct Staying {
+pub(crate) struct Staying {
     /// The first record after its redo point.
-    pub first: Ordinal,
+    pub(crate) first: Ordinal,
     /// When it began.
-    pub time: Time,
+    pub(crate) time: Time,
     /// Whether the server ran on.
-    pub online: bool,
+    pub(crate) online: bool,
     /// Whether the server had crashed before it.
-    pub ends_recovery: bool,
+    pub(crate) ends_recovery: bool,
 }
 
 /// Those that stay, as far as they begin in the range, ascending.
-pub fn of(base: &Base, checkpoints: &Checkpoints) -> Vec<Staying> {
+pub(crate) fn of(base: &Base, checkpoints: &Checkpoints) -> Vec<Staying> {
     let own = base.own_checkpoints().filter(|checkpoint| stays(base, checkpoints, checkpoint));
     own.map(|checkpoint| Staying {
         first: checkpoint.first,
@@ -36,7 +36,7 @@ pub fn of(base: &Base, checkpoints: &Checkpoints) -> Vec<Staying> {
 }
 
 /// The records of those that do not stay, ascending.
-pub fn moved_records(base: &Base, checkpoints: &Checkpoints) -> Vec<Ordinal> {
+pub(crate) fn moved_records(base: &Base, checkpoints: &Checkpoints) -> Vec<Ordinal> {
     let moved = base.checkpoints.iter().filter(|own| !stays(base, checkpoints, own));
     let mut records: Vec<Ordinal> = moved.flat_map(|own| own.records.iter().copied()).collect();
     records.sort_unstable();
@@ -44,7 +44,7 @@ pub fn moved_records(base: &Base, checkpoints: &Checkpoints) -> Vec<Ordinal> {
 }
 
 /// Whether a checkpoint of the base stays.
-pub fn stays(base: &Base, checkpoints: &Checkpoints, own: &BaseCheckpoint) -> bool {
+pub(crate) fn stays(base: &Base, checkpoints: &Checkpoints, own: &BaseCheckpoint) -> bool {
     match checkpoints {
         Checkpoints::AsBase => true,
         Checkpoints::At(_) => false,

@@ -4,16 +4,18 @@
 //! `src/backend/postmaster/checkpointer.c`).
 
 use super::super::base::Base;
+use super::super::blocks::Ordinal;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
-use super::shown::{checkpoint_segments, segments_of, timeout_of};
+use super::as_in_base::AsInBase;
+use super::shown::{segments_of, timeout_of};
 use super::staying::Staying;
 use super::{Begin, Event};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 
 /// State of the checkpointer.
-pub struct TimedPace {
+pub(crate) struct TimedPace {
     geometry: Geometry,
     /// `CheckPointSegments`: a checkpoint is requested when as many segments are full, counted
     /// from the one with the redo point.
@@ -31,8 +33,12 @@ pub struct TimedPace {
     running: Option<RunningCheckpoint>,
     pending: bool,
     due: bool,
-    /// When the clock asks for the next one.
+    as_in_base: AsInBase,
+    /// Before which record the clock asks for the next one, as it did in the base.
+    due_before: Option<Ordinal>,
+    /// When the clock asks for the next one otherwise.
     due_at: Option<i64>,
+    clock_off: i64,
     /// When it asked for the one that is due.
     clock: Option<i64>,
     /// When the last one was complete.
@@ -50,32 +56,33 @@ struct RunningCheckpoint {
 const IDLE_WAIT_MICROS: i64 = 15_000_000;
 
 /// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
-pub const NAP_MICROS: i64 = 100_000;
+pub(crate) const NAP_MICROS: i64 = 100_000;
 
 /// Whether a checkpoint may still run when the next one is asked for: it ends a nap late, in which
 /// more is written than is left of the distance.
-pub fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool {
+pub(crate) fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool {
     let pacing = base.version.pacing;
     let target = timed.completion_target.unwrap_or(pacing.completion_target);
     let Some(bytes) = timed.max_wal_size else { return false };
-    let segments = checkpoint_segments(bytes, geometry, pacing.kept + target);
+    let segments = pacing.checkpoint_segments(bytes, geometry.segment, target);
     let left = segments as f64 * geometry.segment as f64 * (1.0 - target);
     base.bytes_per_second().is_some_and(|rate| rate * (NAP_MICROS as f64 / 1e6) > left)
 }
 
 impl TimedPace {
     /// As the settings, the base and the release say.
-    pub fn new(base: &Base, timed: Timed, geometry: Geometry) -> TimedPace {
+    pub(crate) fn new(base: &Base, timed: Timed, geometry: Geometry) -> TimedPace {
         let pacing = base.version.pacing;
         let target = timed.completion_target.unwrap_or(pacing.completion_target);
         let segments = match timed.max_wal_size {
-            Some(bytes) => Some(checkpoint_segments(bytes, geometry, pacing.kept + target)),
+            Some(bytes) => Some(pacing.checkpoint_segments(bytes, geometry.segment, target)),
             // As many bytes, in segments of this run.
             None => segments_of(base)
                 .map(|segments| (segments * base.geometry.segment / geometry.segment).max(1)),
         };
         let timeout = timed.timeout.unwrap_or_else(|| timeout_of(base));
         let before = base.checkpoint_before();
+        let as_in_base = AsInBase::of(base, timed);
         let redo = before.map_or(base.start, |checkpoint| checkpoint.redo);
         let runs_at_start = before
             .and_then(|checkpoint| checkpoint.record)
@@ -99,7 +106,13 @@ impl TimedPace {
                 .then_some(RunningCheckpoint { until: u64::MAX, until_time: None }),
             pending: false,
             due: false,
-            due_at: before.map(|checkpoint| due_after(checkpoint.time.0, timeout)),
+            due_before: before.and_then(|checkpoint| as_in_base.after(checkpoint.first)),
+            as_in_base,
+            // A server that starts looks at its clock anew.
+            due_at: before
+                .filter(|checkpoint| checkpoint.online)
+                .map(|checkpoint| due_after(checkpoint.time.0, timeout) + timed.clock_off),
+            clock_off: timed.clock_off,
             clock: None,
             completed: i64::MIN,
             now: None,
@@ -107,7 +120,7 @@ impl TimedPace {
     }
 
     /// What happens next before a record that would begin at `usable`.
-    pub fn next(&mut self, usable: u64) -> Option<Event> {
+    pub(crate) fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         let is_over = |running: &RunningCheckpoint| {
             let late = running.until_time.zip(self.now).is_some_and(|(end, now)| now.0 >= end);
             usable >= running.until || late
@@ -119,11 +132,15 @@ impl TimedPace {
             return Some(Event::Complete);
         }
         self.write_by_buffers(usable);
+        if self.due_before.take_if(|due| *due <= ordinal).is_some() {
+            self.request();
+        }
         if self.running.is_some() || !std::mem::take(&mut self.due) {
             return None;
         }
         // By the clock it begins when it is due, whoever commits next.
         let begun = self.clock.take().or(self.now.map(|now| now.0));
+        self.due_before = self.as_in_base.after(ordinal);
         self.due_at = begun.map(|begun| self.due_after(begun)).or(self.due_at);
         // What the clock asks for until now has nothing to write: nobody committed since then.
         if let (Some(due_at), Some(now)) = (&mut self.due_at, self.now) {
@@ -137,7 +154,7 @@ impl TimedPace {
     }
 
     /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
-    pub fn make_way(&mut self, staying: &Staying) -> Option<Event> {
+    pub(crate) fn make_way(&mut self, staying: &Staying) -> Option<Event> {
         let running = self.running.take();
         (self.pending, self.due, self.clock) = (false, false, None);
         if running.is_some() && !staying.ends_recovery {
@@ -145,6 +162,7 @@ impl TimedPace {
         }
         // A server that starts looks at its clock anew.
         let due_at = self.due_after(staying.time.0);
+        self.due_before = self.as_in_base.after(staying.first);
         self.due_at = staying.online.then_some(due_at);
         self.running = Some(RunningCheckpoint { until: u64::MAX, until_time: None });
         None
@@ -153,11 +171,11 @@ impl TimedPace {
     /// When the clock asks for the next one: the server counts whole seconds, and looks within the next
     /// one.
     fn due_after(&self, begun: i64) -> i64 {
-        due_after(begun, self.timeout)
+        due_after(begun, self.timeout).saturating_add(self.clock_off)
     }
 
     /// The record of a checkpoint of the base was written.
-    pub fn base_completed(&mut self) {
+    pub(crate) fn base_completed(&mut self) {
         self.running = None;
         self.due |= self.pending && !self.requests_lost;
         self.pending = false;
@@ -165,7 +183,7 @@ impl TimedPace {
     }
 
     /// Up to which position nothing happens until the next commit.
-    pub fn quiet(&self) -> u64 {
+    pub(crate) fn quiet(&self) -> u64 {
         let ends = self.running.as_ref().map_or(u64::MAX, |running| running.until);
         let is_late = self.running.as_ref().and_then(|running| running.until_time).zip(self.now);
         if self.due || is_late.is_some_and(|(end, now)| now.0 >= end) {
@@ -178,12 +196,18 @@ impl TimedPace {
         ends.min(full.saturating_sub(self.geometry.page))
     }
 
+    /// Before which record the clock asks for a checkpoint as in the base.
+    pub(crate) fn next_as_in_base(&self) -> Ordinal {
+        self.due_before.unwrap_or(Ordinal::MAX)
+    }
+
     /// Whether something may happen before a record that begins at `usable` at most.
-    pub fn is_due(&self, usable: u64) -> bool {
+    pub(crate) fn is_due(&self, ordinal: Ordinal, usable: u64) -> bool {
         let ends = self.running.as_ref().is_some_and(|running| usable >= running.until);
         let segment = self.geometry.start(usable).0 / self.geometry.segment;
         let fills = segment > self.written && self.is_needed(segment);
-        self.due || ends || fills
+        let by_clock = self.due_before.is_some_and(|due| due <= ordinal);
+        self.due || ends || fills || by_clock
     }
 
     /// Whether a full segment asks for a checkpoint.
@@ -217,12 +241,12 @@ impl TimedPace {
     }
 
     /// A checkpoint began at `redo`.
-    pub fn began(&mut self, redo: Lsn) {
+    pub(crate) fn began(&mut self, redo: Lsn) {
         self.redo_segment = redo.0 / self.geometry.segment;
     }
 
     /// A commit was written, up to `end`.
-    pub fn after_commit(&mut self, time: Time, end: Lsn) {
+    pub(crate) fn after_commit(&mut self, time: Time, end: Lsn) {
         let before = self.now.replace(time);
         self.written_up_to(end.0 / self.geometry.segment);
         if let Some(until) = self.running.as_ref().and_then(|running| running.until_time) {
@@ -239,6 +263,9 @@ impl TimedPace {
     /// The clock asks for a checkpoint when it is time; where nothing was written since the last one was
     /// complete, again later (`CreateCheckPoint`, `CheckpointerMain`).
     fn look_at_clock(&mut self, before: Option<Time>, time: Time) {
+        if self.due_before.is_some() {
+            return;
+        }
         let due_at = self.due_at.get_or_insert(time.0.saturating_add(self.timeout));
         let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
         if *due_at <= time.0 && before.is_some_and(is_idle) {
@@ -293,7 +320,10 @@ mod tests {
             running: None,
             pending: false,
             due: false,
+            as_in_base: AsInBase::default(),
+            due_before: None,
             due_at: Some(30 * SECOND),
+            clock_off: 0,
             clock: None,
             completed: i64::MIN,
             now: None,
@@ -301,7 +331,7 @@ mod tests {
         let mut begun = Vec::new();
         let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
         for (usable, second) in (16u64 << 20..).zip(commits) {
-            while let Some(event) = pace.next(usable) {
+            while let Some(event) = pace.next(0, usable) {
                 if event == Event::Begin(Begin::Paced) {
                     begun.push(second);
                 }

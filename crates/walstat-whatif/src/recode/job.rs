@@ -2,7 +2,7 @@
 
 use super::sample::Chosen;
 use std::time::{Duration, Instant};
-use walstat_analyse::codec::Codec;
+use walstat_analyse::image_compressor::ImageCompressor;
 use walstat_format::image::Compression;
 
 /// An image that is to be compressed.
@@ -20,26 +20,26 @@ pub(super) struct Job {
 }
 
 /// Compresses side by side, each thread its share.
-pub(super) fn compress(jobs: Vec<&mut Job>, codecs: &mut [Codec]) {
-    let share = jobs.len().div_ceil(codecs.len().max(1)).max(1);
+pub(super) fn compress(jobs: Vec<&mut Job>, compressors: &mut [ImageCompressor]) {
+    let share = jobs.len().div_ceil(compressors.len().max(1)).max(1);
     let mut jobs = jobs;
     std::thread::scope(|threads| {
-        for codec in codecs {
+        for compressor in compressors {
             let rest = jobs.split_off(share.min(jobs.len()));
             let own = std::mem::replace(&mut jobs, rest);
-            let work = move || own.into_iter().for_each(|job| job.run(codec));
+            let work = move || own.into_iter().for_each(|job| job.run(compressor));
             if jobs.is_empty() { work() } else { drop(threads.spawn(work)) }
         }
     });
 }
 
 impl Job {
-    fn run(&mut self, codec: &mut Codec) {
+    fn run(&mut self, compressor: &mut ImageCompressor) {
         let Some(compression) = self.compression.filter(|_| !self.source.is_empty()) else {
             return;
         };
         let begun = Instant::now();
-        self.stored = codec.stored_bytes(compression, &self.source, self.has_hole);
+        self.stored = compressor.stored_bytes(compression, &self.source, self.has_hole);
         self.time = begun.elapsed();
     }
 

@@ -29,16 +29,11 @@ pub struct Share(f64);
 
 impl Share {
     /// All images.
-    pub const ALL: Share = Share(1.0);
+    pub(crate) const ALL: Share = Share(1.0);
 
     /// A part of them; `None` where it is none.
     pub fn new(part: f64) -> Option<Share> {
         (part > 0.0 && part <= 1.0).then_some(Share(part))
-    }
-
-    /// The part.
-    pub fn part(self) -> f64 {
-        self.0
     }
 
     /// Whether the image of a block at a record is one of them: as good as by chance, and always the same.
@@ -108,7 +103,7 @@ struct Stratum {
 
 /// What images were compressed, and what that tells of the others.
 #[derive(Debug, Clone, Default)]
-pub struct Strata {
+pub(crate) struct Strata {
     numbers: HashMap<(RelFileLocator, u8), u32>,
     strata: Vec<Stratum>,
     /// By block number: its stratum, from 1; 0 where no image was known.
@@ -121,20 +116,21 @@ pub struct Strata {
 
 /// What becomes of an image: its stratum, and whether it is one of the first.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     stratum: usize,
     is_first: bool,
     /// Whether it is compressed.
-    pub is_taken: bool,
+    pub(crate) is_taken: bool,
 }
 
 impl Strata {
     /// Whether the image of a block at a record is compressed.
-    pub fn choose(
+    pub(crate) fn choose(
         &mut self,
         share: Share,
         block: &BlockRef,
-        (number, ordinal): (BlockNumber, Ordinal),
+        number: BlockNumber,
+        ordinal: Ordinal,
     ) -> Chosen {
         let next = self.strata.len() as u32;
         let place = *self.numbers.entry((block.relation, block.fork)).or_insert(next);
@@ -158,7 +154,7 @@ impl Strata {
     }
 
     /// An image was compressed.
-    pub fn add(&mut self, chosen: Chosen, lengths: (u64, u64)) {
+    pub(crate) fn add(&mut self, chosen: Chosen, lengths: (u64, u64)) {
         self.compressed += 1;
         self.compressed_before += lengths.0;
         let Some(stratum) = self.strata.get_mut(chosen.stratum) else { return };
@@ -172,7 +168,7 @@ impl Strata {
     }
 
     /// Before all are told: about how long an image becomes.
-    pub fn about(&self, before: u64) -> u64 {
+    pub(crate) fn about(&self, before: u64) -> u64 {
         match self.all.before {
             0 => before,
             all => before * self.all.after / all,
@@ -180,7 +176,7 @@ impl Strata {
     }
 
     /// Images come once more, from the first one on.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         self.all.sort();
         for stratum in &mut self.strata {
             stratum.rest.sort();
@@ -189,7 +185,7 @@ impl Strata {
     }
 
     /// How long the next image of a block becomes; `None` where nothing is known of it.
-    pub fn next(&mut self, block: BlockNumber, before: u64) -> Option<u64> {
+    pub(crate) fn next(&mut self, block: BlockNumber, before: u64) -> Option<u64> {
         let place = self.of_blocks.get(block as usize)?.checked_sub(1)?;
         let stratum = self.strata.get_mut(place as usize)?;
         let known = stratum.first.get(stratum.came as usize);
@@ -208,7 +204,7 @@ impl Strata {
     }
 
     /// How far off the sum of what was guessed may be, bytes.
-    pub fn error(&self) -> u64 {
+    pub(crate) fn error(&self) -> u64 {
         let variance = (self.all.count() > 1.0).then(|| self.all.variance());
         let all = (variance, self.all.mean_before());
         let squares: f64 = self.strata.iter().map(|stratum| stratum.error(all).powi(2)).sum();
@@ -216,12 +212,12 @@ impl Strata {
     }
 
     /// Images that were compressed.
-    pub fn compressed(&self) -> u64 {
+    pub(crate) fn compressed(&self) -> u64 {
         self.compressed
     }
 
     /// By how much the work for all images is more than that for those that were compressed.
-    pub fn expansion(&self) -> f64 {
+    pub(crate) fn expansion(&self) -> f64 {
         let all: f64 = self.strata.iter().map(|stratum| stratum.guessed_before as f64).sum();
         let rest = self.all.before as f64;
         let compressed = self.compressed_before.max(1) as f64;
@@ -292,7 +288,7 @@ mod tests {
             };
             let lengths = (before, after.min(before) - u64::from(random >> 25));
             truth += lengths.1;
-            let chosen = strata.choose(share, &block(relation), (ordinal, ordinal + seed));
+            let chosen = strata.choose(share, &block(relation), ordinal, ordinal + seed);
             if chosen.is_taken {
                 strata.add(chosen, lengths);
             }

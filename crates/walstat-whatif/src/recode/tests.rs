@@ -21,7 +21,7 @@ fn recoded(recoding: Recoding, lsn: u64) -> (Vec<Recoded>, u64) {
     let mut builder = TraceBuilder::within(1 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
     builder.push(&insertion(START).parse());
     let geometry = Geometry { page: 8192, segment: 1 << 20 };
-    let range = (Lsn(1 << 20), Lsn(START + 16 * 1024));
+    let range = Lsn(1 << 20)..Lsn(START + 16 * 1024);
     let (trace, base) = builder.finish(&VERSIONS[8], geometry, range);
     let runs = [(Settings::default(), recoding)];
     let mut recoder = Recoder::new(

@@ -23,7 +23,7 @@ fn number(redo: Redo<'_>) -> Option<u16> {
     }
 }
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, SPECIAL_BYTES)?;
     let main = redo.record.main_data();
     match (redo.record.info() & OPCODE_MASK, redo.block.id) {
@@ -40,7 +40,7 @@ pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     Some(page)
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Option<DataBytes> {
     match (redo.record.info() & OPCODE_MASK, redo.block.id) {
         (opcode::INSERT | opcode::UPDATE | opcode::SAMEPAGE_UPDATE, 0) => {
             DataBytes::exact(after.tuple(number(redo)?)?.len())

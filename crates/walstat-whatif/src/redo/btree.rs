@@ -14,7 +14,7 @@ use walstat_format::data_page::btree_page::{
 };
 use walstat_format::payload::btree::{Dedup, Insert, Insertion, MarkHalfDead, Removal, opcode};
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
     if let Some(Insertion::Split { new_entry_left }) =
         Insertion::of(record.header.info, record.version)
@@ -59,7 +59,7 @@ fn change_entries(redo: Redo<'_>, page: &mut Page) -> Option<()> {
 }
 
 /// Reads a field of the special space.
-pub fn special<T: Field>(page: &Page, offset: usize) -> Option<T> {
+pub(crate) fn special<T: Field>(page: &Page, offset: usize) -> Option<T> {
     page.field(page.special() + offset)
 }
 
@@ -69,7 +69,7 @@ fn clear_flags(page: &mut Page, flags: u16) -> Option<()> {
 }
 
 /// `P_FIRSTDATAKEY`: the first entry of all but the right-most page is its upper bound.
-pub fn first_entry(page: &Page) -> Option<u16> {
+fn first_entry(page: &Page) -> Option<u16> {
     Some(if special::<u32>(page, field::NEXT)? == 0 { 1 } else { 2 })
 }
 
@@ -85,7 +85,7 @@ fn insert_into_list(page: &mut Page, offset: u16, data: &[u8]) -> Option<()> {
 }
 
 /// A posting list into which `entry` falls; `entry` has the list's last row after it.
-pub fn swapped(list: &[u8], place: u16, entry: &mut [u8]) -> Option<Vec<u8>> {
+fn swapped(list: &[u8], place: u16, entry: &mut [u8]) -> Option<Vec<u8>> {
     let mut list = Posting::parse(list)?;
     let last = list.swap(place, *entry.first_chunk()?)?;
     entry.get_mut(..last.len())?.copy_from_slice(&last);
@@ -120,7 +120,7 @@ fn merge(page: &mut Page, intervals: List<'_, (u16, u16)>) -> Option<()> {
 }
 
 /// Empties the page but for its special space and adds the entries in order.
-pub fn rewrite(page: &mut Page, entries: &[Vec<u8>]) -> Option<()> {
+fn rewrite(page: &mut Page, entries: &[Vec<u8>]) -> Option<()> {
     let end = u16::try_from(page.special()).ok()?;
     page.set_lower(PAGE_HEADER_BYTES as u16)?;
     page.set_upper(end)?;
@@ -162,7 +162,7 @@ fn new_root(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 }
 
 /// Adds entries that lie in the data as in the page: the last one first (`_bt_restore_page`).
-pub fn append_reversed(page: &mut Page, data: &[u8]) -> Option<()> {
+fn append_reversed(page: &mut Page, data: &[u8]) -> Option<()> {
     let mut entries = Vec::new();
     let mut rest = data;
     while !rest.is_empty() {
@@ -236,7 +236,7 @@ fn unlink(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     }
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     let record = redo.record;
     let main = record.main_data();
     if redo.block.id != 0 {

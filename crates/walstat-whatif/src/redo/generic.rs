@@ -6,7 +6,7 @@ use crate::page::Page;
 use std::ops::Range;
 use walstat_format::cursor::Cursor;
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = before?;
     let mut cursor = Cursor::new(redo.data());
     while !cursor.rest().is_empty() {
@@ -21,7 +21,7 @@ const FRAGMENT_HEADER_BYTES: usize = 4;
 /// The page's LSN and checksum are not its content: they are put in when the record is written.
 const STAMP_BYTES: usize = 10;
 
-pub fn data_bytes(_: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(_: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     fragments(before?, after)
 }
 

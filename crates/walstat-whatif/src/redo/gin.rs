@@ -19,15 +19,15 @@ const POSTING_ITEM_BYTES: usize = 10;
 
 /// Bits of the flags.
 mod flag {
-    pub const DATA: u16 = 0x01;
-    pub const LEAF: u16 = 0x02;
-    pub const DELETED: u16 = 0x04;
-    pub const LIST: u16 = 0x10;
-    pub const INCOMPLETE_SPLIT: u16 = 0x40;
-    pub const COMPRESSED: u16 = 0x80;
+    pub(crate) const DATA: u16 = 0x01;
+    pub(crate) const LEAF: u16 = 0x02;
+    pub(crate) const DELETED: u16 = 0x04;
+    pub(crate) const LIST: u16 = 0x10;
+    pub(crate) const INCOMPLETE_SPLIT: u16 = 0x40;
+    pub(crate) const COMPRESSED: u16 = 0x80;
 }
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
     let main = record.main_data();
     match (record.info(), redo.block.id) {
@@ -149,7 +149,7 @@ fn set_count(page: &mut Page, count: u16) -> Option<()> {
 /// Offset and a flag before an entry of the tree of keys.
 const ENTRY_HEADER_BYTES: usize = 4;
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     let main = redo.record.main_data();
     match (redo.record.info(), redo.block.id) {
         (opcode::INSERT, 0) => {

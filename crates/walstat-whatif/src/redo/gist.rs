@@ -17,7 +17,7 @@ const LEAF: u16 = 0x01;
 /// `F_FOLLOW_RIGHT`
 const FOLLOW_RIGHT: u16 = 0x08;
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
     let main = record.main_data();
     if record.info() == opcode::PAGE_SPLIT && redo.block.id > 0 {
@@ -77,7 +77,7 @@ fn split_page(redo: Redo<'_>) -> Option<Page> {
     Some(page)
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     if (redo.record.info(), redo.block.id) != (opcode::PAGE_UPDATE, 0) {
         return DataBytes::exact(0);
     }

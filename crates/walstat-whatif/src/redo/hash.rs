@@ -20,12 +20,12 @@ const NONE: u32 = u32::MAX;
 
 /// Bits of the flags.
 mod flag {
-    pub const OVERFLOW: u16 = 0x01;
-    pub const BITMAP: u16 = 0x04;
-    pub const META: u16 = 0x08;
+    pub(crate) const OVERFLOW: u16 = 0x01;
+    pub(crate) const BITMAP: u16 = 0x04;
+    pub(crate) const META: u16 = 0x08;
 }
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
     let main = record.main_data();
     match (record.info(), redo.block.id) {
@@ -34,13 +34,13 @@ pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
         (opcode::ADD_OVFL_PAGE, 3) => bitmap(redo, at(main, 0)?),
         (opcode::ADD_OVFL_PAGE, 0) => {
             let previous = record.block(1)?.block;
-            new_page(redo, (previous, at(redo.data(), 0)?, flag::OVERFLOW))
+            new_page(redo, previous, at(redo.data(), 0)?, flag::OVERFLOW)
         }
         (opcode::SPLIT_ALLOCATE_PAGE, 1) => {
             let bucket: u32 = at(main, 0)?;
-            new_page(redo, (bucket, bucket, at(main, 6)?))
+            new_page(redo, bucket, bucket, at(main, 6)?)
         }
-        (opcode::SQUEEZE_PAGE, 2) => new_page(redo, (NONE, NONE, 0)),
+        (opcode::SQUEEZE_PAGE, 2) => new_page(redo, NONE, NONE, 0),
         _ => {
             let mut page = before?;
             change_page(redo, &mut page)?;
@@ -97,7 +97,7 @@ fn add_moved(page: &mut Page, data: &[u8], count: u16) -> Option<()> {
     Some(())
 }
 
-fn new_page(redo: Redo<'_>, (previous, bucket, flags): (u32, u32, u16)) -> Option<Page> {
+fn new_page(redo: Redo<'_>, previous: u32, bucket: u32, flags: u16) -> Option<Page> {
     let mut page = Page::new(redo.page_bytes, SPECIAL_BYTES)?;
     let special = page.special();
     page.put_u32(special + PREVIOUS_AT, previous)?;
@@ -110,20 +110,20 @@ fn new_page(redo: Redo<'_>, (previous, bucket, flags): (u32, u32, u16)) -> Optio
 
 /// All bits set: every page that the bitmap stands for is in use.
 fn bitmap(redo: Redo<'_>, bytes: u16) -> Option<Page> {
-    let mut page = new_page(redo, (NONE, NONE, flag::BITMAP))?;
+    let mut page = new_page(redo, NONE, NONE, flag::BITMAP)?;
     page.bytes_mut(PAGE_HEADER_BYTES, bytes.into())?.fill(0xFF);
     page.set_lower(PAGE_HEADER_BYTES as u16 + bytes)?;
     Some(page)
 }
 
 fn meta_page(redo: Redo<'_>) -> Option<Page> {
-    let mut page = new_page(redo, (NONE, NONE, flag::META))?;
+    let mut page = new_page(redo, NONE, NONE, flag::META)?;
     let bytes = hash::meta_bytes(redo.page_bytes, redo.record.version);
     page.set_lower(u16::try_from(PAGE_HEADER_BYTES + bytes).ok()?)?;
     Some(page)
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     let record = redo.record;
     let main = record.main_data();
     match (record.info(), redo.block.id) {

@@ -18,12 +18,12 @@ use walstat_format::payload::heap::{
 };
 
 /// `SizeOfHeapHeader`: what records have in place of a tuple's header.
-pub const ROW_HEADER_BYTES: usize = 5;
+pub(crate) const ROW_HEADER_BYTES: usize = 5;
 
 /// Offset number of a row that moved to another partition (`MovedPartitionsOffsetNumber`).
 const MOVED: (u32, u16) = (u32::MAX, 0xFFFD);
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, 0)?;
     let main = redo.record.main_data();
     match redo.record.info() & OPCODE_MASK {
@@ -48,30 +48,39 @@ pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 
 fn insert(redo: Redo<'_>, page: &mut Page, insert: Insert) -> Option<()> {
     let body = TupleBody::of_record(redo.data())?;
-    let place = (redo.block.block, insert.offset);
-    add_row(page, insert.offset, (body, body.beyond), (redo.record.header.xid, 0), place)?;
+    let (block, offset) = (redo.block.block, insert.offset);
+    let xmin = redo.record.header.xid;
+    add_row(page, &NewRow { block, offset, xmin, xmax: 0, body, beyond: body.beyond })?;
     if insert.flags & insert_flag::ALL_VISIBLE_CLEARED != 0 {
         clear_all_visible(page)?;
     }
     Some(())
 }
 
-/// Adds a row under a number. `beyond`: everything of it from byte 23 on.
-pub fn add_row(
-    page: &mut Page,
-    number: u16,
-    (body, beyond): (TupleBody<'_>, &[u8]),
-    (xmin, xmax): (u32, u32),
-    place: (u32, u16),
-) -> Option<()> {
+/// A row that a record adds to a page.
+pub(crate) struct NewRow<'a> {
+    /// The page's block.
+    pub(crate) block: u32,
+    /// The number of its line pointer.
+    pub(crate) offset: u16,
+    pub(crate) xmin: u32,
+    pub(crate) xmax: u32,
+    pub(crate) body: TupleBody<'a>,
+    /// Everything of it from byte 23 on.
+    pub(crate) beyond: &'a [u8],
+}
+
+/// Adds a row.
+pub(crate) fn add_row(page: &mut Page, row: &NewRow<'_>) -> Option<()> {
+    let NewRow { block, offset, xmin, xmax, body, beyond } = *row;
     let mut header: Header = [0; TUPLE_HEADER_BYTES];
     put_in(&mut header, field::XMIN, xmin.to_le_bytes());
     put_in(&mut header, field::XMAX, xmax.to_le_bytes());
-    put_in(&mut header, field::CTID, ctid(place));
+    put_in(&mut header, field::CTID, ctid((block, offset)));
     put_in(&mut header, field::INFOMASK2, body.infomask2.to_le_bytes());
     put_in(&mut header, field::INFOMASK, body.infomask.to_le_bytes());
     put_in(&mut header, field::HOFF, [body.hoff]);
-    page.add_parts(number, [&header, beyond])
+    page.add_parts(offset, [&header, beyond])
 }
 
 fn ctid((block, offset): (u32, u16)) -> [u8; 6] {
@@ -129,15 +138,21 @@ fn old_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()>
 
 fn new_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()> {
     let new = NewTuple::parse(update, redo.data())?;
-    let xids = (redo.record.header.xid, update.new_xmax);
-    let place = (redo.block.block, update.new_offset);
+    let row = NewRow {
+        block: redo.block.block,
+        offset: update.new_offset,
+        xmin: redo.record.header.xid,
+        xmax: update.new_xmax,
+        body: new.body,
+        beyond: new.body.beyond,
+    };
     if (new.prefix, new.suffix) == (0, 0) {
-        add_row(page, update.new_offset, (new.body, new.body.beyond), xids, place)?;
+        add_row(page, &row)?;
     } else {
         let old = HeapTuple::parse(page.tuple(update.old_offset)?)?;
         let header = usize::from(new.body.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
-        let beyond = new.beyond(header, old.body.data())?;
-        add_row(page, update.new_offset, (new.body, &beyond), xids, place)?;
+        let beyond = new.rebuilt_from(header, old.body.data())?;
+        add_row(page, &NewRow { beyond: &beyond, ..row })?;
     }
     if update.flags & update_flag::NEW_ALL_VISIBLE_CLEARED != 0 {
         clear_all_visible(page)?;
@@ -146,7 +161,7 @@ fn new_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()>
 }
 
 /// Locks a row; `block`: its own, where a row that is only locked leads back to itself.
-pub fn lock(page: &mut Page, lock: Lock, block: Option<u32>) -> Option<()> {
+pub(crate) fn lock(page: &mut Page, lock: Lock, block: Option<u32>) -> Option<()> {
     let own = block.filter(|_| lock.infobits & infobits::XMAX_LOCK_ONLY != 0);
     let header = header_mut(page, lock.offset)?;
     let keep =
@@ -198,7 +213,7 @@ fn mark_xmax(header: &mut Header, bits: u8, hot: u16) {
 }
 
 /// Writes into the tuple of line pointer `offset`.
-pub fn put(page: &mut Page, offset: u16, from: usize, bytes: &[u8]) -> Option<()> {
+pub(crate) fn put(page: &mut Page, offset: u16, from: usize, bytes: &[u8]) -> Option<()> {
     page.tuple_mut(offset)?.get_mut(from..from + bytes.len())?.copy_from_slice(bytes);
     Some(())
 }
@@ -213,7 +228,7 @@ fn clear_all_visible(page: &mut Page) -> Option<()> {
 }
 
 /// Notes that a page is all-visible.
-pub fn set_all_visible(page: &mut Page) -> Option<()> {
+pub(crate) fn set_all_visible(page: &mut Page) -> Option<()> {
     let flags: u16 = page.field(page_field::FLAGS)?;
     page.put_u16(page_field::FLAGS, flags | PD_ALL_VISIBLE)
 }
@@ -228,7 +243,7 @@ fn note_prunable(page: &mut Page, xid: u32) -> Option<()> {
     Some(())
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Option<DataBytes> {
     if redo.block.id != 0 {
         return DataBytes::exact(0);
     }
@@ -256,7 +271,7 @@ fn updated_bytes(redo: Redo<'_>, after: &Page, update: Update<'_>) -> Option<Dat
 }
 
 /// The same at the other wal_level.
-pub fn data_at_other_level(redo: Redo<'_>, after: &Page) -> Option<DataBytes> {
+pub(crate) fn data_at_other_level(redo: Redo<'_>, after: &Page) -> Option<DataBytes> {
     let opcode = redo.record.info() & OPCODE_MASK;
     let update = Update::parse(redo.record.main_data())
         .filter(|_| [heap::UPDATE, heap::HOT_UPDATE].contains(&opcode))?;
@@ -295,16 +310,16 @@ fn common(old: &[u8], new: &[u8]) -> (usize, usize) {
 }
 
 /// Whether rows of a relation are decoded: those of catalogs are not.
-pub fn is_decoded(relation: RelFileLocator) -> bool {
+pub(crate) fn is_decoded(relation: RelFileLocator) -> bool {
     relation.relfilenode >= FIRST_NORMAL_OID
 }
 
-pub fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
+pub(crate) fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
     u16::from(record.info() & OPCODE_MASK == heap::INSERT)
 }
 
 /// An update that moves the row looks at the page that it leaves.
-pub fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+pub(crate) fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     match record.info() & OPCODE_MASK {
         heap::UPDATE | heap::HOT_UPDATE => block.id == 1 || record.block(1).is_none(),
         heap::DELETE | heap::LOCK => true,
@@ -312,7 +327,7 @@ pub fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     }
 }
 
-pub fn keeps_data(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn keeps_data(record: &WholeRecord<'_>) -> bool {
     let main = record.main_data();
     match record.info() & OPCODE_MASK {
         heap::INSERT => Insert::parse(main)

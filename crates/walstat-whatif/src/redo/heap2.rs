@@ -17,7 +17,7 @@ use walstat_format::payload::prune_work::{Part, Work, work};
 /// `SizeOfMultiInsertTuple`: length, and what records have in place of a tuple's header.
 const MULTI_INSERT_HEADER_BYTES: usize = 2 + ROW_HEADER_BYTES;
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, 0)?;
     let record = redo.record;
     let (info, main) = (record.header.info, record.main_data());
@@ -38,11 +38,11 @@ pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 }
 
 fn multi_insert(redo: Redo<'_>, page: &mut Page, insert: MultiInsert<'_>) -> Option<()> {
-    let xid = redo.record.header.xid;
+    let (block, xmin) = (redo.block.block, redo.record.header.xid);
     let mut added = 0;
     for (offset, body) in insert.tuples(redo.data()) {
-        let place = (redo.block.block, offset);
-        row::add_row(page, offset, (body, body.beyond), (xid, 0), place)?;
+        let beyond = body.beyond;
+        row::add_row(page, &row::NewRow { block, offset, xmin, xmax: 0, body, beyond })?;
         added += 1;
     }
     (added == insert.count).then_some(())
@@ -87,7 +87,7 @@ fn masks(infomask2: u16, infomask: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-pub fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     if redo.block.id != 0 {
         return DataBytes::exact(0);
     }
@@ -179,7 +179,7 @@ fn same(before: Item, after: Item) -> bool {
         && (after.state != ItemState::Redirect || before.offset == after.offset)
 }
 
-pub fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
+pub(crate) fn inserted_rows(record: &WholeRecord<'_>) -> u16 {
     let (info, main) = (record.header.info, record.main_data());
     let is_insert = info & OPCODE_MASK == MULTI_INSERT;
     let insert = is_insert.then(|| MultiInsert::parse(info, main)).flatten();
@@ -195,24 +195,24 @@ fn work_of(record: &WholeRecord<'_>) -> Option<Work> {
 }
 
 /// Whether the record prunes; `None` if it does not freeze rows either.
-pub fn prunes(record: &WholeRecord<'_>) -> Option<bool> {
+pub(crate) fn prunes(record: &WholeRecord<'_>) -> Option<bool> {
     let work = work_of(record)?;
     (work != Work::Vacuum).then_some(work == Work::Prune)
 }
 
 /// Whether it is vacuum that prunes and freezes here, by one record for both.
-pub fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
     prune_work::is_scan(record.header.info, record.version)
 }
 
 /// Whether only vacuum writes such a record.
-pub fn is_vacuum(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_vacuum(record: &WholeRecord<'_>) -> bool {
     let is_visible = record.info() & OPCODE_MASK == VISIBLE && record.version.pages.visible_records;
     is_visible || prune_work::is_vacuum(record.header.info, record.version)
 }
 
 /// What is left of the record where nothing is frozen.
-pub fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
+pub(crate) fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
     let (info, main) = (record.header.info, record.main_data());
     work_of(record).filter(|_| prune_work::freezes(main, record.version))?;
     let done = Prune::parse(info, main, Some(record.data(block)), record.version)?;
@@ -223,11 +223,11 @@ pub fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> 
 }
 
 /// Pruning and vacuum look at all rows of the page.
-pub fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+pub(crate) fn looks_at(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     block.id == 0 && work_of(record).is_some()
 }
 
-pub fn keeps_data(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn keeps_data(record: &WholeRecord<'_>) -> bool {
     let (info, main) = (record.header.info, record.main_data());
     info & OPCODE_MASK == MULTI_INSERT
         && MultiInsert::parse(info, main)

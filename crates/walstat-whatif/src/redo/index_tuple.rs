@@ -13,12 +13,12 @@ const IS_POSTING: u16 = 0x2000;
 const COUNT_MASK: u16 = 0x0FFF;
 
 /// Length of the entry at the start of `bytes`, as its header says.
-pub fn size(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn size(bytes: &[u8]) -> Option<usize> {
     at::<u16>(bytes, INFO_AT).map(|info| usize::from(info & SIZE_MASK))
 }
 
 /// Splits off the first entry; entries lie at multiples of 8.
-pub fn split_first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let aligned = size(bytes)?.next_multiple_of(8);
     (aligned >= HEADER_BYTES).then_some(())?;
     bytes.split_at_checked(aligned)
@@ -26,7 +26,7 @@ pub fn split_first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// An entry: its key, and the rows that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Posting {
+pub(crate) struct Posting {
     /// Header and key.
     key: Vec<u8>,
     /// Places of rows, ascending.
@@ -35,7 +35,7 @@ pub struct Posting {
 
 impl Posting {
     /// Reads an entry of a leaf, posting list or not.
-    pub fn parse(tuple: &[u8]) -> Option<Posting> {
+    pub(crate) fn parse(tuple: &[u8]) -> Option<Posting> {
         let info: u16 = at(tuple, INFO_AT)?;
         let offset: u16 = at(tuple, 4)?;
         let is_posting = info & AM_RESERVED != 0 && offset & IS_POSTING != 0;
@@ -55,22 +55,22 @@ impl Posting {
     }
 
     /// How many rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.tids.len()
     }
 
     /// Whether it has all rows of `other`.
-    pub fn contains(&self, other: &Posting) -> bool {
+    pub(crate) fn contains(&self, other: &Posting) -> bool {
         other.tids.iter().all(|tid| self.tids.contains(tid))
     }
 
     /// Takes over the rows of the entry behind it.
-    pub fn merge(&mut self, later: Posting) {
+    pub(crate) fn merge(&mut self, later: Posting) {
         self.tids.extend(later.tids);
     }
 
     /// Takes out the rows at these places of the list.
-    pub fn remove(&mut self, places: &[u16]) {
+    pub(crate) fn remove(&mut self, places: &[u16]) {
         let mut index = 0;
         self.tids.retain(|_| {
             index += 1;
@@ -80,7 +80,7 @@ impl Posting {
 
     /// Puts a row in at `place` and returns the last one, which goes out instead: how an entry
     /// falls into a posting list.
-    pub fn swap(&mut self, place: u16, tid: [u8; TID_BYTES]) -> Option<[u8; TID_BYTES]> {
+    pub(crate) fn swap(&mut self, place: u16, tid: [u8; TID_BYTES]) -> Option<[u8; TID_BYTES]> {
         let last = self.tids.pop()?;
         let place = usize::from(place);
         (place <= self.tids.len()).then(|| self.tids.insert(place, tid))?;
@@ -88,7 +88,7 @@ impl Posting {
     }
 
     /// The entry as it lies in a page (`_bt_form_posting`).
-    pub fn bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = self.key.clone();
         let info: u16 = at(&bytes, INFO_AT)?;
         let kept = info & !(SIZE_MASK | AM_RESERVED);

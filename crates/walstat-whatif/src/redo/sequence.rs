@@ -9,7 +9,7 @@ const MAGIC: u32 = 0x1717;
 /// The relation stands before the row.
 const RELATION_BYTES: usize = 12;
 
-pub fn apply(redo: Redo<'_>, _: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, _: Option<Page>) -> Option<Page> {
     let mut page = Page::new(redo.page_bytes, SPECIAL_BYTES)?;
     page.put_u32(page.special(), MAGIC)?;
     page.append(redo.record.main_data().get(RELATION_BYTES..)?)?;

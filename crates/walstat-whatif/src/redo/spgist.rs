@@ -15,7 +15,7 @@ const REDIRECT: u32 = 1;
 const DEAD: u32 = 2;
 const PLACEHOLDER: u32 = 3;
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, SPECIAL_BYTES)?;
     match redo.record.info() {
         opcode::CREATE_INDEX if redo.block.id > 0 => {}
@@ -61,7 +61,8 @@ fn add_or_replace(page: &mut Page, number: u16, tuple: &[u8]) -> Option<()> {
 fn replace_by_dead(
     page: &mut Page,
     numbers: List<'_, u16>,
-    (first, rest): (u32, u32),
+    first: u32,
+    rest: u32,
     packing: Packing,
 ) -> Option<()> {
     let named: Vec<u16> = numbers.iter().collect();
@@ -109,7 +110,7 @@ fn move_leaves(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     match redo.block.id {
         0 => {
             let first = if is_build { PLACEHOLDER } else { REDIRECT };
-            replace_by_dead(page, deleted, (first, PLACEHOLDER), redo.packing())
+            replace_by_dead(page, deleted, first, PLACEHOLDER, redo.packing())
         }
         1 => inserted.iter().try_for_each(|number| {
             let tuple = leaf(&mut cursor)?;
@@ -172,7 +173,7 @@ fn pick_split(redo: Redo<'_>, page: &mut Page) -> Option<()> {
         0 => {
             if !redo.block.will_init {
                 let first = if is_build { PLACEHOLDER } else { REDIRECT };
-                replace_by_dead(page, deleted, (first, PLACEHOLDER), redo.packing())?;
+                replace_by_dead(page, deleted, first, PLACEHOLDER, redo.packing())?;
             }
             leaves(page, false, &mut cursor)
         }
@@ -192,14 +193,14 @@ fn vacuum_leaf(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     let (from, to) = (cursor.list::<u16>(moves)?, cursor.list::<u16>(moves)?);
     let packing = redo.packing();
     // Each of the dead ones stays the head of its chain.
-    replace_by_dead(page, dead, (DEAD, DEAD), packing)?;
-    replace_by_dead(page, placeholders, (PLACEHOLDER, PLACEHOLDER), packing)?;
+    replace_by_dead(page, dead, DEAD, DEAD, packing)?;
+    replace_by_dead(page, placeholders, PLACEHOLDER, PLACEHOLDER, packing)?;
     for (from, to) in from.iter().zip(to.iter()) {
         let (source, target) = (page.item(from)?, page.item(to)?);
         page.set_item(from, target)?;
         page.set_item(to, source)?;
     }
-    replace_by_dead(page, from, (PLACEHOLDER, PLACEHOLDER), packing)
+    replace_by_dead(page, from, PLACEHOLDER, PLACEHOLDER, packing)
 }
 
 fn vacuum_redirect(redo: Redo<'_>, page: &mut Page) -> Option<()> {

@@ -7,7 +7,7 @@ use crate::settings::{ArchiveTimeout, Checkpoints, Timed};
 use proptest::prelude::*;
 
 /// Record after record, without groups.
-fn one_by_one(trace: &Trace, base: &Base, settings: &Settings) -> Outcome {
+fn one_by_one(trace: &Trace, base: &Base, settings: &Settings) -> RunOutcome {
     let (mut run, mut walk) = (SimulatedRun::new(trace, base, settings), RangeWalk::new(base));
     trace.read().for_each(|traced| {
         if base.contains(traced.ordinal) {
@@ -19,7 +19,7 @@ fn one_by_one(trace: &Trace, base: &Base, settings: &Settings) -> Outcome {
 }
 
 /// Record after record, each of which is planned and then written.
-fn all_decided(trace: &Trace, base: &Base, settings: &Settings) -> Outcome {
+fn all_decided(trace: &Trace, base: &Base, settings: &Settings) -> RunOutcome {
     let (mut run, mut walk) = (SimulatedRun::new(trace, base, settings), RangeWalk::new(base));
     trace.read().for_each(|traced| {
         if base.contains(traced.ordinal) {

@@ -6,8 +6,8 @@ use crate::outcome::RedoPoint;
 use crate::pace::{Begin, Event};
 use crate::trace::{TracedBlock, TracedRecord};
 use walstat_format::payload::standby::RUNNING_XACTS;
-use walstat_format::payload::xlog::CHECKPOINT_REDO;
-use walstat_format::rmgr::{STANDBY, XLOG, XLOG_CHECKPOINT_ONLINE};
+use walstat_format::payload::xlog::{CHECKPOINT_ONLINE, CHECKPOINT_REDO};
+use walstat_format::rmgr::{STANDBY, XLOG};
 
 impl SimulatedRun<'_> {
     pub(super) fn checkpoint(&mut self, event: Event, traced: &TracedRecord<'_>, before: &mut u64) {
@@ -42,7 +42,7 @@ impl SimulatedRun<'_> {
             self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
         }
         let bytes = HEAD_BYTES + self.base.version.checkpoint.bytes as u32;
-        self.add(self.kind(XLOG, XLOG_CHECKPOINT_ONLINE), bytes, before);
+        self.add(self.kind(XLOG, CHECKPOINT_ONLINE), bytes, before);
     }
 
     /// A checkpoint's own record. At a shutdown, and after a crash, there is one under any settings.

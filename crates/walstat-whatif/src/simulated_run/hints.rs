@@ -53,7 +53,7 @@ impl SimulatedRun<'_> {
         }
     }
 
-    pub(super) fn freezes_for_images(&self) -> bool {
+    fn freezes_for_images(&self) -> bool {
         let habits = &self.base.version.pages;
         habits.freezes_after_image || habits.freezes_with_pruning
     }

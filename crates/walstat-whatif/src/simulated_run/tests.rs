@@ -8,7 +8,7 @@ use crate::settings::{Checkpoints, Timed};
 use walstat_analyse::checkpoint::cause::Cause;
 
 /// What a run with one setting changed comes to.
-fn run(kinds: &[(Kind, usize)], change: impl Fn(&mut Settings)) -> Outcome {
+fn run(kinds: &[(Kind, usize)], change: impl Fn(&mut Settings)) -> RunOutcome {
     let records: Vec<Made> = kinds.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
     let (trace, base) = base(&records);
     let mut settings = Settings::default();
@@ -89,7 +89,7 @@ fn rows_are_not_frozen_where_the_image_goes_away() {
 }
 
 /// The same, where so began the second checkpoint of the base.
-fn run_with_cause(cause: Cause, change: impl Fn(&mut Settings)) -> Outcome {
+fn run_with_cause(cause: Cause, change: impl Fn(&mut Settings)) -> RunOutcome {
     let records: Vec<Made> = CYCLES.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
     let (trace, mut base) = base(&records);
     for checkpoint in &mut base.checkpoints {

@@ -5,44 +5,44 @@ use crate::blocks::Ordinal;
 
 /// Records.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Ordinal of the first one.
-    pub first: Ordinal,
+    pub(crate) first: Ordinal,
     /// The records.
-    pub entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// Their block references, one record's after the other's.
-    pub refs: Vec<TracedBlock>,
+    pub(crate) refs: Vec<TracedBlock>,
     /// What they mean beyond their blocks.
-    pub effects: Vec<(Ordinal, RecordEffect)>,
+    pub(crate) effects: Vec<(Ordinal, RecordEffect)>,
     /// Those that differ at the other wal_level.
-    pub deltas: Vec<(Ordinal, WalLevelDelta)>,
+    pub(crate) deltas: Vec<(Ordinal, WalLevelDelta)>,
 }
 
 /// All that is noted of a record.
 #[derive(Debug, Clone, Copy)]
-pub struct TracedRecord<'c> {
+pub(crate) struct TracedRecord<'c> {
     /// Which one it is.
-    pub ordinal: Ordinal,
+    pub(crate) ordinal: Ordinal,
     /// The record.
-    pub entry: &'c Entry,
+    pub(crate) entry: &'c Entry,
     /// Its block references.
-    pub refs: &'c [TracedBlock],
+    pub(crate) refs: &'c [TracedBlock],
     /// What it means beyond its blocks.
-    pub effect: Option<RecordEffect>,
+    pub(crate) effect: Option<RecordEffect>,
     /// What differs at the other wal_level.
-    pub delta: WalLevelDelta,
+    pub(crate) delta: WalLevelDelta,
 }
 
 impl TracedRecord<'_> {
     /// Whether anything differs at the other wal_level.
-    pub fn has_delta(&self) -> bool {
+    pub(crate) fn has_delta(&self) -> bool {
         self.delta != WalLevelDelta::default()
     }
 }
 
 /// The next record of a chunk.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ChunkPlace {
+pub(crate) struct ChunkPlace {
     entry: usize,
     first_ref: usize,
     effect: usize,
@@ -51,7 +51,7 @@ pub struct ChunkPlace {
 
 impl Chunk {
     /// Nothing is in it any more; the next record is `first`.
-    pub fn clear(&mut self, first: Ordinal) {
+    pub(crate) fn clear(&mut self, first: Ordinal) {
         self.first = first;
         self.entries.clear();
         self.refs.clear();
@@ -60,7 +60,7 @@ impl Chunk {
     }
 
     /// Adds a record.
-    pub fn push(&mut self, traced: TracedRecord<'_>) {
+    pub(crate) fn push(&mut self, traced: TracedRecord<'_>) {
         if self.entries.is_empty() {
             self.first = traced.ordinal;
         }
@@ -73,7 +73,7 @@ impl Chunk {
     }
 
     /// The record at a place.
-    pub fn at(&self, place: ChunkPlace) -> Option<TracedRecord<'_>> {
+    pub(crate) fn at(&self, place: ChunkPlace) -> Option<TracedRecord<'_>> {
         let entry = self.entries.get(place.entry)?;
         let ordinal = self.first + place.entry as Ordinal;
         let end = place.first_ref + usize::from(entry.refs);
@@ -89,7 +89,7 @@ impl Chunk {
     }
 
     /// The records.
-    pub fn records(&self) -> impl Iterator<Item = TracedRecord<'_>> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = TracedRecord<'_>> {
         let mut place = ChunkPlace::default();
         std::iter::from_fn(move || {
             let traced = self.at(place)?;
@@ -101,7 +101,7 @@ impl Chunk {
 
 impl ChunkPlace {
     /// Goes on after a record.
-    pub fn pass(&mut self, traced: &TracedRecord<'_>) {
+    pub(crate) fn pass(&mut self, traced: &TracedRecord<'_>) {
         self.entry += 1;
         self.first_ref += traced.refs.len();
         self.effect += usize::from(traced.effect.is_some());

@@ -9,37 +9,37 @@ use walstat_format::rmgr::RecordType;
 
 /// A record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Where it starts in the base.
-    pub lsn: Lsn,
+    pub(crate) lsn: Lsn,
     /// Its length in the base.
-    pub bytes: u32,
+    pub(crate) bytes: u32,
     /// Its length without images, their headers, and block data.
-    pub fixed_bytes: u32,
+    pub(crate) fixed_bytes: u32,
     /// Its type.
-    pub kind: RecordType,
+    pub(crate) kind: RecordType,
     /// How many references follow.
-    pub refs: u8,
+    pub(crate) refs: u8,
     /// Rows it inserts into a table.
-    pub rows: u16,
+    pub(crate) rows: u16,
     /// The fork of its first block, where it inserts rows.
-    pub table: ForkNumber,
+    pub(crate) table: ForkNumber,
 }
 
 /// What differs of a record at the other wal_level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WalLevelDelta {
+pub(crate) struct WalLevelDelta {
     /// The record, blocks apart.
-    pub record: Option<RecordDelta>,
+    pub(crate) record: Option<RecordDelta>,
     /// Data of its first block, bytes.
-    pub data: Option<u16>,
+    pub(crate) data: Option<u16>,
     /// Bytes of the old row, which is logged where the replica identity is FULL.
-    pub old_row: u16,
+    pub(crate) old_row: u16,
 }
 
 /// What becomes of a record at the other wal_level, blocks apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordDelta {
+pub(crate) enum RecordDelta {
     /// It is not written.
     Nothing,
     /// It has more bytes.
@@ -52,68 +52,68 @@ pub enum RecordDelta {
 }
 
 /// Facts of a block reference, as bits.
-pub mod fact {
+pub(crate) mod fact {
     /// The base has an image that is replayed.
-    pub const BASE_IMAGE: u16 = 0x0001;
+    pub(crate) const BASE_IMAGE: u16 = 0x0001;
     /// That image is compressed.
-    pub const BASE_COMPRESSED: u16 = 0x0002;
+    pub(crate) const BASE_COMPRESSED: u16 = 0x0002;
     /// An image is there in any case, for checking only: it replaces nothing.
-    pub const CHECK_IMAGE: u16 = 0x0004;
+    pub(crate) const CHECK_IMAGE: u16 = 0x0004;
     /// Block data stay beside an image.
-    pub const KEEPS_DATA: u16 = 0x0008;
+    pub(crate) const KEEPS_DATA: u16 = 0x0008;
     /// An image is taken if the page was not stamped since the redo point.
-    pub const USUAL: u16 = 0x0010;
+    pub(crate) const USUAL: u16 = 0x0010;
     /// An image is always taken.
-    pub const ALWAYS: u16 = 0x0020;
+    pub(crate) const ALWAYS: u16 = 0x0020;
     /// An image is taken, and the page stamped, only where hint bits are logged.
-    pub const WITH_HINTS: u16 = 0x0040;
+    pub(crate) const WITH_HINTS: u16 = 0x0040;
     /// The record does not say whether an image is forced.
-    pub const UNSAID: u16 = 0x0080;
+    pub(crate) const UNSAID: u16 = 0x0080;
     /// An image leaves out a hole.
-    pub const HOLE: u16 = 0x0100;
+    pub(crate) const HOLE: u16 = 0x0100;
     /// The length of an image is an estimate.
-    pub const IMAGE_ESTIMATED: u16 = 0x0200;
+    pub(crate) const IMAGE_ESTIMATED: u16 = 0x0200;
     /// The length of the block data is an estimate.
-    pub const DATA_ESTIMATED: u16 = 0x0400;
+    pub(crate) const DATA_ESTIMATED: u16 = 0x0400;
     /// The page is stamped.
-    pub const STAMPS: u16 = 0x0800;
+    pub(crate) const STAMPS: u16 = 0x0800;
     /// Rows of the page were looked at before, which sets their hint bits.
-    pub const LOOKED_AT: u16 = 0x1000;
+    pub(crate) const LOOKED_AT: u16 = 0x1000;
     /// Block data stay beside an image at level logical.
-    pub const KEPT_AT_LOGICAL: u16 = 0x2000;
+    pub(crate) const KEPT_AT_LOGICAL: u16 = 0x2000;
     /// Rows are frozen because the page got an image when it was pruned just before (16).
-    pub const FREEZES_FOR_IMAGE: u16 = 0x4000;
+    pub(crate) const FREEZES_FOR_IMAGE: u16 = 0x4000;
 }
 
 /// A block reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TracedBlock {
+pub(crate) struct TracedBlock {
     /// The block.
-    pub block: BlockNumber,
+    pub(crate) block: BlockNumber,
     /// When it was stamped before, where changes of hint bits are logged.
-    pub stamped: Ordinal,
+    pub(crate) stamped: Ordinal,
     /// The same where they are not.
-    pub stamped_without_hints: Ordinal,
+    pub(crate) stamped_without_hints: Ordinal,
     /// Block data where no image is taken, bytes.
-    pub data_bytes: u16,
+    pub(crate) data_bytes: u16,
     /// An image that is not compressed, bytes.
-    pub image_bytes: u16,
+    pub(crate) image_bytes: u16,
     /// The base's image as it is stored, bytes.
-    pub stored_bytes: u16,
+    pub(crate) stored_bytes: u16,
     /// [`fact`].
-    pub facts: u16,
+    pub(crate) facts: u16,
 }
 
 impl TracedBlock {
     /// Whether all of these facts hold.
-    pub fn is(&self, facts: u16) -> bool {
+    pub(crate) fn is(&self, facts: u16) -> bool {
         self.facts & facts == facts
     }
 }
 
 /// A record that means something to the simulation beyond its blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RecordEffect {
+pub(crate) enum RecordEffect {
     /// A transaction commits; how many others with an xid run on.
     Commit {
         /// When.

@@ -7,34 +7,34 @@ use walstat_format::cursor::Cursor;
 use walstat_format::lsn::Lsn;
 
 /// So many records are one group: most groups hold no record that is special.
-pub const GROUP_RECORDS: u8 = 32;
+pub(crate) const GROUP_RECORDS: u8 = 32;
 
 /// What holds for a group, as bits.
 mod fact {
-    pub const PLAIN: u8 = 0x01;
-    pub const ROWS: u8 = 0x02;
-    pub const DELTAS: u8 = 0x04;
-    pub const LOOKS_AT: u8 = 0x08;
-    pub const COMMITS: u8 = 0x10;
+    pub(crate) const PLAIN: u8 = 0x01;
+    pub(crate) const ROWS: u8 = 0x02;
+    pub(crate) const DELTAS: u8 = 0x04;
+    pub(crate) const LOOKS_AT: u8 = 0x08;
+    pub(crate) const COMMITS: u8 = 0x10;
 }
 
 /// Up to 32 records that follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordGroup {
+pub(crate) struct RecordGroup {
     /// Ordinal of its first record.
-    pub first: Ordinal,
+    pub(crate) first: Ordinal,
     /// How many there are.
-    pub count: u8,
+    pub(crate) count: u8,
     /// Where the first one starts.
-    pub lsn: Lsn,
+    pub(crate) lsn: Lsn,
     /// The oldest stamp of their pages.
-    pub oldest: Ordinal,
+    pub(crate) oldest: Ordinal,
     /// Their lengths in the base, padded.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Pages that are made by them, and were never stamped before.
-    pub new_pages: u16,
+    pub(crate) new_pages: u16,
     /// What runs after the last commit among them.
-    pub running: u32,
+    pub(crate) running: u32,
     facts: u8,
     /// Bytes of its packed records.
     length: u32,
@@ -42,10 +42,10 @@ pub struct RecordGroup {
 
 impl RecordGroup {
     /// Bytes of one that is packed, but for its records.
-    pub const BYTES: usize = 32;
+    pub(crate) const BYTES: usize = 32;
 
     /// One without records yet.
-    pub fn new(first: Ordinal, lsn: Lsn) -> RecordGroup {
+    pub(crate) fn new(first: Ordinal, lsn: Lsn) -> RecordGroup {
         RecordGroup {
             first,
             count: 0,
@@ -60,7 +60,7 @@ impl RecordGroup {
     }
 
     /// Adds a record; `follows`: it begins where the one before ends.
-    pub fn add(&mut self, traced: &TracedRecord<'_>, follows: bool) {
+    pub(crate) fn add(&mut self, traced: &TracedRecord<'_>, follows: bool) {
         let TracedRecord { entry, refs, effect, .. } = *traced;
         let plain = PlainLength::of(entry, refs);
         let set = |holds: bool, bit: u8| if holds { bit } else { 0 };
@@ -89,38 +89,38 @@ impl RecordGroup {
     }
 
     /// Ordinal after the last record.
-    pub fn end(&self) -> Ordinal {
+    pub(crate) fn end(&self) -> Ordinal {
         self.first + Ordinal::from(self.count)
     }
 
     /// Whether each record is written as in the base, one after the other, where no page of it was stamped
     /// before the redo point.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.facts & fact::PLAIN != 0 && self.oldest >= FIRST
     }
 
     /// Whether rows are inserted.
-    pub fn has_rows(&self) -> bool {
+    pub(crate) fn has_rows(&self) -> bool {
         self.facts & fact::ROWS != 0
     }
 
     /// Whether records differ at the other wal_level.
-    pub fn has_deltas(&self) -> bool {
+    pub(crate) fn has_deltas(&self) -> bool {
         self.facts & fact::DELTAS != 0
     }
 
     /// Whether rows of a page were looked at before.
-    pub fn looks_at(&self) -> bool {
+    pub(crate) fn looks_at(&self) -> bool {
         self.facts & fact::LOOKS_AT != 0
     }
 
     /// Whether transactions commit.
-    pub fn has_commits(&self) -> bool {
+    pub(crate) fn has_commits(&self) -> bool {
         self.facts & fact::COMMITS != 0
     }
 
     /// Packed; its records have so many bytes.
-    pub fn packed(&self, length: u32) -> [u8; RecordGroup::BYTES] {
+    pub(crate) fn packed(&self, length: u32) -> [u8; RecordGroup::BYTES] {
         let mut packed = [0; RecordGroup::BYTES];
         let parts: [&[u8]; 7] = [
             &[self.count, self.facts],
@@ -137,7 +137,7 @@ impl RecordGroup {
     }
 
     /// The group with which packed bytes begin; `None` where there is none.
-    pub fn unpack(bytes: &[u8], first: Ordinal) -> Option<RecordGroup> {
+    pub(crate) fn unpack(bytes: &[u8], first: Ordinal) -> Option<RecordGroup> {
         let mut from = Cursor::new(bytes);
         let (count, facts) = (from.field()?, from.field()?);
         let (new_pages, length) = (from.field()?, from.field()?);
@@ -147,7 +147,7 @@ impl RecordGroup {
     }
 
     /// Bytes of one that is packed, with its records.
-    pub fn packed_bytes(&self) -> usize {
+    pub(crate) fn packed_bytes(&self) -> usize {
         RecordGroup::BYTES + self.length as usize
     }
 }

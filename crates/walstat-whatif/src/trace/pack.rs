@@ -11,27 +11,27 @@ use walstat_format::rmgr::RecordType;
 /// What the first byte of a record says.
 mod flag {
     /// How many references it has; this many: a number tells.
-    pub const REFS: u8 = 0x03;
+    pub(crate) const REFS: u8 = 0x03;
     /// It inserts rows.
-    pub const ROWS: u8 = 0x04;
+    pub(crate) const ROWS: u8 = 0x04;
     /// It does not begin where the one before ends.
-    pub const APART: u8 = 0x08;
+    pub(crate) const APART: u8 = 0x08;
     /// It is of another type than the one before.
-    pub const KIND: u8 = 0x10;
+    pub(crate) const KIND: u8 = 0x10;
     /// It differs at the other wal_level.
-    pub const DELTA: u8 = 0x20;
+    pub(crate) const DELTA: u8 = 0x20;
     /// Its numbers have four bytes.
-    pub const WIDE: u8 = 0x40;
+    pub(crate) const WIDE: u8 = 0x40;
     /// It has images.
-    pub const IMAGES: u8 = 0x80;
+    pub(crate) const IMAGES: u8 = 0x80;
 }
 
 /// What the byte before [`WalLevelDelta`] says.
 mod delta_flag {
-    pub const NOTHING: u8 = 0x01;
-    pub const MORE: u8 = 0x02;
-    pub const DATA: u8 = 0x04;
-    pub const OLD_ROW: u8 = 0x08;
+    pub(crate) const NOTHING: u8 = 0x01;
+    pub(crate) const MORE: u8 = 0x02;
+    pub(crate) const DATA: u8 = 0x04;
+    pub(crate) const OLD_ROW: u8 = 0x08;
 }
 
 /// In a reference's facts: both its stamps are told.
@@ -42,7 +42,7 @@ const FAR: u8 = u8::MAX;
 
 /// What the next record is compared with.
 #[derive(Debug, Default)]
-pub struct Before {
+pub(crate) struct Before {
     end: u64,
     kind: RecordType,
     block: u32,
@@ -50,7 +50,7 @@ pub struct Before {
 
 impl Before {
     /// Before a record at `first`.
-    pub fn new(first: Lsn) -> Before {
+    pub(crate) fn new(first: Lsn) -> Before {
         Before { end: first.0, ..Before::default() }
     }
 
@@ -61,7 +61,7 @@ impl Before {
 }
 
 /// Packs a record.
-pub fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
+pub(crate) fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
     let TracedRecord { ordinal, entry, refs, .. } = *traced;
     let (mut all, mut images, mut block) = (entry.bytes | head_bytes(entry), 0, before.block);
     for reference in refs {
@@ -73,16 +73,17 @@ pub fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>)
     let images = if images > 0 { flag::IMAGES } else { 0 };
     put_entry(bytes, before, traced, wide | images);
     for reference in refs {
-        put_ref(bytes, before.block, (ordinal, reference), wide | images);
+        put_ref(bytes, before.block, ordinal, reference, wide | images);
         before.block = reference.block;
     }
 }
 
 /// Unpacks `count` records, the first of which has the ordinal `first`, and adds them to `chunk`.
-pub fn unpack(
+pub(crate) fn unpack(
     bytes: &[u8],
     mut before: Before,
-    (first, count): (Ordinal, usize),
+    first: Ordinal,
+    count: usize,
     chunk: &mut Chunk,
 ) {
     let mut from = bytes;
@@ -221,12 +222,7 @@ fn take_delta(from: &mut &[u8]) -> WalLevelDelta {
     WalLevelDelta { record, data, old_row }
 }
 
-fn put_ref(
-    bytes: &mut Vec<u8>,
-    block: u32,
-    (ordinal, reference): (Ordinal, &TracedBlock),
-    flags: u8,
-) {
+fn put_ref(bytes: &mut Vec<u8>, block: u32, ordinal: Ordinal, reference: &TracedBlock, flags: u8) {
     let two = reference.stamped != reference.stamped_without_hints;
     let facts = reference.facts | if two { TWO_STAMPS } else { 0 };
     let numbers = [distance(block, reference.block), ago(ordinal, reference.stamped)];
@@ -354,7 +350,7 @@ mod tests {
                 pack(&mut bytes, &mut before, &traced);
             }
             let mut again = Chunk { first, ..Chunk::default() };
-            unpack(&bytes, Before::new(begin), (first, chunk.entries.len()), &mut again);
+            unpack(&bytes, Before::new(begin), first, chunk.entries.len(), &mut again);
             prop_assert_eq!(again, chunk);
         }
     }
@@ -362,7 +358,7 @@ mod tests {
     #[test]
     fn bytes_that_end_early_do_no_harm() {
         let mut chunk = Chunk { first: FIRST, ..Chunk::default() };
-        unpack(&[0xFF; 3], Before::default(), (FIRST, 2), &mut chunk);
+        unpack(&[0xFF; 3], Before::default(), FIRST, 2, &mut chunk);
         assert_eq!(chunk.entries.len(), 2);
     }
 }

@@ -8,24 +8,24 @@ use crate::position::padded;
 
 /// How long a record is where none of its pages gets an image.
 #[derive(Debug, Clone, Copy)]
-pub struct PlainLength {
+pub(crate) struct PlainLength {
     /// Bytes between the record before and this one in the base, page headers not counted: damaged, missing,
     /// or replaced.
-    pub gap: u64,
+    pub(crate) gap: u64,
     /// Whether a run writes the record so, if none of its pages was last stamped before the redo point.
-    pub is_plain: bool,
+    pub(crate) is_plain: bool,
     /// The oldest stamp of its pages, but for those that it makes.
-    pub oldest: Ordinal,
+    pub(crate) oldest: Ordinal,
     /// Pages that it makes, and that were never stamped before.
-    pub new_pages: u8,
+    pub(crate) new_pages: u8,
     /// Its length without images, padded.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// How much longer that is than in the base.
-    pub more: i64,
+    pub(crate) more: i64,
     /// Images that it has in the base.
-    pub base_images: i64,
+    pub(crate) base_images: i64,
     /// Whether rows of its first page were looked at before.
-    pub looks_at: bool,
+    pub(crate) looks_at: bool,
 }
 
 /// What is not the same in every run.
@@ -38,7 +38,7 @@ const UNUSUAL: u16 = fact::ALWAYS
 
 impl PlainLength {
     /// That of a record which means nothing beyond its pages, and begins where the one before ends.
-    pub fn of(entry: &Entry, refs: &[TracedBlock]) -> PlainLength {
+    pub(crate) fn of(entry: &Entry, refs: &[TracedBlock]) -> PlainLength {
         let (mut oldest, mut new_pages) = (Ordinal::MAX, 0);
         let (mut data, mut base_images, mut facts) = (0, 0, 0);
         for reference in refs {

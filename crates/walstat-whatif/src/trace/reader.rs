@@ -6,7 +6,7 @@ use super::{Chunk, Commit, RecordEffect, RecordGroup, Trace, TracedRecord};
 use crate::blocks::Ordinal;
 
 /// Reads group after group.
-pub struct Reader<'t> {
+pub(crate) struct Reader<'t> {
     trace: &'t Trace,
     /// The packed chunk after the one that is read.
     next: usize,
@@ -42,7 +42,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The next group; `None` after the last one.
-    pub fn group(&mut self) -> Option<RecordGroup> {
+    pub(crate) fn group(&mut self) -> Option<RecordGroup> {
         loop {
             if let Some(group) = RecordGroup::unpack(self.rest(), self.first) {
                 return Some(group);
@@ -54,13 +54,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Goes on after the next group.
-    pub fn pass(&mut self, group: &RecordGroup) {
+    pub(crate) fn pass(&mut self, group: &RecordGroup) {
         self.at += group.packed_bytes();
         self.first = group.end();
     }
 
     /// The records of the next group; goes on after it.
-    pub fn records(&mut self, group: &RecordGroup) -> &Chunk {
+    pub(crate) fn records(&mut self, group: &RecordGroup) -> &Chunk {
         let mut chunk = std::mem::take(&mut self.chunk);
         chunk.clear(group.first);
         unpack_group(group, self.rest(), &mut chunk);
@@ -71,13 +71,13 @@ impl<'t> Reader<'t> {
     }
 
     /// The next group with its records; `None` after the last one.
-    pub fn next_chunk(&mut self) -> Option<&Chunk> {
+    fn next_chunk(&mut self) -> Option<&Chunk> {
         let group = self.group()?;
         Some(self.records(&group))
     }
 
     /// Calls `take` with each record that is left.
-    pub fn for_each(mut self, mut take: impl FnMut(TracedRecord<'_>)) {
+    pub(crate) fn for_each(mut self, mut take: impl FnMut(TracedRecord<'_>)) {
         while let Some(chunk) = self.next_chunk() {
             chunk.records().for_each(&mut take);
         }
@@ -117,19 +117,19 @@ fn between<'l, T>(
 }
 
 /// Reads record after record.
-pub struct Cursor<'t> {
+pub(crate) struct TraceCursor<'t> {
     reader: Reader<'t>,
     place: ChunkPlace,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> TraceCursor<'t> {
     /// Before the first record.
-    pub fn new(trace: &'t Trace) -> Cursor<'t> {
-        Cursor { reader: trace.read(), place: ChunkPlace::default() }
+    pub(crate) fn new(trace: &'t Trace) -> TraceCursor<'t> {
+        TraceCursor { reader: trace.read(), place: ChunkPlace::default() }
     }
 
     /// The record that is next; `None` after the last one.
-    pub fn peek(&mut self) -> Option<TracedRecord<'_>> {
+    pub(crate) fn peek(&mut self) -> Option<TracedRecord<'_>> {
         if self.reader.chunk.at(self.place).is_none() {
             self.reader.next_chunk()?;
             self.place = ChunkPlace::default();
@@ -138,7 +138,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Goes on after the record that is next.
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         if let Some(traced) = self.reader.chunk.at(self.place) {
             self.place.pass(&traced);
         }

@@ -13,16 +13,16 @@ use walstat_format::lsn::Lsn;
 const CHUNK_RECORDS: u32 = 2048;
 
 /// A file, or what is like one.
-pub trait FileLike: Read + Write + Seek + Send + Debug {}
+pub(crate) trait FileLike: Read + Write + Seek + Send + Debug {}
 
 impl<T: Read + Write + Seek + Send + Debug> FileLike for T {}
 
 /// Makes a file for what does not fit into memory; it goes away when it is closed.
-pub type NewFile = fn() -> io::Result<Box<dyn FileLike>>;
+pub(crate) type NewFile = fn() -> io::Result<Box<dyn FileLike>>;
 
 /// All records of a trace.
 #[derive(Debug, Default)]
-pub struct Store {
+pub(crate) struct Store {
     count: u32,
     packed: Vec<Packed>,
     /// The chunk with the newest records, which is not full yet; its bytes are in `bytes`.
@@ -84,23 +84,23 @@ enum Bytes {
 
 impl Store {
     /// Keeps so many bytes in memory, and what is more in a file.
-    pub fn within(bytes: u64, new_file: NewFile) -> Store {
+    pub(crate) fn within(bytes: u64, new_file: NewFile) -> Store {
         Store { limit: Some((bytes, new_file)), ..Store::default() }
     }
 
     /// The ordinal of the next record.
-    pub fn next_ordinal(&self) -> Ordinal {
+    pub(crate) fn next_ordinal(&self) -> Ordinal {
         FIRST + self.count
     }
 
     /// Where the first record starts.
-    pub fn first_lsn(&self) -> Option<Lsn> {
+    pub(crate) fn first_lsn(&self) -> Option<Lsn> {
         let packed = self.packed.first().map(|packed| packed.lsn);
         packed.or_else(|| self.open.as_ref().map(|open| open.lsn))
     }
 
     /// Adds a record; `follows`: it begins where the one before ends.
-    pub fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
+    pub(crate) fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
         let ordinal = self.next_ordinal();
         if ordinal == Ordinal::MAX {
             let most =
@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// Ends the open chunk.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         open.end_group(&mut self.bytes);
         let bytes = self.keep();
@@ -161,17 +161,17 @@ impl Store {
     }
 
     /// Why what is beyond the limit could not be put into a file.
-    pub fn unfiled(&self) -> Option<&io::Error> {
+    pub(crate) fn unfiled(&self) -> Option<&io::Error> {
         self.unfiled.as_ref()
     }
 
     /// Why the trace could not be read to its end.
-    pub fn failure(&self) -> Option<&io::Error> {
+    pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.get()
     }
 
     /// The chunk with a record, or with the last one before it.
-    pub fn chunk_of(&self, ordinal: Ordinal) -> usize {
+    pub(crate) fn chunk_of(&self, ordinal: Ordinal) -> usize {
         self.packed.partition_point(|packed| packed.first <= ordinal).saturating_sub(1)
     }
 
@@ -204,7 +204,7 @@ impl Store {
     }
 
     /// The ordinal of the first record at or after `lsn`.
-    pub fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
+    pub(crate) fn ordinal_at(&self, lsn: Lsn) -> Ordinal {
         let within = |bytes: &[u8], first: Ordinal| {
             let mut chunk = Chunk { first, ..Chunk::default() };
             unpack_all(bytes, &mut chunk);
@@ -236,5 +236,5 @@ fn unpack_all(bytes: &[u8], chunk: &mut Chunk) {
 /// Unpacks the group with which `bytes` begin, without their effects.
 pub(super) fn unpack_group(group: &RecordGroup, bytes: &[u8], chunk: &mut Chunk) {
     let records = bytes.get(RecordGroup::BYTES..).unwrap_or_default();
-    unpack(records, Before::new(group.lsn), (group.first, group.count.into()), chunk);
+    unpack(records, Before::new(group.lsn), group.first, group.count.into(), chunk);
 }

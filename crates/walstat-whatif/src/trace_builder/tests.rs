@@ -13,7 +13,7 @@ fn build(records: Vec<Bytes>) -> Trace {
         builder.push(&record.parse());
     }
     let geometry = Geometry { page: 8192, segment: 1 << 20 };
-    builder.finish(&VERSIONS[8], geometry, (Lsn(1 << 20), Lsn((1 << 20) + 40_000))).0
+    builder.finish(&VERSIONS[8], geometry, Lsn(1 << 20)..Lsn((1 << 20) + 40_000)).0
 }
 
 fn blocks(trace: &Trace) -> Vec<TracedBlock> {

@@ -214,7 +214,8 @@ impl ChunkWriter {
         &mut self,
         record: &Record<'_>,
         time: Time,
-        (is_commit, is_counted): (bool, bool),
+        is_commit: bool,
+        is_counted: bool,
         grain: u64,
     ) {
         let cell = record.lsn.0 / grain;

@@ -22,6 +22,8 @@ pub(super) struct Links {
     rewritten: HashMap<(u32, u32), u32>,
     /// The TOAST table of a table.
     toasts: HashMap<(u32, u32), u32>,
+    /// The index of a table with the lowest oid.
+    indexes: HashMap<(u32, u32), u32>,
 }
 
 impl Links {
@@ -32,6 +34,7 @@ impl Links {
             parents: HashMap::new(),
             rewritten: HashMap::new(),
             toasts: HashMap::new(),
+            indexes: HashMap::new(),
         };
         links.link_indexes(resolver);
         links.link_classes(resolver);
@@ -46,6 +49,10 @@ impl Links {
             let is_shared = resolver.classes.contains_key(&(0, index));
             let database = if is_shared { 0 } else { seen.database };
             self.tables.insert((database, index), table);
+        }
+        for ((database, index), table) in &self.tables {
+            let lowest = self.indexes.entry((*database, *table)).or_insert(*index);
+            *lowest = (*lowest).min(*index);
         }
     }
 
@@ -124,13 +131,7 @@ impl Links {
             return original;
         }
         let toast = of(&self.tables, oid).and_then(toast_of_original);
-        let index_of = |table: u32| {
-            let mut indexes = self
-                .tables
-                .iter()
-                .filter(|((of_database, _), of)| (*of_database, **of) == (database, table));
-            indexes.next().map(|((_, index), _)| *index)
-        };
+        let index_of = |table: u32| of(&self.indexes, table);
         toast.and_then(index_of).unwrap_or(oid)
     }
 }

@@ -2,7 +2,7 @@
 //! the LZMA family and brotli. zstd has a file of its own.
 #![forbid(unsafe_code)]
 
-use super::pump::{Engine, Next, Step, StreamFault, StreamState};
+use super::pump::{Decoded, Engine, Next, Step, StreamFault, StreamState};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use liblzma::stream::{Action, Error as LzmaError, Status as LzmaStatus, Stream};
 use std::io;
@@ -11,11 +11,15 @@ use std::io;
 /// of 128 MiB and what liblzma needs beside it.
 const LZMA_MEMORY_LIMIT: u64 = 130 << 20;
 
-pub(super) struct Gzip(flate2::Decompress);
+pub(super) struct Gzip {
+    decompress: flate2::Decompress,
+    /// Zeros follow the last member.
+    padded: bool,
+}
 
 impl Gzip {
     pub(super) fn new() -> Self {
-        Gzip(flate2::Decompress::new_gzip(15))
+        Gzip { decompress: flate2::Decompress::new_gzip(15), padded: false }
     }
 }
 
@@ -23,8 +27,8 @@ impl Engine for Gzip {
     const NAME: &'static str = "gzip";
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
-        let before = (self.0.total_in(), self.0.total_out());
-        let result = self.0.decompress(input, output, flate2::FlushDecompress::None);
+        let before = (self.decompress.total_in(), self.decompress.total_out());
+        let result = self.decompress.decompress(input, output, flate2::FlushDecompress::None);
         let state = match result {
             Ok(flate2::Status::StreamEnd) => Ok(StreamState::Ended),
             Ok(_) => Ok(StreamState::Going),
@@ -36,19 +40,23 @@ impl Engine for Gzip {
                 Err(StreamFault::bad(&format!("gzip: {what}")))
             }
         };
-        let after = (self.0.total_in(), self.0.total_out());
+        let after = (self.decompress.total_in(), self.decompress.total_out());
         step(before, after, state)
     }
 
-    /// Members follow each other; zeros after the last one are padding, as
-    /// gzip itself holds.
+    /// Members follow each other; zeros after the last one are padding. What
+    /// follows those, be it another member, gzip itself leaves out, and says so
+    /// by its exit status.
     fn next(&mut self, first: u8) -> io::Result<Next> {
         match first {
-            0x1F => {
+            0x1F if !self.padded => {
                 *self = Gzip::new();
                 Ok(Next::Stream)
             }
-            0 => Ok(Next::Padding),
+            0 => {
+                self.padded = true;
+                Ok(Next::Padding)
+            }
             _ => Ok(Next::Garbage),
         }
     }
@@ -93,11 +101,22 @@ impl Engine for Bzip2 {
 }
 
 /// xz. Streams follow each other, with zeros between and after.
-pub(super) struct Xz(Stream);
+pub(super) struct Xz {
+    stream: Stream,
+    /// Zeros after the last stream.
+    padding: u64,
+}
+
+/// The zeros between and after xz streams are so many, or a multiple of that.
+const XZ_PADDING: u64 = 4;
 
 impl Xz {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Xz(Stream::new_stream_decoder(LZMA_MEMORY_LIMIT, 0)?))
+        Ok(Xz { stream: Stream::new_stream_decoder(LZMA_MEMORY_LIMIT, 0)?, padding: 0 })
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.padding.is_multiple_of(XZ_PADDING)
     }
 }
 
@@ -105,18 +124,30 @@ impl Engine for Xz {
     const NAME: &'static str = "xz";
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
-        lzma_step(&mut self.0, Self::NAME, input, output)
+        lzma_step(&mut self.stream, Self::NAME, input, output)
     }
 
     fn next(&mut self, first: u8) -> io::Result<Next> {
         match first {
-            0xFD => {
+            0xFD if self.is_aligned() => {
                 *self = Xz::new()?;
                 Ok(Next::Stream)
             }
-            0 => Ok(Next::Padding),
+            0 => {
+                self.padding += 1;
+                Ok(Next::Padding)
+            }
             _ => Ok(Next::Garbage),
         }
+    }
+
+    fn end(&self) -> Decoded<()> {
+        if self.is_aligned() {
+            return Ok(());
+        }
+        let name = Self::NAME;
+        let text = format!("{name}: {} zeros follow, no multiple of {XZ_PADDING}", self.padding);
+        Err(StreamFault::bad(&text))
     }
 }
 

@@ -76,6 +76,11 @@ pub(super) trait Engine {
     fn next(&mut self, _first: u8) -> io::Result<Next> {
         Ok(Next::Garbage)
     }
+
+    /// Judges the end of the input, after a complete stream and whatever padding.
+    fn end(&self) -> Decoded<()> {
+        Ok(())
+    }
 }
 
 enum Phase {
@@ -101,7 +106,10 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
     fn enter_next(&mut self) -> io::Result<bool> {
         loop {
             let Some(&first) = self.inner.fill_buf()?.first() else {
-                return Ok(false);
+                return match self.engine.end() {
+                    Ok(()) => Ok(false),
+                    Err(failure) => Err(self.fail(failure)),
+                };
             };
             match self.engine.next(first)? {
                 Next::Stream => {

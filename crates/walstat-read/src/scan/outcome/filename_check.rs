@@ -129,18 +129,17 @@ fn open_segment<O>(outcome: &Outcome<O>, segment: &Segment, start: Lsn) -> Probl
 fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
     let goes_on = |segment: &&Segment| {
         let start = chain.span(segment).start;
-        segment.claims_whole_segment() && (segment.must_be_full() || start < outcome.ending.lsn)
+        segment.is_asked_for() && (segment.must_be_full() || start < outcome.ending.lsn)
     };
     let last = chain.segments.iter().rfind(goes_on).map_or(0, |segment| segment.number);
-    let first = chain.segments.iter().find(|segment| segment.claims_whole_segment());
+    let first = chain.segments.iter().find(|segment| segment.is_asked_for());
     let first = first.map_or(0, |segment| segment.number);
     // A file under an unusual name before all segments may be a leftover; a `.partial` was to become a
     // segment.
     let counts =
         |segment: &&Segment| segment.standing == Standing::Partial || segment.number > first;
-    let stand_in = |segment: &&Segment| {
-        segment.named && !segment.claims_whole_segment() && segment.number < last
-    };
+    let stand_in =
+        |segment: &&Segment| segment.named && !segment.is_asked_for() && segment.number < last;
     let problem = |segment: &Segment| {
         let start = chain.span(segment).start;
         let name = chain.segment_name(start);

@@ -42,11 +42,16 @@ impl Reader<'_> {
             self.ended = Some(std::mem::replace(&mut self.run, beyond));
             return true;
         }
+        self.reach_end_inside();
+        false
+    }
+
+    /// The range has ended; a record that goes on after it is not in it.
+    pub(super) fn reach_end_inside(&mut self) {
         if let Some(mut pending) = self.pending.take() {
             self.run.drop_record(self.scope, &mut pending, Heading::Incomplete);
         }
         self.run.range_end.get_or_insert(self.scope.end);
-        false
     }
 
     /// Books bytes in which no record was found: so many zeros, and what follows them.

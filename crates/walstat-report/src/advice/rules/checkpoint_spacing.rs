@@ -135,7 +135,7 @@ fn advice(
     spacing: &Spacing,
     mostly: Option<&str>,
 ) -> Vec<String> {
-    let (volume, time) = (volume(report, when, spacing), time(report, when));
+    let (volume, time) = (volume(report, when, spacing), time(report));
     let who =
         "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
@@ -143,7 +143,7 @@ fn advice(
         Some("by time") => vec![time],
         Some(_) => vec![who.to_owned()],
         // No server begins checkpoints by time so close to each other.
-        None if when.max_wal_size_high.is_some() => vec![volume, who.to_owned()],
+        None if max_wal_size_now(report, when).is_some() => vec![volume, who.to_owned()],
         // Nobody knows which: the log does.
         None if spacing.median < SHORTEST_TIMEOUT => {
             vec![format!("{who}; or raise max_wal_size, if log_checkpoints says wal")]
@@ -158,19 +158,34 @@ fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
         return "a larger max_wal_size spares writes of tables, and less than 1 % of the WAL"
             .to_owned();
     }
-    let Some((low, high)) = when.max_wal_size_low.zip(when.max_wal_size_high) else {
+    let Some((low, high)) = max_wal_size_now(report, when) else {
         let times = worth_apart(report)
             .and_then(|row| row.checkpoints_apart)
             .map_or_else(|| times_to_aim(spacing), u64::from);
         return format!("raise max_wal_size to about {times} times what it is");
     };
-    let now = format!("it is between {} and {} now", megabytes(low), megabytes(high));
+    let now = match low == high {
+        true => format!("it is {} now", megabytes(high)),
+        false => format!("it is between {} and {} now", megabytes(low), megabytes(high)),
+    };
     match useful_size(report, when, spacing, high) {
         Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
         None => format!(
             "max_wal_size a little larger: {now}, and this WAL is too short to say how much"
         ),
     }
+}
+
+/// The least and the most that max_wal_size is: as the server's files have it, or as the distances show it.
+fn max_wal_size_now(report: &Report, when: &Overview) -> Option<(u64, u64)> {
+    let set = report.settings.as_ref().and_then(|settings| settings.values.max_wal_size);
+    set.map(|bytes| (bytes, bytes)).or(when.max_wal_size_low.zip(when.max_wal_size_high))
+}
+
+/// The same of checkpoint_timeout, in seconds.
+pub(crate) fn checkpoint_timeout_now(report: &Report) -> Option<u64> {
+    let set = report.settings.as_ref().and_then(|settings| settings.values.checkpoint_timeout);
+    set.or(report.when.as_ref()?.checkpoint_timeout_seconds)
 }
 
 /// How many times further apart they are where one aims at.
@@ -196,8 +211,8 @@ fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -
 }
 
 /// What to say of checkpoint_timeout.
-fn time(report: &Report, when: &Overview) -> String {
-    let Some(now) = when.checkpoint_timeout_seconds else {
+fn time(report: &Report) -> String {
+    let Some(now) = checkpoint_timeout_now(report) else {
         return "checkpoint_timeout = 30min".to_owned();
     };
     if saves_nothing_apart(report) {

@@ -13,7 +13,7 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::checkpoint_spacing::are_asked_for;
+use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now};
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
     is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
@@ -24,6 +24,7 @@ use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
 use crate::model::table::TableRow;
 use crate::model::threshold::FPI_RATIO;
+use crate::model::when::Overview;
 use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 
@@ -103,13 +104,20 @@ fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     }
 }
 
+/// What to say where no page has a second image that checkpoints further apart would spare.
+const ONCE_EACH: &str = "checkpoints further apart would spare next to none of them: most pages have one \
+                         image in this WAL; compression makes them smaller";
+
 /// What to say of checkpoints that may be further apart.
 fn spacing_advice(report: &Report) -> Vec<String> {
     if are_asked_for(report) {
         return vec![FEWER_REQUESTS.to_owned()];
     }
+    if saves_nothing_apart(report) {
+        return vec![ONCE_EACH.to_owned()];
+    }
     let when = report.when.as_ref();
-    let timeout = when.and_then(|when| when.checkpoint_timeout_seconds);
+    let timeout = checkpoint_timeout_now(report);
     let mut advice = Vec::new();
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
         let text =
@@ -117,7 +125,9 @@ fn spacing_advice(report: &Report) -> Vec<String> {
         advice.push(text.to_owned());
     }
     // By time alone, the volume was never the limit.
-    if when.is_none_or(|when| when.causes.time == 0 || when.causes.wal > 0) {
+    let by_volume =
+        |when: &Overview| when.causes.wal > 0 || when.causes.time == 0 && when.checkpoints > 0;
+    if when.is_none_or(by_volume) {
         let text = "raise max_wal_size, so that checkpoints come by time and not by volume";
         advice.push(text.to_owned());
     }
@@ -128,7 +138,7 @@ fn spacing_advice(report: &Report) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::model::sample;
-    use crate::model::when::{Causes, Overview, Spacing};
+    use crate::model::when::{Causes, Spacing};
 
     #[test]
     fn it_speaks_above_the_threshold_and_the_volume_only() {

@@ -82,18 +82,11 @@ fn check(report: &Report) -> Option<Finding> {
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("only {} of the updates are HOT", percent(ratio, 1)))
     };
-    Some(weighed(finding, saved(report), index_bytes(report)))
-}
-
-/// A finding with what room would save, or, if the indexes of these updates wrote much more, with that.
-fn weighed(finding: Finding, saved: Option<u64>, index_bytes: Option<u64>) -> Finding {
-    match (saved, index_bytes) {
-        (Some(saved), indexes) if indexes.is_none_or(|bytes| saved * 2 >= bytes) => {
-            finding.saving(saved)
-        }
-        (_, Some(bytes)) => finding.explaining(bytes),
-        _ => finding,
-    }
+    let by_room = saved(report).filter(|_| split.has_use_of_room());
+    Some(match by_room.into_iter().chain(index_bytes(report)).max() {
+        Some(bytes) => finding.explaining(bytes),
+        None => finding,
+    })
 }
 
 /// Updates that are not HOT, by what would cure them.
@@ -195,8 +188,8 @@ fn prices_told(report: &Report, row: &WholeTableRow) -> String {
     }
 }
 
-/// Bytes that HOT updates would have saved where room would cure it; `None` where it is not known what
-/// one costs.
+/// Bytes that HOT updates would have saved at most where room would cure it: how many of them a page has room
+/// for, nobody knows, nor whose images would come all the same. `None` where it is not known what one costs.
 fn saved(report: &Report) -> Option<u64> {
     let rows = report.tables.iter().flat_map(|tables| &tables.rows);
     let saved = rows.filter_map(|row| {
@@ -339,9 +332,9 @@ mod tests {
         let price = "; 390 bytes of WAL each, a HOT one 90";
         assert!(finding.advice.iter().any(|line| line.ends_with(price)), "{:?}", finding.advice);
         // Of 1,000 that had room 200 were HOT: so would 200 of the others have been.
-        assert_eq!(finding.estimate, Some(60_080));
+        assert_eq!((finding.explains, finding.estimate), (Some(60_080), None));
         let few = found(99, Filters::default());
-        assert_eq!(few.estimate, None);
+        assert_eq!(few.explains, None);
         assert!(
             few.advice.iter().any(|line| line.ends_with("; 390 bytes of WAL each")),
             "{:?}",
@@ -349,7 +342,7 @@ mod tests {
         );
         // Without the records of its indexes nobody knows what an update costs.
         let heap = found(200, Filters { rmgr: vec!["Heap".into()], ..Filters::default() });
-        assert_eq!(heap.estimate, None);
+        assert_eq!(heap.explains, None);
         assert!(!heap.advice.concat().contains("each"), "{:?}", heap.advice);
     }
 }

@@ -30,6 +30,11 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
+/// What to do where nothing says that archive_timeout is off, and where it is.
+const BY_CLOCK: &str = "archive_timeout: raise it, or stream the WAL instead";
+const BY_HAND: &str =
+    "archive_timeout is off: find out who closes segments, base backups or pg_switch_wal()";
+
 fn check(report: &Report) -> Option<Finding> {
     let books = &report.books;
     let share = walstat_analyse::ratios::ratio(books.switch_bytes, books.input_bytes)?;
@@ -38,6 +43,8 @@ fn check(report: &Report) -> Option<Finding> {
     if share < threshold || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {
         return None;
     }
+    let settings = report.settings.as_ref();
+    let is_off = settings.is_some_and(|settings| settings.values.archive_timeout == Some(0));
     let finding = Finding {
         evidence: evidence([
             ("switch_bytes", books.switch_bytes.into()),
@@ -45,15 +52,17 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", threshold.into()),
         ]),
         advice: vec![
-            "archive_timeout: raise it, or stream the WAL instead".into(),
+            if is_off { BY_HAND.to_owned() } else { BY_CLOCK.to_owned() },
             format!(
                 "compress archived segments: {} of them are empty",
                 megabytes(books.switch_bytes)
             ),
         ],
-        side_effects: vec![
-            "without an archive_timeout a crash can lose more of what is archived only".into(),
-        ],
+        side_effects: if is_off {
+            Vec::new()
+        } else {
+            vec!["without an archive_timeout a crash can lose more of what is archived only".into()]
+        },
         ignore_when: "archived segments are compressed".into(),
         source: "PostgreSQL manual, archive_timeout".into(),
         ..plain_finding(
@@ -86,5 +95,18 @@ mod tests {
         assert!(!found(19, 100, 7));
         assert!(!found(15, 48, 4));
         assert!(!found(20, 48, 3));
+    }
+
+    #[test]
+    fn a_timeout_that_is_off_is_not_to_be_raised() {
+        let mut report = sample::report(0, 0);
+        (report.books.switch_bytes, report.books.input_bytes) = (60 << 20, 100 << 20);
+        report.input.segments = 7;
+        let advice = |report: &Report| check(report).expect("a finding").advice[0].clone();
+        assert!(advice(&report).contains("raise it"));
+        let mut settings = crate::model::settings::Settings::default();
+        settings.values.archive_timeout = Some(0);
+        report.settings = Some(settings);
+        assert!(advice(&report).contains("who closes segments"));
     }
 }

@@ -19,6 +19,7 @@ use crate::model::estimate::EstimateRow;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
+use walstat_format::image::Compression;
 use walstat_format::version::VERSIONS;
 
 /// Images stored at more than this share of their size are hardly compressed.
@@ -86,7 +87,7 @@ fn check(report: &Report) -> Option<Finding> {
 
 /// What the setting is called: before 15 it is on or off.
 fn setting(codec: &str) -> &str {
-    if codec == "pglz" { "on" } else { codec }
+    if codec == Compression::Pglz.name() { "on" } else { codec }
 }
 
 /// The codec to take, if one is worth it, and what it comes to where that was tried.
@@ -94,7 +95,7 @@ pub(crate) fn better_codec(report: &Report) -> Option<(&'static str, Option<&Est
     let has_lz4 = VERSIONS
         .iter()
         .any(|version| version.name == report.input.postgres && version.image_flags.has_lz4());
-    let usual = if has_lz4 { "lz4" } else { "pglz" };
+    let usual = if has_lz4 { Compression::Lz4 } else { Compression::Pglz }.name();
     let Some(estimates) = &report.estimates else {
         let is_raw = report.ratios.compression_ratio.is_some_and(|ratio| ratio > HARDLY_COMPRESSED);
         let is_much = report.ratios.fpi_ratio.is_none_or(|ratio| ratio == 0.0 || ratio >= IMAGES);
@@ -105,12 +106,12 @@ pub(crate) fn better_codec(report: &Report) -> Option<(&'static str, Option<&Est
     let tried = |codec: &'static str| {
         Some((codec, Some(estimates.of(Some(1), Some(codec)).filter(worth)?)))
     };
-    tried(usual).or_else(|| tried("zstd").filter(|_| has_lz4))
+    tried(usual).or_else(|| tried(Compression::Zstd.name()).filter(|_| has_lz4))
 }
 
 /// What a dearer codec saves more.
 fn more(report: &Report, row: &EstimateRow) -> Option<String> {
-    let dearer = report.estimates.as_ref()?.of(Some(1), Some("zstd"))?;
+    let dearer = report.estimates.as_ref()?.of(Some(1), Some(Compression::Zstd.name()))?;
     let more = row.predicted.change_ratio - dearer.predicted.change_ratio;
     (more >= WORTH_MORE).then(|| {
         format!("zstd would save {} of all bytes", percent(-dearer.predicted.change_ratio, 0))

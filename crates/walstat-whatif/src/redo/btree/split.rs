@@ -12,7 +12,7 @@ const LEFT: u8 = 0;
 const RIGHT: u8 = 1;
 const OLD_RIGHT: u8 = 2;
 
-pub fn apply(redo: Redo<'_>, before: Option<Page>, new_entry_left: bool) -> Option<Page> {
+pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>, new_entry_left: bool) -> Option<Page> {
     let split = Split::parse(redo.record.main_data(), redo.record.version)?;
     match redo.block.id {
         LEFT => left(redo, before?, &split, new_entry_left),
@@ -94,7 +94,7 @@ fn finish_left(redo: Redo<'_>, mut page: Page, entries: &[Vec<u8>]) -> Option<Pa
 
 /// The left page's upper bound, if the release logs it, and the new entry if it went left, or
 /// into a posting list that did.
-pub fn data_bytes(redo: Redo<'_>, after: &Page, new_entry_left: bool) -> Option<DataBytes> {
+pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, new_entry_left: bool) -> Option<DataBytes> {
     let record = redo.record;
     if redo.block.id != LEFT {
         return DataBytes::exact(0);

@@ -8,21 +8,21 @@ use walstat_format::cursor::{Cursor, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
 
 /// Segments begin behind the page's header and its upper bound.
-pub const DATA_AT: usize = PAGE_HEADER_BYTES + 8;
+pub(crate) const DATA_AT: usize = PAGE_HEADER_BYTES + 8;
 /// `GinPostingList` before its bytes: the first row's place and their number.
 const SEGMENT_HEADER_BYTES: usize = 8;
 const TID_BYTES: usize = 6;
 
 /// What is done to a segment.
 mod action {
-    pub const DELETE: u8 = 1;
-    pub const INSERT: u8 = 2;
-    pub const REPLACE: u8 = 3;
-    pub const ADD_ITEMS: u8 = 4;
+    pub(crate) const DELETE: u8 = 1;
+    pub(crate) const INSERT: u8 = 2;
+    pub(crate) const REPLACE: u8 = 3;
+    pub(crate) const ADD_ITEMS: u8 = 4;
 }
 
 /// Fills a new leaf.
-pub fn set(page: &mut Page, segments: &[u8]) -> Option<()> {
+pub(crate) fn set(page: &mut Page, segments: &[u8]) -> Option<()> {
     page.put(DATA_AT, segments)?;
     page.set_lower(u16::try_from(DATA_AT + segments.len()).ok()?)
 }
@@ -50,7 +50,7 @@ fn segments(page: &Page) -> Option<Vec<&[u8]>> {
 }
 
 /// Does what the record says to the segments.
-pub fn recompress(page: &mut Page, data: &[u8]) -> Option<()> {
+pub(crate) fn recompress(page: &mut Page, data: &[u8]) -> Option<()> {
     let old: Vec<Vec<u8>> = segments(page)?.into_iter().map(<[u8]>::to_vec).collect();
     let mut new: Vec<Vec<u8>> = Vec::with_capacity(old.len());
     let mut next = 0usize;
@@ -155,7 +155,7 @@ const ACTION_BYTES: usize = 2;
 const COUNT_BYTES: usize = 2;
 
 /// What a record would have said to make `after` of `before` (`computeLeafRecompressWALData`).
-pub fn data_bytes(after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(after: &Page, before: Option<&Page>) -> Option<DataBytes> {
     let new = segments(after)?;
     let Some(old) = before.and_then(segments) else {
         return DataBytes::estimated(COUNT_BYTES + ACTION_BYTES + 2 + TID_BYTES);

@@ -11,7 +11,7 @@ mod lengths;
 
 pub use lengths::{Lengths, Stored};
 
-use lengths::Codecs;
+use lengths::Measurer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use walstat_format::block::BlockRef;
@@ -97,10 +97,10 @@ impl Sample {
     /// What was kept, with images compressed.
     pub fn finish(mut self) -> SampledImages {
         self.sort_out();
-        let mut codecs = Codecs::default();
+        let mut measurer = Measurer::default();
         let stored = self.kept.iter().take(COMPRESSED);
         let lengths: BTreeMap<u32, Lengths> = stored
-            .filter_map(|(hash, image)| Some((*hash, codecs.lengths(&image.stored)?)))
+            .filter_map(|(hash, image)| Some((*hash, measurer.lengths(&image.stored)?)))
             .collect();
         SampledImages {
             is_whole: !self.is_cut,
@@ -132,7 +132,7 @@ impl Sample {
         let Some(image) = &block.image else { return };
         let flags = record.version.image_flags;
         let hash = hash_of(record.lsn, block.id);
-        if !flags.is_applied(image.info) || !self.has_room(hash) {
+        if !flags.is_applied(image.info) || !self.admits(hash) {
             return;
         }
         let Some(stored) = record.image(block) else { return };
@@ -154,7 +154,8 @@ impl Sample {
         self.keep_few();
     }
 
-    fn has_room(&mut self, hash: u32) -> bool {
+    /// Whether an image of this hash is kept as things stand; takes note that there are others, if not.
+    fn admits(&mut self, hash: u32) -> bool {
         let is_lower = self.kept.last_key_value().is_some_and(|(highest, _)| hash < *highest);
         let has_room = is_lower || self.kept.len() < KEPT;
         self.is_cut |= !has_room;
@@ -228,7 +229,7 @@ mod tests {
         let mut sample = Sample::default();
         for lsn in lsns {
             let hash = hash_of(Lsn(lsn), 0);
-            if sample.has_room(hash) {
+            if sample.admits(hash) {
                 let image = Sampled {
                     lsn: Lsn(lsn),
                     changed: Some(Lsn(lsn / 2)),

@@ -1,7 +1,7 @@
 //! The records of a scan in the order of the WAL, handed to whoever takes them on another thread: for
 //! what borrows from a trace, which no dimension can.
 
-use super::observe::{Kept, Sink, drain};
+use super::observe::{RunRecords, Sink, drain};
 use super::whole_record::Blocks;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -23,17 +23,18 @@ enum Message {
     /// The scan begins, or begins anew: what came before is void.
     Begin,
     /// The next records.
-    Records(Kept),
+    Records(RunRecords),
 }
 
 /// Memory of chunks that were taken, for those that follow.
-type Spare = Arc<Mutex<Vec<Kept>>>;
+type Spare = Arc<Mutex<Vec<RunRecords>>>;
 
 /// Reads all that `scan` says, and gives its records to what `make` makes.
 pub(crate) fn read_in_order<S: Sink>(scan: &Scan, make: impl Fn() -> S) -> Result<S, InputError> {
     let (to, from) = sync_channel(CHUNKS_AHEAD);
     let spare = Spare::default();
-    let prototype = Forward { kept: Kept::default(), begun: false, to, spare: Arc::clone(&spare) };
+    let prototype =
+        Forward { kept: RunRecords::default(), begun: false, to, spare: Arc::clone(&spare) };
     std::thread::scope(|threads| {
         let reading = threads.spawn(move || {
             // Dropped at its end, with all copies: the other end then knows that nothing comes any more.
@@ -65,7 +66,7 @@ fn take<S: Sink>(from: Receiver<Message>, spare: &Spare, make: impl Fn() -> S) -
 
 /// Keeps the records of a run until nothing earlier can come, and hands them on.
 struct Forward {
-    kept: Kept,
+    kept: RunRecords,
     /// Whether it begins with the first record of the scan.
     begun: bool,
     to: SyncSender<Message>,
@@ -76,7 +77,7 @@ impl Clone for Forward {
     /// A run's own: nothing of what was seen goes with it.
     fn clone(&self) -> Forward {
         let (to, spare) = (self.to.clone(), Arc::clone(&self.spare));
-        Forward { kept: Kept::default(), begun: false, to, spare }
+        Forward { kept: RunRecords::default(), begun: false, to, spare }
     }
 }
 
@@ -85,7 +86,7 @@ impl Forward {
         self.settle();
     }
 
-    fn send(&mut self, kept: Kept) {
+    fn send(&mut self, kept: RunRecords) {
         if !kept.is_empty() {
             // Who takes them is there until this end is gone.
             let _ = self.to.send(Message::Records(kept));

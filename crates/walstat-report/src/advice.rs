@@ -22,7 +22,7 @@ pub struct Rule {
     /// From where on it speaks.
     pub threshold: Threshold,
     /// Looks at a report.
-    pub check: fn(&Report) -> Option<Finding>,
+    pub(crate) check: fn(&Report) -> Option<Finding>,
 }
 
 /// All rules: first come those whose findings are told first where both save the same.

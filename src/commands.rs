@@ -19,9 +19,10 @@ mod time_window;
 mod whatif;
 
 use crate::args::examples::with_examples;
-use crate::args::values::{meant_command, nearest_option};
+use crate::args::values::{When, meant_command, nearest_option};
 use crate::args::{Cli, Command, order};
 use crate::failure::{Exit, Failure};
+use crate::output::{prepare, tell, write_to};
 use crate::render::visible::visible;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
@@ -30,11 +31,12 @@ use std::process::ExitCode;
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
+    prepare();
     let typed = order::settled(std::env::args_os().collect());
     match parse(&typed).map_or_else(|error| misuse(error, &typed), |cli| run(&cli.settled())) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("walstat: {}", visible(&failure.to_string()));
+            tell(&format!("walstat: {}", visible(&failure.to_string())));
             failure.exit_code()
         }
     }
@@ -76,7 +78,13 @@ fn misuse(error: clap::Error, typed: &[OsString]) -> Result<Exit, Failure> {
         let line = text.lines().next().unwrap_or_default();
         return check::unknown(line.trim_start_matches("error: "));
     }
-    with_suggestion(error).exit()
+    if error.use_stderr() {
+        with_suggestion(error).exit();
+    }
+    // Help and version are a result like any other: what cannot be written is told.
+    let text = error.render();
+    write_to(None, When::Auto, |out| write!(out, "{}", text.ansi()))?;
+    Ok(Exit::Done)
 }
 
 /// Suggests the option that begins like the unknown one, where clap would suggest a similar one.

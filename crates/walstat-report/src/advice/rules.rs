@@ -12,28 +12,28 @@ use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
 
-pub mod backup_window;
-pub mod burst_after_checkpoint;
-pub mod checkpoint_spacing;
-pub mod commit_pressure;
-pub mod consistency_checking;
-pub mod ddl_churn;
-pub mod fpi_ratio;
-pub mod hint_images;
-pub mod hot_ratio;
-pub mod index_cost;
-pub mod large_transactions;
-pub mod lock_traffic;
-pub mod logical_overhead;
-pub mod random_index;
-pub mod recovery_distance;
-pub mod replica_identity_full;
-pub mod standby_lag;
-pub mod switch_waste;
-pub mod toast_rewrites;
-pub mod vacuum_freeze_share;
-pub mod wal_compression;
-pub mod write_amplification;
+pub(super) mod backup_window;
+pub(super) mod burst_after_checkpoint;
+pub(super) mod checkpoint_spacing;
+pub(super) mod commit_pressure;
+pub(super) mod consistency_checking;
+pub(super) mod ddl_churn;
+pub(super) mod fpi_ratio;
+pub(super) mod hint_images;
+pub(super) mod hot_ratio;
+pub(super) mod index_cost;
+pub(super) mod large_transactions;
+pub(super) mod lock_traffic;
+pub(super) mod logical_overhead;
+pub(super) mod random_index;
+pub(super) mod recovery_distance;
+pub(super) mod replica_identity_full;
+pub(super) mod standby_lag;
+pub(super) mod switch_waste;
+pub(super) mod toast_rewrites;
+pub(super) mod vacuum_freeze_share;
+pub(super) mod wal_compression;
+pub(super) mod write_amplification;
 
 /// Where the first rules come from.
 const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2017";
@@ -245,12 +245,12 @@ pub(super) mod tests {
     use crate::model::{Sums, sample};
 
     /// A finding that says nothing.
-    pub fn finding_of(rule: &str) -> Finding {
+    pub(crate) fn finding_of(rule: &str) -> Finding {
         Finding { rule: rule.into(), ..plain_finding(&fpi_ratio::RULE, String::new()) }
     }
 
     /// A report with one record type of so many bytes, none of them images.
-    pub fn with_record(rmgr: &str, record: &str, bytes: u64, total: u64) -> Report {
+    pub(crate) fn with_record(rmgr: &str, record: &str, bytes: u64, total: u64) -> Report {
         let mut report = sample::report(0, total);
         let sums = Sums { record_bytes: bytes, total_bytes: bytes, ..Sums::default() };
         let row = RecordRow { rmgr: rmgr.into(), record: record.into(), info: "0x00".into(), sums };

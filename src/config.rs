@@ -36,21 +36,32 @@ pub struct Config {
     pub found: Option<PathBuf>,
 }
 
+/// The file named, or `walstat.toml` in the current directory.
+pub fn path(named: Option<&Path>) -> &Path {
+    named.unwrap_or(Path::new(DEFAULT_FILE))
+}
+
 /// The limits of the file named, or of `walstat.toml` in the current directory, or none.
 pub fn load(named: Option<&Path>) -> Result<Config, Failure> {
-    let path = named.unwrap_or(Path::new(DEFAULT_FILE));
-    let usage = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
+    let path = path(named);
     let found = named.is_none().then(|| path.to_owned());
     match std::fs::read_to_string(path) {
-        Ok(text) => {
-            let config = parse(&text, path.parent().unwrap_or(Path::new(""))).map_err(usage)?;
-            Ok(Config { found, ..config })
-        }
+        Ok(text) => Ok(Config { found, ..read(path, &text)? }),
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
             Ok(Config::default())
         }
-        Err(error) => Err(usage(error.to_string())),
+        Err(error) => Err(usage(path, &error.to_string())),
     }
+}
+
+/// The limits that the text of a file asks for.
+pub fn read(path: &Path, text: &str) -> Result<Config, Failure> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    parse(text, directory).map_err(|reason| usage(path, &reason))
+}
+
+fn usage(path: &Path, reason: &str) -> Failure {
+    Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
 fn keys() -> impl Iterator<Item = &'static str> {

@@ -18,13 +18,13 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Compresses images, one after the other, in memory that it uses again.
 #[derive(Default)]
-pub struct Codec {
+pub struct ImageCompressor {
     out: Vec<u8>,
     pglz: Pglz,
     zstd: Option<Compressor<'static>>,
 }
 
-impl Codec {
+impl ImageCompressor {
     /// Bytes of the image whose page without hole is `source`, or `None` where compression does
     /// not make it shorter: it is stored as it is then.
     pub fn stored_bytes(
@@ -60,11 +60,9 @@ impl Codec {
 mod tests {
     use super::*;
 
-    const ALL: [Compression; 3] = [Compression::Pglz, Compression::Lz4, Compression::Zstd];
-
     #[test]
     fn what_does_not_get_shorter_is_stored_as_it_is() {
-        let mut codec = Codec::default();
+        let mut compressor = ImageCompressor::default();
         let mut state = 1u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -73,9 +71,13 @@ mod tests {
         .take(8192)
         .collect();
         let text = b"the same text again and again, ".repeat(100);
-        for compression in ALL {
-            assert_eq!(codec.stored_bytes(compression, &noise, false), None, "{compression:?}");
-            let bytes = codec.stored_bytes(compression, &text, true).expect("shorter");
+        for &compression in Compression::ALL {
+            assert_eq!(
+                compressor.stored_bytes(compression, &noise, false),
+                None,
+                "{compression:?}"
+            );
+            let bytes = compressor.stored_bytes(compression, &text, true).expect("shorter");
             assert!(bytes < 100, "{compression:?} {bytes}");
         }
     }

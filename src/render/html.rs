@@ -15,7 +15,7 @@ use walstat_report::model::Report;
 use walstat_report::model::view::View;
 
 /// The page's looks.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("html/style.css");
 
 /// A part of the page: its id, its heading, and what is in it; empty: it has nothing to say.
 type Part = (&'static str, &'static str, fn(&Report) -> String);

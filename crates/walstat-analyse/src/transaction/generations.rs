@@ -1,0 +1,431 @@
+//! Which records of an xid belong together, and to which transaction.
+//!
+//! An xid comes again when xids have turned over, and in WAL that is wrong. So that no answer depends on
+//! how the WAL was divided, or on when something was summed up, these rules say what is one [`Part`]:
+//!
+//! * A part of an xid ends with its own COMMIT or ABORT, or where such a record lists it as a
+//!   subtransaction. What comes later of the same xid, or names it as a parent, begins another part.
+//! * While a part goes on, the last record that says what it belongs to counts. What has committed by a
+//!   record of its own belongs to nothing.
+//! * A part that has aborted and of which nothing is known may still be said to belong to something, or
+//!   to be a top-level one, once: by an ASSIGNMENT record, for one. Not any more after a RUNNING_XACTS
+//!   record that knows no xid as old, nor when the xid comes again.
+//!
+//! A run does not know what came before it. What it says of an xid before that writes something is kept
+//! apart ([`Before`]): it is about the part before the run, which may have ended there.
+
+use super::part::{Before, Claim, End, Part};
+use crate::finished_transactions::FinishedRows;
+use hashbrown::HashMap;
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use walstat_format::by_key;
+use walstat_format::lsn::Lsn;
+
+/// So many parts that go on are kept; beyond that the oldest are given up on.
+const OPEN_MAX: usize = 2_000_000;
+
+/// All parts.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Generations {
+    parts: Vec<Part>,
+    /// The last part of each xid.
+    #[serde(serialize_with = "by_key::map")]
+    by_xid: HashMap<u32, u32>,
+    /// Xids whose last part has ended and was handed on.
+    #[serde(skip)]
+    ended: RoaringBitmap,
+    /// Xids whose last part has aborted, and nothing else is known of it.
+    unclaimed: BTreeSet<u32>,
+    /// The oldest running xids, as records say them.
+    oldest_running: BTreeSet<u32>,
+    /// Subtransactions with their parents, as known before the first record.
+    known: Vec<(u32, u32)>,
+    /// Nothing can come before what was seen.
+    is_first: bool,
+}
+
+/// What is known of an xid's last part.
+enum Last {
+    Open(u32),
+    Ended(u32),
+    HandedOn,
+    Unknown,
+}
+
+impl Generations {
+    /// The part at a place.
+    pub fn part(&mut self, place: u32) -> Option<&mut Part> {
+        self.parts.get_mut(place as usize)
+    }
+
+    /// Takes note of subtransactions with their parents, before any record is seen.
+    pub fn know(&mut self, parents: &[(u32, u32)]) {
+        self.known.extend(parents);
+    }
+
+    fn last(&self, xid: u32) -> Last {
+        match self.by_xid.get(&xid) {
+            Some(place) => match self.parts.get(*place as usize) {
+                Some(part) if part.ended != End::None => Last::Ended(*place),
+                _ => Last::Open(*place),
+            },
+            None if self.ended.contains(xid) => Last::HandedOn,
+            None => Last::Unknown,
+        }
+    }
+
+    fn push(&mut self, part: Part) -> u32 {
+        // 2³² parts would have run out of memory long before.
+        let place = self.parts.len() as u32;
+        self.by_xid.insert(part.xid, place);
+        self.parts.push(part);
+        place
+    }
+
+    /// The part of an xid that is there at `lsn`.
+    pub fn alive(&mut self, xid: u32, lsn: Lsn) -> u32 {
+        let is_before = match self.last(xid) {
+            Last::Open(place) => {
+                self.part(place).into_iter().for_each(|part| part.is_alive = true);
+                return place;
+            }
+            Last::Ended(_) => {
+                self.seal(xid);
+                false
+            }
+            Last::HandedOn => {
+                self.ended.remove(xid);
+                false
+            }
+            Last::Unknown => !self.is_first,
+        };
+        self.push(Part { is_before, is_alive: true, ..Part::new(xid, lsn) })
+    }
+
+    /// The part of an xid of which something is said, if that can still be.
+    fn spoken_of(&mut self, xid: u32, lsn: Lsn) -> Option<u32> {
+        match self.last(xid) {
+            Last::Open(place) => Some(place),
+            Last::Ended(_) | Last::HandedOn => None,
+            Last::Unknown => {
+                let is_before = !self.is_first;
+                Some(self.push(Part { is_before, is_alive: !is_before, ..Part::new(xid, lsn) }))
+            }
+        }
+    }
+
+    fn claim(&mut self, xid: u32, lsn: Lsn, claim: Claim) -> Option<u32> {
+        if let Some(place) = self.spoken_of(xid, lsn) {
+            let is_too_late = covers(&self.oldest_running, xid);
+            self.part(place)?.claim(claim, is_too_late);
+            return Some(place);
+        }
+        if self.unclaimed.remove(&xid) {
+            let place = *self.by_xid.get(&xid)?;
+            self.part(place)?.after = Some(claim);
+        }
+        None
+    }
+
+    /// A record says what a subtransaction belongs to.
+    pub fn belongs(&mut self, sub: u32, parent: u32, lsn: Lsn) -> Option<u32> {
+        if sub == parent || sub == 0 || parent == 0 {
+            return None;
+        }
+        let parent = self.alive(parent, lsn);
+        self.claim(sub, lsn, Claim::Parent(parent))
+    }
+
+    /// The same of one that ends with it.
+    pub fn ends_with(&mut self, sub: u32, parent: u32, lsn: Lsn) {
+        if let Some(place) = self.belongs(sub, parent, lsn)
+            && let Some(part) = self.part(place)
+        {
+            part.ended = End::Listed;
+        }
+    }
+
+    /// A record says that a transaction is a top-level one.
+    pub fn is_top_level(&mut self, xid: u32, lsn: Lsn) {
+        if xid != 0 {
+            self.claim(xid, lsn, Claim::TopLevel);
+        }
+    }
+
+    /// A part has ended by a record of its own.
+    pub fn ended(&mut self, place: u32) {
+        let Some(part) = self.part(place) else { return };
+        part.ended = End::Own;
+        let xid = part.xid;
+        if part.is_unclaimed() {
+            self.unclaimed.insert(xid);
+        }
+    }
+
+    /// All older transactions have ended.
+    pub fn oldest_is(&mut self, oldest: u32) {
+        if !self.is_first {
+            self.oldest_running.insert(oldest);
+        }
+        let begin = oldest.wrapping_add(1 << 31).wrapping_add(1);
+        let old: Vec<u32> = if begin < oldest {
+            self.unclaimed.range(begin..oldest).copied().collect()
+        } else {
+            self.unclaimed.range(..oldest).chain(self.unclaimed.range(begin..)).copied().collect()
+        };
+        old.into_iter().for_each(|xid| self.seal(xid));
+    }
+
+    fn seal(&mut self, xid: u32) {
+        if self.unclaimed.remove(&xid)
+            && let Some(place) = self.by_xid.get(&xid)
+            && let Some(part) = self.parts.get_mut(*place as usize)
+        {
+            part.is_sealed = true;
+        }
+    }
+
+    /// Adds what a later run has seen, in which relations have the numbers `files`.
+    pub fn merge(&mut self, later: Generations, files: &[u32]) {
+        let Generations { parts, oldest_running, known, .. } = later;
+        if self.known.is_empty() {
+            self.known = known;
+        }
+        let unclaimed: Vec<(u32, u32)> = self.unclaimed_places().collect();
+        // A parent may stand behind what belongs to it: all places first.
+        let places: Vec<Option<Place>> = parts.iter().map(|part| self.place_for(part)).collect();
+        let moved = |old: u32| places.get(old as usize)?.as_ref().and_then(Place::of_part);
+        for (part, place) in parts.iter().zip(&places) {
+            if let Some(Place { before: Some(before), .. }) = place
+                && self.unclaimed.contains(&part.xid)
+                && let Some(ours) = self.parts.get_mut(*before as usize)
+            {
+                ours.after = part.before.first.and_then(|claim| claim.moved(moved));
+            }
+        }
+        for (xid, place) in unclaimed {
+            let is_last = self.by_xid.get(&xid) == Some(&place);
+            if let Some(part) = self.parts.get_mut(place as usize) {
+                part.is_sealed |= !is_last || covers(&oldest_running, xid);
+            }
+        }
+        for (mut part, place) in parts.into_iter().zip(&places) {
+            let Some(place) = place else { continue };
+            let Some(ours) = place.of_part().and_then(|at| self.parts.get_mut(at as usize)) else {
+                continue;
+            };
+            part.moved(moved, files);
+            if place.before.is_some() {
+                part.before = Before::default();
+            } else if covers(&self.oldest_running, part.xid) {
+                part.before.first = None;
+            }
+            ours.join(part);
+        }
+        if !self.is_first {
+            self.oldest_running.extend(oldest_running);
+        }
+        self.find_unclaimed();
+    }
+
+    /// Where a part of a later run belongs.
+    fn place_for(&mut self, part: &Part) -> Option<Place> {
+        let xid = part.xid;
+        if !part.is_before {
+            return Some(Place { part: Some(self.push_empty(xid, false)), before: None });
+        }
+        let (before, is_new) = match self.last(xid) {
+            Last::Open(place) => return Some(Place { part: Some(place), before: None }),
+            Last::Ended(place) => (Some(place), part.is_alive),
+            Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.remove(xid)),
+            Last::Unknown => (None, true),
+        };
+        let is_before = before.is_none() && !self.is_first;
+        Some(Place { part: is_new.then(|| self.push_empty(xid, is_before)), before })
+    }
+
+    fn push_empty(&mut self, xid: u32, is_before: bool) -> u32 {
+        self.push(Part { is_before, is_alive: !is_before, ..Part::new(xid, Lsn(0)) })
+    }
+
+    fn unclaimed_places(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.unclaimed.iter().filter_map(|xid| Some((*xid, *self.by_xid.get(xid)?)))
+    }
+
+    fn find_unclaimed(&mut self) {
+        let Generations { parts, by_xid, unclaimed, .. } = self;
+        let is_unclaimed = |place: &u32| parts.get(*place as usize).is_some_and(Part::is_unclaimed);
+        let found = by_xid.iter().filter(|(_, place)| is_unclaimed(place));
+        *unclaimed = found.map(|(xid, _)| *xid).collect();
+    }
+
+    /// Nothing earlier can come: what was said of the parts before the first record is about those
+    /// parts that are here.
+    fn begin(&mut self) {
+        self.is_first = true;
+        self.oldest_running.clear();
+        let mut first: HashMap<u32, u32> = HashMap::new();
+        for (part, place) in self.parts.iter_mut().zip(0..) {
+            first.entry(part.xid).or_insert(place);
+            part.begin();
+        }
+        for (sub, parent) in std::mem::take(&mut self.known) {
+            if sub == parent {
+                continue;
+            }
+            let [sub, parent] = [sub, parent]
+                .map(|xid| *first.entry(xid).or_insert_with(|| self.push_empty(xid, false)));
+            if let Some(part) = self.part(sub) {
+                part.parent.get_or_insert(parent);
+            }
+        }
+    }
+
+    /// Hands on what is final: nothing earlier can come any more.
+    pub fn settle(&mut self, finished: &mut FinishedRows) {
+        if !self.is_first {
+            self.begin();
+        }
+        self.hand_on(finished, |part| !part.is_final());
+        if self.parts.len() > OPEN_MAX {
+            let mut ends: Vec<Lsn> = self.parts.iter().map(|part| part.end).collect();
+            let (_, middle, _) = ends.select_nth_unstable(OPEN_MAX / 2);
+            let middle = *middle;
+            finished.is_exact = false;
+            self.hand_on(finished, |part| part.end > middle);
+        }
+    }
+
+    /// Takes no more memory than it needs.
+    pub fn shrink(&mut self) {
+        self.parts.shrink_to_fit();
+        self.by_xid.shrink_to_fit();
+    }
+
+    /// Hands on all that there is.
+    pub fn finish(mut self, finished: &mut FinishedRows) {
+        self.settle(finished);
+        self.hand_on(finished, |_| false);
+    }
+
+    /// Hands on transactions with all that belongs to them, but for those of which a part stays.
+    fn hand_on(&mut self, finished: &mut FinishedRows, stays: impl Fn(&Part) -> bool) {
+        let Family { tops, is_lost } = Family::of(&self.parts);
+        let mut has_to_stay = vec![false; self.parts.len()];
+        for (part, top) in self.parts.iter().zip(&tops) {
+            has_to_stay[*top] |= stays(part);
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let mut wholes: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
+        let mut places = vec![None; wholes.len()];
+        for (place, top) in tops.iter().enumerate() {
+            if has_to_stay[*top] {
+                places[place] = Some(self.parts.len() as u32);
+                self.parts.extend(wholes[place].take());
+            } else if place != *top
+                && let Some(sub) = wholes[place].take()
+                && let Some(whole) = &mut wholes[*top]
+            {
+                whole.take_in(sub, is_lost[place]);
+            }
+        }
+        wholes.into_iter().flatten().for_each(|whole| finished.add(whole.finished()));
+        let moved = |place: u32| places.get(place as usize).copied().flatten();
+        self.parts.iter_mut().for_each(|part| part.move_claims(moved));
+        let Generations { by_xid, ended, .. } = self;
+        by_xid.retain(|xid, place| match moved(*place) {
+            Some(new) => {
+                *place = new;
+                true
+            }
+            None => {
+                ended.insert(*xid);
+                false
+            }
+        });
+        self.find_unclaimed();
+    }
+}
+
+/// Where a part of a later run belongs.
+struct Place {
+    /// Its part: one that goes on, or a new one; `None` where it only says something of the one before.
+    part: Option<u32>,
+    /// The part before it, which has ended.
+    before: Option<u32>,
+}
+
+impl Place {
+    fn of_part(&self) -> Option<u32> {
+        self.part
+    }
+}
+
+/// What belongs to what in the end.
+struct Family {
+    /// The place of what each part belongs to, its own if to nothing.
+    tops: Vec<usize>,
+    /// Whether it was rolled back, itself or with what it belongs to.
+    is_lost: Vec<bool>,
+}
+
+impl Family {
+    fn of(parts: &[Part]) -> Family {
+        let parents: Vec<Option<usize>> = parts.iter().map(Part::belongs_to).collect();
+        let cut = circles(&parents);
+        let mut tops: Vec<Option<usize>> = vec![None; parts.len()];
+        let mut is_lost: Vec<bool> = parts.iter().map(Part::is_rolled_back).collect();
+        for place in 0..parts.len() {
+            let (mut path, mut at) = (Vec::new(), place);
+            let top = loop {
+                if let Some(top) = tops[at] {
+                    break top;
+                }
+                match parents[at].filter(|parent| !cut[at] && *parent < parts.len()) {
+                    Some(parent) => path.push(std::mem::replace(&mut at, parent)),
+                    None => break at,
+                }
+            };
+            tops[at] = Some(top);
+            let mut is_above_lost = is_lost[at];
+            for below in path.into_iter().rev() {
+                is_above_lost |= is_lost[below];
+                is_lost[below] = is_above_lost;
+                tops[below] = Some(top);
+            }
+        }
+        let tops = tops.into_iter().zip(0..).map(|(top, place)| top.unwrap_or(place)).collect();
+        Family { tops, is_lost }
+    }
+}
+
+/// Where a part belongs to itself in the end: the first one of each such circle, which then belongs to
+/// nothing. No server writes that.
+fn circles(parents: &[Option<usize>]) -> Vec<bool> {
+    let mut cut = vec![false; parents.len()];
+    // The walk in which each was met.
+    let mut met = vec![usize::MAX; parents.len()];
+    for walk in 0..parents.len() {
+        let mut at = Some(walk);
+        while let Some(place) = at.filter(|place| met.get(*place) == Some(&usize::MAX)) {
+            met[place] = walk;
+            at = parents[place];
+        }
+        let Some(begin) = at.filter(|place| met.get(*place) == Some(&walk)) else { continue };
+        let next = |place: &usize| parents[*place].filter(|next| *next != begin);
+        let circle = std::iter::successors(Some(begin), next);
+        cut[circle.min().unwrap_or(begin)] = true;
+    }
+    cut
+}
+
+/// Whether a transaction is older than one of those that were the oldest running ones. Xids turn over:
+/// the next one after it tells.
+fn covers(oldest_running: &BTreeSet<u32>, xid: u32) -> bool {
+    let after = (Bound::Excluded(xid), Bound::Unbounded);
+    let next = oldest_running.range(after).next().or_else(|| oldest_running.first());
+    next.is_some_and(|next| next.wrapping_sub(xid).cast_signed() > 0)
+}

@@ -1,0 +1,66 @@
+//! How a file is packed, held against its name: a `restore_command` fetches a segment by its name, and
+//! unpacks it with the tool that the suffix names. What that tool refuses never comes to the server.
+
+use super::codec::Codec;
+use super::names::{SegmentFile, Standing, compression_suffix};
+use super::probe::{FirstPage, NotWal};
+use super::problem::{Problem, ProblemKind};
+
+/// What the tools of suffixes unpack, in lower case; tried with those of Debian 12. None of them takes
+/// what is not compressed at all.
+const UNPACKS: [(&str, &[Codec]); 13] = {
+    use Codec::*;
+    const ZSTD: &[Codec] = &[Zstd, Lz4OrZstd, Gzip, Lz4, Xz, Lzma];
+    [
+        ("gz", &[Gzip]),
+        ("gzip", &[Gzip]),
+        ("lz4", &[Lz4, Lz4OrZstd]),
+        ("zst", ZSTD),
+        ("zstd", ZSTD),
+        ("bz2", &[Bzip2]),
+        ("bz", &[Bzip2]),
+        ("bzip2", &[Bzip2]),
+        ("xz", &[Xz, Lzma]),
+        ("lzma", &[Lzma]),
+        ("lz", &[Lzip]),
+        ("br", &[Brotli]),
+        ("brotli", &[Brotli]),
+    ]
+};
+
+/// Whether a file has to be whole by its name.
+fn promises(name: &SegmentFile) -> bool {
+    name.standing <= Standing::Unusual
+}
+
+/// The problem of a file that holds WAL which the tool of its suffix does not unpack.
+pub(crate) fn misnamed(
+    file: &str,
+    name: &SegmentFile,
+    codec: Option<Codec>,
+    first_page: &Result<FirstPage, NotWal>,
+) -> Option<Problem> {
+    let suffix = compression_suffix(file)?;
+    let lower = suffix.to_ascii_lowercase();
+    let (_, unpacks) = UNPACKS.iter().find(|(known, _)| *known == lower)?;
+    // Of anything else than WAL more is told elsewhere.
+    let is_wal = matches!(first_page, Ok(_) | Err(NotWal::Zeros));
+    if !promises(name) || !is_wal || codec.is_some_and(|codec| unpacks.contains(&codec)) {
+        return None;
+    }
+    let expected = format!("what a tool for .{suffix} unpacks");
+    let found = match codec {
+        Some(codec) => format!("a segment packed by {}", codec.name()),
+        None => "a segment that is not packed".to_owned(),
+    };
+    Some(Problem::of_file(ProblemKind::Unreadable, file, expected, found))
+}
+
+/// The problem of a tar under a segment's name: a server gets the tar, which is no segment.
+pub(crate) fn tar(file: &str, name: &SegmentFile) -> Option<Problem> {
+    let problem = || {
+        let (expected, found) = ("a WAL segment".to_owned(), NotWal::Tar.to_string());
+        Problem::of_file(ProblemKind::NotWal, file, expected, found)
+    };
+    promises(name).then(problem)
+}

@@ -1,0 +1,49 @@
+//! How a simulated run closes segments early: those that the base closed, and by archive_timeout.
+
+use super::{SWITCH_BYTES, SimulatedRun};
+use crate::blocks::Ordinal;
+use crate::outcome::Switch;
+use crate::settings::ArchiveTimeout;
+use walstat_format::payload::Time;
+use walstat_format::payload::xlog;
+use walstat_format::rmgr::XLOG;
+
+impl SimulatedRun<'_> {
+    /// The checkpointer looks at the clock when a segment has been open for that long, whoever commits or
+    /// not, and closes it if anything was written since it looked before: so between this commit and the
+    /// next one it closes a segment once.
+    pub(super) fn switch_by_time(&mut self, ordinal: Ordinal, time: Time) {
+        let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
+        let segment = self.position().0 / self.geometry.segment;
+        if segment != self.segment {
+            // It was full.
+            (self.segment, self.looked_at) = (segment, Some(time));
+        }
+        let looked = self.looked_at.get_or_insert(time);
+        let passed =
+            self.base.next_commit(ordinal).map_or(0, |next| next.0.saturating_sub(looked.0));
+        let looks = passed.checked_div(wait).unwrap_or(0);
+        if looks < 1 {
+            return;
+        }
+        looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));
+        if self.usable != self.geometry.next_segment(self.usable) {
+            let mut switch = 0;
+            self.outcome.switches += 1;
+            self.add(self.kind(XLOG, xlog::SWITCH), SWITCH_BYTES, &mut switch);
+            self.usable += switch;
+            self.leave_segment();
+        }
+        self.segment = self.position().0 / self.geometry.segment;
+    }
+
+    /// After a switch: what is left of the segment holds nothing.
+    pub(super) fn leave_segment(&mut self) {
+        let left = self.geometry.left_of_segment(self.usable);
+        let since = self.usable.saturating_sub(self.left_at);
+        let is_own = since < self.geometry.usable_per_segment();
+        self.outcome.left_empty.push(Switch { left, placed: self.outcome.placed, is_own });
+        self.usable = self.geometry.next_segment(self.usable);
+        self.left_at = self.usable;
+    }
+}

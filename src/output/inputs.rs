@@ -1,0 +1,91 @@
+//! What is never overwritten: everything that is read, and the files of a server.
+
+use super::target;
+use crate::failure::Failure;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::Path;
+use walstat_read::input::discover::STANDARD_INPUT;
+use walstat_read::input::names::FileName;
+use walstat_read::input::probe::first_page;
+use walstat_read::input::recognise;
+use walstat_read::input::recognise::{Content, recognise};
+
+/// Refuses to overwrite what is read: one of `inputs`, or WAL in a directory among them; and what is no
+/// file for a result anyway.
+pub fn refuse_to_overwrite<'p>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), Failure> {
+    let Some(output) = output else { return Ok(()) };
+    let refused = |reason: &str| {
+        Err(Failure::Target { path: output.display().to_string(), reason: reason.to_owned() })
+    };
+    // A file that does not exist cannot be lost; a device is not replaced.
+    if let Some(target) = output.canonicalize().ok().filter(|target| target.is_file()) {
+        if inputs.into_iter().any(|input| is_read(&target, input)) {
+            return refused("is an input");
+        }
+        if target.ancestors().skip(1).any(is_servers) {
+            return refused("is a file of a server");
+        }
+    }
+    target::refuse(output)
+}
+
+/// Whether a file is read where `input` is.
+fn is_read(target: &Path, input: &Path) -> bool {
+    if input == Path::new(STANDARD_INPUT) {
+        return is_standard_input(target);
+    }
+    let input = input.canonicalize().unwrap_or_default();
+    target == input
+        || is_same(target.metadata(), input.metadata())
+        || (input.is_dir() && target.starts_with(&input) && may_be_wal(target))
+}
+
+/// Whether the directory is a data directory, or a database in one. Nothing in it is to be replaced by
+/// anybody but the server.
+fn is_servers(directory: &Path) -> bool {
+    directory.join("PG_VERSION").is_file()
+}
+
+/// Whether standard input comes from this file.
+#[cfg(unix)]
+fn is_standard_input(file: &Path) -> bool {
+    use std::os::fd::AsFd;
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    is_same(stdin.and_then(|stdin| stdin.metadata()), file.metadata())
+}
+
+#[cfg(not(unix))]
+fn is_standard_input(_: &Path) -> bool {
+    false
+}
+
+/// Whether both are one file, under whatever names.
+#[cfg(unix)]
+fn is_same(one: io::Result<Metadata>, other: io::Result<Metadata>) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    let both = one.ok().zip(other.ok());
+    both.is_some_and(|(one, other)| identity(&one) == identity(&other))
+}
+
+#[cfg(not(unix))]
+fn is_same(_: io::Result<Metadata>, _: io::Result<Metadata>) -> bool {
+    false
+}
+
+/// Whether a file's name or its first bytes are those of WAL, or of an archive or compressed file that
+/// may hold WAL.
+fn may_be_wal(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut head = Vec::new();
+    let file = File::open(path);
+    let read = file.and_then(|file| file.take(recognise::HEAD as u64).read_to_end(&mut head));
+    FileName::parse(&name) != FileName::Other
+        || read.is_err()
+        || recognise(&head, &name) != Content::Plain
+        || first_page(&head).is_ok()
+}

@@ -1,0 +1,106 @@
+//! What `--output` names: a file that appears when it is complete, a device that is written to, or what is no
+//! target at all, which is said before anything is read.
+
+#[cfg(not(unix))]
+use super::elsewhere::{NewFile, NoWay, Place, Thing};
+#[cfg(unix)]
+use super::new_file::NewFile;
+#[cfg(unix)]
+use super::place::{NoWay, Place, Thing};
+use crate::failure::Failure;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use walstat_read::input::discover::STANDARD_INPUT;
+
+/// Where the system lists what the program was given open.
+const INHERITED: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
+/// What means standard output.
+const STANDARD_OUTPUT: [&str; 4] = [STANDARD_INPUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// A target, open.
+#[derive(Debug)]
+pub enum Target {
+    /// A file that has not appeared yet.
+    File(Box<NewFile>),
+    /// What is written to.
+    Device(File),
+}
+
+/// The file that is meant; `None`: standard output.
+pub fn file_of(named: Option<&Path>) -> Option<&Path> {
+    named.filter(|path| !STANDARD_OUTPUT.iter().any(|name| *path == Path::new(name)))
+}
+
+/// Refuses what is no target. What the system has against it is told when it is written.
+pub fn refuse(path: &Path) -> Result<(), Failure> {
+    if is_inherited(path) {
+        return Ok(());
+    }
+    match place(path) {
+        Err(Failure::Output { .. }) => Ok(()),
+        result => result.map(|_| ()),
+    }
+}
+
+impl Target {
+    /// Opens the target that a path names.
+    pub fn open(path: &Path) -> Result<Target, Failure> {
+        let failed = |source| Failure::Output { path: path.display().to_string(), source };
+        if is_inherited(path) {
+            return File::options().append(true).open(path).map(Target::Device).map_err(failed);
+        }
+        let place = place(path)?;
+        match place.thing() {
+            Thing::Device => place.device().map(Target::Device).map_err(failed),
+            Thing::File | Thing::Other(_) => {
+                NewFile::begin(place).map(|file| Target::File(Box::new(file))).map_err(failed)
+            }
+        }
+    }
+
+    /// All is written: a file appears under its name.
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            Target::File(file) => file.finish(),
+            Target::Device(_) => Ok(()),
+        }
+    }
+}
+
+impl io::Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::File(new) => new.file.write(bytes),
+            Target::Device(device) => device.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Pipes that the shell has opened, `>(gzip)`, and what else the program was given.
+fn is_inherited(path: &Path) -> bool {
+    let is_number = |path: &Path| path.to_str().is_some_and(|text| text.parse::<u32>().is_ok());
+    let mut rest = INHERITED.iter().filter_map(|folder| path.strip_prefix(folder).ok());
+    path == Path::new("/dev/stderr") || rest.any(is_number)
+}
+
+/// The place where the file will lie.
+fn place(path: &Path) -> Result<Place, Failure> {
+    let shown = || path.display().to_string();
+    let refused = |reason: String| Failure::Target { path: shown(), reason };
+    let place = Place::of(path).map_err(|no_way| match no_way {
+        NoWay::Io(source) => Failure::Output { path: shown(), source },
+        NoWay::Link(link) => refused(format!(
+            "goes through the symbolic link {}, which others may have put there",
+            link.display()
+        )),
+    })?;
+    match place.thing() {
+        Thing::Other(kind) => Err(refused(format!("is {kind}"))),
+        Thing::File | Thing::Device => Ok(place),
+    }
+}

@@ -1,0 +1,74 @@
+//! A verdict is green exactly where PostgreSQL restores, and blames the file whose good copy makes the
+//! archive whole. What a real server makes of such archives is held in `live/verdicts.rs`.
+
+mod around;
+mod blame;
+mod level;
+mod packing;
+mod salvage;
+
+use crate::support::fixtures::sample;
+use crate::support::wal::plain;
+use crate::support::{Ran, command, finish};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// Three segments in a row, each of them full of records.
+const NAMES: [&str; 3] =
+    ["000000010000000000000007", "000000010000000000000008", "000000010000000000000009"];
+
+fn segment(index: usize) -> Vec<u8> {
+    plain(&sample("pg15-mixed"), NAMES[index])
+}
+
+/// Writes a file that is not being written any more.
+fn put(directory: &Path, name: &str, bytes: &[u8]) {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(&path, bytes).expect("a file");
+    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    let file = fs::File::options().write(true).open(&path).expect("the file");
+    file.set_modified(hour_ago).expect("a file's time");
+}
+
+/// An archive of these files.
+fn archive<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    files.iter().for_each(|(name, bytes)| put(directory.path(), name.as_ref(), bytes));
+    directory
+}
+
+/// The three segments under their names.
+fn three() -> Vec<(String, Vec<u8>)> {
+    NAMES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), segment(index))).collect()
+}
+
+fn check(arguments: &[&str], path: &Path) -> Ran {
+    let mut command = command(&["check", "-f", "json"]);
+    finish(command.args(arguments).arg(path).env_remove("GITHUB_STEP_SUMMARY"))
+}
+
+/// Kind and file of each problem.
+fn told(ran: &Ran) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
+    problems.iter().map(|problem| (text(&problem["kind"]), text(&problem["segment"]))).collect()
+}
+
+/// An archive that is all right.
+#[track_caller]
+fn is_green(what: &str, directory: &Path) {
+    let ran = check(&["--as", "archive"], directory);
+    assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{what}: {}", ran.stderr);
+}
+
+/// An archive in which this is wrong and nothing else.
+#[track_caller]
+fn is_red(what: &str, directory: &Path, kind: &str, file: &str) {
+    let ran = check(&["--as", "archive"], directory);
+    let expected = vec![(kind.to_owned(), file.to_owned())];
+    assert_eq!((told(&ran), ran.code), (expected, Some(4)), "{what}: {}", ran.stderr);
+}

@@ -1,0 +1,121 @@
+//! What lies around the segments: directories, links, histories, backups; and a system that lets too few
+//! files be open.
+
+use super::{NAMES, archive, check, is_green, is_red, put, segment, three, told};
+use crate::support::{command, finish};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// Base backups beside the WAL, with whatever directories tables have.
+#[test]
+fn directories_of_any_depth_are_none_of_its_business() {
+    let directory = archive(&three());
+    let deep = (0..90).fold(directory.path().join("base"), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).expect("directories");
+    is_green("deep directories", directory.path());
+    let ran = check(&["--as", "archive"], directory.path()).exits(0);
+    assert!(ran.json()["notes"].to_string().contains("not looked into"), "{}", ran.stdout);
+    // WAL is found wherever an archiver can put it.
+    let files: Vec<_> =
+        three().into_iter().map(|(n, b)| (format!("a/b/c/d/e/f/g/{n}"), b)).collect();
+    let ran = check(&["--as", "archive"], archive(&files).path()).exits(0);
+    assert_eq!(ran.json()["input"]["segments"], 3);
+}
+
+/// A tar with hard links unpacks to the same file under both names.
+#[test]
+fn a_hard_link_in_a_tar_is_the_file_that_it_links_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in three() {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o600);
+        let path = format!("pg_wal/{name}");
+        tar.append_data(&mut header, &path, bytes.as_slice()).expect("a vector takes everything");
+        let mut link = tar::Header::new_ustar();
+        link.set_entry_type(tar::EntryType::Link);
+        link.set_size(0);
+        tar.append_link(&mut link, format!("again/{name}"), &path).expect("a link");
+    }
+    put(directory.path(), "wal.tar", &tar.into_inner().expect("a vector takes everything"));
+    let ran = check(&[], &directory.path().join("wal.tar")).exits(0);
+    assert_eq!(ran.json()["input"]["segments"], 3);
+}
+
+/// `syntax error in history file`: the server reads 1023 bytes of a line, takes the rest for another one,
+/// and does not start.
+#[test]
+fn a_line_of_a_history_is_no_longer_than_a_server_reads() {
+    let whole = |reason: usize| format!("1\t0/A00000\t{}\n", "x".repeat(reason)).into_bytes();
+    let mut files = three();
+    files.push(("00000002.history".to_owned(), whole(1000)));
+    is_green("1011 bytes", archive(&files).path());
+    files[3].1 = whole(1100);
+    is_red("1111 bytes", archive(&files).path(), "history", "00000002.history");
+}
+
+/// The server chooses timeline 2 and looks for segments of it; finding none it goes on with those of 1.
+#[test]
+fn a_history_without_segments_is_said() {
+    let mut files = three();
+    files.push(("00000002.history".to_owned(), b"1\t0/A00000\tx\n".to_vec()));
+    let directory = archive(&files);
+    let ran = check(&["--as", "archive"], directory.path()).exits(0);
+    let notes = ran.json()["notes"].to_string();
+    assert!(notes.contains("00000002.history: no segment of timeline 2"), "{notes}");
+}
+
+/// A backup's history is archived after the segment that it begins in. So where that one is newer than
+/// all others it is lost: `could not locate required checkpoint record`. Where it is older, it was removed.
+#[test]
+fn a_backup_whose_wal_is_not_there_is_said() {
+    let history = |segment: &str| (format!("{segment}.00000028.backup"), b"START WAL".to_vec());
+    let with = |segment: &str| archive(&[three(), vec![history(segment)]].concat());
+    for name in NAMES {
+        let directory = with(name);
+        is_green(name, directory.path());
+        let notes = check(&[], directory.path()).json()["notes"].to_string();
+        assert!(!notes.contains("backup"), "{notes}");
+    }
+    let lost = "00000001000000000000000C";
+    is_red("newer", with(lost).path(), "missing_segment", lost);
+    let other = "000000020000000000000008";
+    is_red("of another timeline", with(other).path(), "missing_segment", other);
+    let directory = with("000000010000000000000003");
+    is_green("older", directory.path());
+    let notes = check(&[], directory.path()).json()["notes"].to_string();
+    assert!(notes.contains("000000010000000000000003.00000028.backup: the WAL"), "{notes}");
+}
+
+/// With a limit of so many open files, three of them taken by standard streams.
+fn with_files(limit: usize, path: &Path) -> crate::support::Ran {
+    let call = command(&["check", "--as", "archive", "-j", "2"]);
+    let program = call.get_program().to_owned();
+    let mut shell = std::process::Command::new("bash");
+    shell.arg("-c").arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(program);
+    finish(shell.args(call.get_args()).arg(path))
+}
+
+#[test]
+fn too_few_file_descriptors_are_no_damage() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&segment(1)).expect("a vector takes everything");
+    let mut files = three();
+    files[1] = (format!("{}.gz", NAMES[1]), gzip.finish().expect("gzip ends"));
+    let mixed = archive(&files);
+    let nested: Vec<_> = three().into_iter().map(|(n, b)| (format!("a/{n}"), b)).collect();
+    let nested = archive(&[three(), nested].concat());
+    for path in [mixed.path(), nested.path()] {
+        is_green("with enough", path);
+        let ran = with_files(5, path).exits(3);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("Too many open files"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("ulimit -n"), "{}", ran.stderr);
+    }
+    // One file for each thread.
+    let ran = with_files(4, archive(&three()).path()).exits(3);
+    assert!(ran.stderr.contains("ulimit -n"), "{}", ran.stderr);
+    assert_eq!(told(&check(&["-j", "2"], mixed.path())), []);
+}

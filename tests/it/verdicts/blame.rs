@@ -1,0 +1,98 @@
+//! The file that is wrong is named, where a record lies in two: its good copy makes the WAL whole.
+
+use super::{NAMES, archive, is_red, segment, three};
+use crate::common::builder::{Form, Wal};
+use crate::common::disk::Disk;
+use crate::common::record::Rec;
+use crate::common::{ALL, read, stats_apart};
+use crate::support::{command, finish};
+use walstat_format::lsn::Lsn;
+
+/// The end of segment 3, in which records cross into segment 4.
+const EDGE: u64 = 4 << 20;
+
+const THREE: &str = "000000010000000000000003";
+const FOUR: &str = "000000010000000000000004";
+
+/// Segments 3 to 5, with a record of so many bytes that begins `room` bytes before segment 4.
+fn crossing(room: u64, bytes: usize) -> (Disk, Lsn) {
+    let mut wal = Wal::new(Form::of("15"), 3);
+    wal.add(&Rec::insert(40));
+    wal.leave_in_segment(room);
+    let lsn = wal.add(&Rec::insert(bytes));
+    wal.add(&Rec::insert(300));
+    wal.leave_in_segment(0);
+    wal.add(&Rec::insert(300));
+    wal.switch();
+    (wal.finish(), lsn)
+}
+
+/// What is wrong, where the bytes at `at` are changed: one problem, of `file`.
+#[track_caller]
+fn names(what: &str, room: u64, bytes: usize, file: &str, change: impl Fn(&mut Disk, Lsn)) {
+    let (mut disk, lsn) = crossing(room, bytes);
+    change(&mut disk, lsn);
+    let directory = disk.write();
+    for threads in [1, 8] {
+        let report = read(directory.path(), &ALL.threads(threads));
+        let named: Vec<&str> = report.problems.iter().map(|p| p.segment.as_str()).collect();
+        assert_eq!(named, [file], "{what}, {threads} threads: {:?}", report.problems);
+    }
+    let apart = stats_apart(directory.path(), &ALL).expect("a report");
+    let named: Vec<&str> = apart.problems.iter().map(|p| p.segment.as_str()).collect();
+    assert_eq!(named, [file], "{what}, each by itself: {:?}", apart.problems);
+}
+
+fn flip(disk: &mut Disk, at: u64) {
+    disk.at(Lsn(at), 1)[0] ^= 0x10;
+}
+
+#[test]
+fn a_bad_first_page_is_its_own_segments() {
+    for (room, bytes) in [(24, 400), (200, 9000), (8, 100)] {
+        names("zeros", room, bytes, FOUR, |disk, _| disk.page(Lsn(EDGE)).fill(0));
+        for (what, at) in [("magic", 0), ("flags", 3), ("timeline", 5), ("address", 9)] {
+            names(what, room, bytes, FOUR, |disk, _| flip(disk, EDGE + at));
+        }
+    }
+}
+
+#[test]
+fn a_page_that_continues_wrongly_is_to_blame_unless_the_record_is_too_long() {
+    names("rest length", 200, 3000, FOUR, |disk, _| flip(disk, EDGE + 16));
+    names("no continuation", 200, 3000, FOUR, |disk, _| disk.at(Lsn(EDGE), 4)[2] &= !1);
+    names("length of the record", 200, 3000, THREE, |disk, lsn| flip(disk, lsn.0));
+}
+
+#[test]
+fn a_wrong_byte_is_found_by_the_checksum() {
+    names("in the first half", 200, 3000, THREE, |disk, lsn| flip(disk, lsn.0 + 100));
+    names("the checksum itself", 200, 3000, THREE, |disk, lsn| flip(disk, lsn.0 + 21));
+    names("the xid", 200, 3000, THREE, |disk, lsn| flip(disk, lsn.0 + 4));
+    names("the last byte before", 200, 3000, THREE, |disk, _| flip(disk, EDGE - 1));
+    names("the first byte after", 200, 3000, FOUR, |disk, _| flip(disk, EDGE + 40));
+    names("in the second half", 200, 3000, FOUR, |disk, _| flip(disk, EDGE + 1500));
+    names("on a later page", 200, 20_000, FOUR, |disk, _| flip(disk, EDGE + 8192 + 1000));
+}
+
+/// Of all formats that name a file, and with the good copy of that file all is well.
+#[test]
+fn every_format_names_the_segment_whose_first_page_is_zeros() {
+    let mut files = three();
+    files[1].1[..8192].fill(0);
+    let directory = archive(&files);
+    is_red("zeros", directory.path(), "zero_page", NAMES[1]);
+    for format in ["table", "markdown", "junit", "sarif", "github", "gitlab"] {
+        let mut command = command(&["check", "--as", "archive", "-f", format]);
+        let ran = finish(command.arg(directory.path()).env_remove("GITHUB_STEP_SUMMARY"));
+        let ran = ran.exits(4);
+        let other = [NAMES[0], NAMES[2]].into_iter().find(|name| {
+            let places = ["file=", "\"uri\": \"", "\"path\": \"", "PROBLEM "];
+            places.iter().any(|place| ran.stdout.contains(&format!("{place}{name}")))
+        });
+        assert_eq!(other, None, "{format}:\n{}", ran.stdout);
+        assert!(ran.stdout.contains(NAMES[1]), "{format}:\n{}", ran.stdout);
+    }
+    files[1].1 = segment(1);
+    super::is_green("the good copy", archive(&files).path());
+}

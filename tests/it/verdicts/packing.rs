@@ -1,0 +1,160 @@
+//! How a file is packed is held against its name and its neighbours.
+
+use super::{NAMES, archive, check, is_green, is_red, put, segment, three, told};
+use std::io::{Read, Write};
+
+/// Packs bytes.
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(bytes).expect("a vector takes everything");
+    gzip.finish().expect("gzip ends")
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    let mut encoder = liblzma::read::XzEncoder::new(bytes, 0);
+    encoder.read_to_end(&mut packed).expect("a vector takes everything");
+    packed
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).expect("a vector takes everything")
+}
+
+/// The three segments, each packed and with this suffix.
+fn packed(suffix: &str, pack: Pack) -> Vec<(String, Vec<u8>)> {
+    let pack = |(name, bytes): (String, Vec<u8>)| (format!("{name}.{suffix}"), pack(&bytes));
+    three().into_iter().map(pack).collect()
+}
+
+fn tar(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(bytes.len() as u64);
+    header.set_mode(0o600);
+    tar.append_data(&mut header, name, bytes).expect("a vector takes everything");
+    tar.into_inner().expect("a vector takes everything")
+}
+
+/// `gunzip` says "not in gzip format" and fails: the server ends recovery before this segment. The same
+/// holds of any other packing than the suffix's; `zstd` alone unpacks those of others.
+#[test]
+fn what_the_tool_of_its_suffix_does_not_unpack_is_not_restored() {
+    for index in 0..3 {
+        let mut files = packed("gz", gzip);
+        files[index].1 = segment(index);
+        is_red("plain bytes as .gz", archive(&files).path(), "unreadable", &files[index].0);
+        files[index].1 = xz(&segment(index));
+        is_red("xz as .gz", archive(&files).path(), "unreadable", &files[index].0);
+    }
+    let mut files = packed("zst", zstd);
+    files[1].1 = gzip(&segment(1));
+    is_green("gzip as .zst", archive(&files).path());
+    let mut files = packed("xz", xz);
+    files[1].1 = zstd(&segment(1));
+    is_red("zstd as .xz", archive(&files).path(), "unreadable", &files[1].0);
+}
+
+/// `cp` brings the compressed bytes, and the server says `archive file has wrong size` and does not start.
+/// Where all are compressed under plain names, the command unpacks, and fails on a plain one.
+#[test]
+fn a_plain_name_promises_what_its_neighbours_do() {
+    for index in 0..3 {
+        let mut files = three();
+        files[index].1 = gzip(&segment(index));
+        is_red("gzip among plain", archive(&files).path(), "unreadable", NAMES[index]);
+        let mut files = three();
+        for (other, file) in files.iter_mut().enumerate().filter(|(other, _)| *other != index) {
+            file.1 = gzip(&segment(other));
+        }
+        is_red("plain among gzip", archive(&files).path(), "unreadable", NAMES[index]);
+    }
+    let all: Vec<_> = three().into_iter().map(|(name, bytes)| (name, gzip(&bytes))).collect();
+    is_green("all compressed", archive(&all).path());
+    // Barman's get-wal looks at the content.
+    let mut barman = three();
+    barman[1].1 = gzip(&segment(1));
+    for (name, _) in &mut barman {
+        *name = format!("wals/0000000100000000/{name}");
+    }
+    is_green("mixed in a tree of Barman", archive(&barman).path());
+}
+
+/// `cp` brings the tar: `archive file has wrong size`.
+#[test]
+fn a_tar_under_a_segments_name_is_no_segment() {
+    for index in 0..3 {
+        let mut files = three();
+        files[index].1 = tar(NAMES[index], &segment(index));
+        is_red("a tar", archive(&files).path(), "not_wal", NAMES[index]);
+    }
+}
+
+/// `xz -dc` says "Unexpected end of input", writes all of the segment, and fails.
+#[test]
+fn padding_of_xz_is_a_multiple_of_four() {
+    for (zeros, good) in [(1, false), (2, false), (4, true), (6, false), (8, true)] {
+        let mut files = packed("xz", xz);
+        files[1].1.extend(vec![0; zeros]);
+        let directory = archive(&files);
+        match good {
+            true => is_green("padding", directory.path()),
+            false => is_red("padding", directory.path(), "codec_checksum", &files[1].0),
+        }
+    }
+}
+
+/// `gzip -dc` ignores zeros at the end. A member after them it takes for garbage: it leaves it out, and its
+/// exit status is 2.
+#[test]
+fn no_member_of_gzip_comes_after_zeros() {
+    let bytes = segment(1);
+    let (one, other) = bytes.split_at(300_000);
+    let mut files = packed("gz", gzip);
+    files[1].1 = [gzip(one), gzip(other), vec![0; 512]].concat();
+    is_green("zeros at the end", archive(&files).path());
+    files[1].1 = [gzip(one), vec![0; 512], gzip(other)].concat();
+    is_red("zeros between", archive(&files).path(), "unreadable", NAMES[1]);
+}
+
+/// `cp ARCHIVE/%f` looks into one directory: the server ends recovery before the segment.
+#[test]
+fn a_segment_below_the_directory_of_all_others_is_not_found() {
+    for index in 1..3 {
+        let mut files = three();
+        files[index].0 = format!("old/{}", NAMES[index]);
+        is_red("in a subfolder", archive(&files).path(), "missing_segment", NAMES[index]);
+        files.push((NAMES[index].to_owned(), segment(index)));
+        is_green("in both", archive(&files).path());
+    }
+    // What is older than the others was laid away.
+    let mut files = three();
+    files[0].0 = format!("2025/{}", NAMES[0]);
+    is_green("the oldest laid away", archive(&files).path());
+    let folders = three().into_iter().map(|(name, bytes)| (format!("2026/{name}"), bytes));
+    is_green("all in a subfolder", archive(&folders.collect::<Vec<_>>()).path());
+}
+
+/// A tool writes what it unpacked and fails, and the server ends recovery before this segment.
+#[test]
+fn a_stream_that_ends_in_its_middle_is_told_under_any_suffix() {
+    let suffixes: [(&str, Pack); 6] =
+        [("zstd", zstd), ("ZST", zstd), ("gzip", gzip), ("GZ", gzip), ("XZ", xz), ("Zst", zstd)];
+    for (suffix, pack) in suffixes {
+        for index in [0, 2] {
+            let mut files = packed("zst", zstd);
+            let bytes = pack(&segment(index));
+            files[index] =
+                (format!("{}.{suffix}", NAMES[index]), bytes[..bytes.len() / 2].to_vec());
+            let directory = archive(&files);
+            let ran = check(&["--as", "archive"], directory.path()).exits(4);
+            let named = |(_, file): &(String, String)| file.starts_with(NAMES[index]);
+            assert!(told(&ran).iter().all(named), "{suffix} {index}: {:?}", told(&ran));
+            // A cut copy beside a good one is asked for by nobody.
+            put(directory.path(), &format!("{}.zst", NAMES[index]), &zstd(&segment(index)));
+            is_green(suffix, directory.path());
+        }
+    }
+}

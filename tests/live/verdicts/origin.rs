@@ -1,0 +1,155 @@
+//! The archive as it should be, the base backup that it is restored onto, and the server that does it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempDir;
+
+use super::Restored;
+use super::archive::Packing;
+use crate::cluster::{Cluster, Settings};
+use crate::server::{Server, give_to_server_user};
+use crate::shell::shell;
+use crate::wait::wait;
+
+/// How far a restore came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Rows of the table.
+    rows: u64,
+}
+
+/// What all rows start from.
+pub struct Origin {
+    home: TempDir,
+    server: Server,
+    /// The segments from the backup on, by name, as they should be; all of them are full, the last one up
+    /// to a switch.
+    pub segments: BTreeMap<String, Vec<u8>>,
+    /// The history of the base backup: its name and text.
+    pub backup: (String, Vec<u8>),
+    /// What a restore of all of them reaches.
+    pub whole: Reached,
+}
+
+impl Origin {
+    /// Makes it. `None`, said loudly: there is no server.
+    pub fn make() -> Option<Origin> {
+        let server = Server::debian_15()?;
+        let home =
+            tempfile::Builder::new().prefix("walstat-verdicts-").tempdir().expect("a folder");
+        give_to_server_user(home.path());
+        shell(home.path(), "mkdir archive");
+        write(&server, home.path());
+        let program = std::env::var_os("WALSTAT_UNDER_TEST").map(PathBuf::from);
+        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_walstat").into());
+        fs::copy(program, home.path().join("walstat")).expect("a copy");
+        let (segments, backup) = files(&home.path().join("archive"));
+        let whole = Reached { rows: ROWS };
+        let origin = Origin { home, server, segments, backup, whole };
+        let raw = origin.home.path().join("archive");
+        let folder = origin.folder(usize::MAX);
+        assert_eq!(origin.restore(&folder, &raw, Packing::Raw), Ok(whole), "without damage");
+        Some(origin)
+    }
+
+    /// The program under test, where the servers' user can run it.
+    pub fn program(&self) -> PathBuf {
+        self.home.path().join("walstat")
+    }
+
+    /// A folder of a row.
+    pub fn folder(&self, number: usize) -> PathBuf {
+        let folder = self.home.path().join(format!("row-{number}"));
+        fs::create_dir(&folder).expect("a new folder");
+        give_to_server_user(&folder);
+        folder
+    }
+
+    /// Restores the base backup with an archive, to its end.
+    pub fn restore(&self, folder: &Path, archive: &Path, packing: Packing) -> Restored {
+        let data = folder.join("data");
+        let (copy, backup) = (data.display(), self.home.path().join("backup"));
+        shell(folder, &format!("cp -a {} {copy}; touch {copy}/recovery.signal", backup.display()));
+        let fetch = packing.restore_command(archive);
+        let lines = format!(
+            "archive_mode = off\nfsync = off\nshared_buffers = 4MB\nmax_connections = 5\n\
+             max_wal_senders = 0\nhot_standby = off\nlc_messages = 'C'\nrestore_command = '{fetch}'"
+        );
+        shell(folder, &format!("cat >>{copy}/postgresql.conf <<'END'\n{lines}\nEND"));
+        let mut command = self.server.command("postgres");
+        command.args(["--single", "-D"]).arg(&data).arg("postgres");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut server = command.spawn().expect("the server's program runs");
+        let mut input = server.stdin.take().expect("a pipe");
+        // One that does not start need not read it.
+        let _ = input.write_all(b"SELECT count(*) FROM marker\n");
+        drop(input);
+        let output = server.wait_with_output().expect("a server that ends");
+        shell(folder, &format!("rm -rf {copy}"));
+        reached(&String::from_utf8_lossy(&output.stdout), &String::from_utf8_lossy(&output.stderr))
+    }
+}
+
+/// The answer of a server without clients: `count = "2800"`.
+fn reached(output: &str, log: &str) -> Restored {
+    let count = output.split("count = \"").nth(1).and_then(|rest| rest.split('"').next());
+    if let Some(rows) = count.and_then(|count| count.parse().ok()) {
+        return Ok(Reached { rows });
+    }
+    let fatal = log.lines().find(|line| line.contains("FATAL") || line.contains("PANIC"));
+    Err(fatal.or(log.lines().last()).unwrap_or("nothing in its log").to_owned())
+}
+
+/// Rows that come with the WAL, in transactions that are spread over all of it.
+const ROWS: u64 = 2800;
+
+fn write(server: &Server, home: &Path) {
+    let archive = home.join("archive").display().to_string();
+    let conf = format!(
+        "archive_mode = on\narchive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f'\n\
+         checkpoint_timeout = 1h\nbgwriter_lru_maxpages = 0"
+    );
+    let primary = Cluster::start(server, &Settings { initdb: &["--wal-segsize=1"], conf: &conf });
+    primary.sql("CREATE TABLE marker (id int PRIMARY KEY, note text)");
+    // A backup of one database is copied in half the time.
+    primary.sql("UPDATE pg_database SET datistemplate = false");
+    primary.sql("DROP DATABASE template0");
+    primary.sql("DROP DATABASE template1");
+    primary.sql("SELECT pg_switch_wal()");
+    let connection = primary.connection().join(" ");
+    shell(home, &format!("pg_basebackup {connection} -c fast -X none -D backup 2>/dev/null"));
+    primary.sql(&format!(
+        "DO $$ BEGIN FOR i IN 1..{ROWS} LOOP INSERT INTO marker VALUES (i, repeat(md5(i::text), 30)); \
+         IF i % 20 = 0 THEN COMMIT; END IF; END LOOP; END $$"
+    ));
+    primary.sql("SELECT pg_switch_wal()");
+    let status = primary.wal().join("archive_status");
+    wait("the archiver has nothing to do", || {
+        let entries = fs::read_dir(&status).expect("archive_status").filter_map(Result::ok);
+        !entries
+            .map(|entry| entry.path())
+            .any(|path| path.extension().is_some_and(|s| s == "ready"))
+    });
+}
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The segments from the one in which the backup begins, and the backup's history.
+fn files(archive: &Path) -> (Files, (String, Vec<u8>)) {
+    let entries = fs::read_dir(archive).expect("the archive").map(|entry| entry.expect("an entry"));
+    let mut files: Files = entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().expect("a plain name");
+            (name, fs::read(entry.path()).expect("a file"))
+        })
+        .collect();
+    let history = files.keys().find(|name| name.ends_with(".backup")).expect("a backup").clone();
+    let backup = files.remove(&history).expect("a backup");
+    files.retain(|name, _| name.as_str() >= &history[..24]);
+    assert!(files.len() >= 4, "{:?}", files.keys());
+    (files, (history, backup))
+}
