@@ -19,6 +19,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER, PageHeader, SHORT_HEADER_BYTES};
 use walstat_format::record::Record;
 use walstat_format::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::rmgr::XLOG;
 
 /// Usual records that lie one behind the other: where they are read from, and what they add up to.
 pub(super) struct UsualRecords<'s, 'w> {
@@ -222,10 +223,11 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
             let header = RecordHeader::parse(head);
             let total = header.total_bytes as usize;
             let lsn = Lsn(checked_end - rest.len() as u64);
-            // A record of 24 bytes is a switch. One branch for both, which is never taken.
-            if (total <= RECORD_HEADER_BYTES) | header.is_parameter_change()
-                || header.check(version, lsn, Some(previous)).is_err()
-            {
+            // A record of 24 bytes is a switch.
+            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, Some(previous)).is_err() {
+                break;
+            }
+            if header.rmgr == XLOG && header.is_parameter_change() {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };
