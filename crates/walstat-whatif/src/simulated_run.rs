@@ -243,7 +243,7 @@ impl<'t> SimulatedRun<'t> {
         self.outcome.uncertain.freezes_lost += u64::from(is_not_frozen);
         if level.is_gone
             || is_not_frozen
-            || self.is_dropped(ordinal, effect)
+            || self.drops(ordinal, effect)
             || self.skips_hint(effect, refs)
         {
             if effect == Some(RecordEffect::Hint { is_main: true }) {
@@ -284,7 +284,9 @@ impl<'t> SimulatedRun<'t> {
         RecordType::of(rmgr, info, self.base.version)
     }
 
-    fn is_dropped(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
+    /// Whether a record of the base is not written here: of a checkpoint that is elsewhere, or a switch by the
+    /// clock. Counts those of which it is not known why they were made.
+    fn drops(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
         while self.dropped.next_if(|next| *next < ordinal).is_some() {}
         let of_checkpoint = self.dropped.peek() == Some(&ordinal);
         let is_switch = effect == Some(RecordEffect::Switch)

@@ -1,7 +1,8 @@
 //! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to, and the
-//! sentence that says so. Range and sentence have one place, [`Tally::uncertainties`] and
-//! [`UncertaintyKind::text`].
+//! sentence that says so. Those of a run come from [`Tally::uncertainties`]; what the choice of checkpoints
+//! leaves open is added where runs are compared (`predict.rs`). All are said by [`UncertaintyKind::text`].
 
+use walstat_format::block::{BLOCK_HEADER_BYTES, PLACE_BYTES};
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 
 /// Something that is not certain.
@@ -181,8 +182,14 @@ impl UncertaintyKind {
     }
 }
 
-/// A record that freezes all rows of a page of the usual size, in one way: 2 bytes each.
-const FREEZE_BYTES_MAX: u64 = RECORD_HEADER_BYTES as u64 + 20 + 9 + 12 + 2 * 291;
+/// So many rows lie on a page of the usual size at most (`MaxHeapTuplesPerPage`).
+const ROWS_MAX: u64 = 291;
+/// Main data with its header, and a plan of how to freeze (`xl_heap_prune`, `xlhp_freeze_plan`).
+const FREEZE_PLAN_BYTES: u64 = 9 + 12;
+/// A record that freezes all rows of a page, in one way: their numbers have 2 bytes each.
+const FREEZE_BYTES_MAX: u64 = (RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES) as u64
+    + FREEZE_PLAN_BYTES
+    + 2 * ROWS_MAX;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
 /// What a page that a crash took back costs more or less, in the mean, in bytes: for some an image, and else
