@@ -6,6 +6,7 @@ use super::style::Show;
 use super::visible::visible;
 use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
+use walstat_report::advice::too_little;
 use walstat_report::model::view::View;
 use walstat_report::model::{Input, Problem, ProblemKind, Report};
 
@@ -65,6 +66,37 @@ pub fn problem_line(problem: &Problem) -> String {
     };
     let line = format!("PROBLEM {place}: {kind}: found {found}, expected {expected}{skipped}");
     visible(&line).into_owned()
+}
+
+/// What there is to say of rules that are silent: all of them, or most for want of WAL.
+pub fn silent_rules(report: &Report) -> Option<String> {
+    let is_nothing = report.findings.as_ref().is_some_and(Vec::is_empty);
+    let nothing = || is_nothing.then(|| "no rule found anything worth a change".to_owned());
+    too_little(report).or_else(nothing)
+}
+
+/// The same as a sentence.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map_or_else(String::new, |letter| letter.to_uppercase().collect());
+    format!("{first}{}.", letters.as_str())
+}
+
+/// The unused rest of segments is worth a line where it is more than such a share of all bytes.
+const CLOSED_EARLY: f64 = 0.1;
+
+/// What no cause has, since no record has it: the unused rest of segments that were closed early.
+pub fn closed_early(report: &Report, size: impl Fn(u64) -> String) -> Option<String> {
+    let (unused, all) = (report.books.switch_bytes, report.books.input_bytes);
+    let share = (all > 0).then(|| unused as f64 / all as f64)?;
+    (share >= CLOSED_EARLY).then(|| {
+        format!(
+            "besides, {} ({} of what was read) are the unused rest of segments closed early, by \
+             archive_timeout, pg_switch_wal or a backup",
+            size(unused),
+            fraction(Some(share))
+        )
+    })
 }
 
 /// Ratios and ending, for answers that did not begin with them.

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use walstat_report::model::estimate::Predicted;
 use walstat_report::model::finding::{Certainty, Finding, Severity};
 use walstat_report::model::percent::{hundredths, percent};
-use walstat_report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
+use walstat_report::model::threshold::FPI_RATIO;
 use walstat_report::model::view::View;
 use walstat_report::model::{Report, Why};
 
@@ -40,19 +40,60 @@ struct Detail {
     findings: usize,
     advice: usize,
     prices: usize,
+    /// When not to mind a finding.
+    is_long: bool,
 }
 
 /// From much to little.
-const DETAILS: [Detail; 9] = [
-    Detail { causes: 8, tables: 5, parts: true, findings: 6, advice: 4, prices: 2 },
-    Detail { causes: 5, tables: 5, parts: true, findings: 5, advice: 2, prices: 1 },
-    Detail { causes: 4, tables: 5, parts: true, findings: 3, advice: 1, prices: 1 },
-    Detail { causes: 4, tables: 5, parts: false, findings: 3, advice: 1, prices: 1 },
-    Detail { causes: 3, tables: 5, parts: false, findings: 3, advice: 1, prices: 0 },
-    Detail { causes: 3, tables: 5, parts: false, findings: 2, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 2, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 1, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 2, advice: 0, prices: 0 },
+const DETAILS: [Detail; 8] = [
+    Detail { causes: 8, tables: 5, parts: true, findings: 6, advice: 4, prices: 2, is_long: false },
+    Detail { causes: 5, tables: 5, parts: true, findings: 5, advice: 2, prices: 1, is_long: false },
+    Detail { causes: 4, tables: 5, parts: true, findings: 3, advice: 1, prices: 1, is_long: false },
+    Detail {
+        causes: 4,
+        tables: 5,
+        parts: false,
+        findings: 3,
+        advice: 1,
+        prices: 1,
+        is_long: false,
+    },
+    Detail {
+        causes: 3,
+        tables: 5,
+        parts: false,
+        findings: 3,
+        advice: 1,
+        prices: 0,
+        is_long: false,
+    },
+    Detail {
+        causes: 3,
+        tables: 5,
+        parts: false,
+        findings: 2,
+        advice: 1,
+        prices: 0,
+        is_long: false,
+    },
+    Detail {
+        causes: 2,
+        tables: 5,
+        parts: false,
+        findings: 2,
+        advice: 1,
+        prices: 0,
+        is_long: false,
+    },
+    Detail {
+        causes: 2,
+        tables: 5,
+        parts: false,
+        findings: 2,
+        advice: 0,
+        prices: 0,
+        is_long: false,
+    },
 ];
 
 /// With -v everything.
@@ -63,6 +104,7 @@ const ALL: Detail = Detail {
     findings: usize::MAX,
     advice: usize::MAX,
     prices: usize::MAX,
+    is_long: true,
 };
 
 /// Writes the report.
@@ -209,6 +251,9 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     if let Some(told) = maintenance(report, |bytes| style.bytes(bytes)) {
         writeln!(out, "  {told}")?;
     }
+    if let Some(told) = closing::closed_early(report, |bytes| style.bytes(bytes)) {
+        writeln!(out, "  {told}")?;
+    }
     writeln!(out)
 }
 
@@ -241,14 +286,7 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         writeln!(out, "WHAT TO DO")?
     }
     if findings.is_empty() {
-        let found = match report.totals.total_bytes {
-            bytes if bytes < MIN_VOLUME_BYTES => format!(
-                "too little WAL for most rules, which begin at {}: an archive has more",
-                whole_bytes(MIN_VOLUME_BYTES)
-            ),
-            _ => "no rule found anything worth a change".to_owned(),
-        };
-        return writeln!(out, "  {found}\n");
+        return writeln!(out, "  {}\n", closing::silent_rules(report).unwrap_or_default());
     }
     let mut said = Said::default();
     let (shown, rest) = findings.split_at(findings.len().min(detail.findings));
@@ -266,14 +304,26 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         for price in prices.take(detail.prices).collect::<Vec<_>>() {
             writeln!(out, "      price: {}", visible(price))?;
         }
+        if detail.is_long && !finding.ignore_when.is_empty() {
+            writeln!(out, "      ignore it {}", visible(&finding.ignore_when))?;
+        }
     }
     if let Some(together) = &report.advice_together {
         let text = prediction(&together.predicted, style);
-        told("  all of it together", &text, style, out)?;
+        let numbers: Vec<String> = findings
+            .iter()
+            .zip(1..)
+            .filter(|(finding, _)| together.rules.contains(&finding.rule))
+            .map(|(_, number): (_, usize)| number.to_string())
+            .collect();
+        told(&format!("  {} together", numbers.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
+    }
+    if let Some(silent) = closing::silent_rules(report) {
+        writeln!(out, "  {silent}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
 }
@@ -313,11 +363,14 @@ fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String>
 }
 
 fn prediction(predicted: &Predicted, style: &Show) -> String {
+    if predicted.may_save_nothing() {
+        let (least, change) = (predicted.low_bytes, predicted.best_change_ratio());
+        return format!("{:>11} {:>7} most", style.bytes(least), signed_percent(change));
+    }
     let is_sure = predicted.low_bytes == predicted.high_bytes;
     // In points of the change beside it.
     let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes) as f64;
-    let base = predicted.predicted_bytes as f64 / (1.0 + predicted.change_ratio);
-    let error = hundredths(error / base).ceil();
+    let error = hundredths(error / predicted.base_bytes().max(1) as f64).ceil();
     let error = if is_sure { String::new() } else { format!(" ±{error:.0}") };
     let bytes = style.bytes(predicted.predicted_bytes);
     format!("{bytes:>11} {:>7}{error:<5}", signed_percent(predicted.change_ratio))

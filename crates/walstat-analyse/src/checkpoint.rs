@@ -301,7 +301,7 @@ impl CycleFollower {
             checkpoint: open.checkpoint,
             tally: open.sums.tally,
             distinct_blocks: open.sums.touched.len(),
-            decay: open.sums.images.decay(open.start, end),
+            decay: open.sums.images.decay(open.start, end, &self.found.unused),
             by_time: None,
             took: None,
             brought: previous.map(|previous| open.sums.images_of(&previous)),

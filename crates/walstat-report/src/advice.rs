@@ -7,8 +7,9 @@ mod order;
 mod rules;
 
 use super::model::finding::{Finding, Together};
-use super::model::threshold::Threshold;
+use super::model::threshold::{MIN_VOLUME_BYTES, Threshold};
 use super::model::{CommandName, Report};
+use serde_json::{Map, Value};
 
 /// An advice rule.
 #[derive(Debug)]
@@ -62,6 +63,15 @@ pub(crate) fn advise(report: &mut Report) {
     report.advice_together = together(report);
 }
 
+/// Why most rules are silent, if there is too little WAL for them.
+pub fn too_little(report: &Report) -> Option<String> {
+    let is_little = report.totals.total_bytes < MIN_VOLUME_BYTES && report.findings.is_some();
+    let megabytes = MIN_VOLUME_BYTES >> 20;
+    is_little.then(|| {
+        format!("too little WAL for most rules, which begin at {megabytes} MB: an archive has more")
+    })
+}
+
 /// Where the rules speak, if that is not the default: other findings are no other WAL.
 fn note(report: &Report) -> Option<String> {
     let thresholds = &report.thresholds;
@@ -86,11 +96,14 @@ fn together(report: &Report) -> Option<Together> {
     let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
     let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
     let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
-    Some(Together {
-        rules: quoting.clone().map(|finding| finding.rule.clone()).collect(),
-        settings: quoting.clone().flat_map(|finding| finding.settings.clone()).collect(),
-        predicted: row.predicted,
-    })
+    let settings: Map<String, Value> =
+        quoting.clone().flat_map(|finding| finding.settings.clone()).collect();
+    // One of them says it already.
+    if quoting.clone().any(|finding| finding.settings == settings) {
+        return None;
+    }
+    let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
+    Some(Together { rules, settings, predicted: row.predicted })
 }
 
 /// What all rules find in `report`, in the order in which it is told; and the rules that are silent, since
@@ -132,6 +145,14 @@ impl Rule {
         self.limit(report) as u64
     }
 
+    /// When a finding of it does not matter, to be read after "ignore it": the text is told in its file.
+    fn ignore_when(&self) -> String {
+        let text = self.explanation();
+        let paragraphs = text.split("\n\n");
+        let when = paragraphs.filter_map(|text| text.strip_prefix("When to ignore it: ")).next();
+        when.map(|text| text.trim_end_matches('.').replace('\n', " ")).unwrap_or_default()
+    }
+
     /// The doc comment of its file.
     pub fn explanation(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
@@ -143,11 +164,12 @@ impl Rule {
 mod tests {
     use super::*;
     use crate::model::estimate::{EstimateRow, Estimates, Predicted};
+    use crate::model::large::{LargeWork, LargeWorkRow};
     use crate::model::table::RecordRow;
     use crate::model::threshold::{Ruleset, Speaks, Unit};
     use crate::model::when::{Overview, Spacing};
     use crate::model::who::{IndexPart, Part, WholeTableRow};
-    use crate::model::{LargeTransactionRow, Numbers, Sums, sample};
+    use crate::model::{Numbers, Sums, sample};
 
     /// So much that any rule speaks of it.
     const TOTAL: u64 = 10_000 << 20;
@@ -256,9 +278,16 @@ mod tests {
             }
             "lock-traffic" => return with_record("Heap", "LOCK", sums(bytes(number))),
             "large-transactions" => {
-                let (xid, total_bytes) = ("7".into(), bytes(number));
-                let row = LargeTransactionRow { xid, total_bytes, ..Default::default() };
-                report.large_transactions = Some(vec![row]);
+                report.large_work = Some(vec![LargeWorkRow {
+                    work: LargeWork::Mixed,
+                    table: None,
+                    is_aborted: false,
+                    transactions: 1,
+                    xid: Some("7".into()),
+                    total_bytes: bytes(number),
+                    index_bytes: 0,
+                    deletes: 0,
+                }]);
             }
             "backup-window" => {
                 return with_when(|when| {

@@ -44,6 +44,7 @@ pub mod check;
 pub mod diff;
 mod estimate;
 pub mod known;
+mod large_work;
 mod maintenance;
 pub mod model;
 mod official;

@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 
 /// What may save some of the bytes that it explains counts for so much of them.
 const POSSIBLE: f64 = 0.9;
+/// What is predicted, and may come to nothing, counts for so much of what it saves.
+const UNSURE: f64 = 0.5;
 /// What explains bytes and saves none counts for so much of them.
 const EXPLAINED: f64 = 0.7;
 /// What has a price counts for so much of what it saves.
@@ -66,6 +68,9 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
     let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
     match finding.certainty {
         Certainty::Computed => price * share(finding.estimate),
+        Certainty::Possible if finding.predicted.is_some() => {
+            UNSURE * price * share(finding.estimate)
+        }
         Certainty::Possible => POSSIBLE * price * share(finding.explains.or(finding.estimate)),
         Certainty::Explained => EXPLAINED * share(finding.explains),
         Certainty::Nothing => 0.0,

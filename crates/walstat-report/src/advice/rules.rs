@@ -86,7 +86,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         evidence: Map::new(),
         advice: Vec::new(),
         side_effects: Vec::new(),
-        ignore_when: String::new(),
+        ignore_when: rule.ignore_when(),
         estimate: None,
         explains: None,
         certainty: Certainty::Nothing,
@@ -194,7 +194,11 @@ impl Finding {
             settings.insert("wal_compression".into(), codec.as_str().into());
         }
         let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
-        Finding { settings, predicted: Some(row.predicted), ..self.saving(saved) }
+        let certainty = match row.predicted.may_save_nothing() {
+            true => Certainty::Possible,
+            false => Certainty::Computed,
+        };
+        Finding { settings, predicted: Some(row.predicted), certainty, ..self.saving(saved) }
     }
 }
 

@@ -82,7 +82,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: advice(report, when, spacing, most),
         side_effects: side_effects(most),
-        ignore_when: "data is loaded once, or the server is a test's".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,

@@ -8,7 +8,7 @@
 //! What to do: make temporary tables once a session (ON COMMIT DELETE ROWS), or use CTEs; partitions in
 //! larger steps.
 //!
-//! When to ignore it: during a migration.
+//! When to ignore it: while a migration runs.
 //!
 //! Reference: CREATE TABLE in the PostgreSQL manual.
 
@@ -73,7 +73,6 @@ fn check(report: &Report) -> Option<Finding> {
                 .into(),
             most,
         ],
-        ignore_when: "a migration runs".into(),
         source: "PostgreSQL manual, CREATE TABLE".into(),
         ..plain_finding(&RULE, title)
     };

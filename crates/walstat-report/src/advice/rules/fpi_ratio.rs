@@ -8,7 +8,7 @@
 //! What to do: space checkpoints out, so that a page is imaged less often. `wal-compression` is about the
 //! size of the images.
 //!
-//! When to ignore it: shortly after a start, or on a server that writes little.
+//! When to ignore it: where the server writes little, or the range begins right after a checkpoint.
 //!
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
@@ -78,8 +78,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice,
         side_effects,
-        ignore_when: "the server writes little, or the range begins right after a checkpoint"
-            .into(),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };

@@ -69,7 +69,6 @@ fn check(report: &Report) -> Option<Finding> {
             format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
         ],
         side_effects: vec!["queries that use an index are slow without it".into()],
-        ignore_when: "all of them are used".into(),
         estimate: Some(most),
         source: CHEN_2017.into(),
         ..plain_finding(

@@ -4,9 +4,10 @@
 //! Why it matters: each update and delete then logs the old row as a whole beside the new one. With a key the
 //! old row is logged where the key changes alone. It speaks where old rows are 5 % of all bytes.
 //!
-//! What to do: a primary key, or REPLICA IDENTITY USING INDEX.
+//! What to do: a primary key, or REPLICA IDENTITY USING INDEX. Where nothing decodes, `wal_level = replica` saves
+//! more: no old row is logged then, and of a new one what differs from the old one alone.
 //!
-//! When to ignore it: where subscribers need the old rows.
+//! When to ignore it: where subscribers need the old rows: without them they see old keys alone.
 //!
 //! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
 //! source.
@@ -61,9 +62,11 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
+            "where nothing decodes (pg_replication_slots has no logical slot) wal_level = replica saves more: \
+             walstat whatif --wal-level replica says how much"
+                .into(),
             "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
         ],
-        ignore_when: "subscribers need the old rows: without it they see old keys alone".into(),
         source: "PostgreSQL manual, REPLICA IDENTITY".into(),
         ..plain_finding(
             &RULE,

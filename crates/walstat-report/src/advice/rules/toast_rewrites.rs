@@ -55,7 +55,6 @@ fn check(report: &Report) -> Option<Finding> {
             "put large values that change often into a table of their own; default_toast_compression = lz4"
                 .into(),
         ],
-        ignore_when: "large values are inserted once, and other columns are updated".into(),
         source: "PostgreSQL manual, TOAST".into(),
         ..plain_finding(&RULE, title)
     };

@@ -64,7 +64,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice,
         side_effects: vec!["compression takes CPU time of the writing sessions".into()],
-        ignore_when: "the processors are busy and the disks are not".into(),
         source: CHEN_2017.into(),
         ..plain_finding(
             &RULE,

@@ -6,7 +6,7 @@
 //!
 //! What to do: as for `fpi-ratio`, all measures together.
 //!
-//! When to ignore it: as for `fpi-ratio`.
+//! When to ignore it: where the server writes little, or the range begins right after a checkpoint.
 //!
 //! Reference: Chen 2017.
 
@@ -60,8 +60,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice,
         side_effects: if has_use { vec![recovery_price()] } else { vec![] },
-        ignore_when: "the server writes little, or the range begins right after a checkpoint"
-            .into(),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{times:.1} bytes are written for each byte of change"))
     };
