@@ -155,3 +155,26 @@ pub fn verified(view: &View) -> String {
         rate.unwrap_or_default(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_report::model::Books;
+    use walstat_report::model::sample;
+
+    #[test]
+    fn what_switches_leave_unused_is_told_from_a_tenth_on() {
+        let told = |switch_bytes| {
+            let mut report = sample::report(0, 100);
+            report.books = Books { switch_bytes, input_bytes: 1000, ..Books::default() };
+            closed_early(&report, |bytes| format!("{bytes} B"))
+        };
+        assert_eq!(told(99), None);
+        assert!(told(100).is_some_and(|text| text.starts_with("besides, 100 B (10.00 % of what")));
+    }
+
+    #[test]
+    fn a_sentence_begins_large_and_ends() {
+        assert_eq!((sentence("a b"), sentence("")), ("A b.".to_owned(), ".".to_owned()));
+    }
+}

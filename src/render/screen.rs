@@ -310,13 +310,16 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
     }
     if let Some(together) = &report.advice_together {
         let text = prediction(&together.predicted, style);
-        let numbers: Vec<String> = findings
-            .iter()
-            .zip(1..)
-            .filter(|(finding, _)| together.rules.contains(&finding.rule))
-            .map(|(_, number): (_, usize)| number.to_string())
+        // By their numbers, as far as they are shown.
+        let of_it = findings.iter().enumerate();
+        let of_it = of_it.filter(|(_, finding)| together.rules.contains(&finding.rule));
+        let names: Vec<String> = of_it
+            .map(|(index, finding)| match index < shown.len() {
+                true => (index + 1).to_string(),
+                false => finding.rule.clone(),
+            })
             .collect();
-        told(&format!("  {} together", numbers.join(" and ")), &text, style, out)?;
+        told(&format!("  {} together", names.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
@@ -385,6 +388,19 @@ fn signed_percent(change: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_that_has_nothing_in_it_is_told_by_its_end() {
+        let show = Show { human: false, bars: false, main_data: false, verbose: false, width: 80 };
+        let told = |low_bytes, high_bytes| {
+            let predicted =
+                Predicted { predicted_bytes: 410, change_ratio: -0.59, low_bytes, high_bytes };
+            prediction(&predicted, &show).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(told(400, 420), "410 −59 % ±1");
+        assert_eq!(told(400, 1000), "400 −60 % most");
+        assert_eq!(told(410, 410), "410 −59 %");
+    }
 
     #[test]
     fn long_lines_go_on_indented() {

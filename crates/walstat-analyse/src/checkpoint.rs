@@ -137,6 +137,16 @@ impl Cycles {
         self.holes.get(after).is_none_or(|hole| hole.start >= to)
     }
 
+    /// How many of them, the first ones, began while initdb set the cluster up, which says nothing of how the
+    /// server runs: all up to the last checkpoint that knows of no oid as users' objects have. Those before it
+    /// may, since a checkpoint in the midst of work counts the oids that were set aside.
+    pub fn of_initdb(&self) -> usize {
+        let is_of_initdb = |cycle: &Cycle| {
+            cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())
+        };
+        self.cycles.iter().rposition(is_of_initdb).map_or(0, |last| last + 1)
+    }
+
     /// Bytes from `from` to `to` that were written: records with their page headers, but not the unused
     /// rest of segments.
     pub fn written(&self, from: Lsn, to: Lsn) -> u64 {
@@ -337,5 +347,28 @@ impl CycleFollower {
         self.times.finish(&mut self.found.cycles);
         self.found.checkpoints = self.found.replays.len() as u64;
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CREATE DATABASE, which initdb calls, has checkpoints that count oids set aside.
+    #[test]
+    fn what_lies_before_the_last_checkpoint_of_initdb_is_of_initdb() {
+        let cycle = |next_oid| {
+            let mut seen = CheckpointSeen::sample();
+            seen.says.next_oid = next_oid;
+            let (lsn, end, since) = (Lsn(100), Lsn(200), EventsSince::default());
+            let checkpoint = Some(EndedCheckpoint { lsn, end, seen, since });
+            Cycle { checkpoint, ..Cycle::default() }
+        };
+        let of = |oids: &[u32]| {
+            let cycles = oids.iter().map(|oid| cycle(*oid)).collect();
+            Cycles { cycles, ..Cycles::default() }.of_initdb()
+        };
+        assert_eq!(of(&[12_000, 20_192, 20_192, 13_761, 24_576, 24_577]), 4);
+        assert_eq!((of(&[24_576, 24_577]), of(&[])), (0, 0));
     }
 }

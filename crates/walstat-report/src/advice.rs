@@ -68,7 +68,7 @@ pub fn too_little(report: &Report) -> Option<String> {
     let is_little = report.totals.total_bytes < MIN_VOLUME_BYTES && report.findings.is_some();
     let megabytes = MIN_VOLUME_BYTES >> 20;
     is_little.then(|| {
-        format!("too little WAL for most rules, which begin at {megabytes} MB: an archive has more")
+        format!("most rules are silent below {megabytes} MB of WAL: shares of so little say little")
     })
 }
 
@@ -385,6 +385,48 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn when_to_ignore_a_finding_is_told_by_its_rule() {
+        for rule in RULES {
+            let (spoken, _) = edges(&rule.threshold, rule.threshold.chen);
+            let finding = found(rule.id, measured(rule.id, spoken)).expect("a finding");
+            let first = finding.ignore_when.split(' ').next().unwrap_or_default();
+            assert!(["where", "while", "after"].contains(&first), "{}: {first}", rule.id);
+            assert!(!finding.ignore_when.contains(['\n', '.']), "{}", finding.ignore_when);
+        }
+    }
+
+    #[test]
+    fn little_wal_is_said_whatever_else_is_found() {
+        let of = |total| {
+            let mut report = sample::report(0, total);
+            advise(&mut report);
+            too_little(&report).is_some()
+        };
+        assert!(of(MIN_VOLUME_BYTES - 1) && !of(MIN_VOLUME_BYTES));
+    }
+
+    /// A report on which rules quote these settings.
+    fn quoting(settings: &[serde_json::Value]) -> Report {
+        let mut report = with_codec(0.5);
+        let rows = report.estimates.iter_mut().flat_map(|tried| &mut tried.scenarios);
+        rows.for_each(|row| row.checkpoints_apart = Some(4));
+        let finding = |settings: &serde_json::Value| Finding {
+            settings: settings.as_object().cloned().unwrap_or_default(),
+            ..rules::tests::finding_of("fpi-ratio")
+        };
+        Report { findings: Some(settings.iter().map(finding).collect()), ..report }
+    }
+
+    #[test]
+    fn all_together_is_told_where_no_finding_says_it() {
+        let apart = serde_json::json!({"checkpoints_apart": 4});
+        let codec = serde_json::json!({"wal_compression": "lz4"});
+        let both = serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"});
+        assert!(together(&quoting(&[apart.clone(), codec.clone()])).is_some());
+        assert!(together(&quoting(&[apart, codec, both])).is_none());
     }
 
     #[test]

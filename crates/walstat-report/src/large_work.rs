@@ -110,11 +110,17 @@ fn refreshes(view: &WholeTableRow) -> LargeWorkRow {
     }
 }
 
-/// Adds a transaction to those that did the same to the same table.
+/// Adds a transaction to those that did the same to the same table. Updates stay apart: many of them are the
+/// batches that one should be.
 fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
+    let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
     let is_same = |other: &&mut LargeWorkRow| {
         let is_refresh = work == LargeWork::Refresh || other.is_aborted == row.is_aborted;
-        other.table.is_some() && other.table == row.table && other.work == work && is_refresh
+        !is_apart
+            && other.table.is_some()
+            && other.table == row.table
+            && other.work == work
+            && is_refresh
     };
     match all.iter_mut().find(is_same) {
         // The bytes of all refreshes are there already.
@@ -210,6 +216,18 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.is_aborted).collect::<Vec<_>>(), [false, false, true]);
         assert!(rows.iter().all(|row| row.work == LargeWork::Load));
         assert_eq!(rows[0].index_bytes, 8 << 20);
+    }
+
+    #[test]
+    fn updates_of_a_table_are_not_summed() {
+        let update = |xid| {
+            let bytes = 10 << 20;
+            let written = Written { bytes, update_bytes: bytes, ..Written::default() };
+            transaction(xid, written, &[(10, 4)])
+        };
+        let rows = filled(vec![table("orders", "r", &[10], 11)], vec![update(5), update(6)]);
+        let told: Vec<_> = rows.iter().map(|row| (row.work, row.transactions)).collect();
+        assert_eq!(told, [(LargeWork::Update, 1), (LargeWork::Update, 1)]);
     }
 
     #[test]

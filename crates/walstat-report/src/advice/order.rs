@@ -135,6 +135,7 @@ fn said_before(finding: Finding, rules: &str) -> Finding {
 mod tests {
     use super::super::rules::tests::finding_of;
     use super::*;
+    use crate::model::estimate::{EstimateRow, Predicted};
     use crate::model::finding::Severity;
     use crate::model::sample;
     use crate::model::when::Overview;
@@ -166,6 +167,32 @@ mod tests {
     fn what_saves_most_comes_first_whatever_its_severity() {
         let nothing = Finding { severity: Severity::Critical, ..saving("checkpoint-spacing", 0) };
         assert_eq!(told(vec![nothing, saving("random-index", 79)])[0], "random-index");
+    }
+
+    #[test]
+    fn what_may_save_nothing_counts_for_half() {
+        let predicted = |saved: f64, high_bytes| Predicted {
+            predicted_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
+            change_ratio: -saved,
+            low_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
+            high_bytes,
+        };
+        let told = |high_bytes| {
+            let mut report = sample::report(0, TOTAL);
+            let row = EstimateRow {
+                checkpoints_apart: Some(4),
+                wal_compression: None,
+                predicted: predicted(0.6, high_bytes),
+            };
+            report.bytes_a_day = None;
+            let unsure = finding_of("checkpoint-spacing").quoting(&report, Some(&row));
+            let (told, _) = ordered(&report, vec![unsure, saving("wal-compression", 50)]);
+            told[0].rule.clone()
+        };
+        assert_eq!(
+            (told(TOTAL / 2), told(TOTAL)),
+            ("checkpoint-spacing".into(), "wal-compression".into())
+        );
     }
 
     #[test]

@@ -92,22 +92,12 @@ pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     causes
 }
 
-/// How many of the cycles began while initdb set the cluster up, which says nothing of how the server runs: all
-/// up to the last checkpoint that knows of no number that users' objects have. Those before it may, since a
-/// checkpoint while the server goes on counts numbers that it has set aside.
-fn of_initdb(cycles: &[Cycle]) -> usize {
-    let is_of_initdb = |cycle: &Cycle| {
-        cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())
-    };
-    cycles.iter().rposition(is_of_initdb).map_or(0, |last| last + 1)
-}
-
 /// Bytes of WAL before the checkpoints, by what began them: a few that somebody asked for on an idle
 /// server, or that initdb wrote, say little of why the others began.
 fn wal_by_cause(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Causes {
     let mut sums = Causes::default();
     let pairs = cycles.cycles.windows(2).zip(verdicts.iter().skip(1));
-    for (pair, verdict) in pairs.skip(of_initdb(&cycles.cycles)) {
+    for (pair, verdict) in pairs.skip(cycles.of_initdb()) {
         let [before, cycle] = pair else { continue };
         if cycle.checkpoint.is_some() {
             let bytes = cycles.written(before.start, before.end);
@@ -161,7 +151,7 @@ fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
         _ => None,
     };
     let pairs = cycles.cycles.windows(2).enumerate();
-    pairs.skip(of_initdb(&cycles.cycles)).filter_map(distance).collect()
+    pairs.skip(cycles.of_initdb()).filter_map(distance).collect()
 }
 
 /// Those that begin and end with a checkpoint.

@@ -56,7 +56,7 @@ fn check(report: &Report) -> Option<Finding> {
         format!("{told} of the bytes are changes of the catalogs")
     };
     let most = if is_habit {
-        format!("{dropped} relations were made and dropped again, with their indexes and TOAST")
+        format!("pg_class got and lost {dropped} rows: one for each table, index and TOAST table")
     } else {
         format!("most of it is {}", first.label())
     };

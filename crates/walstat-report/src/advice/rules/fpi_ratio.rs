@@ -55,7 +55,9 @@ fn check(report: &Report) -> Option<Finding> {
     let mut side_effects = Vec::new();
     let saves_nothing = saves_nothing_apart(report) && !are_asked_for(report);
     let has_use = !is_far_apart(report) && !saves_nothing;
-    if has_use {
+    if saves_nothing {
+        advice.push(ONCE_EACH.to_owned());
+    } else if has_use {
         advice = spacing_advice(report);
         if !are_asked_for(report) {
             side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
@@ -111,9 +113,6 @@ fn spacing_advice(report: &Report) -> Vec<String> {
     if are_asked_for(report) {
         return vec![FEWER_REQUESTS.to_owned()];
     }
-    if saves_nothing_apart(report) {
-        return vec![ONCE_EACH.to_owned()];
-    }
     let when = report.when.as_ref();
     let timeout = checkpoint_timeout_now(report);
     let mut advice = Vec::new();
@@ -135,6 +134,7 @@ fn spacing_advice(report: &Report) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimate::Estimates;
     use crate::model::sample;
     use crate::model::when::{Causes, Spacing};
 
@@ -181,6 +181,20 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+
+    #[test]
+    fn where_no_checkpoint_can_be_moved_nothing_is_advised_about_them() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        let of = |moving_redo_points| Estimates { moving_redo_points, ..Estimates::default() };
+        report.estimates = Some(of(0));
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.severity, finding.advice.len()), (Severity::Info, 1));
+        assert!(
+            finding.advice[0].starts_with("checkpoints further apart would spare next to none")
+        );
+        report.estimates = Some(of(1));
+        assert!(check(&report).is_some_and(|finding| finding.severity == Severity::Warning));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! old row is logged where the key changes alone. It speaks where old rows are 5 % of all bytes.
 //!
 //! What to do: a primary key, or REPLICA IDENTITY USING INDEX. Where nothing decodes, `wal_level = replica` saves
-//! more: no old row is logged then, and of a new one what differs from the old one alone.
+//! as much and more: no old row is logged then, and of a new one in the same page what differs alone.
 //!
 //! When to ignore it: where subscribers need the old rows: without them they see old keys alone.
 //!
@@ -62,8 +62,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
-            "where nothing decodes (pg_replication_slots has no logical slot) wal_level = replica saves more: \
-             walstat whatif --wal-level replica says how much"
+            "where nothing decodes (pg_replication_slots has no logical slot) wal_level = replica saves as \
+             much and more: walstat whatif --wal-level replica says how much"
                 .into(),
             "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
         ],
