@@ -125,6 +125,8 @@ pub struct Cycles {
     pub holes: Vec<Range<Lsn>>,
     /// Where nothing was written, in WAL order: the rests of segments after switches.
     pub unused: Vec<Range<Lsn>>,
+    /// Microseconds between shutdowns and what states a time next: the server was down, or wrote nothing.
+    pub stopped: i64,
     /// Whether redo points were found too late to divide the records around them one by one.
     pub is_rough: bool,
 }
@@ -195,6 +197,8 @@ pub struct CycleFollower {
     events: events_since::EventWatch,
     /// Whether records mark redo points.
     has_marks: bool,
+    /// The last shutdown, if nothing states a time since.
+    shutdown: Option<(Lsn, Time)>,
 }
 
 impl CycleFollower {
@@ -212,7 +216,15 @@ impl CycleFollower {
 
     /// The clock goes on.
     pub fn tick(&mut self, tick: &Tick) {
+        self.goes_on(tick.to.lsn, tick.to.time);
         self.times.tick(tick);
+    }
+
+    /// A time is stated at a place: a server that was shut down before it runs again.
+    fn goes_on(&mut self, lsn: Lsn, time: Time) {
+        if let Some((_, stopped)) = self.shutdown.take_if(|(place, _)| *place < lsn) {
+            self.found.stopped += time.0.saturating_sub(stopped.0).max(0);
+        }
     }
 
     /// Takes the records of a chunk that was begun.
@@ -268,6 +280,8 @@ impl CycleFollower {
         let redo = if seen.is_shutdown { lsn } else { seen.says.redo };
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
+            self.goes_on(lsn, seen.says.time);
+            self.shutdown = Some((lsn, seen.says.time));
             self.end_replay(lsn);
             self.begin_cycle(lsn);
         } else {
@@ -353,8 +367,32 @@ impl CycleFollower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time_map::Anchor;
 
     /// CREATE DATABASE, which initdb calls, has checkpoints that count oids set aside.
+    #[test]
+    fn the_time_after_a_shutdown_is_no_time_of_work() {
+        let mut follower = CycleFollower::default();
+        let shutdown = |follower: &mut CycleFollower, lsn, time| {
+            let mut seen = CheckpointSeen { is_shutdown: true, ..CheckpointSeen::sample() };
+            seen.says.time = Time(time);
+            follower.checkpoint(Lsn(lsn), Lsn(lsn + 100), &seen);
+        };
+        let tick = |follower: &mut CycleFollower, lsn, time| {
+            let to = Anchor { lsn: Lsn(lsn), time: Time(time) };
+            follower.tick(&Tick { to, is_set_back: false });
+        };
+        tick(&mut follower, 500, 10);
+        shutdown(&mut follower, 1000, 20);
+        // The clock shows the shutdown itself; then the server goes on, twice.
+        tick(&mut follower, 1000, 20);
+        tick(&mut follower, 1200, 5020);
+        tick(&mut follower, 1300, 5030);
+        shutdown(&mut follower, 2000, 6000);
+        shutdown(&mut follower, 2100, 6100);
+        assert_eq!(follower.found.stopped, 5000 + 100);
+    }
+
     #[test]
     fn what_lies_before_the_last_checkpoint_of_initdb_is_of_initdb() {
         let cycle = |next_oid| {

@@ -17,7 +17,7 @@ const WITH_PRICE: f64 = 0.8;
 /// Seconds of a day.
 const DAY: f64 = 86400.0;
 /// A shorter time, in seconds, says nothing of a day.
-const TIME_LEAST: u64 = 600;
+const TIME_LEAST: f64 = 600.0;
 /// A finding that saves less in a day is silent: some 1.2 kB a second.
 const SILENT_A_DAY: u64 = 100 << 20;
 /// One that saves less in a day says that it is little.
@@ -45,9 +45,11 @@ pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Ve
 /// How much WAL a day has that is like the time of the report, if that is long enough.
 pub(super) fn bytes_a_day(report: &Report) -> Option<u64> {
     let when = report.when.as_ref()?;
-    let seconds = when.growth_seconds * when.growth.len() as u64;
-    let rate = when.mean_rate.filter(|_| seconds >= TIME_LEAST)?;
-    Some((rate * DAY) as u64)
+    let seconds = (when.growth_seconds * when.growth.len() as u64) as f64;
+    let rate = when.running_rate?;
+    // A server that was down says nothing of a day either.
+    let running = seconds * when.mean_rate? / rate;
+    (running >= TIME_LEAST).then_some((rate * DAY) as u64)
 }
 
 /// What is to be known of rules that are silent.
@@ -240,7 +242,8 @@ mod tests {
     /// So many minutes at a rate.
     fn when(rate: f64, minutes: usize) -> Overview {
         let growth = vec![0; minutes];
-        Overview { mean_rate: Some(rate), growth_seconds: 60, growth, ..Overview::default() }
+        let (mean_rate, running_rate) = (Some(rate), Some(rate));
+        Overview { mean_rate, running_rate, growth_seconds: 60, growth, ..Overview::default() }
     }
 
     #[test]
@@ -250,6 +253,17 @@ mod tests {
             bytes_a_day(&crate::model::Report { when, ..sample::report(0, TOTAL) })
         };
         assert_eq!((of(9), of(10)), (None, Some(86_400_000)));
+    }
+
+    #[test]
+    fn the_time_that_a_server_was_down_says_nothing_of_a_day() {
+        let of = |minutes| {
+            let running_rate = Some(4000.0);
+            let when = Some(Overview { running_rate, ..when(1000.0, minutes) });
+            bytes_a_day(&crate::model::Report { when, ..sample::report(0, TOTAL) })
+        };
+        // It ran for a quarter of the time.
+        assert_eq!((of(39), of(40)), (None, Some(4 * 86_400_000)));
     }
 
     #[test]

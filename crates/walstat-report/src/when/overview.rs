@@ -19,6 +19,8 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
         let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
         (overview.growth_seconds, overview.growth) = curve.stretches(STRETCHES);
         overview.mean_rate = curve.mean_rate();
+        let stopped = found.cycles.as_ref().filter(|_| found.times.is_none());
+        overview.running_rate = curve.rate_without(stopped.map_or(0, |cycles| cycles.stopped));
         overview.peak_rate = peak.map(|(bytes, _)| bytes);
         overview.peak_time = peak.and_then(|(_, second)| at_second(second));
         let lag = curve.backlog(REPLAY_RATES.0).peak_bytes as f64 / REPLAY_RATES.0 as f64;

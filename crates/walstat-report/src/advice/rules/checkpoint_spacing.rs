@@ -202,7 +202,7 @@ fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -
         None => high.saturating_mul(times_to_aim(spacing)),
     };
     // What is written in that time, and once more what is kept meanwhile.
-    let sustained = when.mean_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
+    let sustained = when.running_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
     let seen = 2 * report.totals.total_bytes;
     let size = needed.min(sustained).min(seen);
     let step = if size >= 1 << 30 { 256 << 20 } else { 16 << 20 };
@@ -306,7 +306,7 @@ mod tests {
             wal_by_cause: Causes { wal: 9, ..Causes::default() },
             max_wal_size_low: Some(100 << 20),
             max_wal_size_high: Some(128 << 20),
-            mean_rate: Some(rate),
+            running_rate: Some(rate),
             ..Overview::default()
         });
         report
