@@ -139,9 +139,9 @@ impl Cycles {
         self.holes.get(after).is_none_or(|hole| hole.start >= to)
     }
 
-    /// How many of them, the first ones, began while initdb set the cluster up, which says nothing of how the
-    /// server runs: all up to the last checkpoint that knows of no oid as users' objects have. Those before it
-    /// may, since a checkpoint in the midst of work counts the oids that were set aside.
+    /// How many of them, the first ones, began while initdb set the cluster up, which says nothing of how
+    /// the server runs: all up to the last checkpoint that knows of no oid as users' objects have. Those
+    /// before it may, since a checkpoint in the midst of work counts the oids that were set aside.
     pub fn of_initdb(&self) -> usize {
         let is_of_initdb = |cycle: &Cycle| {
             cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())

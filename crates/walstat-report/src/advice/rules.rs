@@ -160,8 +160,8 @@ fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r Esti
     report.estimates.as_ref()?.of(worth_apart(report)?.checkpoints_apart, codec)
 }
 
-/// Whether checkpoints further apart would save next to nothing, as was tried; or there is none among them that
-/// a setting would move.
+/// Whether checkpoints further apart would save next to nothing, as was tried; or there is none among them
+/// that a setting would move.
 fn saves_nothing_apart(report: &Report) -> bool {
     let is_tried = |row: &EstimateRow| row.checkpoints_apart != Some(1);
     let Some(estimates) = &report.estimates else { return false };

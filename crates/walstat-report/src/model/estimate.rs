@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A change by less than this share of all bytes is none.
+const WORTH_A_WORD: f64 = 0.01;
+
 /// Bytes of records that a scenario comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -22,9 +25,10 @@ impl Predicted {
         (self.predicted_bytes as f64 / (1.0 + self.change_ratio)).round() as u64
     }
 
-    /// Whether it is within the range that nothing is saved: then it is at most what the low end says.
+    /// Whether it is within the range that nothing worth a word is saved: then it is at most what the low end
+    /// says.
     pub fn may_save_nothing(&self) -> bool {
-        self.high_bytes >= self.base_bytes()
+        self.high_bytes as f64 >= self.base_bytes() as f64 * (1.0 - WORTH_A_WORD)
     }
 
     /// The change at the low end of the range.

@@ -11,8 +11,9 @@
 //! both are known.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
-//! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What cures more comes first, and room is advised only where it
-//! cures a tenth of them. It is never critical: the updated columns may have to be indexed.
+//! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
+//! cures more comes first, and room is advised only where it cures a tenth of them. It is never critical:
+//! the updated columns may have to be indexed.
 //!
 //! When to ignore it: where the updated columns have to be indexed.
 //!

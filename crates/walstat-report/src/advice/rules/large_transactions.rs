@@ -1,16 +1,17 @@
-//! What it looks at: transactions that wrote a good part of all the WAL, alone or together with others that did
-//! the same to the same table.
+//! What it looks at: transactions that wrote a good part of all the WAL, alone or together with others that
+//! did the same to the same table.
 //!
 //! Why it matters: the WAL of one transaction comes at once and as a whole. Standbys and the archive fall
 //! behind while it runs, logical decoding keeps it in memory or in files until it commits, vacuum cannot
 //! remove what died meanwhile, and what it wrote was for nothing if it is rolled back. Many that do the same
 //! work to the same table may be work that is done too often. From 20 % of the bytes on it is worth a look.
 //! Counted is what a transaction wrote where it had a sixteenth of the WAL or more: at least so much; of
-//! refreshes all. Which table it was, a sample of its records tells. Subtransactions are counted by themselves.
+//! refreshes all. Which table it was, a sample of its records tells. Subtransactions are counted by
+//! themselves.
 //!
-//! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition
-//! can be dropped instead of deleting its rows. A load into a table with indexes writes less if they are
-//! dropped before and built after it. A refresh of a materialized view writes all of it, CONCURRENTLY only what
+//! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
+//! be dropped instead of deleting its rows. A load into a table with indexes writes less if they are dropped
+//! before and built after it. A refresh of a materialized view writes all of it, CONCURRENTLY only what
 //! differs. An index build or a rewrite is one transaction by its nature: less often, or when little else is
 //! written.
 //!

@@ -3,9 +3,9 @@
 //! Why it matters: each entry then touches another leaf, and after a checkpoint nearly each brings an image
 //! of 8 kB for an entry of some 30 bytes. Entries in order (a sequence, a time, UUIDv7) fill one leaf after
 //! the other. It speaks where the images of such an index are 10 % of all bytes, less than half of its
-//! entries went into the right-most leaf, and there were 1,000 of them. Where no record tells which leaf that
-//! is, as in a short range, it speaks where less than 10 entries went into each leaf that was touched: entries
-//! in order fill it.
+//! entries went into the right-most leaf, and there were 1,000 of them. Where no record tells which leaf
+//! that is, as in a short range, it speaks where less than 10 entries went into each leaf that was touched:
+//! entries in order fill it.
 //!
 //! An update that is not HOT puts an entry into each index, wherever its key is. Entries that may all be from
 //! such updates say nothing of the order of keys: `hot-ratio` is about them.

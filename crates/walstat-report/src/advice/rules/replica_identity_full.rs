@@ -4,8 +4,8 @@
 //! Why it matters: each update and delete then logs the old row as a whole beside the new one. With a key the
 //! old row is logged where the key changes alone. It speaks where old rows are 5 % of all bytes.
 //!
-//! What to do: a primary key, or REPLICA IDENTITY USING INDEX. Where nothing decodes, `wal_level = replica` saves
-//! as much and more: no old row is logged then, and of a new one in the same page what differs alone.
+//! What to do: a primary key, or REPLICA IDENTITY USING INDEX. Where nothing decodes, `wal_level = replica`
+//! saves as much and more: no old row is logged then, and of a new one in the same page what differs alone.
 //!
 //! When to ignore it: where subscribers need the old rows: without them they see old keys alone.
 //!

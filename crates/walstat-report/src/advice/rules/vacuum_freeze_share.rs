@@ -6,9 +6,9 @@
 //! A table that is only filled is frozen in the end, page for page, a second time. From 15 % on that is
 //! worth a look.
 //!
-//! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their
-//! images already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows
-//! die before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
+//! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their images
+//! already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows die
+//! before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
 //! to do. Never turn autovacuum off for it.
 //!
 //! When to ignore it: after a large delete or load that is over.
