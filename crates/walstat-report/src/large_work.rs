@@ -4,7 +4,7 @@
 use super::maintenance::{is_view, refreshed, views};
 use super::model::Report;
 use super::model::large::{LargeTransactionRow, LargeWork, LargeWorkRow};
-use super::model::table::TableRow;
+use super::model::table::{Table, TableRow};
 use super::model::who::WholeTableRow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -21,11 +21,12 @@ pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
     let mut told: Vec<(LargeTransactionRow, LargeWork)> = Vec::new();
     for transaction in &found {
         let table = tables.mostly_of(transaction);
-        let row = row(transaction, table);
+        let row = row(transaction, table.filter(|t| t.name.is_some()).map(|t| tables.label_of(t)));
         let work = work(&row, table);
         told.push((row, work));
     }
-    let mut all: Vec<LargeWorkRow> = views(report).map(refreshes).collect();
+    let mut all: Vec<LargeWorkRow> =
+        views(report).map(|view| refreshes(tables.label_of(view), view)).collect();
     for (row, work) in &told {
         add(&mut all, row, *work);
     }
@@ -38,6 +39,7 @@ pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
 
 /// Which file belongs to which table.
 struct Tables<'r> {
+    all: Option<&'r Table<WholeTableRow>>,
     of_file: HashMap<&'r str, &'r WholeTableRow>,
 }
 
@@ -49,7 +51,12 @@ impl Tables<'_> {
             let parts = heap.iter().chain(toast).chain(indexes.iter().map(|index| &index.part));
             parts.flat_map(|part| &part.relfilenodes).map(move |file| (file.as_str(), row))
         };
-        Tables { of_file: rows.flat_map(files).collect() }
+        Tables { all: report.tables.as_ref(), of_file: rows.flat_map(files).collect() }
+    }
+
+    /// How the report calls a table.
+    fn label_of(&self, row: &WholeTableRow) -> String {
+        self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
     }
 
     /// The table that most of what a transaction wrote belongs to, as far as the sample tells.
@@ -65,7 +72,7 @@ impl Tables<'_> {
     }
 }
 
-fn row(transaction: &LargeTransaction, table: Option<&WholeTableRow>) -> LargeTransactionRow {
+fn row(transaction: &LargeTransaction, table: Option<String>) -> LargeTransactionRow {
     let written = &transaction.written;
     LargeTransactionRow {
         xid: transaction.xid.to_string(),
@@ -75,7 +82,7 @@ fn row(transaction: &LargeTransaction, table: Option<&WholeTableRow>) -> LargeTr
         delete_bytes: written.delete_bytes,
         index_bytes: written.index_bytes,
         new_page_bytes: written.new_page_bytes,
-        table: table.filter(|table| table.name.is_some()).map(TableRow::label),
+        table,
         is_aborted: transaction.is_aborted,
     }
 }
@@ -95,12 +102,12 @@ fn work(row: &LargeTransactionRow, table: Option<&WholeTableRow>) -> LargeWork {
 }
 
 /// All refreshes of a view, however small each was: nothing else writes to one but vacuum.
-fn refreshes(view: &WholeTableRow) -> LargeWorkRow {
+fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
     // Each writes a new file, unless it deletes and inserts what differs.
     let files = view.heap.as_ref().map_or(0, |heap| heap.relfilenodes.len() as u64);
     LargeWorkRow {
         work: LargeWork::Refresh,
-        table: Some(view.label()),
+        table: Some(label),
         is_aborted: false,
         transactions: if view.deletes == 0 { files } else { 0 },
         xid: None,

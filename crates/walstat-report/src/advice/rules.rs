@@ -204,6 +204,11 @@ impl Finding {
     }
 }
 
+/// How the report calls a table.
+fn label(report: &Report, row: &WholeTableRow) -> String {
+    report.tables.as_ref().map_or_else(|| row.label(), |tables| tables.label_of(row))
+}
+
 /// Tables that a finding names.
 const TABLES_NAMED: usize = 3;
 

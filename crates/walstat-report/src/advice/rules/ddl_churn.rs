@@ -12,12 +12,11 @@
 //!
 //! Reference: CREATE TABLE in the PostgreSQL manual.
 
-use super::{evidence, plain_finding};
+use super::{evidence, label, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 
@@ -58,7 +57,7 @@ fn check(report: &Report) -> Option<Finding> {
     let most = if is_habit {
         format!("pg_class got and lost {dropped} rows: one for each table, index and TOAST table")
     } else {
-        format!("most of it is {}", first.label())
+        format!("most of it is {}", label(report, first))
     };
     let finding = Finding {
         evidence: evidence([
@@ -66,7 +65,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", found.threshold.into()),
             ("catalog_bytes", bytes.into()),
             ("made_and_dropped", dropped.into()),
-            ("most", first.label().into()),
+            ("most", label(report, first).into()),
         ]),
         advice: vec![
             "temporary tables once a session (ON COMMIT DELETE ROWS), partitions in larger steps"

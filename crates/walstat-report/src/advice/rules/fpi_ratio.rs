@@ -16,13 +16,13 @@
 use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now};
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
-    is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
+    is_for_checking, label, plain_finding, recovery_price, saves_nothing_apart, says_little,
+    worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::FPI_RATIO;
 use crate::model::when::Overview;
 use crate::model::who::WholeTableRow;
@@ -63,7 +63,7 @@ fn check(report: &Report) -> Option<Finding> {
             side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
         }
     }
-    advice.extend(where_they_are(&tables));
+    advice.extend(where_they_are(report, &tables));
     let finding = Finding {
         severity: match ratio {
             _ if saves_nothing => Severity::Info,
@@ -76,7 +76,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("critical", CRITICAL.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("fpi_count", report.totals.fpi_count.into()),
-            ("tables", tables.iter().map(|(row, bytes, _)| named(row, *bytes)).collect()),
+            ("tables", tables.iter().map(|(row, bytes, _)| named(report, row, *bytes)).collect()),
         ]),
         advice,
         side_effects,
@@ -87,14 +87,14 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.quoting(report, further))
 }
 
-fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
-    json!({"table": row.label(), "fpi_bytes": fpi_bytes})
+fn named(report: &Report, row: &WholeTableRow, fpi_bytes: u64) -> Value {
+    json!({"table": label(report, row), "fpi_bytes": fpi_bytes})
 }
 
 /// Whose pages the images are.
-fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn where_they_are(report: &Report, tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
-        format!("{} ({})", row.label(), percent(*share, 0))
+        format!("{} ({})", label(report, row), percent(*share, 0))
     };
     let list: Vec<String> = tables.iter().map(words).collect();
     if list.is_empty() {

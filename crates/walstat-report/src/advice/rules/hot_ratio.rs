@@ -19,13 +19,12 @@
 //!
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
-use super::{CHEN_2017, LEAST_SHARE, evidence, plain_finding, says_little, worst_tables};
+use super::{CHEN_2017, LEAST_SHARE, evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::who::WholeTableRow;
 use serde_json::json;
@@ -56,7 +55,7 @@ fn check(report: &Report) -> Option<Finding> {
     let tables = worst_tables(report, |row| row.updates - row.hot_updates);
     let named = |(row, ..): &(&WholeTableRow, u64, f64)| {
         json!({
-            "table": row.label(),
+            "table": label(report, row),
             "updates": row.updates,
             "hot_updates": row.hot_updates,
             "updates_new_page": row.updates_new_page,
@@ -65,7 +64,7 @@ fn check(report: &Report) -> Option<Finding> {
         })
     };
     let split = split_of_all(report);
-    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let names: Vec<String> = tables.iter().map(|(row, ..)| label(report, row)).collect();
     let mut advice = cures(&split, &names.join(", "));
     advice.extend(tables.iter().map(|(row, ..)| cause(report, row)));
     let finding = Finding {
@@ -154,7 +153,7 @@ fn cause(report: &Report, row: &WholeTableRow) -> String {
         causes.map(|(updates, what)| format!("{about}{updates:.0} {what}")).collect();
     let not_hot = row.updates - row.hot_updates;
     let told = causes.join(", ");
-    let (label, price) = (row.label(), prices_told(report, row));
+    let (label, price) = (label(report, row), prices_told(report, row));
     format!("{label}: of {not_hot} updates that were not HOT {told}{price}")
 }
 

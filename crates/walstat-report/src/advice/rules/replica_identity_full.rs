@@ -12,12 +12,12 @@
 //! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
 //! source.
 
-use super::{evidence, plain_finding, says_little, worst_tables};
+use super::{evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::{RecordRow, TableRow};
+use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 
 /// From this share of the bytes on it is worth a look.
@@ -51,7 +51,7 @@ fn check(report: &Report) -> Option<Finding> {
     let bytes: u64 = records.rows.iter().map(old_rows).sum();
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let tables = worst_tables(report, |row| row.old_row_bytes);
-    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let names: Vec<String> = tables.iter().map(|(row, ..)| label(report, row)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
     let finding = Finding {
         evidence: evidence([

@@ -15,12 +15,11 @@
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, plain_finding, worst_tables};
+use super::{MOSTLY, evidence, label, plain_finding, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 
@@ -42,10 +41,11 @@ fn check(report: &Report) -> Option<Finding> {
     let (bytes, images) = (sum(|row| row.vacuum_bytes), sum(|row| row.vacuum_fpi_bytes));
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let worst = worst_tables(report, |row| row.vacuum_bytes);
-    let named =
-        worst.iter().map(|(row, _, share)| format!("{} ({})", row.label(), percent(*share, 0)));
+    let named = worst
+        .iter()
+        .map(|(row, _, share)| format!("{} ({})", label(report, row), percent(*share, 0)));
     let named: Vec<String> = named.collect();
-    let mut advice = cures(&worst);
+    let mut advice = cures(report, &worst);
     if images > 0 {
         advice.push(format!(
             "{} of that are page images, which checkpoints further apart make fewer",
@@ -56,7 +56,8 @@ fn check(report: &Report) -> Option<Finding> {
         advice.push(format!("it was vacuum of {}", named.join(", ")));
     }
     let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
-    let of = mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", row.label()));
+    let of =
+        mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", label(report, row)));
     let title =
         format!("vacuum{of} wrote {} of the bytes, with its images", percent(found.share, 0));
     let finding = Finding {
@@ -75,11 +76,11 @@ fn check(report: &Report) -> Option<Finding> {
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
 /// known.
-fn cures(worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let is_filled = |row: &WholeTableRow| row.updates + row.deletes == 0;
     let named = |filled: bool| -> Vec<String> {
         let rows = worst.iter().filter(|(row, ..)| is_filled(row) == filled);
-        rows.map(|(row, ..)| row.label()).collect()
+        rows.map(|(row, ..)| label(report, row)).collect()
     };
     let of = |names: Vec<String>| match names.as_slice() {
         [] => String::new(),
