@@ -6,7 +6,6 @@ use super::style::Show;
 use super::visible::visible;
 use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
-use walstat_report::advice::too_little;
 use walstat_report::model::view::View;
 use walstat_report::model::{Input, Problem, ProblemKind, Report};
 
@@ -68,14 +67,7 @@ pub fn problem_line(problem: &Problem) -> String {
     visible(&line).into_owned()
 }
 
-/// What there is to say of rules that are silent: all of them, or most for want of WAL.
-pub fn silent_rules(report: &Report) -> Option<String> {
-    let is_nothing = report.findings.as_ref().is_some_and(Vec::is_empty);
-    let nothing = || is_nothing.then(|| "no rule found anything worth a change".to_owned());
-    too_little(report).or_else(nothing)
-}
-
-/// The same as a sentence.
+/// A text that begins small as a sentence.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map_or_else(String::new, |letter| letter.to_uppercase().collect());

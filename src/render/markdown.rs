@@ -201,7 +201,7 @@ fn advice(report: &Report, findings: &[Finding], out: &mut dyn Write) -> io::Res
         }
         writeln!(out, "   - ignore it {}", escaped(&finding.ignore_when))?;
     }
-    if let Some(silent) = closing::silent_rules(report) {
+    if let Some(silent) = report.silent_rules() {
         writeln!(
             out,
             "{}{}",

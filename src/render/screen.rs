@@ -286,7 +286,7 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         writeln!(out, "WHAT TO DO")?
     }
     if findings.is_empty() {
-        return writeln!(out, "  {}\n", closing::silent_rules(report).unwrap_or_default());
+        return writeln!(out, "  {}\n", report.silent_rules().unwrap_or_default());
     }
     let mut said = Said::default();
     let (shown, rest) = findings.split_at(findings.len().min(detail.findings));
@@ -325,7 +325,7 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
-    if let Some(silent) = closing::silent_rules(report) {
+    if let Some(silent) = report.silent_rules() {
         writeln!(out, "  {silent}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)

@@ -7,7 +7,7 @@ mod order;
 mod rules;
 
 use super::model::finding::{Finding, Together};
-use super::model::threshold::{MIN_VOLUME_BYTES, Threshold};
+use super::model::threshold::Threshold;
 use super::model::{CommandName, Report};
 use serde_json::{Map, Value};
 
@@ -61,15 +61,6 @@ pub(crate) fn advise(report: &mut Report) {
     report.notes.extend(note(report).filter(|_| advises));
     report.notes.extend(order::note(&little));
     report.advice_together = together(report);
-}
-
-/// Why most rules are silent, if there is too little WAL for them.
-pub fn too_little(report: &Report) -> Option<String> {
-    let is_little = report.totals.total_bytes < MIN_VOLUME_BYTES && report.findings.is_some();
-    let megabytes = MIN_VOLUME_BYTES >> 20;
-    is_little.then(|| {
-        format!("most rules are silent below {megabytes} MB of WAL: shares of so little say little")
-    })
 }
 
 /// Where the rules speak, if that is not the default: other findings are no other WAL.
@@ -403,9 +394,9 @@ mod tests {
         let of = |total| {
             let mut report = sample::report(0, total);
             advise(&mut report);
-            too_little(&report).is_some()
+            report.silent_rules().is_some_and(|text| text.contains("16 MB"))
         };
-        assert!(of(MIN_VOLUME_BYTES - 1) && !of(MIN_VOLUME_BYTES));
+        assert!(of((16 << 20) - 1) && !of(16 << 20));
     }
 
     /// A report on which rules quote these settings.

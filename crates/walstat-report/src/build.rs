@@ -84,7 +84,6 @@ pub fn build<O>(
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
     let version = plan.version();
     let asked = |dimension| request.dimensions.contains(&dimension);
-    let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
@@ -97,7 +96,7 @@ pub fn build<O>(
         why: (request.command == CommandName::Report)
             .then(|| why_rows(table, &counted.pruning, &totals)),
         maintenance: None,
-        rmgrs: asked(Dimension::Rmgr).then(rmgrs),
+        rmgrs: asked(Dimension::Rmgr).then(|| rmgr_rows(table, version, page_bytes).into()),
         records: asked(Dimension::Record).then(|| record_rows(table, version, page_bytes).into()),
         relations: None,
         names: None,

@@ -1,6 +1,6 @@
 //! What to do, and what that is predicted to come to.
 
-use super::super::closing::{sentence, silent_rules};
+use super::super::closing::sentence;
 use super::super::number::{counted, human_bytes};
 use super::chart::{self, Point, Row};
 use super::text::{details, escaped, exact, size};
@@ -14,7 +14,7 @@ use walstat_report::model::percent::change;
 pub fn advice(report: &Report) -> String {
     let Some(findings) = &report.findings else { return String::new() };
     let mut html: String = findings.iter().map(|finding| one(report, finding)).collect();
-    if let Some(silent) = silent_rules(report) {
+    if let Some(silent) = report.silent_rules() {
         let _ = writeln!(html, "<p>{}</p>", sentence(&silent));
     }
     if let Some(together) = &report.advice_together {
