@@ -36,8 +36,9 @@ struct Detail {
     /// Tables, and the parts of the first.
     tables: usize,
     parts: bool,
-    /// Findings, what to do about each, and what that costs.
+    /// Findings; of how many it is said what to do; what to do about each, and what that costs.
     findings: usize,
+    advised: usize,
     advice: usize,
     prices: usize,
     /// When not to mind a finding.
@@ -45,56 +46,32 @@ struct Detail {
 }
 
 /// From much to little.
-const DETAILS: [Detail; 8] = [
-    Detail { causes: 8, tables: 5, parts: true, findings: 6, advice: 4, prices: 2, is_long: false },
-    Detail { causes: 5, tables: 5, parts: true, findings: 5, advice: 2, prices: 1, is_long: false },
-    Detail { causes: 4, tables: 5, parts: true, findings: 3, advice: 1, prices: 1, is_long: false },
-    Detail {
-        causes: 4,
-        tables: 5,
-        parts: false,
-        findings: 3,
-        advice: 1,
-        prices: 1,
-        is_long: false,
-    },
-    Detail {
-        causes: 3,
-        tables: 5,
-        parts: false,
-        findings: 3,
-        advice: 1,
-        prices: 0,
-        is_long: false,
-    },
-    Detail {
-        causes: 3,
-        tables: 5,
-        parts: false,
-        findings: 2,
-        advice: 1,
-        prices: 0,
-        is_long: false,
-    },
-    Detail {
-        causes: 2,
-        tables: 5,
-        parts: false,
-        findings: 2,
-        advice: 1,
-        prices: 0,
-        is_long: false,
-    },
-    Detail {
-        causes: 2,
-        tables: 5,
-        parts: false,
-        findings: 2,
-        advice: 0,
-        prices: 0,
-        is_long: false,
-    },
+const DETAILS: [Detail; 9] = [
+    Detail { causes: 8, findings: 6, advised: 6, advice: 4, prices: 2, ..USUAL },
+    Detail { causes: 5, findings: 5, advised: 5, advice: 2, ..USUAL },
+    Detail { causes: 4, ..USUAL },
+    Detail { causes: 4, parts: false, ..USUAL },
+    Detail { parts: false, prices: 0, ..USUAL },
+    TIGHT,
+    Detail { causes: 2, ..TIGHT },
+    Detail { causes: 2, advised: 1, ..TIGHT },
+    Detail { causes: 2, advised: 0, ..TIGHT },
 ];
+
+/// What most of them say.
+const USUAL: Detail = Detail {
+    causes: 3,
+    tables: 5,
+    parts: true,
+    findings: 3,
+    advised: 3,
+    advice: 1,
+    prices: 1,
+    is_long: false,
+};
+
+/// The same where there is little room: two findings are named whatever there is.
+const TIGHT: Detail = Detail { parts: false, findings: 2, prices: 0, ..USUAL };
 
 /// With -v everything.
 const ALL: Detail = Detail {
@@ -102,6 +79,7 @@ const ALL: Detail = Detail {
     tables: 8,
     parts: true,
     findings: usize::MAX,
+    advised: usize::MAX,
     advice: usize::MAX,
     prices: usize::MAX,
     is_long: true,
@@ -296,6 +274,9 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
         let predicted = predicted(report, finding, style).filter(|text| said.note(text));
         told(&title, &predicted.unwrap_or_default(), style, out)?;
+        if index >= detail.advised {
+            continue;
+        }
         let advice = finding.advice.iter().filter(|line| said.note(line)).take(detail.advice);
         for advice in advice.collect::<Vec<_>>() {
             writeln!(out, "      {}", visible(advice))?;
