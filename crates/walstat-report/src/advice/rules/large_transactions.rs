@@ -50,10 +50,6 @@ fn check(report: &Report) -> Option<Finding> {
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let Told { subject, mut advice, price } = told(most);
-    if most.is_aborted {
-        let again = "it was rolled back: all of that was for nothing; the log says why";
-        advice.insert(0, again.to_owned());
-    }
     if let Some(xid) = &most.xid {
         let which = if is_repeated(most) { "the largest" } else { "it" };
         advice.push(format!("walstat --stats=transaction,table -x {xid} says when {which} was"));
@@ -105,6 +101,9 @@ const UNLOGGED: &str = "an unlogged table is emptied by a crash, and is empty on
 
 fn told(row: &LargeWorkRow) -> Told {
     let (advice, price) = match row.work {
+        _ if row.is_aborted => {
+            ("it was for nothing: the log says why it was rolled back".to_owned(), None)
+        }
         LargeWork::Refresh if row.deletes > 0 => {
             ("refresh it less often: it is done CONCURRENTLY already".to_owned(), None)
         }
