@@ -67,6 +67,30 @@ pub fn problem_line(problem: &Problem) -> String {
     visible(&line).into_owned()
 }
 
+/// A text that begins small as a sentence.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map_or_else(String::new, |letter| letter.to_uppercase().collect());
+    format!("{first}{}.", letters.as_str())
+}
+
+/// The unused rest of segments is worth a line where it is more than such a share of all bytes.
+const CLOSED_EARLY: f64 = 0.1;
+
+/// What no cause has, since no record has it: the unused rest of segments that were closed early.
+pub fn closed_early(report: &Report, size: impl Fn(u64) -> String) -> Option<String> {
+    let (unused, all) = (report.books.switch_bytes, report.books.input_bytes);
+    let share = (all > 0).then(|| unused as f64 / all as f64)?;
+    (share >= CLOSED_EARLY).then(|| {
+        format!(
+            "besides, {} ({} of what was read) are the unused rest of segments closed early, by \
+             archive_timeout, pg_switch_wal or a backup",
+            size(unused),
+            fraction(Some(share))
+        )
+    })
+}
+
 /// Ratios and ending, for answers that did not begin with them.
 pub fn ratios(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let ratios = &report.ratios;
@@ -122,4 +146,27 @@ pub fn verified(view: &View) -> String {
         verified.seconds,
         rate.unwrap_or_default(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_report::model::Books;
+    use walstat_report::model::sample;
+
+    #[test]
+    fn what_switches_leave_unused_is_told_from_a_tenth_on() {
+        let told = |switch_bytes| {
+            let mut report = sample::report(0, 100);
+            report.books = Books { switch_bytes, input_bytes: 1000, ..Books::default() };
+            closed_early(&report, |bytes| format!("{bytes} B"))
+        };
+        assert_eq!(told(99), None);
+        assert!(told(100).is_some_and(|text| text.starts_with("besides, 100 B (10.00 % of what")));
+    }
+
+    #[test]
+    fn a_sentence_begins_large_and_ends() {
+        assert_eq!((sentence("a b"), sentence("")), ("A b.".to_owned(), ".".to_owned()));
+    }
 }

@@ -56,6 +56,9 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
         if let Some(told) = screen::maintenance(report, |bytes| style.bytes(bytes)) {
             writeln!(out, "{}\n", escaped(&told))?;
         }
+        if let Some(told) = closing::closed_early(report, |bytes| style.bytes(bytes)) {
+            writeln!(out, "{}\n", escaped(&closing::sentence(&told)))?;
+        }
     }
     who(report, style, out)?;
     let lines = when::lines(report);
@@ -65,7 +68,7 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     if let Some(findings) = &report.findings {
-        advice(findings, out)?;
+        advice(report, findings, out)?;
     }
     closing(report, out)
 }
@@ -186,11 +189,8 @@ pub fn table(
     writeln!(out)
 }
 
-fn advice(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+fn advice(report: &Report, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "## What to do\n")?;
-    if findings.is_empty() {
-        return writeln!(out, "No rule found anything worth a change.\n");
-    }
     for (index, finding) in findings.iter().enumerate() {
         writeln!(out, "{}. **{}** ({})", index + 1, escaped(&finding.title), finding.rule)?;
         for line in &finding.advice {
@@ -199,6 +199,15 @@ fn advice(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
         for price in &finding.side_effects {
             writeln!(out, "   - price: {}", escaped(price))?;
         }
+        writeln!(out, "   - ignore it {}", escaped(&finding.ignore_when))?;
+    }
+    if let Some(silent) = report.silent_rules() {
+        writeln!(
+            out,
+            "{}{}",
+            if findings.is_empty() { "" } else { "\n" },
+            closing::sentence(&silent)
+        )?;
     }
     writeln!(out)
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use walstat_report::model::estimate::Predicted;
 use walstat_report::model::finding::{Certainty, Finding, Severity};
 use walstat_report::model::percent::{hundredths, percent};
-use walstat_report::model::threshold::{FPI_RATIO, MIN_VOLUME_BYTES};
+use walstat_report::model::threshold::FPI_RATIO;
 use walstat_report::model::view::View;
 use walstat_report::model::{Report, Why};
 
@@ -36,24 +36,42 @@ struct Detail {
     /// Tables, and the parts of the first.
     tables: usize,
     parts: bool,
-    /// Findings, what to do about each, and what that costs.
+    /// Findings; of how many it is said what to do; what to do about each, and what that costs.
     findings: usize,
+    advised: usize,
     advice: usize,
     prices: usize,
+    /// When not to mind a finding.
+    is_long: bool,
 }
 
 /// From much to little.
 const DETAILS: [Detail; 9] = [
-    Detail { causes: 8, tables: 5, parts: true, findings: 6, advice: 4, prices: 2 },
-    Detail { causes: 5, tables: 5, parts: true, findings: 5, advice: 2, prices: 1 },
-    Detail { causes: 4, tables: 5, parts: true, findings: 3, advice: 1, prices: 1 },
-    Detail { causes: 4, tables: 5, parts: false, findings: 3, advice: 1, prices: 1 },
-    Detail { causes: 3, tables: 5, parts: false, findings: 3, advice: 1, prices: 0 },
-    Detail { causes: 3, tables: 5, parts: false, findings: 2, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 2, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 1, advice: 1, prices: 0 },
-    Detail { causes: 2, tables: 5, parts: false, findings: 2, advice: 0, prices: 0 },
+    Detail { causes: 8, findings: 6, advised: 6, advice: 4, prices: 2, ..USUAL },
+    Detail { causes: 5, findings: 5, advised: 5, advice: 2, ..USUAL },
+    Detail { causes: 4, ..USUAL },
+    Detail { causes: 4, parts: false, ..USUAL },
+    Detail { parts: false, prices: 0, ..USUAL },
+    TIGHT,
+    Detail { causes: 2, ..TIGHT },
+    Detail { causes: 2, advised: 1, ..TIGHT },
+    Detail { causes: 2, advised: 0, ..TIGHT },
 ];
+
+/// What most of them say.
+const USUAL: Detail = Detail {
+    causes: 3,
+    tables: 5,
+    parts: true,
+    findings: 3,
+    advised: 3,
+    advice: 1,
+    prices: 1,
+    is_long: false,
+};
+
+/// The same where there is little room: two findings are named whatever there is.
+const TIGHT: Detail = Detail { parts: false, findings: 2, prices: 0, ..USUAL };
 
 /// With -v everything.
 const ALL: Detail = Detail {
@@ -61,8 +79,10 @@ const ALL: Detail = Detail {
     tables: 8,
     parts: true,
     findings: usize::MAX,
+    advised: usize::MAX,
     advice: usize::MAX,
     prices: usize::MAX,
+    is_long: true,
 };
 
 /// Writes the report.
@@ -209,6 +229,9 @@ fn why(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) -> io
     if let Some(told) = maintenance(report, |bytes| style.bytes(bytes)) {
         writeln!(out, "  {told}")?;
     }
+    if let Some(told) = closing::closed_early(report, |bytes| style.bytes(bytes)) {
+        writeln!(out, "  {told}")?;
+    }
     writeln!(out)
 }
 
@@ -241,14 +264,7 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         writeln!(out, "WHAT TO DO")?
     }
     if findings.is_empty() {
-        let found = match report.totals.total_bytes {
-            bytes if bytes < MIN_VOLUME_BYTES => format!(
-                "too little WAL for most rules, which begin at {}: an archive has more",
-                whole_bytes(MIN_VOLUME_BYTES)
-            ),
-            _ => "no rule found anything worth a change".to_owned(),
-        };
-        return writeln!(out, "  {found}\n");
+        return writeln!(out, "  {}\n", report.silent_rules().unwrap_or_default());
     }
     let mut said = Said::default();
     let (shown, rest) = findings.split_at(findings.len().min(detail.findings));
@@ -258,6 +274,9 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
         let predicted = predicted(report, finding, style).filter(|text| said.note(text));
         told(&title, &predicted.unwrap_or_default(), style, out)?;
+        if index >= detail.advised {
+            continue;
+        }
         let advice = finding.advice.iter().filter(|line| said.note(line)).take(detail.advice);
         for advice in advice.collect::<Vec<_>>() {
             writeln!(out, "      {}", visible(advice))?;
@@ -266,14 +285,29 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         for price in prices.take(detail.prices).collect::<Vec<_>>() {
             writeln!(out, "      price: {}", visible(price))?;
         }
+        if detail.is_long && !finding.ignore_when.is_empty() {
+            writeln!(out, "      ignore it {}", visible(&finding.ignore_when))?;
+        }
     }
     if let Some(together) = &report.advice_together {
         let text = prediction(&together.predicted, style);
-        told("  all of it together", &text, style, out)?;
+        // By their numbers, as far as they are shown.
+        let of_it = findings.iter().enumerate();
+        let of_it = of_it.filter(|(_, finding)| together.rules.contains(&finding.rule));
+        let names: Vec<String> = of_it
+            .map(|(index, finding)| match index < shown.len() {
+                true => (index + 1).to_string(),
+                false => finding.rule.clone(),
+            })
+            .collect();
+        told(&format!("  {} together", names.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
+    }
+    if let Some(silent) = report.silent_rules() {
+        writeln!(out, "  {silent}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
 }
@@ -313,11 +347,14 @@ fn predicted(report: &Report, finding: &Finding, style: &Show) -> Option<String>
 }
 
 fn prediction(predicted: &Predicted, style: &Show) -> String {
+    if predicted.may_save_nothing() {
+        let (least, change) = (predicted.low_bytes, predicted.best_change_ratio());
+        return format!("{:>11} {:>7} most", style.bytes(least), signed_percent(change));
+    }
     let is_sure = predicted.low_bytes == predicted.high_bytes;
     // In points of the change beside it.
     let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes) as f64;
-    let base = predicted.predicted_bytes as f64 / (1.0 + predicted.change_ratio);
-    let error = hundredths(error / base).ceil();
+    let error = hundredths(error / predicted.base_bytes().max(1) as f64).ceil();
     let error = if is_sure { String::new() } else { format!(" ±{error:.0}") };
     let bytes = style.bytes(predicted.predicted_bytes);
     format!("{bytes:>11} {:>7}{error:<5}", signed_percent(predicted.change_ratio))
@@ -332,6 +369,19 @@ fn signed_percent(change: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_that_has_nothing_in_it_is_told_by_its_end() {
+        let show = Show { human: false, bars: false, main_data: false, verbose: false, width: 80 };
+        let told = |low_bytes, high_bytes| {
+            let predicted =
+                Predicted { predicted_bytes: 410, change_ratio: -0.59, low_bytes, high_bytes };
+            prediction(&predicted, &show).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(told(400, 420), "410 −59 % ±1");
+        assert_eq!(told(400, 991), "400 −60 % most");
+        assert_eq!(told(410, 410), "410 −59 %");
+    }
 
     #[test]
     fn long_lines_go_on_indented() {

@@ -110,7 +110,7 @@ fn transaction_summary(summary: &TransactionSummary, style: &Show) -> String {
     let size = |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |b| style.bytes(b));
     let CommitBytes { median, p90, p99, max } = summary.bytes_per_commit;
     format!(
-        "{} committed, {} aborted with {}, {} prepared, {} open; {} folded into them.\n\
+        "With an xid: {} committed, {} aborted with {}, {} prepared, {} open; {} folded into them.\n\
          A commit has {} (median), {} (p90), {} (p99), {} at most. Without a transaction: {}, {}.",
         grouped(summary.committed),
         grouped(summary.aborted),

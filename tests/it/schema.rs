@@ -181,6 +181,7 @@ fn no_key_may_be_missing() {
                 "/estimates",
                 "/advice_together",
                 "/large_transactions",
+                "/large_work",
                 "/bytes_a_day",
                 "/maintenance",
             ]

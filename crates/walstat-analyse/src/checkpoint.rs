@@ -125,6 +125,8 @@ pub struct Cycles {
     pub holes: Vec<Range<Lsn>>,
     /// Where nothing was written, in WAL order: the rests of segments after switches.
     pub unused: Vec<Range<Lsn>>,
+    /// Microseconds between shutdowns and what states a time next: the server was down, or wrote nothing.
+    pub stopped: i64,
     /// Whether redo points were found too late to divide the records around them one by one.
     pub is_rough: bool,
 }
@@ -135,6 +137,16 @@ impl Cycles {
     pub fn has_all(&self, from: Lsn, to: Lsn) -> bool {
         let after = self.holes.partition_point(|hole| hole.end < from);
         self.holes.get(after).is_none_or(|hole| hole.start >= to)
+    }
+
+    /// How many of them, the first ones, began while initdb set the cluster up, which says nothing of how
+    /// the server runs: all up to the last checkpoint that knows of no oid as users' objects have. Those
+    /// before it may, since a checkpoint in the midst of work counts the oids that were set aside.
+    pub fn of_initdb(&self) -> usize {
+        let is_of_initdb = |cycle: &Cycle| {
+            cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())
+        };
+        self.cycles.iter().rposition(is_of_initdb).map_or(0, |last| last + 1)
     }
 
     /// Bytes from `from` to `to` that were written: records with their page headers, but not the unused
@@ -185,6 +197,8 @@ pub struct CycleFollower {
     events: events_since::EventWatch,
     /// Whether records mark redo points.
     has_marks: bool,
+    /// The last shutdown, if nothing states a time since.
+    shutdown: Option<(Lsn, Time)>,
 }
 
 impl CycleFollower {
@@ -202,7 +216,15 @@ impl CycleFollower {
 
     /// The clock goes on.
     pub fn tick(&mut self, tick: &Tick) {
+        self.goes_on(tick.to.lsn, tick.to.time);
         self.times.tick(tick);
+    }
+
+    /// A time is stated at a place: a server that was shut down before it runs again.
+    fn goes_on(&mut self, lsn: Lsn, time: Time) {
+        if let Some((_, stopped)) = self.shutdown.take_if(|(place, _)| *place < lsn) {
+            self.found.stopped += time.0.saturating_sub(stopped.0).max(0);
+        }
     }
 
     /// Takes the records of a chunk that was begun.
@@ -258,6 +280,8 @@ impl CycleFollower {
         let redo = if seen.is_shutdown { lsn } else { seen.says.redo };
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
+            self.goes_on(lsn, seen.says.time);
+            self.shutdown = Some((lsn, seen.says.time));
             self.end_replay(lsn);
             self.begin_cycle(lsn);
         } else {
@@ -301,7 +325,7 @@ impl CycleFollower {
             checkpoint: open.checkpoint,
             tally: open.sums.tally,
             distinct_blocks: open.sums.touched.len(),
-            decay: open.sums.images.decay(open.start, end),
+            decay: open.sums.images.decay(open.start, end, &self.found.unused),
             by_time: None,
             took: None,
             brought: previous.map(|previous| open.sums.images_of(&previous)),
@@ -337,5 +361,52 @@ impl CycleFollower {
         self.times.finish(&mut self.found.cycles);
         self.found.checkpoints = self.found.replays.len() as u64;
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time_map::Anchor;
+
+    /// CREATE DATABASE, which initdb calls, has checkpoints that count oids set aside.
+    #[test]
+    fn the_time_after_a_shutdown_is_no_time_of_work() {
+        let mut follower = CycleFollower::default();
+        let shutdown = |follower: &mut CycleFollower, lsn, time| {
+            let mut seen = CheckpointSeen { is_shutdown: true, ..CheckpointSeen::sample() };
+            seen.says.time = Time(time);
+            follower.checkpoint(Lsn(lsn), Lsn(lsn + 100), &seen);
+        };
+        let tick = |follower: &mut CycleFollower, lsn, time| {
+            let to = Anchor { lsn: Lsn(lsn), time: Time(time) };
+            follower.tick(&Tick { to, is_set_back: false });
+        };
+        tick(&mut follower, 500, 10);
+        shutdown(&mut follower, 1000, 20);
+        // The clock shows the shutdown itself; then the server goes on, twice.
+        tick(&mut follower, 1000, 20);
+        tick(&mut follower, 1200, 5020);
+        tick(&mut follower, 1300, 5030);
+        shutdown(&mut follower, 2000, 6000);
+        shutdown(&mut follower, 2100, 6100);
+        assert_eq!(follower.found.stopped, 5000 + 100);
+    }
+
+    #[test]
+    fn what_lies_before_the_last_checkpoint_of_initdb_is_of_initdb() {
+        let cycle = |next_oid| {
+            let mut seen = CheckpointSeen::sample();
+            seen.says.next_oid = next_oid;
+            let (lsn, end, since) = (Lsn(100), Lsn(200), EventsSince::default());
+            let checkpoint = Some(EndedCheckpoint { lsn, end, seen, since });
+            Cycle { checkpoint, ..Cycle::default() }
+        };
+        let of = |oids: &[u32]| {
+            let cycles = oids.iter().map(|oid| cycle(*oid)).collect();
+            Cycles { cycles, ..Cycles::default() }.of_initdb()
+        };
+        assert_eq!(of(&[12_000, 20_192, 20_192, 13_761, 24_576, 24_577]), 4);
+        assert_eq!((of(&[24_576, 24_577]), of(&[])), (0, 0));
     }
 }

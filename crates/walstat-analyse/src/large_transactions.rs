@@ -4,13 +4,19 @@
 //! sixteenth of it, and of what passed in each 16 MB only those that wrote a sixteenth of that. A few rows
 //! are left of a gigabyte, whichever way the WAL was divided among threads. The sums are of what passed:
 //! a transaction wrote at least that much.
+//!
+//! Which relations it wrote, a sample tells: of every 16 kB of WAL the record that goes past its end, which
+//! costs next to nothing and does not depend on the division either.
 
 use hashbrown::HashMap;
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use walstat_format::block::RelFileLocator;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::OPCODE_MASK;
 use walstat_format::payload::heap2;
+use walstat_format::payload::xact;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
@@ -22,6 +28,8 @@ const FINE_SHIFT: u32 = 20;
 const COARSE_SHIFT: u32 = 24;
 /// A transaction passes that wrote one part of so many, as a power of two.
 const PART_SHIFT: u32 = 4;
+/// So many bytes of WAL, as a power of two, tell one relation.
+const SAMPLE_SHIFT: u32 = 14;
 
 sums! {
     /// What a transaction wrote, in bytes of records with their images.
@@ -65,22 +73,54 @@ impl Written {
     }
 }
 
+/// What a transaction wrote, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Work {
+    written: Written,
+    /// Relations by how often the sample met them.
+    relations: BTreeMap<RelFileLocator, u64>,
+}
+
+impl Work {
+    fn add(&mut self, other: Work) {
+        self.written.add(&other.written);
+        for (relation, times) in other.relations {
+            *self.relations.entry(relation).or_default() += times;
+        }
+    }
+
+    /// Notes the relation of a record that goes past the ends of so many stretches of the sample.
+    #[inline(never)]
+    fn sample(&mut self, record: &Record<'_>, times: u64) {
+        let Some(block) = record.blocks().next() else { return };
+        *self.relations.entry(block.relation).or_default() += times;
+    }
+}
+
+/// How many stretches of the sample end within a record. Page headers are not counted, so that it does not
+/// depend on anything but the record.
+#[inline(always)]
+fn sampled(record: &Record<'_>) -> u64 {
+    let (start, bytes) = (record.lsn.0, u64::from(record.header.total_bytes));
+    (start.saturating_add(bytes) >> SAMPLE_SHIFT) - (start >> SAMPLE_SHIFT)
+}
+
 /// What each transaction wrote of one such stretch of WAL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Packed", into = "Packed")]
 struct XidBytes {
     number: u64,
-    written: HashMap<u32, Written>,
+    written: HashMap<u32, Work>,
 }
 
 /// The same in a partial result: its number, and by xid, ascending, how far each is from the one before
 /// and its bytes. Most are neighbours, and so it becomes small.
-type Packed = (u64, Vec<(u32, Written)>);
+type Packed = (u64, Vec<(u32, Work)>);
 
 impl From<Packed> for XidBytes {
     fn from((number, rows): Packed) -> XidBytes {
         let mut before = 0u32;
-        let row = |(apart, written): (u32, Written)| {
+        let row = |(apart, written): (u32, Work)| {
             before = before.wrapping_add(apart);
             (before, written)
         };
@@ -90,7 +130,7 @@ impl From<Packed> for XidBytes {
 
 impl From<XidBytes> for Packed {
     fn from(stretch: XidBytes) -> Packed {
-        let mut rows: Vec<(u32, Written)> = stretch.written.into_iter().collect();
+        let mut rows: Vec<(u32, Work)> = stretch.written.into_iter().collect();
         rows.sort_unstable_by_key(|(xid, _)| *xid);
         let mut before = 0;
         for (xid, _) in &mut rows {
@@ -114,7 +154,7 @@ struct Portion {
     /// The stretch's number.
     number: u64,
     xid: u32,
-    written: Written,
+    work: Work,
 }
 
 impl Sieve {
@@ -125,12 +165,12 @@ impl Sieve {
 
     /// Notes what a transaction wrote in a stretch; returns what passed of the stretch before.
     fn note(&mut self, portion: Portion, shift: u32) -> Vec<Portion> {
-        let Portion { number, xid, written } = portion;
+        let Portion { number, xid, work } = portion;
         if let Some(stretch) = self.open_at(number) {
-            stretch.written.entry(xid).or_default().add(&written);
+            stretch.written.entry(xid).or_default().add(work);
             return Vec::new();
         }
-        let new = XidBytes { number, written: [(xid, written)].into_iter().collect() };
+        let new = XidBytes { number, written: [(xid, work)].into_iter().collect() };
         match self.last.replace(new) {
             Some(before) if self.first.is_some() => passed(before, shift),
             before => {
@@ -145,8 +185,8 @@ impl Sieve {
         let mut found = Vec::new();
         for stretch in later.first.into_iter().chain(later.last) {
             let number = stretch.number;
-            for (xid, written) in stretch.written {
-                found.extend(self.note(Portion { number, xid, written }, shift));
+            for (xid, work) in stretch.written {
+                found.extend(self.note(Portion { number, xid, work }, shift));
             }
         }
         found
@@ -164,8 +204,8 @@ fn passed(stretch: XidBytes, shift: u32) -> Vec<Portion> {
     let XidBytes { number, written } = stretch;
     written
         .into_iter()
-        .filter(|(_, written)| written.bytes >= least)
-        .map(|(xid, written)| Portion { number, xid, written })
+        .filter(|(_, work)| work.written.bytes >= least)
+        .map(|(xid, work)| Portion { number, xid, work })
         .collect()
 }
 
@@ -176,16 +216,22 @@ pub struct LargeTransactions {
     run: Option<Portion>,
     fine: Sieve,
     coarse: Sieve,
-    found: BTreeMap<u32, Written>,
+    found: BTreeMap<u32, Work>,
+    /// Transactions that were rolled back, large or not.
+    aborted: RoaringBitmap,
 }
 
 /// A transaction and what it wrote at least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeTransaction {
     /// Its own xid: subtransactions have their own.
     pub xid: u32,
     /// At least so much.
     pub written: Written,
+    /// The relations that it wrote, by how often a sample met them.
+    pub relations: BTreeMap<RelFileLocator, u64>,
+    /// Whether it was rolled back.
+    pub is_aborted: bool,
 }
 
 impl LargeTransactions {
@@ -196,7 +242,11 @@ impl LargeTransactions {
         self.pass(fine);
         let coarse = std::mem::take(&mut self.coarse).finish(COARSE_SHIFT);
         self.add_found(coarse);
-        let row = |(xid, written)| LargeTransaction { xid, written };
+        let aborted = &self.aborted;
+        let row = |(xid, Work { written, relations })| {
+            let is_aborted = aborted.contains(xid);
+            LargeTransaction { xid, written, relations, is_aborted }
+        };
         let mut rows: Vec<_> = self.found.into_iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.written.bytes), row.xid));
         rows
@@ -225,23 +275,53 @@ impl LargeTransactions {
 
     /// Takes what passed both.
     fn add_found(&mut self, coarse: Vec<Portion>) {
-        for Portion { xid, written, .. } in coarse {
-            self.found.entry(xid).or_default().add(&written);
+        for Portion { xid, work, .. } in coarse {
+            self.found.entry(xid).or_default().add(work);
         }
     }
+
+    /// Takes note of a transaction that is rolled back, with its subtransactions.
+    #[inline(never)]
+    fn abort(&mut self, record: &Record<'_>) {
+        let data = record.main_data().unwrap_or_default();
+        let end = xact::End::parse(record.header.info, &data, record.version);
+        let (prepared, subxids) =
+            end.map_or((None, Default::default()), |end| (end.prepared_xid, end.subxids));
+        self.aborted.insert(prepared.unwrap_or(record.header.xid));
+        self.aborted.extend(subxids.iter());
+    }
+}
+
+/// Whether a record rolls a transaction back.
+#[inline(always)]
+fn is_abort(record: &Record<'_>) -> bool {
+    record.header.rmgr == rmgr::TRANSACTION
+        && [xact::ABORT, xact::ABORT_PREPARED].contains(&(record.header.info & xact::OPCODE_MASK))
 }
 
 impl Observe for LargeTransactions {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let (number, xid) = (record.lsn.0 >> FINE_SHIFT, record.header.xid);
+        if is_abort(record) {
+            self.abort(record);
+        }
         if xid == 0 {
             return;
         }
         let written = Written::of(record);
         match &mut self.run {
-            Some(run) if (run.number, run.xid) == (number, xid) => run.written.add(&written),
-            _ => self.begin_run(Portion { number, xid, written }),
+            Some(run) if (run.number, run.xid) == (number, xid) => run.work.written.add(&written),
+            _ => {
+                let work = Work { written, ..Work::default() };
+                self.begin_run(Portion { number, xid, work });
+            }
+        }
+        let times = sampled(record);
+        if times > 0
+            && let Some(run) = &mut self.run
+        {
+            run.work.sample(record, times);
         }
     }
 
@@ -249,14 +329,15 @@ impl Observe for LargeTransactions {
         self.end_run();
         later.end_run();
         // What passes of its first stretch comes before all that passed there.
-        let LargeTransactions { fine, coarse, found, .. } = later;
+        let LargeTransactions { fine, coarse, found, aborted, .. } = later;
         let passed = self.fine.join(fine, FINE_SHIFT);
         self.pass(passed);
         let passed = self.coarse.join(coarse, COARSE_SHIFT);
         self.add_found(passed);
-        for (xid, written) in found {
-            self.found.entry(xid).or_default().add(&written);
+        for (xid, work) in found {
+            self.found.entry(xid).or_default().add(work);
         }
+        self.aborted |= aborted;
     }
 }
 
@@ -272,13 +353,18 @@ mod tests {
         for (lsn, xid, bytes) in records {
             // The kinds go with the bytes.
             let written = Written { bytes: *bytes, delete_bytes: *bytes, ..Written::default() };
-            large.begin_run(Portion { number: lsn >> FINE_SHIFT, xid: *xid, written });
+            let relations = [(RelFileLocator::default(), *bytes)].into();
+            let work = Work { written, relations };
+            large.begin_run(Portion { number: lsn >> FINE_SHIFT, xid: *xid, work });
         }
         large
     }
 
     fn sums(rows: &[LargeTransaction]) -> Vec<(u32, u64)> {
-        assert!(rows.iter().all(|row| row.written.delete_bytes == row.written.bytes));
+        for row in rows {
+            assert_eq!(row.written.delete_bytes, row.written.bytes);
+            assert_eq!(row.relations.values().sum::<u64>(), row.written.bytes);
+        }
         rows.iter().map(|row| (row.xid, row.written.bytes)).collect()
     }
 
@@ -345,7 +431,10 @@ mod tests {
 
     #[test]
     fn a_stretch_is_packed_and_read_back() {
-        let of = |bytes| Written { bytes, ..Written::default() };
+        let of = |bytes| {
+            let written = Written { bytes, ..Written::default() };
+            Work { written, relations: [(RelFileLocator::default(), bytes)].into() }
+        };
         let written = [(700, of(5)), (702, of(6)), (u32::MAX, of(7))].into();
         let stretch = XidBytes { number: 9, written };
         let packed = Packed::from(stretch.clone());

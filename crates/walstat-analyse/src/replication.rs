@@ -165,8 +165,14 @@ impl GrowthCurve {
 
     /// Bytes a second on average; `None` if no time passed.
     pub fn mean_rate(&self) -> Option<f64> {
-        let seconds = self.elapsed as f64 / SECOND as f64;
-        (self.elapsed > 0).then(|| self.distance as f64 / seconds.max(1.0))
+        self.rate_without(0)
+    }
+
+    /// The same where so many microseconds are no time of work.
+    pub fn rate_without(&self, microseconds: i64) -> Option<f64> {
+        let elapsed = self.elapsed.saturating_sub(microseconds);
+        let seconds = elapsed as f64 / SECOND as f64;
+        (elapsed > 0).then(|| self.distance as f64 / seconds.max(1.0))
     }
 
     /// Bytes in the busiest second, and that second; `None` without a clock that goes on.

@@ -9,6 +9,7 @@ mod rules;
 use super::model::finding::{Finding, Together};
 use super::model::threshold::Threshold;
 use super::model::{CommandName, Report};
+use serde_json::{Map, Value};
 
 /// An advice rule.
 #[derive(Debug)]
@@ -86,11 +87,14 @@ fn together(report: &Report) -> Option<Together> {
     let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
     let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
     let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
-    Some(Together {
-        rules: quoting.clone().map(|finding| finding.rule.clone()).collect(),
-        settings: quoting.clone().flat_map(|finding| finding.settings.clone()).collect(),
-        predicted: row.predicted,
-    })
+    let settings: Map<String, Value> =
+        quoting.clone().flat_map(|finding| finding.settings.clone()).collect();
+    // One of them says it already.
+    if quoting.clone().any(|finding| finding.settings == settings) {
+        return None;
+    }
+    let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
+    Some(Together { rules, settings, predicted: row.predicted })
 }
 
 /// What all rules find in `report`, in the order in which it is told; and the rules that are silent, since
@@ -132,6 +136,14 @@ impl Rule {
         self.limit(report) as u64
     }
 
+    /// When a finding of it does not matter, to be read after "ignore it": the text is told in its file.
+    fn ignore_when(&self) -> String {
+        let text = self.explanation();
+        let paragraphs = text.split("\n\n");
+        let when = paragraphs.filter_map(|text| text.strip_prefix("When to ignore it: ")).next();
+        when.map(|text| text.trim_end_matches('.').replace('\n', " ")).unwrap_or_default()
+    }
+
     /// The doc comment of its file.
     pub fn explanation(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
@@ -143,11 +155,12 @@ impl Rule {
 mod tests {
     use super::*;
     use crate::model::estimate::{EstimateRow, Estimates, Predicted};
+    use crate::model::large::{LargeWork, LargeWorkRow};
     use crate::model::table::RecordRow;
     use crate::model::threshold::{Ruleset, Speaks, Unit};
     use crate::model::when::{Overview, Spacing};
     use crate::model::who::{IndexPart, Part, WholeTableRow};
-    use crate::model::{LargeTransactionRow, Numbers, Sums, sample};
+    use crate::model::{Numbers, Sums, sample};
 
     /// So much that any rule speaks of it.
     const TOTAL: u64 = 10_000 << 20;
@@ -256,9 +269,16 @@ mod tests {
             }
             "lock-traffic" => return with_record("Heap", "LOCK", sums(bytes(number))),
             "large-transactions" => {
-                let (xid, total_bytes) = ("7".into(), bytes(number));
-                let row = LargeTransactionRow { xid, total_bytes, ..Default::default() };
-                report.large_transactions = Some(vec![row]);
+                report.large_work = Some(vec![LargeWorkRow {
+                    work: LargeWork::Mixed,
+                    table: None,
+                    is_aborted: false,
+                    transactions: 1,
+                    xid: Some("7".into()),
+                    total_bytes: bytes(number),
+                    index_bytes: 0,
+                    deletes: 0,
+                }]);
             }
             "backup-window" => {
                 return with_when(|when| {
@@ -356,6 +376,48 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn when_to_ignore_a_finding_is_told_by_its_rule() {
+        for rule in RULES {
+            let (spoken, _) = edges(&rule.threshold, rule.threshold.chen);
+            let finding = found(rule.id, measured(rule.id, spoken)).expect("a finding");
+            let first = finding.ignore_when.split(' ').next().unwrap_or_default();
+            assert!(["where", "while", "after"].contains(&first), "{}: {first}", rule.id);
+            assert!(!finding.ignore_when.contains(['\n', '.']), "{}", finding.ignore_when);
+        }
+    }
+
+    #[test]
+    fn little_wal_is_said_whatever_else_is_found() {
+        let of = |total| {
+            let mut report = sample::report(0, total);
+            advise(&mut report);
+            report.silent_rules().is_some_and(|text| text.contains("16 MB"))
+        };
+        assert!(of((16 << 20) - 1) && !of(16 << 20));
+    }
+
+    /// A report on which rules quote these settings.
+    fn quoting(settings: &[serde_json::Value]) -> Report {
+        let mut report = with_codec(0.5);
+        let rows = report.estimates.iter_mut().flat_map(|tried| &mut tried.scenarios);
+        rows.for_each(|row| row.checkpoints_apart = Some(4));
+        let finding = |settings: &serde_json::Value| Finding {
+            settings: settings.as_object().cloned().unwrap_or_default(),
+            ..rules::tests::finding_of("fpi-ratio")
+        };
+        Report { findings: Some(settings.iter().map(finding).collect()), ..report }
+    }
+
+    #[test]
+    fn all_together_is_told_where_no_finding_says_it() {
+        let apart = serde_json::json!({"checkpoints_apart": 4});
+        let codec = serde_json::json!({"wal_compression": "lz4"});
+        let both = serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"});
+        assert!(together(&quoting(&[apart.clone(), codec.clone()])).is_some());
+        assert!(together(&quoting(&[apart, codec, both])).is_none());
     }
 
     #[test]

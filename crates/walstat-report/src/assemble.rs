@@ -3,6 +3,7 @@
 use super::build::{Counted, Draft, Request, build};
 use super::estimate::estimates;
 use super::known::Known;
+use super::large_work;
 use super::maintenance;
 use super::model::CommandName;
 use super::model::table::Sort;
@@ -138,7 +139,6 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
         overview: overview.map(|found| told_when::overview(found, &judged)),
         estimates: sample
             .and_then(|sample| estimates(&sample, cycles, &judged.verdicts, &statistics.0)),
-        large,
         pruning,
     };
     let mut draft = build(paths, &plan, &scanned, counted, request);
@@ -153,6 +153,9 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     }
     draft.report.notes.extend(warnings);
     told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
+    if let Some(large) = large {
+        large_work::fill(&mut draft.report, large);
+    }
     draft.report.maintenance =
         maintenance::rows(&draft.report, why::vacuum_fpi_bytes(&statistics.0, &pruning));
     draft

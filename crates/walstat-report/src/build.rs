@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::clock::Clock;
 use walstat_analyse::dimension::{Dimension, Dimensions};
-use walstat_analyse::large_transactions::LargeTransaction;
 use walstat_analyse::ratios::{Ratios, ratio};
 use walstat_analyse::select;
 use walstat_analyse::totals::{RecordTable, Totals};
@@ -56,8 +55,6 @@ pub struct Counted<'c> {
     pub(crate) overview: Option<Overview>,
     /// What other settings would have written; the advice quotes it.
     pub(crate) estimates: Option<Estimates>,
-    /// Transactions that wrote much at once, largest first.
-    pub(crate) large: Option<Vec<LargeTransaction>>,
     /// What vacuum pruned by records that statements write too.
     pub(crate) pruning: Amounts,
 }
@@ -65,24 +62,8 @@ pub struct Counted<'c> {
 impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     fn from(statistics: &'c (RecordTable, Clock)) -> Counted<'c> {
         let pruning = Amounts::default();
-        Counted { statistics, overview: None, estimates: None, large: None, pruning }
+        Counted { statistics, overview: None, estimates: None, pruning }
     }
-}
-
-/// Large transactions that are told.
-const LARGE_TOLD: usize = 20;
-
-fn large_rows(found: Vec<LargeTransaction>) -> Vec<model::LargeTransactionRow> {
-    let row = |LargeTransaction { xid, written }| model::LargeTransactionRow {
-        xid: xid.to_string(),
-        total_bytes: written.bytes,
-        insert_bytes: written.insert_bytes,
-        update_bytes: written.update_bytes,
-        delete_bytes: written.delete_bytes,
-        index_bytes: written.index_bytes,
-        new_page_bytes: written.new_page_bytes,
-    };
-    found.into_iter().take(LARGE_TOLD).map(row).collect()
 }
 
 /// Data pages if no image tells their size: the default of every release.
@@ -103,7 +84,6 @@ pub fn build<O>(
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
     let version = plan.version();
     let asked = |dimension| request.dimensions.contains(&dimension);
-    let rmgrs = || rmgr_rows(table, version, page_bytes).into();
     let report = Report {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
@@ -116,7 +96,7 @@ pub fn build<O>(
         why: (request.command == CommandName::Report)
             .then(|| why_rows(table, &counted.pruning, &totals)),
         maintenance: None,
-        rmgrs: asked(Dimension::Rmgr).then(rmgrs),
+        rmgrs: asked(Dimension::Rmgr).then(|| rmgr_rows(table, version, page_bytes).into()),
         records: asked(Dimension::Record).then(|| record_rows(table, version, page_bytes).into()),
         relations: None,
         names: None,
@@ -128,7 +108,8 @@ pub fn build<O>(
         transactions: None,
         when: counted.overview,
         estimates: counted.estimates,
-        large_transactions: counted.large.map(large_rows),
+        large_transactions: None,
+        large_work: None,
         bytes_a_day: None,
         thresholds: Thresholds::default(),
         advice_together: None,
@@ -385,7 +366,10 @@ fn notes<O>(
         notes.push("checksums were not verified".to_owned());
     }
     notes.extend(not_counted(plan));
-    notes.extend(closed_early(totals, outcome));
+    // The report says it beside the causes of all other bytes.
+    if request.command != CommandName::Report {
+        notes.extend(closed_early(totals, outcome));
+    }
     // A check shows no figure that rests on it.
     let shown = request.command != CommandName::Check;
     if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {

@@ -6,6 +6,7 @@
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
 //! * [`known`]: names of relations that are known before the WAL is read.
+//! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
 //! * `estimate`: what other settings would have written, from a sample of the images.
 //! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
@@ -44,6 +45,7 @@ pub mod check;
 pub mod diff;
 mod estimate;
 pub mod known;
+mod large_work;
 mod maintenance;
 pub mod model;
 mod official;

@@ -39,7 +39,12 @@ pub(crate) fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<Mainten
 /// Materialized views: nothing but a refresh changes their rows.
 pub(crate) fn views(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
     let tables = report.tables.iter().flat_map(|tables| &tables.rows);
-    tables.filter(|row| row.kind.as_deref() == Some(MATERIALIZED_VIEW))
+    tables.filter(|row| is_view(row))
+}
+
+/// Whether a row is a materialized view's.
+pub(crate) fn is_view(row: &WholeTableRow) -> bool {
+    row.kind.as_deref() == Some(MATERIALIZED_VIEW)
 }
 
 /// What refreshes of a view wrote, and their images: all but vacuum.

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod estimate;
 pub mod filters;
 pub mod finding;
+pub mod large;
 pub mod names;
 pub mod percent;
 #[cfg(any(test, feature = "sample"))]
@@ -125,7 +126,10 @@ pub struct Report {
     pub estimates: Option<estimate::Estimates>,
     /// Transactions that wrote a good part of the WAL of their time, largest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub large_transactions: Option<Vec<LargeTransactionRow>>,
+    pub large_transactions: Option<Vec<large::LargeTransactionRow>>,
+    /// The same by what they did to which table, with all refreshes of materialized views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_work: Option<Vec<large::LargeWorkRow>>,
     /// What a day like the time of the report comes to, in bytes; not there where that is too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_a_day: Option<u64>,
@@ -333,29 +337,4 @@ pub struct Problem {
     pub found: String,
     /// Bytes that were left out for it.
     pub skipped_bytes: u64,
-}
-
-/// A transaction that wrote much at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LargeTransactionRow {
-    /// The xid of its records: subtransactions have their own.
-    pub xid: String,
-    /// Bytes that it wrote, counted only where it wrote a sixteenth of the WAL or more: at least so many.
-    pub total_bytes: u64,
-    /// How much of it is rows inserted.
-    #[serde(default)]
-    pub insert_bytes: u64,
-    /// Rows updated.
-    #[serde(default)]
-    pub update_bytes: u64,
-    /// Rows deleted.
-    #[serde(default)]
-    pub delete_bytes: u64,
-    /// Entries of indexes that were there before.
-    #[serde(default)]
-    pub index_bytes: u64,
-    /// Whole pages: index builds, rewrites, copies.
-    #[serde(default)]
-    pub new_page_bytes: u64,
 }

@@ -160,7 +160,7 @@ const THIN: f64 = 0.1;
 fn thin(thin: &ClockGaps) -> Option<String> {
     let share = ratio(thin.bytes + thin.flat, thin.all).filter(|share| *share >= THIN)?;
     let share = percent(share, 0);
-    let mut text = format!("{share} of the WAL has no time of its own near it: ");
+    let mut text = format!("{share} of the WAL lies where few records state a time: ");
     if let Some((longest, from)) = thin.longest {
         let from = rfc3339(from).unwrap_or_default();
         text.push_str(&format!(
@@ -170,7 +170,7 @@ fn thin(thin: &ClockGaps) -> Option<String> {
         ));
     }
     text.push_str(&format!(
-        "{} bytes before the first time and after the last are taken for written then",
+        "{} bytes before the first time stated and after the last are taken for written then",
         thin.flat
     ));
     Some(text)

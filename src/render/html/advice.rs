@@ -1,5 +1,6 @@
 //! What to do, and what that is predicted to come to.
 
+use super::super::closing::sentence;
 use super::super::number::{counted, human_bytes};
 use super::chart::{self, Point, Row};
 use super::text::{details, escaped, exact, size};
@@ -12,10 +13,10 @@ use walstat_report::model::percent::change;
 /// Findings with their evidence, and what a change is predicted to come to.
 pub fn advice(report: &Report) -> String {
     let Some(findings) = &report.findings else { return String::new() };
-    if findings.is_empty() {
-        return "<p>No rule found anything worth a change.</p>\n".to_owned();
-    }
     let mut html: String = findings.iter().map(|finding| one(report, finding)).collect();
+    if let Some(silent) = report.silent_rules() {
+        let _ = writeln!(html, "<p>{}</p>", sentence(&silent));
+    }
     if let Some(together) = &report.advice_together {
         let predicted = &together.predicted;
         let _ = writeln!(
@@ -58,11 +59,8 @@ fn one(report: &Report, finding: &Finding) -> String {
     for price in &finding.side_effects {
         let _ = writeln!(html, "<li class=\"soft\">Price: {}</li>", escaped(price));
     }
-    let _ = writeln!(
-        html,
-        "<li class=\"soft\">Ignore it where {}</li></ul>",
-        escaped(&finding.ignore_when)
-    );
+    let _ =
+        writeln!(html, "<li class=\"soft\">Ignore it {}</li></ul>", escaped(&finding.ignore_when));
     let evidence = finding.evidence.iter();
     let rows: Vec<Vec<String>> =
         evidence.map(|(key, value)| vec![escaped(key), escaped(&value.to_string())]).collect();

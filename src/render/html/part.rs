@@ -129,8 +129,11 @@ pub fn why(report: &Report) -> String {
     let maintenance = screen::maintenance(report, size)
         .map(|told| format!("<p>{}</p>\n", escaped(&told)))
         .unwrap_or_default();
+    let besides = closing::closed_early(report, size)
+        .map(|told| format!("<p>{}</p>\n", escaped(&closing::sentence(&told))))
+        .unwrap_or_default();
     format!(
-        "{}<figure>{}</figure>\n{maintenance}{numbers}",
+        "{}<figure>{}</figure>\n{maintenance}{besides}{numbers}",
         chart::key(false),
         chart::bars("Bytes by cause", &rows)
     )

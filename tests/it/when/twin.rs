@@ -3,6 +3,7 @@
 
 use crate::common::whole::Whole;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use walstat_analyse::deferred_log::Tally;
 use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::xact;
@@ -124,10 +125,11 @@ pub fn cycles(records: &[One], end: u64, version: &Version) -> Vec<Cycle> {
     }
     let ends = cuts.iter().copied().filter(|cut| *cut > first.lsn).chain([end]);
     let rows = starts.into_iter().zip(ends);
-    rows.map(|((redo, start), end)| cycle(records, redo, start, end)).collect()
+    let unused = unused(records);
+    rows.map(|((redo, start), end)| cycle(records, &unused, redo, start, end)).collect()
 }
 
-fn cycle(records: &[One], redo: Option<u64>, start: u64, end: u64) -> Cycle {
+fn cycle(records: &[One], unused: &[Range<u64>], redo: Option<u64>, start: u64, end: u64) -> Cycle {
     let inside = || records.iter().filter(|one| (start..end).contains(&one.lsn));
     let begins = |one: &&One| match redo {
         Some(redo) => one.redo() == Some(redo),
@@ -135,7 +137,8 @@ fn cycle(records: &[One], redo: Option<u64>, start: u64, end: u64) -> Cycle {
     };
     let mut tenths = [0; 10];
     for one in inside() {
-        let tenth = (u128::from(one.lsn - start) * 10 / u128::from(end - start)) as usize;
+        let tenth = written(unused, start, one.lsn) * 10 / written(unused, start, end);
+        let tenth = (tenth as usize).min(9);
         tenths[tenth] += one.images.iter().sum::<u64>();
     }
     Cycle {
@@ -147,6 +150,24 @@ fn cycle(records: &[One], redo: Option<u64>, start: u64, end: u64) -> Cycle {
         distinct_blocks: blocks(inside()).0,
         tenths: (tenths.iter().sum::<u64>() > 0).then_some(tenths),
     }
+}
+
+/// What switches to the next segment left unused. The next record is the first of its segment, which is a
+/// multiple of 1 MB.
+fn unused(records: &[One]) -> Vec<Range<u64>> {
+    let rest = |pair: &[One]| match pair {
+        [switch, next] if switch.rmgr == 0 && switch.info == 0x40 => {
+            Some(switch.end..next.lsn & !0xF_FFFF)
+        }
+        _ => None,
+    };
+    records.windows(2).filter_map(rest).collect()
+}
+
+/// Bytes between two places without those.
+fn written(unused: &[Range<u64>], from: u64, to: u64) -> u128 {
+    let rest = |one: &Range<u64>| one.end.min(to).saturating_sub(one.start.max(from));
+    u128::from(to - from - unused.iter().map(rest).sum::<u64>())
 }
 
 /// What is replayed after a crash: from, to, sums, distinct blocks, those without image.

@@ -1,6 +1,8 @@
 //! How page images are spread over a checkpoint's cycle: many at its beginning, when each page is
 //! touched for the first time, and fewer and fewer after that.
 
+use crate::unused;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 
 /// So many places with images are kept; then two neighbours become one.
@@ -75,23 +77,38 @@ impl ImagePlaces {
         (all > 0).then(|| first as f64 / all as f64)
     }
 
-    /// How they are spread over `[start, end)`; `None` if there are none.
-    pub fn decay(&self, start: Lsn, end: Lsn) -> Option<Decay> {
+    /// How much was written from `start` to each place.
+    fn distances(&self, start: Lsn, unused: &[Range<Lsn>]) -> Vec<u128> {
+        let after_start = unused.partition_point(|unused| unused.end <= start);
+        let mut ahead = unused.iter().skip(after_start).peekable();
+        let mut passed = 0;
+        let mut distance = |place: u64| {
+            while let Some(unused) = ahead.next_if(|unused| unused.end.0 <= place) {
+                passed += unused.end.0 - unused.start.0.max(start.0);
+            }
+            u128::from(place.saturating_sub(start.0).saturating_sub(passed))
+        };
+        self.places.iter().map(|place| distance(*place)).collect()
+    }
+
+    /// How they are spread over what was written of `[start, end)`, which the ascending `unused` was not;
+    /// `None` if there are none.
+    pub fn decay(&self, start: Lsn, end: Lsn, unused: &[Range<Lsn>]) -> Option<Decay> {
         let all: u64 = self.bytes.iter().sum();
-        if all == 0 || end <= start {
+        let length = u128::from(unused::written(unused, start..end));
+        if all == 0 || length == 0 {
             return None;
         }
-        let length = u128::from(end.0 - start.0);
         let share = |bytes: u64| bytes as f64 / all as f64;
-        let distance = |place: u64| u128::from(place.saturating_sub(start.0));
-        let pairs = || self.places.iter().zip(&self.bytes);
+        let distances = self.distances(start, unused);
+        let pairs = || distances.iter().zip(&self.bytes);
         let first_of = |parts: u128| {
-            let first = pairs().filter(|(place, _)| distance(**place) * parts < length);
+            let first = pairs().filter(|(distance, _)| **distance * parts < length);
             share(first.map(|(_, bytes)| *bytes).sum())
         };
         let mut tenths = [0; 10];
-        for (place, bytes) in pairs() {
-            let tenth = (distance(*place) * 10 / length).min(9) as usize;
+        for (distance, bytes) in pairs() {
+            let tenth = (distance * 10 / length).min(9) as usize;
             if let Some(sum) = tenths.get_mut(tenth) {
                 *sum += bytes;
             }
@@ -169,11 +186,23 @@ mod tests {
         for (lsn, bytes) in [(1000, 40), (1099, 10), (1100, 20), (1249, 5), (1250, 5), (1500, 20)] {
             images.add(Lsn(lsn), bytes);
         }
-        let decay = images.decay(Lsn(1000), Lsn(2000)).expect("images");
+        let decay = images.decay(Lsn(1000), Lsn(2000), &[]).expect("images");
         assert_eq!(decay.tenths, [0.5, 0.2, 0.1, 0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!((decay.first_tenth, decay.first_quarter, decay.first_half), (0.5, 0.75, 0.8));
         assert!(decay.exponent < 0.5, "{}", decay.exponent);
-        assert_eq!(ImagePlaces::default().decay(Lsn(0), Lsn(10)), None);
+        assert_eq!(ImagePlaces::default().decay(Lsn(0), Lsn(10), &[]), None);
+    }
+
+    /// A segment that was closed early: its rest is no part of the cycle's WAL.
+    #[test]
+    fn what_a_switch_leaves_empty_moves_no_share() {
+        let mut images = ImagePlaces::default();
+        for lsn in [1000, 1050, 5100, 5150] {
+            images.add(Lsn(lsn), 25);
+        }
+        let unused = [Lsn(100)..Lsn(200), Lsn(1100)..Lsn(5100), Lsn(5200)..Lsn(9000)];
+        let decay = images.decay(Lsn(1000), Lsn(9000), &unused).expect("images");
+        assert_eq!((decay.first_quarter, decay.first_half), (0.25, 0.5));
     }
 
     #[test]
@@ -205,7 +234,7 @@ mod tests {
         let mut images = ImagePlaces::default();
         (0..400_000).for_each(|i| images.add(Lsn(i * 8), 3));
         assert!(images.places.len() <= PLACES);
-        let decay = images.decay(Lsn(0), Lsn(3_200_000)).expect("images");
+        let decay = images.decay(Lsn(0), Lsn(3_200_000), &[]).expect("images");
         assert!(decay.tenths.iter().all(|share| (share - 0.1).abs() < 1e-4), "{decay:?}");
     }
 }

@@ -8,6 +8,8 @@ use std::cmp::Reverse;
 
 /// What may save some of the bytes that it explains counts for so much of them.
 const POSSIBLE: f64 = 0.9;
+/// What is predicted, and may come to nothing, counts for so much of what it saves.
+const UNSURE: f64 = 0.5;
 /// What explains bytes and saves none counts for so much of them.
 const EXPLAINED: f64 = 0.7;
 /// What has a price counts for so much of what it saves.
@@ -15,7 +17,7 @@ const WITH_PRICE: f64 = 0.8;
 /// Seconds of a day.
 const DAY: f64 = 86400.0;
 /// A shorter time, in seconds, says nothing of a day.
-const TIME_LEAST: u64 = 600;
+const TIME_LEAST: f64 = 600.0;
 /// A finding that saves less in a day is silent: some 1.2 kB a second.
 const SILENT_A_DAY: u64 = 100 << 20;
 /// One that saves less in a day says that it is little.
@@ -43,9 +45,11 @@ pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Ve
 /// How much WAL a day has that is like the time of the report, if that is long enough.
 pub(super) fn bytes_a_day(report: &Report) -> Option<u64> {
     let when = report.when.as_ref()?;
-    let seconds = when.growth_seconds * when.growth.len() as u64;
-    let rate = when.mean_rate.filter(|_| seconds >= TIME_LEAST)?;
-    Some((rate * DAY) as u64)
+    let seconds = (when.growth_seconds * when.growth.len() as u64) as f64;
+    let rate = when.running_rate?;
+    // A server that was down says nothing of a day either.
+    let running = seconds * when.mean_rate? / rate;
+    (running >= TIME_LEAST).then_some((rate * DAY) as u64)
 }
 
 /// What is to be known of rules that are silent.
@@ -66,6 +70,9 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
     let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
     match finding.certainty {
         Certainty::Computed => price * share(finding.estimate),
+        Certainty::Possible if finding.predicted.is_some() => {
+            UNSURE * price * share(finding.estimate)
+        }
         Certainty::Possible => POSSIBLE * price * share(finding.explains.or(finding.estimate)),
         Certainty::Explained => EXPLAINED * share(finding.explains),
         Certainty::Nothing => 0.0,
@@ -130,6 +137,7 @@ fn said_before(finding: Finding, rules: &str) -> Finding {
 mod tests {
     use super::super::rules::tests::finding_of;
     use super::*;
+    use crate::model::estimate::{EstimateRow, Predicted};
     use crate::model::finding::Severity;
     use crate::model::sample;
     use crate::model::when::Overview;
@@ -161,6 +169,32 @@ mod tests {
     fn what_saves_most_comes_first_whatever_its_severity() {
         let nothing = Finding { severity: Severity::Critical, ..saving("checkpoint-spacing", 0) };
         assert_eq!(told(vec![nothing, saving("random-index", 79)])[0], "random-index");
+    }
+
+    #[test]
+    fn what_may_save_nothing_counts_for_half() {
+        let predicted = |saved: f64, high_bytes| Predicted {
+            predicted_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
+            change_ratio: -saved,
+            low_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
+            high_bytes,
+        };
+        let told = |high_bytes| {
+            let mut report = sample::report(0, TOTAL);
+            let row = EstimateRow {
+                checkpoints_apart: Some(4),
+                wal_compression: None,
+                predicted: predicted(0.6, high_bytes),
+            };
+            report.bytes_a_day = None;
+            let unsure = finding_of("checkpoint-spacing").quoting(&report, Some(&row));
+            let (told, _) = ordered(&report, vec![unsure, saving("wal-compression", 50)]);
+            told[0].rule.clone()
+        };
+        assert_eq!(
+            (told(TOTAL / 2), told(TOTAL)),
+            ("checkpoint-spacing".into(), "wal-compression".into())
+        );
     }
 
     #[test]
@@ -208,7 +242,8 @@ mod tests {
     /// So many minutes at a rate.
     fn when(rate: f64, minutes: usize) -> Overview {
         let growth = vec![0; minutes];
-        Overview { mean_rate: Some(rate), growth_seconds: 60, growth, ..Overview::default() }
+        let (mean_rate, running_rate) = (Some(rate), Some(rate));
+        Overview { mean_rate, running_rate, growth_seconds: 60, growth, ..Overview::default() }
     }
 
     #[test]
@@ -218,6 +253,17 @@ mod tests {
             bytes_a_day(&crate::model::Report { when, ..sample::report(0, TOTAL) })
         };
         assert_eq!((of(9), of(10)), (None, Some(86_400_000)));
+    }
+
+    #[test]
+    fn the_time_that_a_server_was_down_says_nothing_of_a_day() {
+        let of = |minutes| {
+            let running_rate = Some(4000.0);
+            let when = Some(Overview { running_rate, ..when(1000.0, minutes) });
+            bytes_a_day(&crate::model::Report { when, ..sample::report(0, TOTAL) })
+        };
+        // It ran for a quarter of the time.
+        assert_eq!((of(39), of(40)), (None, Some(4 * 86_400_000)));
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         evidence: Map::new(),
         advice: Vec::new(),
         side_effects: Vec::new(),
-        ignore_when: String::new(),
+        ignore_when: rule.ignore_when(),
         estimate: None,
         explains: None,
         certainty: Certainty::Nothing,
@@ -160,11 +160,13 @@ fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r Esti
     report.estimates.as_ref()?.of(worth_apart(report)?.checkpoints_apart, codec)
 }
 
-/// Whether it was tried what checkpoints further apart would save, and that is next to nothing.
+/// Whether checkpoints further apart would save next to nothing, as was tried; or there is none among them
+/// that a setting would move.
 fn saves_nothing_apart(report: &Report) -> bool {
     let is_tried = |row: &EstimateRow| row.checkpoints_apart != Some(1);
-    let tried = report.estimates.iter().any(|tried| tried.scenarios.iter().any(is_tried));
-    tried && worth_apart(report).is_none()
+    let Some(estimates) = &report.estimates else { return false };
+    let is_known = estimates.moving_redo_points == 0 || estimates.scenarios.iter().any(is_tried);
+    is_known && worth_apart(report).is_none()
 }
 
 impl Finding {
@@ -184,7 +186,7 @@ impl Finding {
     }
 
     /// The same with what its settings come to, if that was estimated.
-    fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
+    pub(super) fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
         let Some(row) = row else { return self };
         let mut settings = Map::new();
         if row.checkpoints_apart != Some(1) {
@@ -194,8 +196,17 @@ impl Finding {
             settings.insert("wal_compression".into(), codec.as_str().into());
         }
         let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
-        Finding { settings, predicted: Some(row.predicted), ..self.saving(saved) }
+        let certainty = match row.predicted.may_save_nothing() {
+            true => Certainty::Possible,
+            false => Certainty::Computed,
+        };
+        Finding { settings, predicted: Some(row.predicted), certainty, ..self.saving(saved) }
     }
+}
+
+/// How the report calls a table.
+fn label(report: &Report, row: &WholeTableRow) -> String {
+    report.tables.as_ref().map_or_else(|| row.label(), |tables| tables.label_of(row))
 }
 
 /// Tables that a finding names.

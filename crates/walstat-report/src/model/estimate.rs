@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A change by less than this share of all bytes is none.
+const WORTH_A_WORD: f64 = 0.01;
+
 /// Bytes of records that a scenario comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,6 +20,23 @@ pub struct Predicted {
 }
 
 impl Predicted {
+    /// What there is now.
+    pub fn base_bytes(&self) -> u64 {
+        (self.predicted_bytes as f64 / (1.0 + self.change_ratio)).round() as u64
+    }
+
+    /// Whether it is within the range that nothing worth a word is saved: then it is at most what the low end
+    /// says.
+    pub fn may_save_nothing(&self) -> bool {
+        self.high_bytes as f64 >= self.base_bytes() as f64 * (1.0 - WORTH_A_WORD)
+    }
+
+    /// The change at the low end of the range.
+    pub fn best_change_ratio(&self) -> f64 {
+        let base = self.base_bytes().max(1) as f64;
+        (self.low_bytes as f64 - base) / base
+    }
+
     /// The same where it may also come to what `other` says.
     pub(crate) fn or(self, other: &Predicted) -> Predicted {
         Predicted {

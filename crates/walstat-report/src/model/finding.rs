@@ -1,6 +1,8 @@
 //! The model of advice: what a rule found. The rules are in `report::advice`.
 
+use super::Report;
 use super::estimate::Predicted;
+use super::threshold::MIN_VOLUME_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -26,6 +28,20 @@ named! {
 /// What a finding of an earlier release says.
 fn unsaid() -> Certainty {
     Certainty::Nothing
+}
+
+impl Report {
+    /// What there is to say of rules that are silent: all of them, or most for want of WAL.
+    pub fn silent_rules(&self) -> Option<String> {
+        let findings = self.findings.as_ref()?;
+        if self.totals.total_bytes < MIN_VOLUME_BYTES {
+            let megabytes = MIN_VOLUME_BYTES >> 20;
+            return Some(format!(
+                "most rules are silent below {megabytes} MB of WAL: shares of so little say little"
+            ));
+        }
+        findings.is_empty().then(|| "no rule found anything worth a change".to_owned())
+    }
 }
 
 /// What an advice rule found.

@@ -42,6 +42,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         when: None,
         estimates: None,
         large_transactions: None,
+        large_work: None,
         bytes_a_day: None,
         settings: None,
         thresholds: Thresholds::default(),

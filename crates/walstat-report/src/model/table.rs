@@ -20,6 +20,9 @@ pub struct Table<R> {
     /// many rows are shown.
     #[serde(skip)]
     left_out_labels: BTreeSet<u64>,
+    /// In which databases of users those lie.
+    #[serde(skip)]
+    left_out_databases: BTreeSet<u32>,
 }
 
 /// Rows of a table that are not shown.
@@ -47,6 +50,10 @@ pub trait TableRow {
     }
     /// Its sums.
     fn numbers(&self) -> Numbers;
+    /// In whose database it lies, where rows lie in several.
+    fn home(&self) -> Home {
+        Home::Nowhere
+    }
     /// Main data and record headers, where the row tells them.
     fn main_data_only_bytes(&self) -> Option<u64> {
         None
@@ -61,6 +68,17 @@ named! {
         Fpi "fpi" "Image bytes";
         Name "name" "Name";
     }
+}
+
+/// In whose database a row lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Home {
+    /// In none.
+    Nowhere,
+    /// In a template: its rows say so.
+    Template,
+    /// In a database of users, by its oid: where there are several, all rows say in which.
+    Database(u32),
 }
 
 /// A row as tables for people have it.
@@ -97,7 +115,12 @@ impl<R> Default for Table<R> {
 
 impl<R> From<Vec<R>> for Table<R> {
     fn from(rows: Vec<R>) -> Table<R> {
-        Table { rows, left_out: None, left_out_labels: BTreeSet::new() }
+        Table {
+            rows,
+            left_out: None,
+            left_out_labels: BTreeSet::new(),
+            left_out_databases: BTreeSet::new(),
+        }
     }
 }
 
@@ -191,6 +214,7 @@ impl<R: TableRow> Table<R> {
             if self.left_out_labels.len() < LABELS_MAX {
                 self.left_out_labels.insert(hash_of(&row.label()));
             }
+            self.left_out_databases.extend(user_database(&row));
             left_out.rows += 1;
             left_out.numbers.add(&row.numbers());
             let sum = left_out.main_data_only_bytes.unwrap_or_default();
@@ -207,18 +231,43 @@ impl<R: TableRow> Table<R> {
             .map(|(label, row)| Line::new(label, row.numbers(), row.main_data_only_bytes(), all))
     }
 
+    /// Whether rows lie in several databases of users.
+    fn is_of_several_databases(&self) -> bool {
+        let shown = self.rows.iter().filter_map(user_database);
+        let first = self.left_out_databases.iter().copied().chain(shown);
+        let mut others = first.clone().skip_while(|oid| Some(*oid) == first.clone().next());
+        others.next().is_some()
+    }
+
+    /// How people call a row of this table: with its database, or without.
+    pub fn label_of(&self, row: &R) -> String {
+        match row.home() {
+            Home::Template => row.full_label(),
+            Home::Database(_) if self.is_of_several_databases() => row.full_label(),
+            _ => row.label(),
+        }
+    }
+
     /// How people call the rows, each differently where that can be.
     pub fn labels(&self) -> Vec<String> {
         let labels: Vec<String> = self.rows.iter().map(R::label).collect();
         let full: Vec<String> = self.rows.iter().map(R::full_label).collect();
-        let (counts, full_counts) = (counts(&labels), counts(&full));
+        let own = self.rows.iter().filter(|row| user_database(*row).is_some());
+        let own: Vec<String> = own.map(R::label).collect();
+        let (counts, own_counts, full_counts) = (counts(&labels), counts(&own), counts(&full));
         let several = |counts: &BTreeMap<&str, usize>, label: &String| {
             counts.get(label.as_str()).is_some_and(|count| *count > 1)
         };
+        let are_several = self.is_of_several_databases();
         let label = |((label, full), row): ((&String, &String), &R)| {
-            let is_alone =
-                !several(&counts, label) && !self.left_out_labels.contains(&hash_of(label));
-            match (is_alone, several(&full_counts, full)) {
+            let is_told = match row.home() {
+                Home::Nowhere => {
+                    several(&counts, label) || self.left_out_labels.contains(&hash_of(label))
+                }
+                Home::Template => true,
+                Home::Database(_) => are_several || several(&own_counts, label),
+            };
+            match (!is_told, several(&full_counts, full)) {
                 (true, _) => label.clone(),
                 (false, false) => full.clone(),
                 (false, true) => row.exact_label(),
@@ -231,6 +280,13 @@ impl<R: TableRow> Table<R> {
     pub fn left_out(&self, all: &Sums, label: impl Fn(usize) -> String) -> Option<Line> {
         let LeftOut { rows, numbers, main_data_only_bytes } = self.left_out?;
         Some(Line::new(label(rows), numbers, main_data_only_bytes, all))
+    }
+}
+
+fn user_database<R: TableRow>(row: &R) -> Option<u32> {
+    match row.home() {
+        Home::Database(oid) => Some(oid),
+        Home::Nowhere | Home::Template => None,
     }
 }
 

@@ -333,6 +333,8 @@ row! {
         pub growth_seconds: u64,
         /// Bytes a second, on average.
         pub mean_rate: Option<f64>,
+        /// The same without the time after shutdowns, when the server was down or wrote nothing.
+        pub running_rate: Option<f64>,
         /// About so many in the busiest second; null where most of the WAL has no time near it.
         pub peak_rate: Option<u64>,
         /// That second.

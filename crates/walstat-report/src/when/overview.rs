@@ -19,6 +19,8 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
         let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
         (overview.growth_seconds, overview.growth) = curve.stretches(STRETCHES);
         overview.mean_rate = curve.mean_rate();
+        let stopped = found.cycles.as_ref().filter(|_| found.times.is_none());
+        overview.running_rate = curve.rate_without(stopped.map_or(0, |cycles| cycles.stopped));
         overview.peak_rate = peak.map(|(bytes, _)| bytes);
         overview.peak_time = peak.and_then(|(_, second)| at_second(second));
         let lag = curve.backlog(REPLAY_RATES.0).peak_bytes as f64 / REPLAY_RATES.0 as f64;
@@ -96,13 +98,10 @@ pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
 /// server, or that initdb wrote, say little of why the others began.
 fn wal_by_cause(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Causes {
     let mut sums = Causes::default();
-    for (pair, verdict) in cycles.cycles.windows(2).zip(verdicts.iter().skip(1)) {
+    let pairs = cycles.cycles.windows(2).zip(verdicts.iter().skip(1));
+    for (pair, verdict) in pairs.skip(cycles.of_initdb()) {
         let [before, cycle] = pair else { continue };
-        // What initdb did says nothing of how the server runs.
-        let is_of_initdb = |cycle: &Cycle| {
-            cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.says.is_of_initdb())
-        };
-        if cycle.checkpoint.is_some() && !is_of_initdb(cycle) && !is_of_initdb(before) {
+        if cycle.checkpoint.is_some() {
             let bytes = cycles.written(before.start, before.end);
             *count_of(&mut sums, cause_of(Some(verdict))) += bytes;
         }
@@ -138,8 +137,7 @@ pub(crate) fn seconds(cycles: &Cycles) -> Vec<u64> {
 
 fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
     let online = |cycle: &Cycle| {
-        // What initdb did says nothing of how the server runs.
-        let ended = cycle.checkpoint.as_ref().filter(|ended| !ended.seen.says.is_of_initdb())?;
+        let ended = cycle.checkpoint.as_ref()?;
         Some((ended.seen.says.time.second(), ended.seen.is_shutdown))
     };
     let distance = |(before, pair): (usize, &[Cycle])| match pair {
@@ -154,7 +152,8 @@ fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
         },
         _ => None,
     };
-    cycles.cycles.windows(2).enumerate().filter_map(distance).collect()
+    let pairs = cycles.cycles.windows(2).enumerate();
+    pairs.skip(cycles.of_initdb()).filter_map(distance).collect()
 }
 
 /// Those that begin and end with a checkpoint.

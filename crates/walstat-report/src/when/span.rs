@@ -59,6 +59,8 @@ pub(crate) fn asked_for<'f>(
         switches: cycles.switches.iter().copied().filter(|s| switched(s.time)).collect(),
         holes: cycles.holes.clone(),
         unused: cycles.unused.clone(),
+        // Of the span nobody knows.
+        stopped: 0,
         is_rough: cycles.is_rough,
     };
     (Cow::Owned(cut), verdicts)

@@ -44,7 +44,6 @@ fn check(report: &Report) -> Option<Finding> {
             "back up when little is written".into(),
             "incremental backups (17 and later) or snapshots between fewer full ones".into(),
         ],
-        ignore_when: "the range is little more than a backup".into(),
         source: "PostgreSQL manual, continuous archiving".into(),
         ..plain_finding(
             &RULE,

@@ -57,7 +57,6 @@ fn check(report: &Report) -> Option<Finding> {
             .into_iter()
             .chain(["space checkpoints out: fewer bursts, and none is much higher".to_owned()])
             .collect(),
-        ignore_when: "nobody notices slower answers right after a checkpoint".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,

@@ -82,7 +82,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: advice(report, when, spacing, most),
         side_effects: side_effects(most),
-        ignore_when: "data is loaded once, or the server is a test's".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,
@@ -203,7 +202,7 @@ fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -
         None => high.saturating_mul(times_to_aim(spacing)),
     };
     // What is written in that time, and once more what is kept meanwhile.
-    let sustained = when.mean_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
+    let sustained = when.running_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
     let seen = 2 * report.totals.total_bytes;
     let size = needed.min(sustained).min(seen);
     let step = if size >= 1 << 30 { 256 << 20 } else { 16 << 20 };
@@ -307,7 +306,7 @@ mod tests {
             wal_by_cause: Causes { wal: 9, ..Causes::default() },
             max_wal_size_low: Some(100 << 20),
             max_wal_size_high: Some(128 << 20),
-            mean_rate: Some(rate),
+            running_rate: Some(rate),
             ..Overview::default()
         });
         report

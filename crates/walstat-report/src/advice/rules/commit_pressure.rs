@@ -60,7 +60,6 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: vec![
             "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
         ],
-        ignore_when: "commits are asynchronous already, which the WAL does not tell".into(),
         source: "PostgreSQL manual, asynchronous commit".into(),
         ..plain_finding(
             &RULE,

@@ -45,7 +45,6 @@ fn check(report: &Report) -> Option<Finding> {
         advice: vec![
             "wal_consistency_checking = '': it is for testing replay, not for service".into(),
         ],
-        ignore_when: "replay is being tested on purpose".into(),
         source: "PostgreSQL manual, wal_consistency_checking".into(),
         ..plain_finding(
             &RULE,

@@ -8,16 +8,15 @@
 //! What to do: make temporary tables once a session (ON COMMIT DELETE ROWS), or use CTEs; partitions in
 //! larger steps.
 //!
-//! When to ignore it: during a migration.
+//! When to ignore it: while a migration runs.
 //!
 //! Reference: CREATE TABLE in the PostgreSQL manual.
 
-use super::{evidence, plain_finding};
+use super::{evidence, label, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 
@@ -56,9 +55,9 @@ fn check(report: &Report) -> Option<Finding> {
         format!("{told} of the bytes are changes of the catalogs")
     };
     let most = if is_habit {
-        format!("{dropped} relations were made and dropped again, with their indexes and TOAST")
+        format!("pg_class got and lost {dropped} rows: one for each table, index and TOAST table")
     } else {
-        format!("most of it is {}", first.label())
+        format!("most of it is {}", label(report, first))
     };
     let finding = Finding {
         evidence: evidence([
@@ -66,14 +65,13 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", found.threshold.into()),
             ("catalog_bytes", bytes.into()),
             ("made_and_dropped", dropped.into()),
-            ("most", first.label().into()),
+            ("most", label(report, first).into()),
         ]),
         advice: vec![
             "temporary tables once a session (ON COMMIT DELETE ROWS), partitions in larger steps"
                 .into(),
             most,
         ],
-        ignore_when: "a migration runs".into(),
         source: "PostgreSQL manual, CREATE TABLE".into(),
         ..plain_finding(&RULE, title)
     };

@@ -8,7 +8,7 @@
 //! What to do: space checkpoints out, so that a page is imaged less often. `wal-compression` is about the
 //! size of the images.
 //!
-//! When to ignore it: shortly after a start, or on a server that writes little.
+//! When to ignore it: where the server writes little, or the range begins right after a checkpoint.
 //!
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
@@ -16,13 +16,13 @@
 use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now};
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
-    is_for_checking, plain_finding, recovery_price, saves_nothing_apart, says_little, worst_tables,
+    is_for_checking, label, plain_finding, recovery_price, saves_nothing_apart, says_little,
+    worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::FPI_RATIO;
 use crate::model::when::Overview;
 use crate::model::who::WholeTableRow;
@@ -55,13 +55,15 @@ fn check(report: &Report) -> Option<Finding> {
     let mut side_effects = Vec::new();
     let saves_nothing = saves_nothing_apart(report) && !are_asked_for(report);
     let has_use = !is_far_apart(report) && !saves_nothing;
-    if has_use {
+    if saves_nothing {
+        advice.push(ONCE_EACH.to_owned());
+    } else if has_use {
         advice = spacing_advice(report);
         if !are_asked_for(report) {
             side_effects = vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()];
         }
     }
-    advice.extend(where_they_are(&tables));
+    advice.extend(where_they_are(report, &tables));
     let finding = Finding {
         severity: match ratio {
             _ if saves_nothing => Severity::Info,
@@ -74,12 +76,10 @@ fn check(report: &Report) -> Option<Finding> {
             ("critical", CRITICAL.into()),
             ("fpi_bytes", report.totals.fpi_bytes.into()),
             ("fpi_count", report.totals.fpi_count.into()),
-            ("tables", tables.iter().map(|(row, bytes, _)| named(row, *bytes)).collect()),
+            ("tables", tables.iter().map(|(row, bytes, _)| named(report, row, *bytes)).collect()),
         ]),
         advice,
         side_effects,
-        ignore_when: "the server writes little, or the range begins right after a checkpoint"
-            .into(),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };
@@ -87,14 +87,14 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.quoting(report, further))
 }
 
-fn named(row: &WholeTableRow, fpi_bytes: u64) -> Value {
-    json!({"table": row.label(), "fpi_bytes": fpi_bytes})
+fn named(report: &Report, row: &WholeTableRow, fpi_bytes: u64) -> Value {
+    json!({"table": label(report, row), "fpi_bytes": fpi_bytes})
 }
 
 /// Whose pages the images are.
-fn where_they_are(tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn where_they_are(report: &Report, tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
-        format!("{} ({})", row.label(), percent(*share, 0))
+        format!("{} ({})", label(report, row), percent(*share, 0))
     };
     let list: Vec<String> = tables.iter().map(words).collect();
     if list.is_empty() {
@@ -112,9 +112,6 @@ const ONCE_EACH: &str = "checkpoints further apart would spare next to none of t
 fn spacing_advice(report: &Report) -> Vec<String> {
     if are_asked_for(report) {
         return vec![FEWER_REQUESTS.to_owned()];
-    }
-    if saves_nothing_apart(report) {
-        return vec![ONCE_EACH.to_owned()];
     }
     let when = report.when.as_ref();
     let timeout = checkpoint_timeout_now(report);
@@ -137,6 +134,7 @@ fn spacing_advice(report: &Report) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimate::Estimates;
     use crate::model::sample;
     use crate::model::when::{Causes, Spacing};
 
@@ -183,6 +181,20 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+
+    #[test]
+    fn where_no_checkpoint_can_be_moved_nothing_is_advised_about_them() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        let of = |moving_redo_points| Estimates { moving_redo_points, ..Estimates::default() };
+        report.estimates = Some(of(0));
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.severity, finding.advice.len()), (Severity::Info, 1));
+        assert!(
+            finding.advice[0].starts_with("checkpoints further apart would spare next to none")
+        );
+        report.estimates = Some(of(1));
+        assert!(check(&report).is_some_and(|finding| finding.severity == Severity::Warning));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! `COPY … FREEZE`; space checkpoints out; without `wal_log_hints`, if nothing needs it (pg_rewind
 //! does, unless there are checksums).
 //!
-//! When to ignore it: shortly after a bulk load, once.
+//! When to ignore it: where it follows a load that is over.
 //!
 //! Reference: `wal_log_hints` and data checksums in the PostgreSQL manual.
 
@@ -44,11 +44,8 @@ fn check(report: &Report) -> Option<Finding> {
             "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
                 .into(),
             "space checkpoints out: each page is imaged once a cycle at most".into(),
-            "wal_log_hints = off, if it is on and neither checksums nor pg_rewind need it: without either \
-             pg_rewind does not work"
-                .into(),
+            why_they_are_there(report).to_owned(),
         ],
-        ignore_when: "it follows a load that is over".into(),
         source: "PostgreSQL manual, wal_log_hints".into(),
         ..plain_finding(
             &RULE,
@@ -58,9 +55,45 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.explaining((share * report.totals.total_bytes as f64) as u64))
 }
 
+/// What has hint bits logged, as far as the settings of the server are known.
+fn why_they_are_there(report: &Report) -> &'static str {
+    let values = report.settings.as_ref().map(|settings| &settings.values);
+    match values.map(|values| (values.data_checksums, values.wal_log_hints)) {
+        Some((true, true)) => {
+            "data checksums are on, and need them; wal_log_hints is on too, and adds nothing to that"
+        }
+        Some((true, false)) => "data checksums are on, and need them",
+        Some((false, true)) => {
+            "wal_log_hints is on, and there are no data checksums: off, if pg_rewind is not needed"
+        }
+        _ => {
+            "data checksums or wal_log_hints are on, or were; where it is wal_log_hints alone: off, if \
+             pg_rewind is not needed"
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::settings::{SettingValues, Settings};
+
+    #[test]
+    fn it_says_what_has_hint_bits_logged() {
+        let told = |data_checksums, wal_log_hints| {
+            let mut report = sample::report(50 << 20, 100 << 20);
+            report.ratios.hint_fpi_ratio = Some(0.4);
+            let values = SettingValues { data_checksums, wal_log_hints, ..Default::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            check(&report).map_or_else(String::new, |finding| finding.advice.concat())
+        };
+        assert!(
+            told(true, false).contains("checksums are on")
+                && !told(true, false).contains("wal_log")
+        );
+        assert!(told(false, true).contains("wal_log_hints is on"));
+        assert!(told(false, false).contains("data checksums or wal_log_hints"));
+    }
     use crate::model::sample;
 
     #[test]

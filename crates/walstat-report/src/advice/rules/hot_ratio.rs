@@ -11,21 +11,20 @@
 //! both are known.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
-//! the new row finds place beside the old one. What cures more comes first, and room is advised only where it
-//! cures a tenth of them.
+//! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
+//! cures more comes first, and room is advised only where it cures a tenth of them. It is never critical:
+//! the updated columns may have to be indexed.
 //!
-//! When to ignore it: the updated columns have to be indexed. It is never critical, because that
-//! may be the case.
+//! When to ignore it: where the updated columns have to be indexed.
 //!
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
-use super::{CHEN_2017, LEAST_SHARE, evidence, plain_finding, says_little, worst_tables};
+use super::{CHEN_2017, LEAST_SHARE, evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::who::WholeTableRow;
 use serde_json::json;
@@ -56,7 +55,7 @@ fn check(report: &Report) -> Option<Finding> {
     let tables = worst_tables(report, |row| row.updates - row.hot_updates);
     let named = |(row, ..): &(&WholeTableRow, u64, f64)| {
         json!({
-            "table": row.label(),
+            "table": label(report, row),
             "updates": row.updates,
             "hot_updates": row.hot_updates,
             "updates_new_page": row.updates_new_page,
@@ -65,7 +64,7 @@ fn check(report: &Report) -> Option<Finding> {
         })
     };
     let split = split_of_all(report);
-    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let names: Vec<String> = tables.iter().map(|(row, ..)| label(report, row)).collect();
     let mut advice = cures(&split, &names.join(", "));
     advice.extend(tables.iter().map(|(row, ..)| cause(report, row)));
     let finding = Finding {
@@ -78,7 +77,6 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice,
         side_effects: side_effects(&split),
-        ignore_when: "the updated columns have to be indexed".into(),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("only {} of the updates are HOT", percent(ratio, 1)))
     };
@@ -155,7 +153,7 @@ fn cause(report: &Report, row: &WholeTableRow) -> String {
         causes.map(|(updates, what)| format!("{about}{updates:.0} {what}")).collect();
     let not_hot = row.updates - row.hot_updates;
     let told = causes.join(", ");
-    let (label, price) = (row.label(), prices_told(report, row));
+    let (label, price) = (label(report, row), prices_told(report, row));
     format!("{label}: of {not_hot} updates that were not HOT {told}{price}")
 }
 
@@ -210,7 +208,9 @@ fn index_bytes(report: &Report) -> Option<u64> {
 fn cures(split: &Split, tables: &str) -> Vec<String> {
     let of = if tables.is_empty() { String::new() } else { format!(" of {tables}") };
     let whose = if tables.is_empty() { "tables that are updated a lot" } else { tables };
-    let room = format!("fillfactor = 90 for {whose}, rewritten once after that (VACUUM FULL)");
+    let room = format!(
+        "fillfactor = 90 for {whose}, unless it is lower already; rewritten once after that (VACUUM FULL)"
+    );
     let indexes = format!(
         "drop indexes{of} on columns that updates change, where queries can do without: an update of such \
          a column is never HOT"

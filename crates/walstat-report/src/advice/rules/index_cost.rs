@@ -10,12 +10,11 @@
 //!
 //! Reference: Chen 2017; `pg_stat_user_indexes` in the PostgreSQL manual.
 
-use super::{CHEN_2017, evidence, plain_finding, says_little};
+use super::{CHEN_2017, evidence, label, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::who::WholeTableRow;
 
@@ -55,7 +54,7 @@ fn check(report: &Report) -> Option<Finding> {
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
     let finding = Finding {
         evidence: evidence([
-            ("table", worst.label().into()),
+            ("table", label(report, worst).into()),
             ("indexes", worst.indexes.len().into()),
             ("index_bytes", index_bytes(worst).into()),
             ("heap_bytes", heap_bytes(worst).into()),
@@ -69,7 +68,6 @@ fn check(report: &Report) -> Option<Finding> {
             format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
         ],
         side_effects: vec!["queries that use an index are slow without it".into()],
-        ignore_when: "all of them are used".into(),
         estimate: Some(most),
         source: CHEN_2017.into(),
         ..plain_finding(
@@ -77,7 +75,7 @@ fn check(report: &Report) -> Option<Finding> {
             format!(
                 "{} indexes of {} write {times:.1} times what its rows do",
                 worst.indexes.len(),
-                worst.label()
+                label(report, worst)
             ),
         )
     };

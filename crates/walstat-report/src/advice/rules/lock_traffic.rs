@@ -54,7 +54,6 @@ fn check(report: &Report) -> Option<Finding> {
             "SELECT … FOR UPDATE, foreign keys, and updates that move their row write these".into(),
             "walstat --stats=relation says which tables: column locks of its JSON".into(),
         ],
-        ignore_when: "the locks are needed".into(),
         estimate: Some(bytes),
         source: "PostgreSQL manual, explicit locking".into(),
         ..plain_finding(

@@ -51,7 +51,6 @@ fn check(report: &Report) -> Option<Finding> {
             "walstat whatif --wal-level replica says exactly what that saves".into(),
         ],
         side_effects: vec!["logical replication and decoding need wal_level = logical".into()],
-        ignore_when: "something decodes the WAL".into(),
         estimate: Some(command_ids),
         source: "PostgreSQL manual, wal_level".into(),
         ..plain_finding(

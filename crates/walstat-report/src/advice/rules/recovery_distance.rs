@@ -54,7 +54,6 @@ fn check(report: &Report) -> Option<Finding> {
             "or have a standby take over".into(),
         ],
         side_effects: vec!["checkpoints closer to each other write more page images".into()],
-        ignore_when: "a standby takes over".into(),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,

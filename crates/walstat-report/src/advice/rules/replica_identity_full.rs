@@ -4,19 +4,20 @@
 //! Why it matters: each update and delete then logs the old row as a whole beside the new one. With a key the
 //! old row is logged where the key changes alone. It speaks where old rows are 5 % of all bytes.
 //!
-//! What to do: a primary key, or REPLICA IDENTITY USING INDEX.
+//! What to do: a primary key, or REPLICA IDENTITY USING INDEX. Where nothing decodes, `wal_level = replica`
+//! saves as much and more: no old row is logged then, and of a new one in the same page what differs alone.
 //!
-//! When to ignore it: where subscribers need the old rows.
+//! When to ignore it: where subscribers need the old rows: without them they see old keys alone.
 //!
 //! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
 //! source.
 
-use super::{evidence, plain_finding, says_little, worst_tables};
+use super::{evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::{RecordRow, TableRow};
+use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 
 /// From this share of the bytes on it is worth a look.
@@ -50,7 +51,7 @@ fn check(report: &Report) -> Option<Finding> {
     let bytes: u64 = records.rows.iter().map(old_rows).sum();
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let tables = worst_tables(report, |row| row.old_row_bytes);
-    let names: Vec<String> = tables.iter().map(|(row, ..)| row.label()).collect();
+    let names: Vec<String> = tables.iter().map(|(row, ..)| label(report, row)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
     let finding = Finding {
         evidence: evidence([
@@ -61,9 +62,11 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
+            "where nothing decodes (pg_replication_slots has no logical slot) wal_level = replica saves as \
+             much and more: walstat whatif --wal-level replica says how much"
+                .into(),
             "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
         ],
-        ignore_when: "subscribers need the old rows: without it they see old keys alone".into(),
         source: "PostgreSQL manual, REPLICA IDENTITY".into(),
         ..plain_finding(
             &RULE,

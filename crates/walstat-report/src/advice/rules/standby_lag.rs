@@ -6,7 +6,7 @@
 //! What to do: write less WAL at once (compress images, space checkpoints out, load in smaller
 //! parts); `recovery_prefetch` (15 and later) and faster disks for the standby.
 //!
-//! When to ignore it: without standbys, or where they are known to replay faster.
+//! When to ignore it: where there is no standby, or where they are known to replay faster.
 //!
 //! Reference: `walstat --stats=replication --replay-rate RATE` for other rates.
 
@@ -54,7 +54,6 @@ fn check(report: &Report) -> Option<Finding> {
                 .into(),
             "recovery_prefetch (15 and later) and fast disks for the standby".into(),
         ],
-        ignore_when: "there is no standby, or it is known to replay faster".into(),
         source: "walstat --stats=replication".into(),
         ..plain_finding(
             &RULE,

@@ -63,7 +63,6 @@ fn check(report: &Report) -> Option<Finding> {
         } else {
             vec!["without an archive_timeout a crash can lose more of what is archived only".into()]
         },
-        ignore_when: "archived segments are compressed".into(),
         source: "PostgreSQL manual, archive_timeout".into(),
         ..plain_finding(
             &RULE,

@@ -11,12 +11,11 @@
 //!
 //! Reference: TOAST in the PostgreSQL manual.
 
-use super::{evidence, plain_finding, says_little};
+use super::{evidence, label, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Threshold};
 use crate::model::who::WholeTableRow;
 
@@ -41,21 +40,20 @@ fn check(report: &Report) -> Option<Finding> {
     let bytes = toast(worst);
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let share = percent(found.share, 0);
-    let title = format!("large values of {} are {share} of the bytes", worst.label());
+    let title = format!("large values of {} are {share} of the bytes", label(report, worst));
     let finding = Finding {
         evidence: evidence([
-            ("table", worst.label().into()),
+            ("table", label(report, worst).into()),
             ("toast_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
             ("toast_bytes", bytes.into()),
             ("updates", worst.updates.into()),
         ]),
         advice: vec![
-            format!("{}: {} bytes of TOAST for each update", worst.label(), bytes / worst.updates),
+            format!("{}: {} bytes of TOAST for each update", label(report, worst), bytes / worst.updates),
             "put large values that change often into a table of their own; default_toast_compression = lz4"
                 .into(),
         ],
-        ignore_when: "large values are inserted once, and other columns are updated".into(),
         source: "PostgreSQL manual, TOAST".into(),
         ..plain_finding(&RULE, title)
     };

@@ -6,20 +6,20 @@
 //! A table that is only filled is frozen in the end, page for page, a second time. From 15 % on that is
 //! worth a look.
 //!
-//! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their
-//! images already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows
-//! die before they are frozen.
+//! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their images
+//! already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows die
+//! before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
+//! to do. Never turn autovacuum off for it.
 //!
-//! When to ignore it: after a large delete or load that is over. Never turn autovacuum off for it.
+//! When to ignore it: after a large delete or load that is over.
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, plain_finding, worst_tables};
+use super::{MOSTLY, evidence, label, plain_finding, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
-use crate::model::table::TableRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 
@@ -41,22 +41,23 @@ fn check(report: &Report) -> Option<Finding> {
     let (bytes, images) = (sum(|row| row.vacuum_bytes), sum(|row| row.vacuum_fpi_bytes));
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let worst = worst_tables(report, |row| row.vacuum_bytes);
-    let named =
-        worst.iter().map(|(row, _, share)| format!("{} ({})", row.label(), percent(*share, 0)));
+    let named = worst
+        .iter()
+        .map(|(row, _, share)| format!("{} ({})", label(report, row), percent(*share, 0)));
     let named: Vec<String> = named.collect();
-    let mut advice = vec![
-        format!(
-            "VACUUM right after a large change, not after the next checkpoint: {} of that are page images, \
-             which checkpoints further apart make fewer",
+    let mut advice = cures(report, &worst);
+    if images > 0 {
+        advice.push(format!(
+            "{} of that are page images, which checkpoints further apart make fewer",
             percent(images as f64 / bytes.max(1) as f64, 0)
-        ),
-        "COPY … FREEZE for loads; vacuum_freeze_min_age for rows that die young".into(),
-    ];
+        ));
+    }
     if !named.is_empty() {
         advice.push(format!("it was vacuum of {}", named.join(", ")));
     }
     let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
-    let of = mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", row.label()));
+    let of =
+        mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", label(report, row)));
     let title =
         format!("vacuum{of} wrote {} of the bytes, with its images", percent(found.share, 0));
     let finding = Finding {
@@ -67,11 +68,42 @@ fn check(report: &Report) -> Option<Finding> {
             ("vacuum_fpi_bytes", images.into()),
         ]),
         advice,
-        ignore_when: "it follows a large load or delete that is over".into(),
         source: "PostgreSQL manual, routine vacuuming".into(),
         ..plain_finding(&RULE, title)
     };
     Some(finding.explaining(bytes))
+}
+
+/// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
+/// known.
+fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+    let is_filled = |row: &WholeTableRow| row.updates + row.deletes == 0;
+    let named = |filled: bool| -> Vec<String> {
+        let rows = worst.iter().filter(|(row, ..)| is_filled(row) == filled);
+        rows.map(|(row, ..)| label(report, row)).collect()
+    };
+    let of = |names: Vec<String>| match names.as_slice() {
+        [] => String::new(),
+        _ => format!("{}: ", names.join(", ")),
+    };
+    let (filled, changed) = (named(true), named(false));
+    let is_known = !worst.is_empty();
+    let mut cures = Vec::new();
+    if !is_known || !changed.is_empty() {
+        cures.push(format!(
+            "{}HOT updates leave vacuum less to do; a larger autovacuum_vacuum_scale_factor has it come \
+             less often",
+            of(changed)
+        ));
+    }
+    if !is_known || !filled.is_empty() {
+        cures.push(format!(
+            "{}COPY … FREEZE, or VACUUM (FREEZE) right after a load, while its pages have their images \
+             already",
+            of(filled)
+        ));
+    }
+    cures
 }
 
 #[cfg(test)]
@@ -81,11 +113,12 @@ mod tests {
 
     #[test]
     fn it_speaks_from_15_percent_of_the_bytes_on_and_names_the_table() {
-        let found = |bytes: u64, total: u64| {
+        let found_of = |bytes: u64, total: u64, updates: u64| {
             let mut report = sample::report(0, total << 20);
             let row = WholeTableRow {
                 database: Some(5),
                 name: Some("hist".into()),
+                updates,
                 vacuum_bytes: bytes << 20,
                 vacuum_fpi_bytes: bytes << 19,
                 ..WholeTableRow::default()
@@ -93,8 +126,13 @@ mod tests {
             report.tables = Some(vec![row].into());
             check(&report)
         };
+        let found = |bytes, total| found_of(bytes, total, 0);
         let finding = found(15, 100).expect("a finding");
-        assert!(finding.advice[0].contains("50 % of that are page images"), "{:?}", finding.advice);
+        assert!(finding.advice[0].starts_with("hist: COPY … FREEZE"), "{:?}", finding.advice);
+        let updated = found_of(15, 100, 1000).expect("a finding").advice;
+        assert!(updated[0].starts_with("hist: HOT updates"), "{updated:?}");
+        assert!(!updated.concat().contains("COPY"), "{updated:?}");
+        assert!(finding.advice[1].contains("50 % of that are page images"), "{:?}", finding.advice);
         assert_eq!(finding.advice[2], "it was vacuum of hist (100 %)");
         assert_eq!(
             finding.title,

@@ -4,7 +4,7 @@ use super::{
     BlockRow, DatabaseRow, ForkRow, RelationRow, TablespaceRow, TransactionRow, WholeTableRow,
 };
 use crate::model::Numbers;
-use crate::model::table::TableRow;
+use crate::model::table::{Home, TableRow};
 
 /// What rows without a block are called.
 const NO_BLOCK: &str = "(no block)";
@@ -22,6 +22,18 @@ fn in_database(name: &Option<String>, oid: Option<u32>, label: String) -> String
         (Some(name), _) => format!("{name}.{label}"),
         (None, Some(oid)) if oid > 0 => format!("{oid}: {label}"),
         _ => label,
+    }
+}
+
+/// The oid of template1 (`Template1DbOid`).
+const TEMPLATE1: u32 = 1;
+
+/// In whose database a row lies.
+fn home(name: &Option<String>, oid: Option<u32>) -> Home {
+    match (oid, name.as_deref()) {
+        (None | Some(0), _) => Home::Nowhere,
+        (Some(TEMPLATE1), _) | (_, Some("template0" | "template1")) => Home::Template,
+        (Some(oid), _) => Home::Database(oid),
     }
 }
 
@@ -54,6 +66,10 @@ impl TableRow for RelationRow {
     fn numbers(&self) -> Numbers {
         self.numbers
     }
+
+    fn home(&self) -> Home {
+        home(&self.database_name, self.database)
+    }
 }
 
 impl TableRow for WholeTableRow {
@@ -71,6 +87,10 @@ impl TableRow for WholeTableRow {
 
     fn numbers(&self) -> Numbers {
         self.numbers
+    }
+
+    fn home(&self) -> Home {
+        home(&self.database_name, self.database)
     }
 }
 
@@ -139,5 +159,40 @@ impl TableRow for TransactionRow {
 
     fn numbers(&self) -> Numbers {
         self.numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::table::{Sort, Table};
+
+    fn row(database: u32, database_name: &str, name: &str) -> WholeTableRow {
+        WholeTableRow {
+            database: Some(database),
+            database_name: Some(database_name.into()),
+            schema: Some("public".into()),
+            name: Some(name.into()),
+            ..WholeTableRow::default()
+        }
+    }
+
+    #[test]
+    fn all_rows_say_their_database_or_none_does() {
+        let shared = WholeTableRow { database: Some(0), ..row(0, "", "s") };
+        let rows = vec![row(5, "app", "a"), row(1, "template1", "a"), shared, row(5, "app", "b")];
+        let one: Table<WholeTableRow> = rows.clone().into();
+        let last = |labels: Vec<String>| labels.last().cloned().unwrap_or_default();
+        assert_eq!(one.labels()[..2], ["public.a", "template1.public.a"]);
+        assert_eq!(last(one.labels()), "public.b");
+        let mut two: Table<WholeTableRow> =
+            rows.into_iter().chain([row(6, "x", "z")]).collect::<Vec<_>>().into();
+        let want = ["app.public.a", "template1.public.a"];
+        assert_eq!(two.labels()[..2], want);
+        assert_eq!(last(two.labels()), "x.public.z");
+        assert_eq!(two.label_of(&two.rows[3]), "app.public.b");
+        // However many are shown.
+        two.arrange(Sort::Name, 1);
+        assert_eq!(two.labels(), ["app.public.a"]);
     }
 }

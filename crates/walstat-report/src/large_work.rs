@@ -1,0 +1,260 @@
+//! Who wrote much at once: large transactions with their tables, and together those that did the same to the
+//! same table.
+
+use super::maintenance::{is_view, refreshed, views};
+use super::model::Report;
+use super::model::large::{LargeTransactionRow, LargeWork, LargeWorkRow};
+use super::model::table::{Table, TableRow};
+use super::model::who::WholeTableRow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use walstat_analyse::large_transactions::LargeTransaction;
+
+/// Large transactions that are told.
+const TOLD: usize = 20;
+/// A transaction does what most of its bytes are.
+const MOSTLY: f64 = 0.5;
+
+/// Fills in transactions with a good part of the WAL; the tables are there already.
+pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
+    let tables = Tables::of(report);
+    let mut told: Vec<(LargeTransactionRow, LargeWork)> = Vec::new();
+    for transaction in &found {
+        let table = tables.mostly_of(transaction);
+        let row = row(transaction, table.filter(|t| t.name.is_some()).map(|t| tables.label_of(t)));
+        let work = work(&row, table);
+        told.push((row, work));
+    }
+    let mut all: Vec<LargeWorkRow> =
+        views(report).map(|view| refreshes(tables.label_of(view), view)).collect();
+    for (row, work) in &told {
+        add(&mut all, row, *work);
+    }
+    all.retain(|row| row.total_bytes > 0);
+    all.sort_by(|a, b| (Reverse(a.total_bytes), &a.xid).cmp(&(Reverse(b.total_bytes), &b.xid)));
+    all.truncate(TOLD);
+    report.large_work = Some(all);
+    report.large_transactions = Some(told.into_iter().map(|(row, _)| row).take(TOLD).collect());
+}
+
+/// Which file belongs to which table.
+struct Tables<'r> {
+    all: Option<&'r Table<WholeTableRow>>,
+    of_file: HashMap<&'r str, &'r WholeTableRow>,
+}
+
+impl Tables<'_> {
+    fn of(report: &Report) -> Tables<'_> {
+        let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+        let files = |row| {
+            let WholeTableRow { heap, toast, indexes, .. }: &WholeTableRow = row;
+            let parts = heap.iter().chain(toast).chain(indexes.iter().map(|index| &index.part));
+            parts.flat_map(|part| &part.relfilenodes).map(move |file| (file.as_str(), row))
+        };
+        Tables { all: report.tables.as_ref(), of_file: rows.flat_map(files).collect() }
+    }
+
+    /// How the report calls a table.
+    fn label_of(&self, row: &WholeTableRow) -> String {
+        self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
+    }
+
+    /// The table that most of what a transaction wrote belongs to, as far as the sample tells.
+    fn mostly_of(&self, transaction: &LargeTransaction) -> Option<&WholeTableRow> {
+        let all: u64 = transaction.relations.values().sum();
+        let mut times: BTreeMap<String, (u64, &WholeTableRow)> = BTreeMap::new();
+        for (relation, met) in &transaction.relations {
+            let Some(row) = self.of_file.get(relation.to_string().as_str()) else { continue };
+            times.entry(row.full_label()).or_insert((0, row)).0 += met;
+        }
+        let most = times.into_values().max_by_key(|(met, _)| *met);
+        most.filter(|(met, _)| *met as f64 > MOSTLY * all as f64).map(|(_, row)| row)
+    }
+}
+
+fn row(transaction: &LargeTransaction, table: Option<String>) -> LargeTransactionRow {
+    let written = &transaction.written;
+    LargeTransactionRow {
+        xid: transaction.xid.to_string(),
+        total_bytes: written.bytes,
+        insert_bytes: written.insert_bytes,
+        update_bytes: written.update_bytes,
+        delete_bytes: written.delete_bytes,
+        index_bytes: written.index_bytes,
+        new_page_bytes: written.new_page_bytes,
+        table,
+        is_aborted: transaction.is_aborted,
+    }
+}
+
+/// What a transaction did.
+fn work(row: &LargeTransactionRow, table: Option<&WholeTableRow>) -> LargeWork {
+    let is_most = |bytes: u64| bytes as f64 >= MOSTLY * row.total_bytes as f64;
+    let LargeTransactionRow { insert_bytes, update_bytes, delete_bytes, .. } = *row;
+    match table {
+        Some(table) if is_view(table) => LargeWork::Refresh,
+        _ if is_most(row.new_page_bytes) => LargeWork::NewPages,
+        _ if is_most(delete_bytes) => LargeWork::Delete,
+        _ if is_most(update_bytes) => LargeWork::Update,
+        _ if insert_bytes > update_bytes + delete_bytes => LargeWork::Load,
+        _ => LargeWork::Mixed,
+    }
+}
+
+/// All refreshes of a view, however small each was: nothing else writes to one but vacuum.
+fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
+    // Each writes a new file, unless it deletes and inserts what differs.
+    let files = view.heap.as_ref().map_or(0, |heap| heap.relfilenodes.len() as u64);
+    LargeWorkRow {
+        work: LargeWork::Refresh,
+        table: Some(label),
+        is_aborted: false,
+        transactions: if view.deletes == 0 { files } else { 0 },
+        xid: None,
+        total_bytes: refreshed(view).0,
+        index_bytes: 0,
+        deletes: view.deletes,
+    }
+}
+
+/// Adds a transaction to those that did the same to the same table. Updates stay apart: many of them are the
+/// batches that one should be.
+fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
+    let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
+    let is_same = |other: &&mut LargeWorkRow| {
+        let is_refresh = work == LargeWork::Refresh || other.is_aborted == row.is_aborted;
+        !is_apart
+            && other.table.is_some()
+            && other.table == row.table
+            && other.work == work
+            && is_refresh
+    };
+    match all.iter_mut().find(is_same) {
+        // The bytes of all refreshes are there already.
+        Some(same) if work == LargeWork::Refresh => {
+            same.xid.get_or_insert_with(|| row.xid.clone());
+        }
+        Some(same) => {
+            same.transactions += 1;
+            same.total_bytes += row.total_bytes;
+            same.index_bytes += row.index_bytes;
+        }
+        None => all.push(LargeWorkRow {
+            work,
+            table: row.table.clone(),
+            is_aborted: row.is_aborted,
+            transactions: 1,
+            xid: Some(row.xid.clone()),
+            total_bytes: row.total_bytes,
+            index_bytes: row.index_bytes,
+            deletes: 0,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::who::{IndexPart, Part};
+    use crate::model::{Numbers, sample};
+    use walstat_analyse::large_transactions::Written;
+    use walstat_format::block::RelFileLocator;
+
+    fn file(relfilenode: u32) -> RelFileLocator {
+        RelFileLocator { tablespace: 1663, database: 5, relfilenode }
+    }
+
+    fn part(files: &[u32]) -> Part {
+        let relfilenodes = files.iter().map(|number| file(*number).to_string()).collect();
+        Part { relfilenodes, ..Part::default() }
+    }
+
+    fn table(name: &str, kind: &str, heap: &[u32], index: u32) -> WholeTableRow {
+        WholeTableRow {
+            database: Some(5),
+            schema: Some("public".into()),
+            name: Some(name.into()),
+            kind: Some(kind.into()),
+            heap: Some(part(heap)),
+            indexes: vec![IndexPart { part: part(&[index]), ..IndexPart::default() }],
+            ..WholeTableRow::default()
+        }
+    }
+
+    fn transaction(xid: u32, written: Written, files: &[(u32, u64)]) -> LargeTransaction {
+        let relations = files.iter().map(|(number, times)| (file(*number), *times)).collect();
+        LargeTransaction { xid, written, relations, is_aborted: xid == 9 }
+    }
+
+    fn load(xid: u32, files: &[(u32, u64)]) -> LargeTransaction {
+        let written = Written {
+            bytes: 10 << 20,
+            insert_bytes: 6 << 20,
+            index_bytes: 4 << 20,
+            ..Written::default()
+        };
+        transaction(xid, written, files)
+    }
+
+    fn filled(tables: Vec<WholeTableRow>, found: Vec<LargeTransaction>) -> Vec<LargeWorkRow> {
+        let mut report = sample::report(0, 100 << 20);
+        report.tables = Some(tables.into());
+        fill(&mut report, found);
+        report.large_work.unwrap_or_default()
+    }
+
+    #[test]
+    fn those_that_did_the_same_to_the_same_table_are_summed() {
+        let tables = vec![table("orders", "r", &[10], 11), table("other", "r", &[20], 21)];
+        let found = vec![
+            load(5, &[(10, 3), (11, 3), (20, 1)]),
+            load(6, &[(10, 1), (11, 3)]),
+            // Half of it to each; and one that was rolled back.
+            load(7, &[(10, 2), (20, 2)]),
+            load(9, &[(10, 2)]),
+        ];
+        let rows = filled(tables, found);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.table.as_deref(), row.transactions, row.total_bytes >> 20))
+            .collect();
+        let orders = Some("public.orders");
+        assert_eq!(told, [(orders, 2, 20), (None, 1, 10), (orders, 1, 10)]);
+        assert_eq!(rows.iter().map(|row| row.is_aborted).collect::<Vec<_>>(), [false, false, true]);
+        assert!(rows.iter().all(|row| row.work == LargeWork::Load));
+        assert_eq!(rows[0].index_bytes, 8 << 20);
+    }
+
+    #[test]
+    fn updates_of_a_table_are_not_summed() {
+        let update = |xid| {
+            let bytes = 10 << 20;
+            let written = Written { bytes, update_bytes: bytes, ..Written::default() };
+            transaction(xid, written, &[(10, 4)])
+        };
+        let rows = filled(vec![table("orders", "r", &[10], 11)], vec![update(5), update(6)]);
+        let told: Vec<_> = rows.iter().map(|row| (row.work, row.transactions)).collect();
+        assert_eq!(told, [(LargeWork::Update, 1), (LargeWork::Update, 1)]);
+    }
+
+    #[test]
+    fn refreshes_are_all_that_was_written_to_a_view_and_nothing_else_is_one() {
+        let bytes = |row, total_bytes| WholeTableRow {
+            numbers: Numbers { total_bytes, ..Numbers::default() },
+            ..row
+        };
+        let view = bytes(table("sums", "m", &[10, 12, 14], 11), 30 << 20);
+        // The load is as large as the view, which it has nothing to do with.
+        let orders = bytes(table("orders", "r", &[20], 21), 30 << 20);
+        let rows = filled(vec![view, orders], vec![load(5, &[(20, 5)]), load(6, &[(12, 5)])]);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.work, row.table.as_deref(), row.transactions, row.total_bytes >> 20))
+            .collect();
+        let want = [
+            (LargeWork::Refresh, Some("public.sums"), 3, 30),
+            (LargeWork::Load, Some("public.orders"), 1, 10),
+        ];
+        assert_eq!(told, want);
+    }
+}
