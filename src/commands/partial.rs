@@ -1,5 +1,7 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
+mod beside;
+
 use super::read;
 use super::stats;
 use crate::args::relation::RelationArg;
@@ -7,8 +9,8 @@ use crate::args::values::When;
 use crate::args::{Cli, Format, StatsArgs};
 use crate::commands::gather;
 use crate::failure::{Exit, Failure};
-use crate::output::{tell, write_bytes};
-use crate::render::visible::visible;
+use crate::output::write_bytes;
+use beside::{Beside, Difference};
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -17,15 +19,13 @@ use std::path::Path;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimension;
 use walstat_analyse::select::{Filters, RelationFilter};
-use walstat_analyse::who::Who;
 use walstat_format::rmgr;
-use walstat_names::names_file;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
-use walstat_report::known::Known;
+use walstat_report::known::{Directory, Known};
 use walstat_report::model::Report;
 use walstat_report::model::table::Sort;
 
@@ -41,61 +41,14 @@ struct AskedOptions {
 /// The version of [`Layout`], which the file of a partial result bears: to be raised whenever anything
 /// changes that is written, in it or in anything that it is made of. Releases of the same one read each
 /// other's partial results. `tests/it/partial_layout.rs` fails where it was forgotten.
-const LAYOUT_VERSION: u32 = 15;
+const LAYOUT_VERSION: u32 = 16;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]
 struct Layout {
     asked: AskedOptions,
-    files: Files,
+    beside: Beside,
     partial: Partial<Counters>,
-}
-
-/// What stands in the files that the options name. A merge opens no file that a partial result names: that
-/// may come from anybody.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Files {
-    names: Vec<(String, Vec<u8>)>,
-    config: Option<(String, String)>,
-    /// Whether names and settings came from a data directory, too.
-    has_data_directory: bool,
-}
-
-impl Files {
-    fn of(args: &StatsArgs) -> Result<Files, Failure> {
-        let mut warnings = Vec::new();
-        let named = args.names.names.iter();
-        let named = named.filter_map(|path| {
-            Some((path.display().to_string(), names_file::bytes_of(path, &mut warnings)?))
-        });
-        let names = named.collect();
-        warnings.iter().for_each(|warning| tell(&format!("walstat: {}", visible(warning))));
-        let config = args.config.config.as_ref().map(|path| {
-            let failed = |error| Failure::Usage(format!("{}: {error}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(failed)?;
-            Ok::<_, Failure>((path.display().to_string(), text))
-        });
-        Ok(Files { names, config: config.transpose()?, has_data_directory: false })
-    }
-
-    /// Has the arguments of a merge use them, and what was given to the merge itself before them.
-    fn give_to(self, args: &mut StatsArgs, given: &StatsArgs) {
-        args.names.data_directory.clone_from(&given.names.data_directory);
-        if self.has_data_directory && given.names.data_directory.is_none() {
-            tell(
-                "walstat: names and settings of a data directory are in no partial result: \
-                 --data-directory reads them",
-            );
-        }
-        args.names.names.clone_from(&given.names.names);
-        args.config.config.clone_from(&given.config.config);
-        if given.names.names.is_empty() {
-            args.names.contents = self.names;
-        }
-        if given.config.config.is_none() {
-            args.config.content = self.config;
-        }
-    }
 }
 
 /// Writes the partial result of what `args` ask for.
@@ -113,11 +66,11 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     let output = args.outputs.only()?.file.as_deref();
     stats::refuse_to_overwrite(args)?;
     let filters = filters(args)?;
-    let files = Files::of(args)?;
-    let (partial, has_data_directory) = read_partial(args, &filters)?;
+    let mut beside = Beside::of(args)?;
+    let (partial, directory) = read_partial(args, &filters)?;
+    beside.directory = directory;
     let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
-    let files = Files { has_data_directory, ..files };
-    let content = Layout { asked: AskedOptions::of(args), files, partial };
+    let content = Layout { asked: AskedOptions::of(args), beside, partial };
     let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
@@ -143,18 +96,19 @@ fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
     Ok(filters.filters(relation))
 }
 
-/// Reads everything; and says whether a data directory was read, too.
-fn read_partial(args: &StatsArgs, filters: &Filters) -> Result<(Partial<Counters>, bool), Failure> {
+/// Reads everything, and what a data directory tells.
+fn read_partial(
+    args: &StatsArgs,
+    filters: &Filters,
+) -> Result<(Partial<Counters>, Option<Directory>), Failure> {
     let scan = read::scan(&args.source, read::range(&args.source)?, filters);
     let found = read::found(&args.source)?;
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
-    let has_data_directory = Who::needs_names(&asked)
-        && (found.data_directory.is_some() || args.names.data_directory.is_some());
     let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-    Ok((partial, has_data_directory))
+    Ok((partial, known.into_directory()))
 }
 
 /// Puts the partial results at the paths of `given` together and shows what was asked for.
@@ -170,12 +124,13 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     stats::refuse_to_overwrite(given)?;
     let own = AskedOptions::of(given);
     let mut asked: Option<(&Path, AskedOptions)> = None;
-    let mut files: Option<Files> = None;
+    let mut beside = Beside::default();
     let mut partials = Vec::new();
     for path in &given.source.paths {
-        let Layout { asked: theirs, files: named, partial } = guarded(path, || load(path))?;
+        let Layout { asked: theirs, beside: others, partial } = guarded(path, || load(path))?;
         let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
-        files.get_or_insert(named);
+        let joined = beside.join(others.without_given(given));
+        joined.map_err(|difference| made_otherwise(path, &difference, first))?;
         theirs.agrees_with(expected, path, first)?;
         partials.push(partial);
     }
@@ -186,12 +141,12 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     // A connection string may have a password in it: no partial result keeps one.
     #[cfg(feature = "server")]
     args.names.dsn.clone_from(&given.names.dsn);
-    files.unwrap_or_default().give_to(&mut args, given);
+    let directory = beside.give_to(&mut args, given);
     args.source.threads = given.source.threads;
     let asked = stats::dimensions(&args);
     let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
     guarded(path, || {
-        let read = || put_together(partials, &args, filters(&args)?);
+        let read = || put_together(partials, &args, directory);
         stats::run_on(&args, &asked, read, |report| books_close(path, report))
     })
 }
@@ -229,13 +184,18 @@ fn unsound(path: &Path) -> Failure {
 fn put_together(
     partials: Vec<Partial<Counters>>,
     args: &StatsArgs,
-    filters: Filters,
+    directory: Option<Directory>,
 ) -> Result<(Gathered, Filters), Failure> {
+    let filters = filters(args)?;
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
-    let known = Known::of(&args.names.sources(), &found, &asked);
+    let sources = args.names.sources();
+    let known = match &sources.data_directory {
+        Some(_) => Known::of(&sources, &found, &asked),
+        None => Known::told(directory, &sources, &asked),
+    };
     let prototype = gather::prototype(args, command, &asked, None, &known);
     // The runs are filtered already; the rest is read as they were.
     let scan = read::scan(&args.source, read::range(&args.source)?, &filters);
@@ -271,6 +231,11 @@ fn apart(path: &Path, reason: &str) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
+fn made_otherwise(path: &Path, (found, expected): &Difference, first: &Path) -> Failure {
+    let first = first.display();
+    apart(path, &format!("made with {found}, expected {expected} as in {first}"))
+}
+
 impl AskedOptions {
     fn of(args: &StatsArgs) -> AskedOptions {
         AskedOptions { counted: counted(args), shown: shown(args) }
@@ -284,10 +249,7 @@ impl AskedOptions {
         first: &Path,
     ) -> Result<(), Failure> {
         let difference = difference(&self.counted, &expected.counted);
-        difference.map_or(Ok(()), |(found, expected)| {
-            let first = first.display();
-            Err(apart(path, &format!("made with {found}, expected {expected} as in {first}")))
-        })
+        difference.map_or(Ok(()), |difference| Err(made_otherwise(path, &difference, first)))
     }
 
     /// Fails if options are given once more, and others than those of the partial results.
@@ -381,7 +343,7 @@ fn key(option: &str) -> &str {
 }
 
 /// The first option by which two lists differ: how it stands in each.
-fn difference(found: &[String], expected: &[String]) -> Option<(String, String)> {
+fn difference(found: &[String], expected: &[String]) -> Option<Difference> {
     let values = |options: &[String], name: &str| {
         let named = options.iter().filter(|option| key(option) == name);
         let named: Vec<&str> = named.map(String::as_str).collect();

@@ -57,7 +57,7 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     if found.data_directory.is_none() && sources == Sources::default() {
         return Ok(Named::default());
     }
-    let known = Known::names(&sources, &found, &Dimensions::new());
+    let known = Known::names(&sources, &found);
     if !can_be_read_again(&found) {
         return Ok(known.without_wal());
     }
@@ -78,7 +78,7 @@ fn first_pass(
     names: &NameArgs,
 ) -> Result<(Named, Option<BTreeSet<RelFileLocator>>), Failure> {
     let found = found(source)?;
-    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let known = Known::names(&names.sources(), &found);
     if !can_be_read_again(&found) {
         return Ok((known.without_wal(), None));
     }
@@ -96,7 +96,7 @@ pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>,
     if !found.streams.iter().all(|stream| stream.path.is_file()) {
         return Ok(None);
     }
-    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let known = Known::names(&names.sources(), &found);
     let (plan, scanned) = read::all(source).count_found(found, &Who::names(known.store()))?;
     let (counted, warnings) = known.finish(scanned.observer, &plan);
     Ok(Some((counted.names, warnings)))
