@@ -1,5 +1,6 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
+mod all_names;
 mod beside;
 
 use super::read;
@@ -17,9 +18,11 @@ use serde::{Deserialize, Serialize};
 use std::panic;
 use std::path::Path;
 use walstat_analyse::counters::Counters;
-use walstat_analyse::dimension::Dimension;
+use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::select::{Filters, RelationFilter};
+use walstat_analyse::who::Who;
 use walstat_format::rmgr;
+use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
@@ -49,6 +52,8 @@ struct Layout {
     asked: AskedOptions,
     beside: Beside,
     partial: Partial<Counters>,
+    /// What all of the WAL says of names, where a range of it is counted.
+    all_names: Option<Partial<Who>>,
 }
 
 /// Writes the partial result of what `args` ask for.
@@ -67,10 +72,11 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     stats::refuse_to_overwrite(args)?;
     let filters = filters(args)?;
     let mut beside = Beside::of(args)?;
-    let (partial, directory) = read_partial(args, &filters)?;
-    beside.directory = directory;
+    let (partial, known) = read_partial(args, &filters)?;
+    let all_names = all_names::read(args, &known)?;
+    beside.directory = known.into_directory();
     let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
-    let content = Layout { asked: AskedOptions::of(args), beside, partial };
+    let content = Layout { asked: AskedOptions::of(args), beside, partial, all_names };
     let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
@@ -96,11 +102,11 @@ fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
     Ok(filters.filters(relation))
 }
 
-/// Reads everything, and what a data directory tells.
+/// Reads everything, and what is known before the WAL is read.
 fn read_partial(
     args: &StatsArgs,
     filters: &Filters,
-) -> Result<(Partial<Counters>, Option<Directory>), Failure> {
+) -> Result<(Partial<Counters>, Known), Failure> {
     let scan = read::scan(&args.source, read::range(&args.source)?, filters);
     let found = read::found(&args.source)?;
     let (command, asked) = (stats::command(args), stats::dimensions(args));
@@ -108,7 +114,7 @@ fn read_partial(
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
     let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-    Ok((partial, known.into_directory()))
+    Ok((partial, known))
 }
 
 /// Puts the partial results at the paths of `given` together and shows what was asked for.
@@ -125,14 +131,16 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     let own = AskedOptions::of(given);
     let mut asked: Option<(&Path, AskedOptions)> = None;
     let mut beside = Beside::default();
-    let mut partials = Vec::new();
+    let (mut partials, mut names) = (Vec::new(), Vec::new());
     for path in &given.source.paths {
-        let Layout { asked: theirs, beside: others, partial } = guarded(path, || load(path))?;
+        let layout = guarded(path, || load(path))?;
+        let Layout { asked: theirs, beside: others, partial, all_names } = layout;
         let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
         let joined = beside.join(others.without_given(given));
         joined.map_err(|difference| made_otherwise(path, &difference, first))?;
         theirs.agrees_with(expected, path, first)?;
         partials.push(partial);
+        names.push(all_names);
     }
     let (first, asked) = asked.unwrap_or((Path::new(""), AskedOptions::default()));
     own.repeats(&asked, first)?;
@@ -146,7 +154,7 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     let asked = stats::dimensions(&args);
     let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
     guarded(path, || {
-        let read = || put_together(partials, &args, directory);
+        let read = || put_together(partials, names, &args, directory);
         stats::run_on(&args, &asked, read, |report| books_close(path, report))
     })
 }
@@ -183,6 +191,7 @@ fn unsound(path: &Path) -> Failure {
 
 fn put_together(
     partials: Vec<Partial<Counters>>,
+    all_names: Vec<Option<Partial<Who>>>,
     args: &StatsArgs,
     directory: Option<Directory>,
 ) -> Result<(Gathered, Filters), Failure> {
@@ -191,16 +200,34 @@ fn put_together(
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
-    let sources = args.names.sources();
-    let known = match &sources.data_directory {
-        Some(_) => Known::of(&sources, &found, &asked),
-        None => Known::told(directory, &sources, &asked),
-    };
-    let prototype = gather::prototype(args, command, &asked, None, &known);
+    let known = |found: &Found| known(args, directory.clone(), found, &asked);
+    let counted = known(&found);
+    let prototype = gather::prototype(args, command, &asked, None, &counted);
     // The runs are filtered already; the rest is read as they were.
     let scan = read::scan(&args.source, read::range(&args.source)?, &filters);
     let (plan, scanned) = scan.count_passed(found, passed, &Partial::observer(&prototype))?;
-    Ok((Gathered::of(paths, plan, scanned.map(Counters::of), known), filters))
+    let mut gathered = Gathered::of(paths, plan, scanned.map(Counters::of), counted);
+    if gather::is_part(args)
+        && gather::has_unnamed(&gathered)
+        && let Some(named) = all_names::merge(all_names, args, known(&Found::default()))?
+    {
+        gather::put_names(&mut gathered, named);
+    }
+    Ok((gathered, filters))
+}
+
+/// What is known before: from the data directory that is given now, or that of the parts.
+fn known(
+    args: &StatsArgs,
+    directory: Option<Directory>,
+    found: &Found,
+    asked: &Dimensions,
+) -> Known {
+    let sources = args.names.sources();
+    match &sources.data_directory {
+        Some(_) => Known::of(&sources, found, asked),
+        None => Known::told(directory, &sources, asked),
+    }
 }
 
 fn load(path: &Path) -> Result<Layout, Failure> {
@@ -215,7 +242,8 @@ fn load(path: &Path) -> Result<Layout, Failure> {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),
     })?;
-    if !layout.partial.is_sound() {
+    let names_are_sound = layout.all_names.as_ref().is_none_or(Partial::is_sound);
+    if !layout.partial.is_sound() || !names_are_sound {
         return Err(unsound(path));
     }
     if !layout.asked.is_understood() {

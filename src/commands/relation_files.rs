@@ -67,7 +67,8 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     Ok((counted.names, warnings))
 }
 
-fn can_be_read_again(found: &Found) -> bool {
+/// Whether what was found can be read twice.
+pub fn can_be_read_again(found: &Found) -> bool {
     found.streams.iter().all(|stream| stream.path.is_file())
 }
 
@@ -93,7 +94,7 @@ fn first_pass(
 /// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
 pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
     let found = found(source)?;
-    if !found.streams.iter().all(|stream| stream.path.is_file()) {
+    if !can_be_read_again(&found) {
         return Ok(None);
     }
     let known = Known::names(&names.sources(), &found);

@@ -88,6 +88,22 @@ fn names_of_a_data_directory_are_in_each_part() {
     assert!(named > 300, "{named}");
 }
 
+/// Where a range is counted, the names before and after it are known too.
+#[test]
+fn names_outside_of_a_range_are_in_each_part() {
+    let files = files(&sample("pg15-mixed").wal);
+    let folder = tempfile::tempdir().expect("a folder");
+    let range = ["--start=0/00900000", "--end=0/00A80000", "--format=json"];
+    let whole = walstat(&call(&range, &files)).exits(0);
+    let of_names = |ran: &Ran| ran.json()["names"].clone();
+    assert_eq!(of_names(&whole)["named_bytes"], of_names(&whole)["relation_bytes"]);
+    let each = files.chunks(5).enumerate();
+    let parts: Vec<PathBuf> = each
+        .map(|(index, group)| part(folder.path().join(index.to_string()), &range, group))
+        .collect();
+    assert_eq!(without_paths(&merge(&parts, &[])), without_paths(&whole));
+}
+
 /// The directory that the WAL lies in is one without being asked for; a part that lies elsewhere has none.
 #[test]
 fn one_part_may_be_of_the_servers_own_directory() {
