@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::archiving::wait_for_archiver;
 use crate::cluster::{Cluster, Settings};
 use crate::server::Server;
 use crate::shell::{Background, background, install, shell};
