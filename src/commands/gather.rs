@@ -2,9 +2,10 @@
 
 use super::read::{self, Read, found};
 use crate::args::StatsArgs;
-use crate::commands::relation_files::all_names;
+use crate::commands::relation_files::{Named, all_names};
 use crate::commands::{relation_files, rows};
 use crate::failure::Failure;
+use std::collections::HashSet;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::select::Filters;
@@ -28,26 +29,31 @@ pub fn gather(
         None if is_part(args) && has_unnamed(&result.0) => all_names(&args.source, &args.names)?,
         named => named,
     };
-    if let Some((names, mut warnings)) = named {
-        // Of settings it was said before.
-        warnings.append(&mut result.0.warnings);
-        let mut said = std::collections::HashSet::new();
-        warnings.retain(|warning| said.insert(warning.clone()));
-        (result.0.who.names, result.0.warnings) = (names, warnings);
+    if let Some(named) = named {
+        put_names(&mut result.0, named);
     }
     Ok(result)
 }
 
+/// Has names that were read apart stand instead of those that were found while counting.
+pub fn put_names(gathered: &mut Gathered, (names, mut warnings): Named) {
+    // Of settings it was said before.
+    warnings.append(&mut gathered.warnings);
+    let mut said = HashSet::new();
+    warnings.retain(|warning| said.insert(warning.clone()));
+    (gathered.who.names, gathered.warnings) = (names, warnings);
+}
+
 /// Whether only a part of the WAL is read, and more of it may be for names. A span of time is read alone,
 /// however large the archive is.
-fn is_part(args: &StatsArgs) -> bool {
+pub fn is_part(args: &StatsArgs) -> bool {
     let range = &args.source.range;
     let is_span = range.since.is_some() || range.until.is_some();
     (range.start.is_some() || range.end.is_some()) && !is_span
 }
 
 /// Whether names are missing of relations that were counted.
-fn has_unnamed(gathered: &Gathered) -> bool {
+pub fn has_unnamed(gathered: &Gathered) -> bool {
     let who = &gathered.who;
     who.files().iter().any(|file| who.names.relation(*file).is_none())
 }

@@ -8,7 +8,6 @@ use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{file_of, tell, wanted, write_unstyled};
 use crate::render::visible::visible;
 use crate::render::{json, names};
-use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::who::Who;
 use walstat_names::catalog::names::Names;
 use walstat_names::names_file::QUERY;
@@ -60,7 +59,7 @@ struct Answer {
 fn names_of(args: &NamesArgs) -> Result<Answer, Failure> {
     let found = found(&args.source)?;
     let has_catalogs = found.data_directory.is_some() || args.names.data_directory.is_some();
-    let known = Known::names(&args.names.sources(), &found, &Dimensions::new());
+    let known = Known::names(&args.names.sources(), &found);
     match read::all(&args.source).count_found(found, &Who::names(known.store())) {
         Ok((plan, scanned)) => {
             let exit = if scanned.problems.is_empty() { Exit::Done } else { Exit::Damage };

@@ -1,5 +1,8 @@
 //! `--partial` and `walstat merge`: the mergeable form of one run of segments, and the report of many.
 
+mod all_names;
+mod beside;
+
 use super::read;
 use super::stats;
 use crate::args::relation::RelationArg;
@@ -7,25 +10,25 @@ use crate::args::values::When;
 use crate::args::{Cli, Format, StatsArgs};
 use crate::commands::gather;
 use crate::failure::{Exit, Failure};
-use crate::output::{tell, write_bytes};
-use crate::render::visible::visible;
+use crate::output::write_bytes;
+use beside::{Beside, Difference};
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::panic;
 use std::path::Path;
 use walstat_analyse::counters::Counters;
-use walstat_analyse::dimension::Dimension;
+use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::select::{Filters, RelationFilter};
 use walstat_analyse::who::Who;
 use walstat_format::rmgr;
-use walstat_names::names_file;
+use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
-use walstat_report::known::Known;
+use walstat_report::known::{Directory, Known};
 use walstat_report::model::Report;
 use walstat_report::model::table::Sort;
 
@@ -47,55 +50,10 @@ const LAYOUT_VERSION: u32 = 16;
 #[derive(Serialize, Deserialize)]
 struct Layout {
     asked: AskedOptions,
-    files: Files,
+    beside: Beside,
     partial: Partial<Counters>,
-}
-
-/// What stands in the files that the options name. A merge opens no file that a partial result names: that
-/// may come from anybody.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Files {
-    names: Vec<(String, Vec<u8>)>,
-    config: Option<(String, String)>,
-    /// Whether names and settings came from a data directory, too.
-    has_data_directory: bool,
-}
-
-impl Files {
-    fn of(args: &StatsArgs) -> Result<Files, Failure> {
-        let mut warnings = Vec::new();
-        let named = args.names.names.iter();
-        let named = named.filter_map(|path| {
-            Some((path.display().to_string(), names_file::bytes_of(path, &mut warnings)?))
-        });
-        let names = named.collect();
-        warnings.iter().for_each(|warning| tell(&format!("walstat: {}", visible(warning))));
-        let config = args.config.config.as_ref().map(|path| {
-            let failed = |error| Failure::Usage(format!("{}: {error}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(failed)?;
-            Ok::<_, Failure>((path.display().to_string(), text))
-        });
-        Ok(Files { names, config: config.transpose()?, has_data_directory: false })
-    }
-
-    /// Has the arguments of a merge use them, and what was given to the merge itself before them.
-    fn give_to(self, args: &mut StatsArgs, given: &StatsArgs) {
-        args.names.data_directory.clone_from(&given.names.data_directory);
-        if self.has_data_directory && given.names.data_directory.is_none() {
-            tell(
-                "walstat: names and settings of a data directory are in no partial result: \
-                 --data-directory reads them",
-            );
-        }
-        args.names.names.clone_from(&given.names.names);
-        args.config.config.clone_from(&given.config.config);
-        if given.names.names.is_empty() {
-            args.names.contents = self.names;
-        }
-        if given.config.config.is_none() {
-            args.config.content = self.config;
-        }
-    }
+    /// What all of the WAL says of names, where a range of it is counted.
+    all_names: Option<Partial<Who>>,
 }
 
 /// Writes the partial result of what `args` ask for.
@@ -113,11 +71,12 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
     let output = args.outputs.only()?.file.as_deref();
     stats::refuse_to_overwrite(args)?;
     let filters = filters(args)?;
-    let files = Files::of(args)?;
-    let (partial, has_data_directory) = read_partial(args, &filters)?;
+    let mut beside = Beside::of(args)?;
+    let (partial, known) = read_partial(args, &filters)?;
+    let all_names = all_names::read(args, &known)?;
+    beside.directory = known.into_directory();
     let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
-    let files = Files { has_data_directory, ..files };
-    let content = Layout { asked: AskedOptions::of(args), files, partial };
+    let content = Layout { asked: AskedOptions::of(args), beside, partial, all_names };
     let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
@@ -143,18 +102,19 @@ fn filters(args: &StatsArgs) -> Result<Filters, Failure> {
     Ok(filters.filters(relation))
 }
 
-/// Reads everything; and says whether a data directory was read, too.
-fn read_partial(args: &StatsArgs, filters: &Filters) -> Result<(Partial<Counters>, bool), Failure> {
+/// Reads everything, and what is known before the WAL is read.
+fn read_partial(
+    args: &StatsArgs,
+    filters: &Filters,
+) -> Result<(Partial<Counters>, Known), Failure> {
     let scan = read::scan(&args.source, read::range(&args.source)?, filters);
     let found = read::found(&args.source)?;
     let (command, asked) = (stats::command(args), stats::dimensions(args));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
-    let has_data_directory = Who::needs_names(&asked)
-        && (found.data_directory.is_some() || args.names.data_directory.is_some());
     let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-    Ok((partial, has_data_directory))
+    Ok((partial, known))
 }
 
 /// Puts the partial results at the paths of `given` together and shows what was asked for.
@@ -170,14 +130,17 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     stats::refuse_to_overwrite(given)?;
     let own = AskedOptions::of(given);
     let mut asked: Option<(&Path, AskedOptions)> = None;
-    let mut files: Option<Files> = None;
-    let mut partials = Vec::new();
+    let mut beside = Beside::default();
+    let (mut partials, mut names) = (Vec::new(), Vec::new());
     for path in &given.source.paths {
-        let Layout { asked: theirs, files: named, partial } = guarded(path, || load(path))?;
+        let layout = guarded(path, || load(path))?;
+        let Layout { asked: theirs, beside: others, partial, all_names } = layout;
         let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
-        files.get_or_insert(named);
+        let joined = beside.join(others.without_given(given));
+        joined.map_err(|difference| made_otherwise(path, &difference, first))?;
         theirs.agrees_with(expected, path, first)?;
         partials.push(partial);
+        names.push(all_names);
     }
     let (first, asked) = asked.unwrap_or((Path::new(""), AskedOptions::default()));
     own.repeats(&asked, first)?;
@@ -186,12 +149,12 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     // A connection string may have a password in it: no partial result keeps one.
     #[cfg(feature = "server")]
     args.names.dsn.clone_from(&given.names.dsn);
-    files.unwrap_or_default().give_to(&mut args, given);
+    let directory = beside.give_to(&mut args, given);
     args.source.threads = given.source.threads;
     let asked = stats::dimensions(&args);
     let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
     guarded(path, || {
-        let read = || put_together(partials, &args, filters(&args)?);
+        let read = || put_together(partials, names, &args, directory);
         stats::run_on(&args, &asked, read, |report| books_close(path, report))
     })
 }
@@ -228,19 +191,43 @@ fn unsound(path: &Path) -> Failure {
 
 fn put_together(
     partials: Vec<Partial<Counters>>,
+    all_names: Vec<Option<Partial<Who>>>,
     args: &StatsArgs,
-    filters: Filters,
+    directory: Option<Directory>,
 ) -> Result<(Gathered, Filters), Failure> {
+    let filters = filters(args)?;
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
     let (command, asked) = (stats::command(args), stats::dimensions(args));
-    let known = Known::of(&args.names.sources(), &found, &asked);
-    let prototype = gather::prototype(args, command, &asked, None, &known);
+    let known = |found: &Found| known(args, directory.clone(), found, &asked);
+    let counted = known(&found);
+    let prototype = gather::prototype(args, command, &asked, None, &counted);
     // The runs are filtered already; the rest is read as they were.
     let scan = read::scan(&args.source, read::range(&args.source)?, &filters);
     let (plan, scanned) = scan.count_passed(found, passed, &Partial::observer(&prototype))?;
-    Ok((Gathered::of(paths, plan, scanned.map(Counters::of), known), filters))
+    let mut gathered = Gathered::of(paths, plan, scanned.map(Counters::of), counted);
+    if gather::is_part(args)
+        && gather::has_unnamed(&gathered)
+        && let Some(named) = all_names::merge(all_names, args, known(&Found::default()))?
+    {
+        gather::put_names(&mut gathered, named);
+    }
+    Ok((gathered, filters))
+}
+
+/// What is known before: from the data directory that is given now, or that of the parts.
+fn known(
+    args: &StatsArgs,
+    directory: Option<Directory>,
+    found: &Found,
+    asked: &Dimensions,
+) -> Known {
+    let sources = args.names.sources();
+    match &sources.data_directory {
+        Some(_) => Known::of(&sources, found, asked),
+        None => Known::told(directory, &sources, asked),
+    }
 }
 
 fn load(path: &Path) -> Result<Layout, Failure> {
@@ -255,7 +242,8 @@ fn load(path: &Path) -> Result<Layout, Failure> {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),
     })?;
-    if !layout.partial.is_sound() {
+    let names_are_sound = layout.all_names.as_ref().is_none_or(Partial::is_sound);
+    if !layout.partial.is_sound() || !names_are_sound {
         return Err(unsound(path));
     }
     if !layout.asked.is_understood() {
@@ -271,6 +259,11 @@ fn apart(path: &Path, reason: &str) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
+fn made_otherwise(path: &Path, (found, expected): &Difference, first: &Path) -> Failure {
+    let first = first.display();
+    apart(path, &format!("made with {found}, expected {expected} as in {first}"))
+}
+
 impl AskedOptions {
     fn of(args: &StatsArgs) -> AskedOptions {
         AskedOptions { counted: counted(args), shown: shown(args) }
@@ -284,10 +277,7 @@ impl AskedOptions {
         first: &Path,
     ) -> Result<(), Failure> {
         let difference = difference(&self.counted, &expected.counted);
-        difference.map_or(Ok(()), |(found, expected)| {
-            let first = first.display();
-            Err(apart(path, &format!("made with {found}, expected {expected} as in {first}")))
-        })
+        difference.map_or(Ok(()), |difference| Err(made_otherwise(path, &difference, first)))
     }
 
     /// Fails if options are given once more, and others than those of the partial results.
@@ -381,7 +371,7 @@ fn key(option: &str) -> &str {
 }
 
 /// The first option by which two lists differ: how it stands in each.
-fn difference(found: &[String], expected: &[String]) -> Option<(String, String)> {
+fn difference(found: &[String], expected: &[String]) -> Option<Difference> {
     let values = |options: &[String], name: &str| {
         let named = options.iter().filter(|option| key(option) == name);
         let named: Vec<&str> = named.map(String::as_str).collect();

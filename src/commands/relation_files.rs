@@ -57,7 +57,7 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     if found.data_directory.is_none() && sources == Sources::default() {
         return Ok(Named::default());
     }
-    let known = Known::names(&sources, &found, &Dimensions::new());
+    let known = Known::names(&sources, &found);
     if !can_be_read_again(&found) {
         return Ok(known.without_wal());
     }
@@ -67,7 +67,8 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     Ok((counted.names, warnings))
 }
 
-fn can_be_read_again(found: &Found) -> bool {
+/// Whether what was found can be read twice.
+pub fn can_be_read_again(found: &Found) -> bool {
     found.streams.iter().all(|stream| stream.path.is_file())
 }
 
@@ -78,7 +79,7 @@ fn first_pass(
     names: &NameArgs,
 ) -> Result<(Named, Option<BTreeSet<RelFileLocator>>), Failure> {
     let found = found(source)?;
-    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let known = Known::names(&names.sources(), &found);
     if !can_be_read_again(&found) {
         return Ok((known.without_wal(), None));
     }
@@ -93,10 +94,10 @@ fn first_pass(
 /// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
 pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
     let found = found(source)?;
-    if !found.streams.iter().all(|stream| stream.path.is_file()) {
+    if !can_be_read_again(&found) {
         return Ok(None);
     }
-    let known = Known::names(&names.sources(), &found, &Dimensions::new());
+    let known = Known::names(&names.sources(), &found);
     let (plan, scanned) = read::all(source).count_found(found, &Who::names(known.store()))?;
     let (counted, warnings) = known.finish(scanned.observer, &plan);
     Ok(Some((counted.names, warnings)))

@@ -1,6 +1,8 @@
 //! Partial results: segments read apart, in any grouping, put together in any order, give the report
 //! of the whole, byte for byte; what does not belong together is refused with both values named.
 
+mod beside;
+
 use crate::support::fixtures::{sample, sample_names};
 use crate::support::{Ran, walstat};
 use std::ffi::OsStr;

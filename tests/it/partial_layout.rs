@@ -1,10 +1,12 @@
 //! Partial results are made by one release and read by another: stored ones are what is written today, to
 //! the byte, and give the report of the whole.
 
+use crate::support::catalogs::{catalogs, copy_tree};
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, command, finish};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// The variable that has the stored ones renewed.
 const RENEW: &str = "WALSTAT_RENEW_PARTIAL";
@@ -17,26 +19,41 @@ const SEGMENTS: [&str; 2] = ["000000010000000000000007.zst", "000000010000000000
 
 /// Each stored partial result, and the options with which it was made: together they have everything
 /// that can be counted.
-const STORED: [(&str, &[&str]); 4] = [
+const STORED: [(&str, &[&str]); 5] = [
     ("record", &["--stats=record"]),
     ("who", &["--stats=relation,transaction,block"]),
     ("when", &["--stats=timeline,checkpoint,recovery,replication,commit", "--link-rate=1MB/s"]),
     ("report", &["--top=5"]),
+    ("catalogs", &["--stats=table", "--data-directory=data"]),
 ];
 
 fn stored(name: &str) -> PathBuf {
     fixtures().join("partial").join(format!("{name}.partial"))
 }
 
-/// Runs walstat where the segments lie: their paths are in a partial result, and in a report.
-fn run(words: &[&str]) -> Ran {
-    finish(command(words).current_dir(sample("pg15-mixed").wal))
+/// The segments, and the data directory of their server. Paths are in a partial result, and in a report: so
+/// all is run here.
+fn here() -> TempDir {
+    let here = tempfile::tempdir().expect("a directory");
+    for name in SEGMENTS {
+        let from = sample("pg15-mixed").wal.join(name);
+        fs::copy(from, here.path().join(name)).expect("a segment");
+    }
+    let all = catalogs();
+    let own = all.iter().find(|catalogs| catalogs.name == "pg15-mixed").expect("catalogs");
+    copy_tree(&own.directory, &here.path().join("data"));
+    here
+}
+
+fn run(here: &TempDir, words: &[&str]) -> Ran {
+    finish(command(words).current_dir(here.path()))
 }
 
 /// The partial result that is written today.
-fn written(options: &[&str], to: &Path) -> Vec<u8> {
+fn written(here: &TempDir, options: &[&str]) -> Vec<u8> {
+    let to = here.path().join("written");
     let output = to.to_str().expect("a path");
-    run(&[&["--partial", "--output", output], options, &SEGMENTS].concat()).exits(0);
+    run(here, &[&["--partial", "--output", output], options, &SEGMENTS].concat()).exits(0);
     fs::read(to).expect("a partial result")
 }
 
@@ -48,9 +65,9 @@ fn opened(file: &[u8]) -> (&[u8], Vec<u8>) {
 
 #[test]
 fn what_is_written_is_what_is_stored() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let here = here();
     for (name, options) in STORED {
-        let today = written(options, &folder.path().join(name));
+        let today = written(&here, options);
         if std::env::var_os(RENEW).is_some() {
             fs::write(stored(name), &today).expect("the fixture");
         }
@@ -68,22 +85,23 @@ fn what_is_written_is_what_is_stored() {
 /// Maps have another order in each process.
 #[test]
 fn what_is_written_is_the_same_each_time() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let here = here();
     for (name, options) in STORED {
-        let first = written(options, &folder.path().join(name));
+        let first = written(&here, options);
         let alone = [options, &["--threads=1"]].concat();
-        assert!(written(options, &folder.path().join(name)) == first, "{name}");
-        assert!(written(&alone, &folder.path().join(name)) == first, "{name} by one thread");
+        assert!(written(&here, options) == first, "{name}");
+        assert!(written(&here, &alone) == first, "{name} by one thread");
     }
 }
 
 #[test]
 fn what_is_stored_gives_the_report_of_the_whole() {
+    let here = here();
     for (name, options) in STORED {
-        let whole = run(&[options, &["--format=json"], &SEGMENTS].concat());
+        let whole = run(&here, &[options, &["--format=json"], &SEGMENTS].concat());
         let stored = stored(name);
         let stored = stored.to_str().expect("a path");
-        let merged = run(&["merge", "--format=json", stored]);
+        let merged = run(&here, &["merge", "--format=json", stored]);
         assert_eq!((merged.code, &merged.stderr), (whole.code, &whole.stderr), "{name}");
         assert_eq!(merged.json(), whole.json(), "{name}");
     }

@@ -3,6 +3,7 @@
 //! line that refuses it.
 
 use crate::common::xorshift::Xorshift;
+use crate::support::catalogs::{catalogs, copy_tree};
 use crate::support::fixtures::sample;
 use crate::support::{Ran, WALSTAT, command, finish};
 use std::fs;
@@ -25,6 +26,9 @@ fn archive() -> TempDir {
         let to = here.path().join("wal").join(name);
         fs::copy(sample("pg15-mixed").segment(name), to).expect("a segment");
     }
+    let all = catalogs();
+    let own = all.iter().find(|catalogs| catalogs.name == "pg15-mixed").expect("catalogs");
+    copy_tree(&own.directory, &here.path().join("data"));
     here
 }
 
@@ -84,6 +88,7 @@ fn any_change_is_refused_or_closes_the_books() {
         &["--stats=all", "-f", "json"],
         &["--stats=timeline,checkpoint,recovery,replication,commit"],
         &["--top=5"],
+        &["--stats=table", "--data-directory", "data"],
     ] {
         let (head, plain) = part(here.path(), options);
         let sound = merge(here.path(), &packed(&head, &plain)).exits(0);

@@ -3,13 +3,13 @@
 
 use crate::support::fixtures::sample;
 use crate::support::patience::PATIENCE;
-use crate::support::wal::plain;
+use crate::support::wal::{plain, put};
 use crate::support::{Ran, command, finish};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Three segments in a row, each of them full of records.
@@ -18,17 +18,6 @@ const NAMES: [&str; 3] =
 
 fn directory() -> TempDir {
     tempfile::tempdir().expect("a directory for the test")
-}
-
-/// Writes a file that is not being written any more.
-fn put(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
-    let path = directory.join(name);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(&path, bytes).expect("a file");
-    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
-    let file = fs::File::options().write(true).open(&path).expect("the file");
-    file.set_modified(hour_ago).expect("a file's time");
-    path
 }
 
 fn segment(index: usize) -> Vec<u8> {

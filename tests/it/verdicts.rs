@@ -8,12 +8,10 @@ mod packing;
 mod salvage;
 
 use crate::support::fixtures::sample;
-use crate::support::wal::plain;
+use crate::support::wal::{plain, put};
 use crate::support::{Ran, command, finish};
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Three segments in a row, each of them full of records.
@@ -24,20 +22,10 @@ fn segment(index: usize) -> Vec<u8> {
     plain(&sample("pg15-mixed"), NAMES[index])
 }
 
-/// Writes a file that is not being written any more.
-fn put(directory: &Path, name: &str, bytes: &[u8]) {
-    let path = directory.join(name);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(&path, bytes).expect("a file");
-    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
-    let file = fs::File::options().write(true).open(&path).expect("the file");
-    file.set_modified(hour_ago).expect("a file's time");
-}
-
 /// An archive of these files.
 fn archive<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory for the test");
-    files.iter().for_each(|(name, bytes)| put(directory.path(), name.as_ref(), bytes));
+    files.iter().for_each(|(name, bytes)| _ = put(directory.path(), name.as_ref(), bytes));
     directory
 }
 

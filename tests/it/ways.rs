@@ -2,12 +2,12 @@
 //! same is counted, and the same is wrong with them.
 
 use crate::support::fixtures::sample;
-use crate::support::wal::plain;
+use crate::support::wal::{plain, put};
 use crate::support::{Ran, walstat};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const NAMES: [&str; 3] =
@@ -19,17 +19,6 @@ fn directory() -> TempDir {
 
 fn segment(index: usize) -> Vec<u8> {
     plain(&sample("pg15-mixed"), NAMES[index])
-}
-
-/// Writes a file that is not being written any more.
-fn put(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
-    let path = directory.join(name);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(&path, bytes).expect("a file");
-    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
-    let file = fs::File::options().write(true).open(&path).expect("the file");
-    file.set_modified(hour_ago).expect("a file's time");
-    path
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::archiving::wait_for_archiver;
 use crate::cluster::{Cluster, Settings};
 use crate::server::Server;
 use crate::shell::{Background, background, install, shell};
@@ -46,17 +47,6 @@ fn switch(cluster: &Cluster) {
     cluster.sql("SELECT pg_switch_wal()");
 }
 
-/// Waits until the archiver has nothing to do.
-fn wait_for_archiver(cluster: &Cluster) {
-    let status = cluster.wal().join("archive_status");
-    let ready = || {
-        let entries = std::fs::read_dir(&status).expect("archive_status");
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        names.filter(|name| name.ends_with(".ready")).count()
-    };
-    wait("the archiver has nothing to do", || ready() == 0);
-}
-
 #[test]
 fn pgbackrest_and_barman() {
     let tools = ["pgbackrest", "barman", "xz", "zstd", "lz4"];
@@ -70,7 +60,7 @@ fn pgbackrest_and_barman() {
     cluster.reload();
     cluster.script("workload.sql");
     switch(&cluster);
-    wait_for_archiver(&cluster);
+    wait_for_archiver(&cluster.wal());
     cluster.stop();
     shell(&home, "bash archivers.sh finish $HOME");
 
@@ -346,7 +336,7 @@ fn a_promotion_with_both_timelines_in_one_archive() {
     let ends = [primary.insert_lsn(), standby.insert_lsn()];
     for cluster in [&primary, &standby] {
         switch(cluster);
-        wait_for_archiver(cluster);
+        wait_for_archiver(&cluster.wal());
     }
     standby.stop();
     primary.stop();

@@ -10,6 +10,7 @@ mod common;
 mod support;
 
 // What the tests share: programs of this machine, clusters made with them, walstat run on their WAL.
+mod archiving;
 mod browser;
 mod cluster;
 mod server;

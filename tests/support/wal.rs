@@ -4,6 +4,7 @@ use super::fixtures::{Sample, sample};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// The plain bytes of a segment of the PostgreSQL 15 sample, the first one that is full of records.
 pub fn real_segment() -> Vec<u8> {
@@ -31,6 +32,17 @@ pub fn plain(sample: &Sample, segment: &str) -> Vec<u8> {
 pub fn file(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = directory.join(name);
     fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    path
+}
+
+/// Writes a file that is not being written any more, with the directories above it, and returns its path.
+pub fn put(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    let file = fs::File::options().write(true).open(&path).expect("the file");
+    file.set_modified(hour_ago).expect("a file's time");
     path
 }
 

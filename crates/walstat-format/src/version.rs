@@ -7,6 +7,8 @@
 use crate::catalog_layout::CatalogLayout;
 use crate::checkpoint_layout::CheckpointLayout;
 use crate::image::ImageFlags;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The releases since which something differs, as places in [`VERSIONS`]; 9.5 is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,6 +227,21 @@ const fn version(
         pages: page_habits(index),
         pacing: pacing(index),
         tool: tool(index),
+    }
+}
+
+/// In what is stored a release is the magic number of its pages.
+impl Serialize for Version {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.magic.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for &'static Version {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<&'static Version, D::Error> {
+        let magic = u16::deserialize(from)?;
+        let known = VERSIONS.iter().find(|version| version.magic == magic);
+        known.ok_or_else(|| D::Error::custom(format_args!("0x{magic:04X} is no release")))
     }
 }
 

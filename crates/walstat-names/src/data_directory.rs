@@ -18,6 +18,7 @@ use crate::catalog::store::Store;
 use commit_log::CommitLog;
 use databases::CatalogDirectory;
 use multixacts::Multixacts;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -42,10 +43,10 @@ pub struct Expected {
 }
 
 /// The catalogs of a data directory.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Catalog {
-    /// What `pg_control` says.
-    pub control: Control,
+    /// The cluster.
+    pub system_identifier: u64,
     /// The release.
     pub version: &'static Version,
     /// The rows.
@@ -145,7 +146,7 @@ fn read_known(
     }
     let store = reader.store;
     let databases = directories.iter().map(|directory| directory.database).collect();
-    Catalog { control, version, store, databases }
+    Catalog { system_identifier: control.system_identifier, version, store, databases }
 }
 
 /// How often a map is read that a running server may be replacing.

@@ -9,7 +9,8 @@ mod unit;
 
 use crate::data_directory::{read_at_most, release, warning};
 use conf::Conf;
-use std::path::{Path, PathBuf};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
 use walstat_format::version::Version;
 use walstat_read::input::control;
 use walstat_read::input::control::Control;
@@ -18,10 +19,10 @@ use walstat_read::input::control::Control;
 const OPTS_BYTES: u64 = 1 << 16;
 
 /// The settings; `None` where a value is not known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServerSettings {
     /// The data directory.
-    pub directory: PathBuf,
+    pub directory: String,
     /// Its release.
     pub version: &'static Version,
     /// The cluster.
@@ -41,7 +42,7 @@ pub struct ServerSettings {
     /// `wal_segment_size`, in bytes.
     pub wal_segment_size: u64,
     /// `wal_level`.
-    pub wal_level: &'static str,
+    pub wal_level: String,
     /// `wal_log_hints`.
     pub wal_log_hints: bool,
     /// Whether all data pages have checksums.
@@ -133,7 +134,7 @@ fn of(
     let target = given("checkpoint_completion_target").map(|text| text.trim().parse().ok());
     let switch = |name| given(name).map(unit::switch);
     ServerSettings {
-        directory: directory.to_owned(),
+        directory: directory.display().to_string(),
         version,
         system_identifier: control.system_identifier,
         max_wal_size: known(max_wal_size, is_whole, Some(DEFAULT_MAX_WAL_SIZE)),
@@ -155,7 +156,7 @@ fn of(
         full_page_writes: known(switch("full_page_writes"), is_whole, Some(true)),
         archive_timeout: known(seconds("archive_timeout"), is_whole, Some(0)),
         wal_segment_size: segment,
-        wal_level: control.wal_level,
+        wal_level: control.wal_level.to_owned(),
         wal_log_hints: control.wal_log_hints,
         data_checksums: control.data_checksums,
     }

@@ -1,8 +1,11 @@
 //! Names of relations: what is known of them before the WAL is read, put together with what it teaches.
 
+mod directory;
+
 use super::settings::pace;
+pub use directory::Directory;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::who::{Counted, Who};
@@ -10,12 +13,10 @@ use walstat_names::catalog::listing::Listing;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::Source;
 use walstat_names::catalog::store::Store;
-use walstat_names::data_directory;
-use walstat_names::data_directory::{Catalog, Expected, subtransactions};
+use walstat_names::data_directory::{Catalog, subtransactions};
 use walstat_names::names_file;
 #[cfg(feature = "server")]
 use walstat_names::server;
-use walstat_names::server_settings;
 use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::discover::Found;
 use walstat_read::input::piece::vote;
@@ -35,6 +36,12 @@ pub struct Sources {
     pub contents: Vec<(String, Vec<u8>)>,
 }
 
+impl Sources {
+    fn directory<'s>(&'s self, found: &'s Found) -> Option<&'s Path> {
+        self.data_directory.as_deref().or(found.data_directory.as_deref())
+    }
+}
+
 /// A server that is asked for names.
 #[cfg(feature = "server")]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +55,12 @@ pub struct RunningServer {
 /// What is known before the WAL is read.
 #[derive(Default)]
 pub struct Known {
-    catalog: Option<Catalog>,
+    directory: Option<Directory>,
     /// Subtransactions with their parents.
     pub subtransactions: Vec<(u32, u32)>,
     listings: Vec<Listing>,
     /// What warnings call the server that was asked.
     server_name: String,
-    settings: Option<ServerSettings>,
     /// What is missing or cannot be relied on.
     pub(crate) warnings: Vec<String>,
 }
@@ -62,53 +68,57 @@ pub struct Known {
 impl Known {
     /// What `asked` needs of all sources.
     pub fn of(sources: &Sources, found: &Found, asked: &Dimensions) -> Known {
-        let known = if Who::needs_names(asked) {
-            Known::names(sources, found, asked)
-        } else {
-            Known::default().with_subtransactions(sources, found, asked)
+        let path = sources.directory(found);
+        let read = |path: &Path| match Who::needs_names(asked) {
+            true => Directory::with_names(path).with_settings(path),
+            false => Directory::unread(path).with_settings(path),
         };
-        known.with_settings(sources, found)
+        Known::told(path.map(read), sources, asked).with_subtransactions(path, found, asked)
     }
 
-    fn with_settings(mut self, sources: &Sources, found: &Found) -> Known {
-        let directory = sources.data_directory.as_ref().or(found.data_directory.as_ref());
-        let mut warnings = Vec::new();
-        self.settings =
-            directory.and_then(|directory| server_settings::read(directory, &mut warnings));
-        // What concerns the names too has been said of them.
-        warnings.retain(|warning| !self.warnings.contains(warning));
-        self.warnings.extend(warnings);
-        self
+    /// The same, with a data directory that was read before.
+    pub fn told(directory: Option<Directory>, sources: &Sources, asked: &Dimensions) -> Known {
+        let known = Known::of_directory(directory);
+        if Who::needs_names(asked) { known.with_lists(sources) } else { known }
+    }
+
+    /// The names alone, of all sources.
+    pub fn names(sources: &Sources, found: &Found) -> Known {
+        let directory = sources.directory(found).map(Directory::with_names);
+        Known::of_directory(directory).with_lists(sources)
+    }
+
+    fn of_directory(directory: Option<Directory>) -> Known {
+        let warnings = directory.as_ref().map(|told| told.warnings.clone()).unwrap_or_default();
+        Known { directory, warnings, ..Known::default() }
     }
 
     /// The settings of the server, if it is the one that wrote the WAL.
     pub(crate) fn settings(&self, plan: &Plan) -> Option<&ServerSettings> {
         let cluster = plan.geometry.system_identifier;
-        self.settings.as_ref().filter(|settings| settings.system_identifier == cluster)
+        self.server_settings().filter(|settings| settings.system_identifier == cluster)
     }
 
     /// The cluster of these settings, and when they begin checkpoints.
     pub fn server(&self) -> Option<(u64, KnownPace)> {
-        let settings = self.settings.as_ref()?;
+        let settings = self.server_settings()?;
         Some((settings.system_identifier, pace(settings)?))
     }
 
-    /// The same, with names whether they are asked for or not.
-    pub fn names(sources: &Sources, found: &Found, asked: &Dimensions) -> Known {
-        let mut known = Known::default();
-        let directory = sources.data_directory.as_ref().or(found.data_directory.as_ref());
-        known.catalog = directory.and_then(|directory| {
-            data_directory::read(directory, &Expected::default(), &mut known.warnings)
-        });
+    fn server_settings(&self) -> Option<&ServerSettings> {
+        self.directory.as_ref()?.settings.as_ref()
+    }
+
+    fn with_lists(mut self, sources: &Sources) -> Known {
         #[cfg(feature = "server")]
-        known.ask(sources);
+        self.ask(sources);
         let files = sources.names.iter();
-        let lists = files.filter_map(|path| names_file::read(path, &mut known.warnings));
-        known.listings.extend(lists);
+        let lists = files.filter_map(|path| names_file::read(path, &mut self.warnings));
+        self.listings.extend(lists);
         for (name, bytes) in &sources.contents {
-            known.listings.push(names_file::parse(bytes, Source::File, name, &mut known.warnings));
+            self.listings.push(names_file::parse(bytes, Source::File, name, &mut self.warnings));
         }
-        known.with_subtransactions(sources, found, asked)
+        self
     }
 
     #[cfg(feature = "server")]
@@ -120,11 +130,10 @@ impl Known {
 
     fn with_subtransactions(
         mut self,
-        sources: &Sources,
+        directory: Option<&Path>,
         found: &Found,
         asked: &Dimensions,
     ) -> Known {
-        let directory = sources.data_directory.as_ref().or(found.data_directory.as_ref());
         let directory = directory.filter(|_| asked.contains(&Dimension::Transaction));
         if let (Some(directory), Some(geometry)) = (directory, vote(&found.pieces)) {
             let cluster = geometry.system_identifier;
@@ -135,15 +144,25 @@ impl Known {
 
     /// The rows of the catalogs.
     pub fn store(&self) -> Option<&Store> {
-        self.catalog.as_ref().map(|catalog| &catalog.store)
+        Some(&self.directory.as_ref()?.catalog.as_ref()?.store)
+    }
+
+    /// What a data directory tells, to be kept.
+    pub fn into_directory(self) -> Option<Directory> {
+        self.directory
+    }
+
+    fn take_catalog(&mut self) -> Option<Catalog> {
+        self.directory.as_mut()?.catalog.take()
     }
 
     /// What `who` counted, with the names that are known put together, as far as they are of the
     /// cluster of the WAL; and what there is to be said of them.
     pub fn finish(mut self, who: Who, plan: &Plan) -> (Counted, Vec<String>) {
         let cluster = plan.geometry.system_identifier;
-        let there = self.catalog.as_ref().map(|catalog| catalog.databases.clone());
-        let store = self.take_store(plan);
+        let catalog = self.take_catalog();
+        let there = catalog.as_ref().map(|catalog| catalog.databases.clone());
+        let store = self.store_of(catalog, plan);
         let mut counted = who.finish(store);
         for oid in there.into_iter().flat_map(|there| &counted.databases() - &there) {
             // Of one that was dropped nothing is known, and nothing is missing.
@@ -171,8 +190,9 @@ impl Known {
     }
 
     /// The names where there is no WAL; and what there is to be said of them.
-    pub fn without_wal(self) -> (Names, Vec<String>) {
-        let mut names = self.catalog.map(|catalog| catalog.store.names()).unwrap_or_default();
+    pub fn without_wal(mut self) -> (Names, Vec<String>) {
+        let mut names =
+            self.take_catalog().map(|catalog| catalog.store.names()).unwrap_or_default();
         for listing in &self.listings {
             names.add(listing, &BTreeSet::new());
         }
@@ -180,10 +200,10 @@ impl Known {
     }
 
     /// The catalogs, if they are those of the WAL; else none.
-    fn take_store(&mut self, plan: &Plan) -> Store {
+    fn store_of(&mut self, catalog: Option<Catalog>, plan: &Plan) -> Store {
         let (version, geometry) = (plan.version(), &plan.geometry);
-        let Some(known) = self.catalog.take() else { return Store::new(version) };
-        if known.control.system_identifier == geometry.system_identifier
+        let Some(known) = catalog else { return Store::new(version) };
+        if known.system_identifier == geometry.system_identifier
             && known.version.magic == version.magic
         {
             return known.store;
@@ -191,7 +211,7 @@ impl Known {
         self.warnings.push(format!(
             "the data directory is of cluster {} of release {}, expected {} of release {}, that of the \
              WAL: its names are not used",
-            known.control.system_identifier,
+            known.system_identifier,
             known.version.name,
             geometry.system_identifier,
             version.name

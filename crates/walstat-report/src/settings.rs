@@ -7,7 +7,7 @@ use walstat_names::server_settings::ServerSettings;
 /// The same in the model.
 pub(crate) fn told(found: &ServerSettings) -> Settings {
     Settings {
-        source: found.directory.display().to_string(),
+        source: found.directory.clone(),
         values: SettingValues {
             checkpoint_timeout: found.checkpoint_timeout,
             max_wal_size: found.max_wal_size,
@@ -16,7 +16,7 @@ pub(crate) fn told(found: &ServerSettings) -> Settings {
             full_page_writes: found.full_page_writes,
             archive_timeout: found.archive_timeout,
             wal_segment_size: found.wal_segment_size,
-            wal_level: found.wal_level.to_owned(),
+            wal_level: found.wal_level.clone(),
             wal_log_hints: found.wal_log_hints,
             data_checksums: found.data_checksums,
             checkpoint_segments: found.checkpoint_segments(),

@@ -44,6 +44,90 @@ fn a_hard_link_in_a_tar_is_the_file_that_it_links_to() {
     assert_eq!(ran.json()["input"]["segments"], 3);
 }
 
+/// Members of a tar: a file with its bytes, or a hard link to an earlier one.
+enum Member<'m> {
+    File(&'m str, &'m [u8]),
+    Link(&'m str, &'m str),
+}
+
+fn tar_of(members: &[Member<'_>]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for member in members {
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(0o600);
+        match member {
+            Member::File(name, bytes) => {
+                header.set_size(bytes.len() as u64);
+                tar.append_data(&mut header, name, *bytes).expect("a vector takes everything");
+            }
+            Member::Link(name, target) => {
+                header.set_entry_type(tar::EntryType::Link);
+                header.set_size(0);
+                tar.append_link(&mut header, name, target).expect("a link");
+            }
+        }
+    }
+    tar.into_inner().expect("a vector takes everything")
+}
+
+/// A store that keeps each content once: the first name that a tar meets has the bytes, and the segment is
+/// a link to it. Unpacked, it is a segment like the others.
+#[test]
+fn a_hard_link_to_another_name_is_read_as_what_it_links_to() {
+    use Member::{File, Link};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    let (good, bad) = (two.clone(), [&two[..9000], &vec![7; two.len() - 9000][..]].concat());
+    let history = b"1\t0/A00000\tx\n".as_slice();
+    for (name, second, code) in [("good", good, 0), ("bad", bad, 4)] {
+        let tar = tar_of(&[
+            File("./store/5f3a", &second),
+            File("./store/77aa", history),
+            File(NAMES[0], &one),
+            Link(NAMES[1], "store/5f3a"),
+            Link("00000002.history", "store/77aa"),
+            Link(&format!("again/{}", NAMES[1]), "./store/5f3a"),
+            File(NAMES[2], &three),
+        ]);
+        let packed = zstd::encode_all(tar.as_slice(), 1).expect("a vector takes everything");
+        let inner = tar_of(&[File("inner.tar", &tar)]);
+        for (file, bytes) in [("wal.tar", &tar), ("wal.tar.zst", &packed), ("a.tar", &inner)] {
+            let directory = archive(&[(file, bytes.clone())]);
+            let path = directory.path().join(file);
+            let report = check(&["--as", "archive"], &path).exits(code).json();
+            assert_eq!(report["input"]["segments"], 3, "{name} {file}");
+            assert!(report["notes"].to_string().contains("00000002.history"), "{name} {file}");
+        }
+        // A pipe has gone by.
+        let directory = archive(&[("wal.tar", tar)]);
+        let pipe = fs::File::open(directory.path().join("wal.tar")).expect("the tar");
+        let ran = finish(command(&["check", "-f", "json", "-"]).stdin(pipe)).exits(4);
+        assert!(
+            told(&ran).contains(&("not_wal".to_owned(), NAMES[1].to_owned())),
+            "{:?}",
+            told(&ran)
+        );
+    }
+}
+
+/// `tar: Cannot hard link`: unpacked, there is no such file. One to another segment has that one's bytes.
+#[test]
+fn a_hard_link_to_nothing_or_to_another_segment_is_told() {
+    use Member::{File, Link};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    for target in [NAMES[0], "gone/000000010000000000000008", "store/5f3a"] {
+        let tar = tar_of(&[
+            File(NAMES[0], &one),
+            Link(NAMES[1], target),
+            File(NAMES[2], &three),
+            File("beside/text", &two[..100]),
+        ]);
+        let directory = archive(&[("wal.tar", tar)]);
+        let ran = check(&["--as", "archive"], &directory.path().join("wal.tar")).exits(4);
+        let blamed = told(&ran).iter().any(|(_, file)| file == NAMES[1]);
+        assert!(blamed, "{target}: {:?}", told(&ran));
+    }
+}
+
 /// `syntax error in history file`: the server reads 1023 bytes of a line, takes the rest for another one,
 /// and does not start.
 #[test]

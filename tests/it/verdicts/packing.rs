@@ -137,6 +137,25 @@ fn a_segment_below_the_directory_of_all_others_is_not_found() {
     is_green("all in a subfolder", archive(&folders.collect::<Vec<_>>()).path());
 }
 
+/// `zstd: can't stat ARCHIVE/%f.zst`: the server ends recovery before the segment.
+#[test]
+fn a_suffix_spelt_otherwise_than_those_of_the_others_is_not_found() {
+    let spelt: [(&str, &str, Pack); 4] =
+        [("zst", "zstd", zstd), ("gz", "GZ", gzip), ("gz", "gzip", gzip), ("GZ", "gz", gzip)];
+    for (suffix, other, pack) in spelt {
+        for index in 1..3 {
+            let mut files = packed(suffix, pack);
+            files[index].0 = format!("{}.{other}", NAMES[index]);
+            let directory = archive(&files);
+            is_red(other, directory.path(), "missing_segment", NAMES[index]);
+            let (name, bytes) = &packed(suffix, pack)[index];
+            put(directory.path(), name, bytes);
+            is_green("under both", directory.path());
+        }
+        is_green("all of one spelling", archive(&packed(other, pack)).path());
+    }
+}
+
 /// A tool writes what it unpacked and fails, and the server ends recovery before this segment.
 #[test]
 fn a_stream_that_ends_in_its_middle_is_told_under_any_suffix() {

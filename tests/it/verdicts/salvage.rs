@@ -1,8 +1,9 @@
 //! WAL without a whole first page of a segment is read from the first page that is whole, with a problem.
 
 use super::{NAMES, archive, check, segment, told};
-use crate::support::Ran;
+use crate::support::{Ran, command, finish};
 use serde_json::Value;
+use std::fs;
 
 /// What is read of one file.
 #[track_caller]
@@ -69,9 +70,41 @@ fn pages_from_the_middle_of_a_segment_are_read_where_they_belong() {
     }
 }
 
+/// What comes through a pipe, or is compressed, is read as a file is.
+#[test]
+fn a_lone_segment_in_a_stream_is_read_from_its_first_whole_page_on() {
+    let mut damaged = segment(1);
+    damaged[..8192].fill(0);
+    let read = |ran: Ran| {
+        let report = ran.exits(4).json();
+        assert_eq!(report["books"]["unaccounted_bytes"], 0);
+        assert!(report["notes"].to_string().contains("first page"), "{}", report["notes"]);
+        count(&report)
+    };
+    let expected = count(&salvaged(NAMES[1], damaged.clone()).json());
+    let packed = zstd::encode_all(damaged.as_slice(), 1).expect("a vector takes everything");
+    for bytes in [&damaged, &packed] {
+        assert_eq!(read(through_a_pipe(bytes)), expected);
+        for name in ["lone.zst", "lone"] {
+            let directory = archive(&[(name, bytes.clone())]);
+            assert_eq!(read(check(&[], &directory.path().join(name))), expected, "{name}");
+        }
+    }
+    // More than one is what its bytes are as one.
+    let two = [damaged, segment(2)].concat();
+    assert!(read(through_a_pipe(&two)) >= expected);
+}
+
+fn through_a_pipe(bytes: &[u8]) -> Ran {
+    let directory = archive(&[("bytes", bytes.to_vec())]);
+    let file = fs::File::open(directory.path().join("bytes")).expect("the file");
+    finish(command(&["check", "-f", "json", "-"]).stdin(file))
+}
+
 #[test]
 fn what_holds_no_page_is_no_wal() {
     for bytes in [vec![0; 1 << 20], b"no WAL at all\n".repeat(10_000)] {
+        through_a_pipe(&bytes).exits(3);
         let directory = archive(&[(NAMES[1], bytes)]);
         check(&[], directory.path()).exits(3);
     }

@@ -9,7 +9,8 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::third;
-use crate::cluster::{Cluster, Settings};
+use crate::archiving::{Files, files_of, insert, primary_with_backup, wait_for_archiver};
+use crate::cluster::Cluster;
 use crate::server::{Server, give_to_server_user};
 use crate::shell::shell;
 use crate::wait::wait;
@@ -25,9 +26,6 @@ pub struct Place {
     /// `xl_tot_len`.
     pub bytes: usize,
 }
-
-/// Plain files by name.
-pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// What all cases start from.
 pub struct Origin {
@@ -74,7 +72,7 @@ impl Origin {
         shell(home.path(), "mkdir archive cases");
         write_archive(&server, home.path());
         fs::copy(program(), home.path().join("walstat")).expect("a copy");
-        let files = files_of(&home.path().join("archive"));
+        let files = files_of(&home.path().join("archive")).0;
         let switch = switch_point(&files);
         let before_switch = switch / SEGMENT as u64 - 1;
         let records = records(&server, &home.path().join("archive"), &files);
@@ -135,32 +133,22 @@ fn install_fetch(home: &Path) {
     fs::copy(source, home.join("fetch.sh")).expect("the script can be copied");
 }
 
+/// Rows of a transaction.
+const ROWS_EACH: u64 = 100;
+
 fn write_archive(server: &Server, home: &Path) {
-    let archive = home.join("archive").display().to_string();
-    let conf = format!(
-        "archive_mode = on\narchive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f'\n\
-         checkpoint_timeout = 1h\nbgwriter_lru_maxpages = 0"
-    );
-    let primary = Cluster::start(server, &Settings { initdb: &["--wal-segsize=1"], conf: &conf });
-    primary.sql("CREATE TABLE marker (id int PRIMARY KEY, note text)");
-    // A backup of one database is copied in half the time.
-    primary.sql("UPDATE pg_database SET datistemplate = false");
-    primary.sql("DROP DATABASE template0");
-    primary.sql("DROP DATABASE template1");
-    primary.sql("SELECT pg_switch_wal()");
-    let connection = primary.connection().join(" ");
-    shell(home, &format!("pg_basebackup {connection} -c fast -X none -D backup 2>/dev/null"));
+    let primary = primary_with_backup(server, home);
     let standby = primary.standby();
-    insert(&primary, 1..2600);
+    insert(&primary, 1..2600, ROWS_EACH);
     primary.sql("SELECT pg_switch_wal()");
-    insert(&primary, 2600..2900);
+    insert(&primary, 2600..2900, ROWS_EACH);
     catch_up(&primary, &standby);
     standby.promote();
-    insert(&standby, 10_000..11_200);
+    insert(&standby, 10_000..11_200, ROWS_EACH);
     standby.sql("SELECT pg_switch_wal()");
-    insert(&standby, 11_200..11_600);
+    insert(&standby, 11_200..11_600, ROWS_EACH);
     standby.sql("SELECT pg_switch_wal()");
-    insert(&primary, 20_000..21_400);
+    insert(&primary, 20_000..21_400, ROWS_EACH);
     primary.sql("SELECT pg_switch_wal()");
     for cluster in [&primary, &standby] {
         wait_for_archiver(&cluster.wal());
@@ -168,47 +156,11 @@ fn write_archive(server: &Server, home: &Path) {
     // Ended at once: a server that is stopped in order archives one segment more.
 }
 
-/// Rows in transactions of a hundred: how many are there tells how far a restore came.
-fn insert(cluster: &Cluster, ids: std::ops::Range<u32>) {
-    let (first, last) = (ids.start, ids.end - 1);
-    cluster.sql(&format!(
-        "DO $$ BEGIN FOR i IN {first}..{last} LOOP \
-         INSERT INTO marker VALUES (i, repeat(md5(i::text), 30)); \
-         IF i % 100 = 99 THEN COMMIT; END IF; END LOOP; END $$"
-    ));
-}
-
 fn catch_up(primary: &Cluster, standby: &Cluster) {
     let is_there = || {
         standby.sql("SELECT pg_last_wal_replay_lsn()") == primary.sql("SELECT pg_current_wal_lsn()")
     };
     wait("the standby catches up", is_there);
-}
-
-/// Waits until all of a server's complete segments are in its archive.
-pub fn wait_for_archiver(wal: &Path) {
-    let status = wal.join("archive_status");
-    let is_ready = |path: &Path| path.extension().is_some_and(|suffix| suffix == "ready");
-    let none_waits = || {
-        let entries = fs::read_dir(&status).expect("archive_status");
-        !entries.filter_map(Result::ok).any(|entry| is_ready(&entry.path()))
-    };
-    wait("the archiver has nothing to do", none_waits);
-}
-
-/// The files from the base backup on; backup histories are left to the case that wants them.
-pub fn files_of(archive: &Path) -> Files {
-    let entries = fs::read_dir(archive).expect("the archive").map(|entry| entry.expect("an entry"));
-    let mut files: Files = entries
-        .map(|entry| {
-            let name = entry.file_name().into_string().expect("a plain name");
-            (name, fs::read(entry.path()).expect("a file"))
-        })
-        .collect();
-    let is_backup = |name: &&String| name.ends_with(".backup");
-    let first = files.keys().find(is_backup).expect("the base backup's history")[..24].to_owned();
-    files.retain(|name, _| *name >= first && !name.ends_with(".backup"));
-    files
 }
 
 /// Where timeline 2 begins, as its history says.

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::origin::{Files, SEGMENT, lsn, parse, segment};
+use super::origin::{SEGMENT, lsn, parse, segment};
 use super::tree::{State, Tree};
+use crate::archiving::Files;
 
 /// One restore that must succeed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::origin::{Files, files_of, wait_for_archiver};
+use crate::archiving::{Files, files_of, wait_for_archiver};
 use crate::server::Server;
 use crate::shell::shell;
 use crate::wait::wait;
@@ -32,8 +32,8 @@ pub fn timeline(server: &Server, home: &Path, name: &str, target: &str) -> Files
     wait_for_archiver(&data.join("pg_wal"));
     // Ended at once: a server that is stopped in order archives one segment more.
     pg_ctl(server, &data, &["stop", "-m", "immediate"]);
-    let before = files_of(&home.join("archive"));
-    let mut files = files_of(&archive);
+    let before = files_of(&home.join("archive")).0;
+    let mut files = files_of(&archive).0;
     files.retain(|name, _| !before.contains_key(name));
     let of_three = files.keys().filter(|name| name.starts_with("00000003")).count();
     assert!(of_three >= 3, "a history and segments of timeline 3: {:?}", files.keys());

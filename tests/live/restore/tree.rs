@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha1::{Digest, Sha1};
 
-use super::origin::{Files, Origin, Place, SEGMENT, parse, segment};
+use super::origin::{Origin, Place, SEGMENT, parse, segment};
+use crate::archiving::Files;
 
 /// How an archiver lays out its archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

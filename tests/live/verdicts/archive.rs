@@ -182,6 +182,11 @@ impl<'o> Archive<'o> {
                 let (name, text) = &self.origin.backup;
                 self.put(name, text);
             }
+            "minimal" => {
+                let (name, plain) = &self.origin.minimal;
+                self.put(&self.stored_name(name), &self.packing.pack(plain));
+                self.spoiled.insert(name.clone());
+            }
             "old-backup" => self.put("000000010000000000000001.00000028.backup", b"START WAL\n"),
             "deep" => {
                 fs::create_dir_all(self.folder.join("base/1/2/3/4/5/6/7/8")).expect("folders")
@@ -212,11 +217,15 @@ impl<'o> Archive<'o> {
     /// Puts the good copy of every spoiled file in its place.
     pub fn repair(&self) {
         for name in &self.spoiled {
+            let stored = self.stored_name(name);
             let Some(plain) = self.origin.segments.get(name) else {
-                fs::remove_file(self.folder.join(name)).expect("a history");
+                // A history, or a segment that is better not there.
+                let added = [name, &stored].map(|name| self.folder.join(name));
+                added.iter().filter(|path| path.exists()).for_each(|path| {
+                    fs::remove_file(path).expect("a file that was added");
+                });
                 continue;
             };
-            let stored = self.stored_name(name);
             for entry in fs::read_dir(&self.folder).expect("the archive").filter_map(Result::ok) {
                 let is_of = entry.file_name().to_string_lossy().starts_with(name.as_str());
                 match entry.file_type() {

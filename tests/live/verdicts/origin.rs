@@ -1,6 +1,5 @@
 //! The archive as it should be, the base backup that it is restored onto, and the server that does it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,10 +9,9 @@ use tempfile::TempDir;
 
 use super::Restored;
 use super::archive::Packing;
-use crate::cluster::{Cluster, Settings};
+use crate::archiving::{Files, files_of, insert, primary_with_backup, wait_for_archiver};
 use crate::server::{Server, give_to_server_user};
 use crate::shell::shell;
-use crate::wait::wait;
 
 /// How far a restore came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +26,9 @@ pub struct Origin {
     server: Server,
     /// The segments from the backup on, by name, as they should be; all of them are full, the last one up
     /// to a switch.
-    pub segments: BTreeMap<String, Vec<u8>>,
+    pub segments: Files,
+    /// The segment after them, in which `wal_level` was minimal for a while: its name and bytes.
+    pub minimal: (String, Vec<u8>),
     /// The history of the base backup: its name and text.
     pub backup: (String, Vec<u8>),
     /// What a restore of all of them reaches.
@@ -47,9 +47,13 @@ impl Origin {
         let program = std::env::var_os("WALSTAT_UNDER_TEST").map(PathBuf::from);
         let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_walstat").into());
         fs::copy(program, home.path().join("walstat")).expect("a copy");
-        let (segments, backup) = files(&home.path().join("archive"));
+        let (segments, backup) = files_of(&home.path().join("archive"));
+        assert!(segments.len() >= 4, "{:?}", segments.keys());
+        let (mut after, _) = files_of(&home.path().join("after"));
+        after.retain(|name, _| !segments.contains_key(name));
+        let minimal = after.pop_first().filter(|_| after.is_empty()).expect("one segment more");
         let whole = Reached { rows: ROWS };
-        let origin = Origin { home, server, segments, backup, whole };
+        let origin = Origin { home, server, segments, minimal, backup, whole };
         let raw = origin.home.path().join("archive");
         let folder = origin.folder(usize::MAX);
         assert_eq!(origin.restore(&folder, &raw, Packing::Raw), Ok(whole), "without damage");
@@ -107,49 +111,20 @@ fn reached(output: &str, log: &str) -> Restored {
 /// Rows that come with the WAL, in transactions that are spread over all of it.
 const ROWS: u64 = 2800;
 
+/// Writes the archive, and the same with a segment more, in which `wal_level` was minimal for a while.
 fn write(server: &Server, home: &Path) {
-    let archive = home.join("archive").display().to_string();
-    let conf = format!(
-        "archive_mode = on\narchive_command = 'test ! -f {archive}/%f && cp %p {archive}/%f'\n\
-         checkpoint_timeout = 1h\nbgwriter_lru_maxpages = 0"
-    );
-    let primary = Cluster::start(server, &Settings { initdb: &["--wal-segsize=1"], conf: &conf });
-    primary.sql("CREATE TABLE marker (id int PRIMARY KEY, note text)");
-    // A backup of one database is copied in half the time.
-    primary.sql("UPDATE pg_database SET datistemplate = false");
-    primary.sql("DROP DATABASE template0");
-    primary.sql("DROP DATABASE template1");
+    let mut primary = primary_with_backup(server, home);
+    insert(&primary, 1..ROWS + 1, 20);
     primary.sql("SELECT pg_switch_wal()");
-    let connection = primary.connection().join(" ");
-    shell(home, &format!("pg_basebackup {connection} -c fast -X none -D backup 2>/dev/null"));
-    primary.sql(&format!(
-        "DO $$ BEGIN FOR i IN 1..{ROWS} LOOP INSERT INTO marker VALUES (i, repeat(md5(i::text), 30)); \
-         IF i % 20 = 0 THEN COMMIT; END IF; END LOOP; END $$"
-    ));
+    wait_for_archiver(&primary.wal());
+    shell(home, "cp -a archive before");
+    primary.crash();
+    primary.set("wal_level = minimal\nmax_wal_senders = 0\narchive_mode = off");
+    primary.start_again();
+    primary.stop();
+    primary.set("wal_level = replica\narchive_mode = on");
+    primary.start_again();
     primary.sql("SELECT pg_switch_wal()");
-    let status = primary.wal().join("archive_status");
-    wait("the archiver has nothing to do", || {
-        let entries = fs::read_dir(&status).expect("archive_status").filter_map(Result::ok);
-        !entries
-            .map(|entry| entry.path())
-            .any(|path| path.extension().is_some_and(|s| s == "ready"))
-    });
-}
-
-type Files = BTreeMap<String, Vec<u8>>;
-
-/// The segments from the one in which the backup begins, and the backup's history.
-fn files(archive: &Path) -> (Files, (String, Vec<u8>)) {
-    let entries = fs::read_dir(archive).expect("the archive").map(|entry| entry.expect("an entry"));
-    let mut files: Files = entries
-        .map(|entry| {
-            let name = entry.file_name().into_string().expect("a plain name");
-            (name, fs::read(entry.path()).expect("a file"))
-        })
-        .collect();
-    let history = files.keys().find(|name| name.ends_with(".backup")).expect("a backup").clone();
-    let backup = files.remove(&history).expect("a backup");
-    files.retain(|name, _| name.as_str() >= &history[..24]);
-    assert!(files.len() >= 4, "{:?}", files.keys());
-    (files, (history, backup))
+    wait_for_archiver(&primary.wal());
+    shell(home, "mv archive after; mv before archive");
 }

@@ -91,7 +91,7 @@ const SOUND: [(&str, &[Packing]); 16] = [
 ];
 
 /// Rows of one kind.
-const DAMAGED: [(&str, &[Packing]); 13] = [
+const DAMAGED: [(&str, &[Packing]); 17] = [
     ("second stored-zeros 2", &[Xz]),
     ("last stored-zeros 6", &[Xz]),
     ("second halves 2", &[Xz]),
@@ -101,10 +101,14 @@ const DAMAGED: [(&str, &[Packing]); 13] = [
     ("third content second", &[Raw, Gzip]),
     ("last content second", &[Raw, Zstd]),
     ("second named-cut .zstd zstd", &[Zstd]),
+    ("second named .zstd", &[Zstd]),
+    ("last named .gzip", &[Gzip]),
+    ("third named .XZ", &[Xz]),
     ("last named-cut .zstd zstd", &[Zstd]),
     ("last named-cut .GZ gzip", &[Gzip]),
     ("last named-cut .LZ4 lz4", &[Lz4]),
     ("beside history 1100", &[Raw, Gzip]),
+    ("beside minimal", &[Raw, Gzip]),
 ];
 
 /// All of them.

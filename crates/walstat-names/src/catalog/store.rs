@@ -8,8 +8,10 @@
 use super::event::{Change, Event, RowEnd};
 use super::row::{HintedStatus, Row, RowVersion, Source, decode};
 use super::xid_status::{XidStatus, XidStatuses};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use walstat_format::block::RelFileLocator;
+use walstat_format::by_key;
 use walstat_format::catalog_layout::CatalogLayout;
 use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use walstat_format::data_page::heap_tuple::infomask;
@@ -18,7 +20,7 @@ use walstat_format::payload::heap::infobits;
 use walstat_format::version::Version;
 
 /// A version of a row at its place in a page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PlacedRow {
     pub offset: u16,
     pub source: Source,
@@ -36,14 +38,14 @@ impl PlacedRow {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Page {
     lsn: Lsn,
     rows: Vec<PlacedRow>,
 }
 
 /// A file of a catalog.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Heap {
     pub table: CatalogTable,
     /// Whether every page of it is known: what is not there does not exist.
@@ -68,7 +70,7 @@ impl Heap {
 }
 
 /// The files of a database's catalogs, or of the shared ones.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FileMap {
     pub tablespace: u32,
     /// Oids and files.
@@ -79,7 +81,7 @@ pub(super) struct FileMap {
 
 /// What a version that is gone was about: the catalog's database, the catalog, the oid, and what tells
 /// versions of the same oid apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Subject {
     pub database: u32,
     pub table: CatalogTable,
@@ -89,13 +91,14 @@ pub(super) struct Subject {
 }
 
 /// The versions of catalog rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Store {
     pub(super) version: &'static Version,
     pub(super) heaps: BTreeMap<RelFileLocator, Heap>,
     pub(super) maps: BTreeMap<u32, FileMap>,
     pub(super) statuses: XidStatuses,
     /// The updating member of multixacts, 0 if they only lock.
+    #[serde(serialize_with = "by_key::map")]
     pub(super) updaters: HashMap<u32, u32>,
     /// Versions that pages have no more: the newest of each subject, with the tablespace of the
     /// catalog that it was in.
@@ -133,6 +136,12 @@ impl Store {
     /// up to `redo`, whose next xid was this one then.
     pub fn set_base(&mut self, redo: Lsn, next_xid: u32) {
         (self.base, self.recent_xid) = (redo, Some(next_xid));
+    }
+
+    /// The last place in the WAL of which the pages and maps that were put in know.
+    pub fn known_up_to(&self) -> Lsn {
+        let pages = self.heaps.values().flat_map(|heap| heap.pages.values());
+        pages.map(|page| page.lsn).fold(self.base, Lsn::max)
     }
 
     /// Takes note of a recent xid, from which others are counted, if none is known.

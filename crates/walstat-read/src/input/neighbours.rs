@@ -4,6 +4,7 @@
 use super::discover::Found;
 use super::input_kind::InputKind;
 use super::names::{Standing, compression_suffix};
+use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,41 @@ fn differs(piece: &Piece) -> Problem {
     let (expected, found) = if is_compressed { (plain, compressed) } else { (compressed, plain) };
     let expected = format!("{expected}, as the others beside it under names without a suffix");
     Problem::of_file(ProblemKind::Unreadable, &piece.file(), expected, found.to_owned())
+}
+
+/// Problems of segments that are only there under another spelling of the suffix that most beside them have
+/// (`.zstd` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
+pub(super) fn spelt_apart(
+    found: &Found,
+    places: &[Option<Key>],
+    geometry: &Geometry,
+) -> Vec<Problem> {
+    type Spellings = BTreeMap<String, BTreeMap<Key, String>>;
+    let mut suffixes: BTreeMap<(usize, &str), Spellings> = BTreeMap::new();
+    for (piece, key) in found.pieces.iter().zip(places) {
+        let promises = piece.name.as_ref().is_some_and(|name| name.standing <= Standing::Unusual);
+        let file = piece.file();
+        if let (Some(key), Some(usual)) = (key.filter(|_| promises), usual_suffix(&file)) {
+            let spelling = compression_suffix(&file).unwrap_or(usual).to_owned();
+            let spellings = suffixes.entry((piece.directory, usual)).or_default();
+            spellings.entry(spelling).or_default().insert(key, file);
+        }
+    }
+    let apart = suffixes.into_iter().flat_map(|((_, usual), mut spellings)| {
+        let most =
+            spellings.iter().max_by_key(|(spelling, files)| (files.len(), *spelling == usual));
+        let most = most.map(|(spelling, _)| spelling.clone()).unwrap_or_default();
+        let there = spellings.remove(&most).unwrap_or_default();
+        let first = there.keys().next().copied();
+        let others = spellings.into_values().flatten();
+        // What is older than all others was laid away.
+        let lost = others.filter(move |(key, _)| first < Some(*key) && !there.contains_key(key));
+        lost.map(move |(key, file)| {
+            let expected = format!("a file under .{most}, as the others beside it");
+            missing(key, geometry, expected, format!("only {file}"))
+        })
+    });
+    apart.collect()
 }
 
 /// Problems of segments that are only in a directory below the one in which most others are: no
@@ -115,13 +151,23 @@ fn is_main(
         && count(other) > count(directory)
 }
 
-fn out_of_reach_problem(piece: &Piece, (timeline, number): Key, geometry: &Geometry) -> Problem {
-    let name = SegmentName::new(timeline, number, geometry.segment_bytes).to_string();
+fn name_of((timeline, number): Key, geometry: &Geometry) -> String {
+    SegmentName::new(timeline, number, geometry.segment_bytes).to_string()
+}
+
+fn out_of_reach_problem(piece: &Piece, key: Key, geometry: &Geometry) -> Problem {
+    let name = name_of(key, geometry);
     let path = piece.path();
     let parent = path.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
     let expected = format!("segment {name} in the directory of the others");
     let found = format!("only {}/{}", parent.to_string_lossy(), piece.file());
-    let problem = Problem::of_file(ProblemKind::MissingSegment, &name, expected, found);
-    let start = number.saturating_mul(u64::from(geometry.segment_bytes));
+    missing(key, geometry, expected, found)
+}
+
+/// The problem of a segment that no `restore_command` finds.
+fn missing(key: Key, geometry: &Geometry, expected: String, found: String) -> Problem {
+    let problem =
+        Problem::of_file(ProblemKind::MissingSegment, &name_of(key, geometry), expected, found);
+    let start = key.1.saturating_mul(u64::from(geometry.segment_bytes));
     Problem { lsn: Some(Lsn(start)), ..problem }
 }

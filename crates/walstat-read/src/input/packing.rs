@@ -6,27 +6,33 @@ use super::names::{SegmentFile, Standing, compression_suffix};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
 
-/// What the tools of suffixes unpack, in lower case; tried with those of Debian 12. None of them takes
-/// what is not compressed at all.
-const UNPACKS: [(&str, &[Codec]); 13] = {
+/// What the tools of suffixes unpack, with the spellings of each suffix, the usual one first, in lower
+/// case; tried with those of Debian 12. None of them takes what is not compressed at all.
+const UNPACKS: [(&[&str], &[Codec]); 8] = {
     use Codec::*;
-    const ZSTD: &[Codec] = &[Zstd, Lz4OrZstd, Gzip, Lz4, Xz, Lzma];
     [
-        ("gz", &[Gzip]),
-        ("gzip", &[Gzip]),
-        ("lz4", &[Lz4, Lz4OrZstd]),
-        ("zst", ZSTD),
-        ("zstd", ZSTD),
-        ("bz2", &[Bzip2]),
-        ("bz", &[Bzip2]),
-        ("bzip2", &[Bzip2]),
-        ("xz", &[Xz, Lzma]),
-        ("lzma", &[Lzma]),
-        ("lz", &[Lzip]),
-        ("br", &[Brotli]),
-        ("brotli", &[Brotli]),
+        (&["gz", "gzip"], &[Gzip]),
+        (&["lz4"], &[Lz4, Lz4OrZstd]),
+        (&["zst", "zstd"], &[Zstd, Lz4OrZstd, Gzip, Lz4, Xz, Lzma]),
+        (&["bz2", "bz", "bzip2"], &[Bzip2]),
+        (&["xz"], &[Xz, Lzma]),
+        (&["lzma"], &[Xz, Lzma]),
+        (&["lz"], &[Lzip]),
+        (&["br", "brotli"], &[Brotli]),
     ]
 };
+
+/// How a suffix is usually spelt, and what its tool unpacks.
+fn tool_of(suffix: &str) -> Option<(&'static str, &'static [Codec])> {
+    let lower = suffix.to_ascii_lowercase();
+    let known = UNPACKS.iter().find(|(spellings, _)| spellings.contains(&&*lower));
+    known.and_then(|(spellings, unpacks)| Some((*spellings.first()?, *unpacks)))
+}
+
+/// How the suffix of a file is usually spelt: that of `.GZ` and `.gzip` is `gz`.
+pub(super) fn usual_suffix(file: &str) -> Option<&'static str> {
+    tool_of(compression_suffix(file)?).map(|(usual, _)| usual)
+}
 
 /// Whether a file has to be whole by its name.
 fn promises(name: &SegmentFile) -> bool {
@@ -41,8 +47,7 @@ pub(crate) fn misnamed(
     first_page: &Result<FirstPage, NotWal>,
 ) -> Option<Problem> {
     let suffix = compression_suffix(file)?;
-    let lower = suffix.to_ascii_lowercase();
-    let (_, unpacks) = UNPACKS.iter().find(|(known, _)| *known == lower)?;
+    let (_, unpacks) = tool_of(suffix)?;
     // Of anything else than WAL more is told elsewhere.
     let is_wal = matches!(first_page, Ok(_) | Err(NotWal::Zeros));
     if !promises(name) || !is_wal || codec.is_some_and(|codec| unpacks.contains(&codec)) {

@@ -83,6 +83,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
         placed.refuse(piece, problem, found.taken_for);
     }
     placed.problems.extend(neighbours::packed_apart(found));
+    placed.problems.extend(neighbours::spelt_apart(found, &places, &geometry));
     placed.problems.extend(neighbours::out_of_reach(found, &places, &geometry));
     for files in placed.files.values_mut() {
         lay_copies_aside(files);

@@ -1,6 +1,8 @@
 //! What can only be read from front to back: tars and pipes, compressed or not, segments one after the
 //! other. Nothing is unpacked to disk; items come in the order in which they lie.
 
+mod hard_links;
+
 use super::codec::Codec;
 use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
 use super::names::file_name;
@@ -8,6 +10,7 @@ use super::names::{FileName, SegmentFile};
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
 use super::tar::{Kind, Member, for_each_member};
+use hard_links::{HardLinks, Taken};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -58,20 +61,37 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Shows everything in the stream at `path` to `visit`.
 pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
-    let result = if path == Path::new(STANDARD_INPUT) {
-        walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, visit)
-    } else {
-        File::open(path).and_then(|file| walk(file, &file_name(path), DEPTH_MAX, visit))
-    };
-    if let Err(error) = result {
+    let mut links = HardLinks::default();
+    if let Err(error) = walk_path(path, &mut links, visit) {
         let _ = visit(Item::Broken(path.display().to_string(), error));
     }
+    let Some(mut links) = links.again() else { return };
+    if path.is_file() {
+        // What is wrong with the others was said the first time.
+        let _ = walk_path(path, &mut links, &mut |item| match item {
+            Item::Segment(_) | Item::History(..) => visit(item),
+            _ => ControlFlow::Continue(()),
+        });
+    }
+    links.tell_rest(visit);
+}
+
+fn walk_path(
+    path: &Path,
+    links: &mut HardLinks,
+    visit: &mut Visit<'_>,
+) -> io::Result<ControlFlow<()>> {
+    if path == Path::new(STANDARD_INPUT) {
+        return walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, links, visit);
+    }
+    walk(File::open(path)?, &file_name(path), DEPTH_MAX, links, visit)
 }
 
 fn walk<'r>(
     mut reader: impl Read + 'r,
     name: &str,
     depth: usize,
+    links: &mut HardLinks,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let head = read_head(&mut reader)?;
@@ -79,9 +99,9 @@ fn walk<'r>(
     let reader = Cursor::new(head.clone()).chain(reader);
     match content {
         Content::Compressed(codec) if depth > 0 => {
-            walk(codec.decoder(reader)?, without_suffix(name), depth - 1, visit)
+            walk(codec.decoder(reader)?, without_suffix(name), depth - 1, links, visit)
         }
-        Content::Tar if depth > 0 => members(reader, name, depth - 1, visit),
+        Content::Tar if depth > 0 => members(reader, name, depth - 1, links, visit),
         Content::Plain => segments(reader, name, visit),
         other => Ok(visit(Item::NotWal(name.to_owned(), not_wal(other)))),
     }
@@ -104,11 +124,12 @@ fn members(
     mut reader: impl Read,
     name: &str,
     depth: usize,
+    links: &mut HardLinks,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let mut flow = ControlFlow::Continue(());
     for_each_member(&mut reader, |member| {
-        flow = take_member(member, depth, visit)?;
+        flow = take_member(member, depth, links, visit)?;
         Ok(flow)
     })?;
     // Reading on also checks the codec's last checksum, which comes after the end mark.
@@ -136,17 +157,25 @@ fn another_follows(mut reader: impl Read) -> io::Result<bool> {
 fn take_member(
     member: Member<'_>,
     depth: usize,
+    links: &mut HardLinks,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
+    let file = file_name(&member.path);
+    let is_file = member.kind == Kind::File && FileName::parse(&file) == FileName::Other;
+    if depth > 0 && is_file && is_called_like_a_tar(&file) {
+        let walked = walk(member.bytes, &file, depth, links, visit);
+        return Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))));
+    }
+    let member = match links.take(member) {
+        Taken::Read(member) => member,
+        Taken::Passed => return Ok(ControlFlow::Continue(())),
+        Taken::Refused(link) => return Ok(hard_links::refuse(link, visit)),
+    };
     let file = file_name(&member.path);
     let name = FileName::parse(&file);
     let no_file = match (&member.kind, &name) {
         (Kind::File, _) => None,
         (Kind::Directory, FileName::Segment(_)) => Some("directory"),
-        // The same bytes once more, under the same name.
-        (Kind::HardLink(target), _) if FileName::parse(&file_name(target)) == name => {
-            return Ok(ControlFlow::Continue(()));
-        }
         (Kind::HardLink(_) | Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
         (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
         (Kind::HardLink(_) | Kind::Special, _) => return Ok(ControlFlow::Continue(())),
@@ -155,10 +184,6 @@ fn take_member(
         return Ok(visit(Item::NoFile(member.path, kind)));
     }
     match name {
-        FileName::Other if depth > 0 && is_called_like_a_tar(&file) => {
-            let walked = walk(member.bytes, &file, depth, visit);
-            Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))))
-        }
         FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
@@ -276,12 +301,15 @@ fn segments(
             return Ok(ControlFlow::Continue(()));
         }
         let first_page = first_page(&head);
-        let said = first_page.as_ref().ok().map(|page| u64::from(page.long.segment_bytes));
-        length = length.or(said);
-        let Some(length) = length else {
-            let reason = first_page.err().unwrap_or(NotWal::Empty);
-            return Ok(visit(Item::NotWal(name.to_owned(), reason)));
+        let said = match &first_page {
+            Ok(page) => u64::from(page.long.segment_bytes),
+            Err(reason) if length.is_none() && (reason.is_final() || head.is_empty()) => {
+                return Ok(visit(Item::NotWal(name.to_owned(), reason.clone())));
+            }
+            // Nothing says where the next one begins: one segment, of which later pages may be whole.
+            Err(_) => u64::MAX,
         };
+        let length = *length.get_or_insert(said);
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
         let path = PathBuf::from(name);
         let (name, compressed, codec, bytes) = (None, false, None, &mut bytes);

@@ -80,7 +80,13 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
     let mut outcome = conclude_chain(&plan.chain(), runs, observer);
     outcome.input_bytes += plan.duplicate_bytes;
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
-    outcome.problems.extend(plan.problems.iter().cloned());
+    // A segment that is lost is told once, and of one under a name that nobody asks for it was told.
+    let lost = |problem: &Problem| {
+        (problem.kind == ProblemKind::MissingSegment).then(|| problem.segment.clone())
+    };
+    let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect();
+    let new = |problem: &&Problem| lost(problem).is_none_or(|segment| !told.contains(&segment));
+    outcome.problems.extend(plan.problems.iter().filter(new).cloned());
     outcome.sort_problems();
     if plan.branch_point == Some(outcome.ending.lsn) {
         outcome.ending.kind = EndingKind::TimelineSwitch;

@@ -190,7 +190,8 @@ impl Engine for Lzip {
                 *self = Lzip::new()?;
                 Ok(Next::Stream)
             }
-            _ => Ok(Next::Garbage),
+            // `lzip -d` takes it for no part of the file, as long as it looks like no member.
+            _ => Ok(Next::Ignored),
         }
     }
 }
