@@ -49,6 +49,8 @@ pub(super) fn scan(
     if let Some(limit) = scope.limit {
         return scan_limited(segments, &tasks, &ready, scope, limit, progress, prototype);
     }
+    let mut prototype = prototype.clone();
+    prototype.share();
     let workers = threads.get().min(tasks.len());
     let joiner = Joiner::new(scope, tasks.len(), workers, prototype.clone());
     let work = &|prototype: Observer| {
