@@ -127,3 +127,80 @@ impl Read for Mapped {
         self.next(out.len()).read(out)
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    const WINDOW: usize = 64 << 10;
+
+    /// A file of two windows.
+    fn file(name: &str) -> PathBuf {
+        let name = format!("walstat-mapped-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, vec![7; 2 * WINDOW]).expect("a file written");
+        path
+    }
+
+    fn cut(path: &Path, bytes: u64) {
+        let file = File::options().write(true).open(path).expect("the file");
+        file.set_len(bytes).expect("a shorter file");
+    }
+
+    #[test]
+    fn bytes_come_in_windows() {
+        let path = file("windows");
+        let mut mapped = Mapped::open(&path, 100).expect("a file").expect("of a local file system");
+        assert_eq!(mapped.next(WINDOW), vec![7; WINDOW]);
+        assert_eq!(mapped.next(WINDOW), vec![7; WINDOW - 100]);
+        assert_eq!(mapped.next(WINDOW), []);
+        assert!(!mapped.is_lost());
+        fs::remove_file(path).expect("the file");
+    }
+
+    #[test]
+    fn what_is_gone_is_zeros_and_lost() {
+        for (name, left) in [("page", WINDOW + 4096), ("in-page", WINDOW + 5000), ("all", 0)] {
+            let path = file(name);
+            let mut mapped = Mapped::open(&path, 0).expect("a file").expect("a local one");
+            assert_eq!(mapped.next(WINDOW), vec![7; WINDOW]);
+            cut(&path, left as u64);
+            let window = mapped.next(WINDOW);
+            let (there, gone) = window.split_at(left.saturating_sub(WINDOW));
+            assert!(there.iter().all(|byte| *byte == 7) && gone.iter().all(|byte| *byte == 0));
+            assert_eq!(window.len(), WINDOW);
+            assert!(mapped.is_lost(), "{name}");
+            fs::remove_file(path).expect("the file");
+        }
+    }
+
+    /// What is no mapping of this module's ends the process as ever.
+    #[test]
+    fn other_bus_errors_are_what_they_were() {
+        const IN_CHILD: &str = "WALSTAT_TEST_BUS_ERROR";
+        if std::env::var_os(IN_CHILD).is_some() {
+            let path = file("foreign");
+            Mapped::open(&path, 0).expect("a file").expect("a local one").next(WINDOW);
+            let file = File::open(&path).expect("the file");
+            // SAFETY: nobody else knows the file; that it ends is what is tested.
+            let map = unsafe { Mmap::map(&file) }.expect("a mapping");
+            cut(&path, 0);
+            fs::remove_file(path).expect("the file");
+            bring_in(&map);
+            return;
+        }
+        let program = std::env::current_exe().expect("this program");
+        let name = "input::mapped::tests::other_bus_errors_are_what_they_were";
+        let status = Command::new(program)
+            .args(["--exact", name])
+            .env(IN_CHILD, "1")
+            .output()
+            .expect("it runs")
+            .status;
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
+    }
+}
