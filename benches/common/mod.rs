@@ -115,7 +115,7 @@ impl Set {
             page_bytes: form.page as u32,
         };
         let (start, end) = (Lsn(0), Lsn::MAX);
-        Scope { geometry, crc, start, end, limit: None, select: None }
+        Scope { geometry, crc, start, end, map_files: false, limit: None, select: None }
     }
 
     /// Reads all pages as one run, and returns what was counted; fails on damage.

@@ -111,6 +111,7 @@ fn wanted(shape: &Shape) -> Wanted {
     Wanted {
         crc: shape.checked.then(Crc32c::detect),
         range: shape.range.0..shape.range.1,
+        map_files: true,
         limit: shape.limit,
         timeline: None,
         select: None,

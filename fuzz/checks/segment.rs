@@ -52,6 +52,7 @@ pub fn run(data: &[u8]) {
         crc: shape.checked.then(Crc32c::detect),
         start,
         end,
+        map_files: false,
         limit: shape.limit,
         select: shape.filter.then(|| Arc::new(Even) as _),
     };

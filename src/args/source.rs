@@ -34,6 +34,9 @@ pub struct SourceArgs {
     /// Do not verify the records' checksums (the report says so)
     #[arg(long)]
     pub no_verify_checksums: bool,
+    /// Read files with read(); by default those that nobody writes to any more are mapped
+    #[arg(long)]
+    pub no_mmap: bool,
     /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub progress: When,

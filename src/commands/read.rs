@@ -141,6 +141,7 @@ pub fn scan(source: &SourceArgs, range: Range<Lsn>, filters: &Filters) -> Scan {
         taken_for: source.taken_for,
         wanted: Wanted {
             crc: (!source.no_verify_checksums).then(Crc32c::detect),
+            map_files: !source.no_mmap,
             range,
             limit: source.range.limit.filter(|&limit| limit > 0),
             timeline: source.range.timeline,

@@ -125,7 +125,7 @@ fn in_streams(
     let there = |times: Range<Time>| -> Result<PlacesFound, Failure> {
         let timeline = asked.args.timeline;
         let range = range.clone();
-        let wanted = Wanted { crc: None, range, limit: None, timeline, select: None };
+        let wanted = Wanted { crc: None, range, timeline, ..Wanted::default() };
         let scan = Scan { wanted, ..Scan::paths(Vec::<PathBuf>::new()) };
         let (_, seen) = scan.count_found(found.again()?, &Places::of(times))?;
         Ok(seen.observer.finish())

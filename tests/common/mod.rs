@@ -65,6 +65,7 @@ fn wanted(ask: &Ask) -> Wanted {
     Wanted {
         crc: Some(Crc32c::detect()),
         range: ask.start.unwrap_or_default()..ask.end.unwrap_or(Lsn::MAX),
+        map_files: true,
         limit: ask.limit,
         timeline: ask.timeline,
         select: None,

@@ -74,6 +74,7 @@ fn see(directory: &Path, way: Way) -> Option<Seen> {
     let wanted = Wanted {
         crc: way.crc,
         range: Lsn(0)..Lsn::MAX,
+        map_files: !way.slow,
         limit: way.slow.then_some(u64::MAX),
         timeline: None,
         select: None,

@@ -25,6 +25,7 @@ mod face;
 mod fast_paths;
 mod fuzz_findings;
 mod html;
+mod mapped;
 mod matrix;
 mod mutations;
 mod naive_twin;

@@ -369,7 +369,6 @@ mod tests {
     use super::*;
     use crate::time_map::Anchor;
 
-    /// CREATE DATABASE, which initdb calls, has checkpoints that count oids set aside.
     #[test]
     fn the_time_after_a_shutdown_is_no_time_of_work() {
         let mut follower = CycleFollower::default();
@@ -393,6 +392,7 @@ mod tests {
         assert_eq!(follower.found.stopped, 5000 + 100);
     }
 
+    /// CREATE DATABASE, which initdb calls, has checkpoints that count oids set aside.
     #[test]
     fn what_lies_before_the_last_checkpoint_of_initdb_is_of_initdb() {
         let cycle = |next_oid| {

@@ -102,6 +102,10 @@ impl Observe for Counters {
         needs_whole
     }
 
+    fn share(&mut self) {
+        each_part!(self, part => part.share());
+    }
+
     fn lost(&mut self, range: Range<Lsn>) {
         each_part!(self, part => part.lost(range.clone()));
     }

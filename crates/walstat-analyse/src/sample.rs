@@ -14,6 +14,8 @@ pub use lengths::{Lengths, Stored};
 use lengths::Measurer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use walstat_format::block::BlockRef;
 use walstat_format::data_page::restore::PageRestorer;
 use walstat_format::lsn::Lsn;
@@ -55,6 +57,10 @@ pub struct Sample {
     is_cut: bool,
     /// Block data of records that have images, by type: of all of them.
     imaged_data: BTreeMap<RecordType, u64>,
+    /// What all copies in a scan know, if they will be merged: one of them has kept as many images as may be,
+    /// of this hash or lower ones.
+    #[serde(skip)]
+    highest: Option<Arc<AtomicU32>>,
     /// So many have their bytes: more than will be compressed, until they are sorted out.
     #[serde(skip)]
     with_bytes: usize,
@@ -156,8 +162,9 @@ impl Sample {
 
     /// Whether an image of this hash is kept as things stand; takes note that there are others, if not.
     fn admits(&mut self, hash: u32) -> bool {
-        let is_lower = self.kept.last_key_value().is_some_and(|(highest, _)| hash < *highest);
-        let has_room = is_lower || self.kept.len() < KEPT;
+        let is_wanted = self.highest.as_ref().is_none_or(|highest| hash <= highest.load(Relaxed));
+        let is_lower = || self.kept.last_key_value().is_some_and(|(highest, _)| hash < *highest);
+        let has_room = is_wanted && (self.kept.len() < KEPT || is_lower());
         self.is_cut |= !has_room;
         has_room
     }
@@ -167,6 +174,10 @@ impl Sample {
         while self.kept.len() > KEPT {
             self.kept.pop_last();
             self.is_cut = true;
+        }
+        let last = self.kept.last_key_value().filter(|_| self.kept.len() == KEPT);
+        if let (Some(highest), Some((last, _))) = (&self.highest, last) {
+            highest.fetch_min(*last, Relaxed);
         }
     }
 
@@ -188,6 +199,10 @@ impl Observe for Sample {
             let record = *record;
             self.take(&record);
         }
+    }
+
+    fn share(&mut self) {
+        self.highest = Some(Arc::new(AtomicU32::new(u32::MAX)));
     }
 
     fn shrink(&mut self) {
@@ -226,7 +241,10 @@ mod tests {
     use super::*;
 
     fn sample(lsns: impl Iterator<Item = u64>) -> Sample {
-        let mut sample = Sample::default();
+        fill(Sample::default(), lsns)
+    }
+
+    fn fill(mut sample: Sample, lsns: impl Iterator<Item = u64>) -> Sample {
         for lsn in lsns {
             let hash = hash_of(Lsn(lsn), 0);
             if sample.admits(hash) {
@@ -256,6 +274,13 @@ mod tests {
             divided.merge(sample(all().skip(at)));
             assert_eq!(divided.finish(), whole, "{at}");
         }
+        let mut prototype = Sample::default();
+        prototype.share();
+        let mut shared = fill(prototype.clone(), all().take(2000));
+        let later = fill(prototype, all().skip(2000));
+        assert!(later.kept.len() < KEPT, "only what may be kept in the end is kept at all");
+        shared.merge(later);
+        assert_eq!(shared.finish(), whole);
         let few = sample(all().take(100)).finish();
         assert_eq!((few.images.len(), few.is_whole), (100, true));
     }

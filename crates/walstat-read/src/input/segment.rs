@@ -5,7 +5,7 @@ use super::input_kind::InputKind;
 use super::names::{Standing, file_name};
 use super::probe::{FirstPage, NotWal};
 use super::source::Source;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// One file of a segment.
 #[derive(Debug, Clone)]
@@ -36,6 +36,9 @@ pub struct Segment {
     pub piece: usize,
 }
 
+/// Who puts a file in its place piece by piece writes to it at least that often.
+const AT_REST: Duration = Duration::from_secs(10);
+
 impl Segment {
     /// The file's name, to be shown.
     pub fn file(&self) -> String {
@@ -50,6 +53,15 @@ impl Segment {
     /// Whether a `restore_command` that fetches the other files fetches this one, too.
     pub fn is_asked_for(&self) -> bool {
         self.standing == Standing::Full
+    }
+
+    /// Whether nobody writes to the file any more, as far as can be told: it is in no server's own directory,
+    /// and is not being received.
+    pub fn is_at_rest(&self) -> bool {
+        let age = self.modified.and_then(|time| time.elapsed().ok());
+        self.taken_for != InputKind::PgWal
+            && self.standing != Standing::Partial
+            && age.is_some_and(|age| age >= AT_REST)
     }
 
     /// Whether it has to be filled with records to its end: in an archive, under a segment's full name.

@@ -1,10 +1,10 @@
 //! The bytes of one segment, in order, into a buffer of the caller's.
 //!
-//! Whoever reads them does not know whether they were in a file, compressed, or came through a pipe.
-//! Reading into a reused buffer was faster than mapping the file when measured, cannot fault when a
-//! live file shrinks, and keeps memory flat (`benches/README.md`).
+//! Whoever reads them does not know whether they were in a file, compressed, or came through a pipe. Files
+//! that nobody writes to any more are mapped; what a server may be writing is read into a reused buffer.
 
 use super::codec::Codec;
+use super::mapped::Mapped;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -46,6 +46,8 @@ pub struct KeptBytes {
 pub enum Bytes<'a> {
     /// A file as the server wrote it.
     Raw(File),
+    /// The same, mapped.
+    Mapped(Mapped),
     /// A decoder, or a part of a stream.
     Read(Box<dyn Read + 'a>),
 }
@@ -81,6 +83,18 @@ impl Source {
             return None;
         }
         std::fs::metadata(self.path()).and_then(|metadata| metadata.modified()).ok()
+    }
+
+    /// The segment mapped, to be read from byte `from` on; `None`: it is to be read otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn map(&self, from: u64) -> io::Result<Option<Bytes<'static>>> {
+        match self {
+            Source::Raw(path) => Ok(Mapped::open(path, from)?.map(Bytes::Mapped)),
+            _ => Ok(None),
+        }
     }
 
     /// Opens the segment and goes to byte `from` of it.
@@ -194,6 +208,7 @@ impl<'a> Bytes<'a> {
     pub fn into_reader(self) -> Box<dyn Read + 'a> {
         match self {
             Bytes::Raw(file) => Box::new(file),
+            Bytes::Mapped(mapped) => Box::new(mapped),
             Bytes::Read(reader) => reader,
         }
     }
@@ -206,6 +221,7 @@ impl<'a> Bytes<'a> {
             let rest = &mut window[filled..];
             let read = match self {
                 Bytes::Raw(file) => file.read(rest),
+                Bytes::Mapped(mapped) => mapped.read(rest),
                 Bytes::Read(reader) => reader.read(rest),
             };
             match read {
@@ -223,12 +239,13 @@ impl<'a> Bytes<'a> {
     pub fn skip(&mut self, bytes: u64) -> io::Result<u64> {
         match self {
             Bytes::Raw(file) => io::copy(&mut file.take(bytes), &mut io::sink()),
+            Bytes::Mapped(mapped) => io::copy(&mut mapped.take(bytes), &mut io::sink()),
             Bytes::Read(reader) => io::copy(&mut reader.take(bytes), &mut io::sink()),
         }
     }
 
     /// Whether the rest of the segment need not be read to know how long it is.
     pub fn is_file(&self) -> bool {
-        matches!(self, Bytes::Raw(_))
+        matches!(self, Bytes::Raw(_) | Bytes::Mapped(_))
     }
 }

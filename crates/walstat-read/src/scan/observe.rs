@@ -59,6 +59,10 @@ pub trait Observe: Send + Clone + 'static {
         Self::KEEPS
     }
 
+    /// Called for the prototype of a scan all of whose runs will be merged, before it is copied: copies may
+    /// tell each other what saves them work, as long as what is merged stays the same.
+    fn share(&mut self) {}
+
     /// Takes note that records are missing here, after what it has seen: damage, or missing segments.
     /// It is not called for what lies before the first record. The range is empty where nothing is
     /// known but that a record does not link to the one before it (`xl_prev`).
@@ -119,6 +123,11 @@ impl<A: Observe, B: Observe> Observe for (A, B) {
         self.0.keeps() || self.1.keeps()
     }
 
+    fn share(&mut self) {
+        self.0.share();
+        self.1.share();
+    }
+
     fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range.clone());
         self.1.lost(range);
@@ -176,6 +185,12 @@ impl<O: Observe> Observe for Option<O> {
 
     fn keeps(&self) -> bool {
         O::KEEPS
+    }
+
+    fn share(&mut self) {
+        if let Some(dimension) = self {
+            dimension.share();
+        }
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

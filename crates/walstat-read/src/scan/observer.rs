@@ -78,6 +78,10 @@ impl Observe for Observer {
         self.0.keeps()
     }
 
+    fn share(&mut self) {
+        self.0.share();
+    }
+
     fn lost(&mut self, range: Range<Lsn>) {
         self.0.lost(range);
     }
@@ -127,6 +131,7 @@ trait Counter: Send {
     fn keeps(&self) -> bool;
     fn observe_all(&mut self, records: &[Shown<'_>]);
     fn read_usual(&mut self, records: &mut UsualRecords<'_, '_>);
+    fn share(&mut self);
     fn lost(&mut self, range: Range<Lsn>);
     fn unused(&mut self, range: Range<Lsn>);
     fn merge(&mut self, later: Observer);
@@ -187,6 +192,10 @@ impl<O: Observe, W: Way> Counter for Single<O, W> {
 
     fn read_usual(&mut self, records: &mut UsualRecords<'_, '_>) {
         W::read_usual(&mut self.0, records);
+    }
+
+    fn share(&mut self) {
+        self.0.share();
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use walstat_format::lsn::Lsn;
 
-/// How much is read at a time: it fits into the second-level cache, and is a multiple of every page
+/// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of every page
 /// size.
 const WINDOW_BYTES: usize = 512 << 10;
 
@@ -24,6 +24,9 @@ pub struct Pages<'a> {
     scope: &'a Scope,
     progress: &'a Progress,
     window: PageBuffer,
+    /// Whether files may be mapped.
+    map_files: bool,
+    is_lost: bool,
 }
 
 /// A segment while it is read.
@@ -43,7 +46,7 @@ impl<'a> Pages<'a> {
 
     /// The same, through a buffer that was used before.
     pub fn through(window: PageBuffer, scope: &'a Scope, progress: &'a Progress) -> Self {
-        Pages { scope, progress, window }
+        Pages { scope, progress, window, map_files: scope.map_files, is_lost: false }
     }
 
     /// The buffer, to be used again.
@@ -54,8 +57,14 @@ impl<'a> Pages<'a> {
     /// Opens a segment and pushes its pages, from the range's start on.
     pub fn push_segment(&mut self, segment: &Segment, reader: &mut Reader<'_>) -> Flow {
         let from = self.first_page_in_range(segment);
-        match segment.source.open(from) {
-            Ok(mut bytes) => self.push_bytes(segment, from, &mut bytes, reader),
+        match self.open(segment, from) {
+            Ok(mut bytes) => {
+                let flow = self.push_bytes(segment, from, &mut bytes, reader);
+                if let Bytes::Mapped(mapped) = &mut bytes {
+                    self.is_lost |= mapped.is_lost();
+                }
+                flow
+            }
             Err(error) => {
                 reader.begin_segment(segment.timeline);
                 let first = self.first_byte(segment);
@@ -63,6 +72,19 @@ impl<'a> Pages<'a> {
                 fail(&Place { segment, first, length, sha1: None }, from, &error, reader)
             }
         }
+    }
+
+    fn open(&self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
+        let may_map = self.map_files && segment.is_at_rest();
+        let mapped = if may_map { segment.source.map(from)? } else { None };
+        mapped.map_or_else(|| segment.source.open(from), Ok)
+    }
+
+    /// Whether a file became shorter, or failed, while it was mapped: what was pushed is to be forgotten and
+    /// read again. From now on, nothing is mapped.
+    pub fn are_lost(&mut self) -> bool {
+        self.map_files &= !self.is_lost;
+        std::mem::take(&mut self.is_lost)
     }
 
     /// Where in a segment the first page lies that the range needs.
@@ -92,11 +114,11 @@ impl<'a> Pages<'a> {
         let (mut switched, mut skipped) = (false, false);
         while offset < length {
             let wanted = WINDOW_BYTES.min(self.useful_bytes(&place, offset));
-            let filled = match self.fill(bytes, wanted) {
-                Ok(filled) => filled,
+            let window = match self.next_window(bytes, wanted) {
+                Ok(window) => window,
                 Err(error) => return fail(&place, offset, &error, reader),
             };
-            let window = self.window.filled(filled);
+            let filled = window.len();
             if let Some(sha1) = &mut place.sha1 {
                 sha1.update(window);
             }
@@ -141,11 +163,20 @@ impl<'a> Pages<'a> {
         usize::try_from(pages.min(place.length - offset)).unwrap_or(usize::MAX)
     }
 
-    /// Fills the buffer with `wanted` bytes, or as many as there are.
-    fn fill(&mut self, bytes: &mut Bytes<'_>, wanted: usize) -> io::Result<usize> {
-        let filled = bytes.fill(self.window.fresh(wanted, WINDOW_BYTES))?;
-        self.progress.fetch_add(filled as u64, Ordering::Relaxed);
-        Ok(filled)
+    /// The next `wanted` bytes, or as many as there are.
+    fn next_window<'w>(
+        &'w mut self,
+        bytes: &'w mut Bytes<'_>,
+        wanted: usize,
+    ) -> io::Result<&'w [u8]> {
+        let window = if let Bytes::Mapped(mapped) = bytes {
+            mapped.next(wanted)
+        } else {
+            let filled = bytes.fill(self.window.fresh(wanted, WINDOW_BYTES))?;
+            self.window.filled(filled)
+        };
+        self.progress.fetch_add(window.len() as u64, Ordering::Relaxed);
+        Ok(window)
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) fn scan(
     if let Some(limit) = scope.limit {
         return scan_limited(segments, &tasks, &ready, scope, limit, progress, prototype);
     }
+    let mut prototype = prototype.clone();
+    prototype.share();
     let workers = threads.get().min(tasks.len());
     let joiner = Joiner::new(scope, tasks.len(), workers, prototype.clone());
     let work = &|prototype: Observer| {
@@ -272,11 +274,15 @@ fn read_run(
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
-    let mut reader = Reader::new(scope, start, end, observer);
-    for segment in segments {
-        if pages.push_segment(segment, &mut reader) == Flow::Done {
-            break;
+    loop {
+        let mut reader = Reader::new(scope, start, end, observer.clone());
+        for segment in segments {
+            if pages.push_segment(segment, &mut reader) == Flow::Done {
+                break;
+            }
+        }
+        if !pages.are_lost() {
+            return reader.finish();
         }
     }
-    reader.finish()
 }

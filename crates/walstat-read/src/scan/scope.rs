@@ -23,6 +23,8 @@ pub struct Scope {
     pub start: Lsn,
     /// Records that end after are not counted.
     pub end: Lsn,
+    /// Whether files that nobody writes to any more are mapped.
+    pub map_files: bool,
     /// Stop after that many counted records; such a scan is one run.
     pub limit: Option<u64>,
     /// The filters; `None`: all records are counted.
