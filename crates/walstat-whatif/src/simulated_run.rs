@@ -284,8 +284,8 @@ impl<'t> SimulatedRun<'t> {
         RecordType::of(rmgr, info, self.base.version)
     }
 
-    /// Whether a record of the base is not written here: of a checkpoint that is elsewhere, or a switch by the
-    /// clock. Counts those of which it is not known why they were made.
+    /// Whether a record of the base is not written here: of a checkpoint that is elsewhere, or a switch by
+    /// the clock. Counts switches of which it is not known why they were made.
     fn drops(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
         while self.dropped.next_if(|next| *next < ordinal).is_some() {}
         let of_checkpoint = self.dropped.peek() == Some(&ordinal);

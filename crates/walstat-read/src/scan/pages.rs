@@ -12,8 +12,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use walstat_format::lsn::Lsn;
 
-/// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of every page
-/// size.
+/// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of
+/// every page size.
 const WINDOW_BYTES: usize = 512 << 10;
 
 /// Bytes read so far, to show progress.
