@@ -17,6 +17,7 @@ fn count(paths: &[PathBuf], threads: NonZeroUsize) -> Counted {
     let wanted = Wanted {
         crc: Some(Crc32c::detect()),
         range: Lsn(0)..Lsn::MAX,
+        map_files: true,
         limit: None,
         timeline: None,
         select: None,

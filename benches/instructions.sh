@@ -78,7 +78,7 @@ count() {
 # collect DIRECTORY OPTION...: instructions of a whole run.
 collect() {
     valgrind --tool=callgrind --callgrind-out-file="$work/profile" \
-        "$walstat" "$@" --stats=record --threads 1 2>&1 >"$work/out" |
+        "$walstat" "$@" --stats=record --threads 1 --no-mmap 2>&1 >"$work/out" |
         awk '/Collected :/ { print $4; found = 1 } END { exit !found }' ||
         fail "valgrind says nothing of: walstat $*"
 }
