@@ -399,6 +399,22 @@ mod tests {
         assert!(of((16 << 20) - 1) && !of(16 << 20));
     }
 
+    #[test]
+    fn that_tables_are_not_known_is_said() {
+        let of = |kind: Option<&str>, share: f64| {
+            let mut report = report();
+            let numbers = Numbers { total_bytes: bytes(share), ..Numbers::default() };
+            let heap = Some(Part { numbers, ..Part::default() });
+            let kind = kind.map(str::to_owned);
+            report.tables =
+                Some(vec![WholeTableRow { kind, heap, numbers, ..Default::default() }].into());
+            advise(&mut report);
+            report.silent_rules().is_some_and(|text| text.contains("--data-directory"))
+        };
+        assert!(of(Some("i"), 0.2) && of(None, 0.9) && of(Some("t"), 0.5));
+        assert!(!of(Some("i"), 0.19) && !of(Some("r"), 0.9));
+    }
+
     /// A report on which rules quote these settings.
     fn quoting(settings: &[serde_json::Value]) -> Report {
         let mut report = with_codec(0.5);

@@ -97,13 +97,28 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let late = may_overlap(base, timed, geometry).then_some(late);
     let other = (doubtful(base) > 0).then_some(Timed { reading: Reading::Other, ..timed });
     let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
+    // What looks like volume may have been the clock, whose checkpoints are as even where the load is.
+    let only_clock = (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(rare);
     let rare = timed.max_wal_size.map(|_| rare);
     let unbuffered = Timed { unbuffered: true, ..timed };
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    let timed = [lost, unbuffered].into_iter().chain(late).chain(naps).chain(other).map(with);
+    let timed = [lost, unbuffered]
+        .into_iter()
+        .chain(late)
+        .chain(naps)
+        .chain(other)
+        .chain(only_clock)
+        .map(with);
     // Where all causes are certain, those by volume are known to move.
     let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
     timed.chain(unmoved).chain(rare.map(with)).collect()
+}
+
+/// Whether volume began checkpoints of the base is only concluded from how far apart they are.
+fn is_volume_doubtful(base: &Base) -> bool {
+    let mut own = base.own_checkpoints();
+    let is_known = base.segments.is_some() || base.shown.max_wal_size.is_some();
+    !is_known && !own.any(|own| own.is_sure && own.cause == Some(Cause::Wal))
 }
 
 /// By the clock a checkpoint begins within a second of when it is due.

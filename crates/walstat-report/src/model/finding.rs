@@ -2,7 +2,9 @@
 
 use super::Report;
 use super::estimate::Predicted;
+use super::percent::percent;
 use super::threshold::MIN_VOLUME_BYTES;
+use super::who::WholeTableRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -25,13 +27,18 @@ named! {
     }
 }
 
+/// From this share of the bytes on it is said that their tables are not known: 20 %, as most rules about
+/// tables speak from there on.
+const UNKNOWN_TABLES: f64 = 0.2;
+
 /// What a finding of an earlier release says.
 fn unsaid() -> Certainty {
     Certainty::Nothing
 }
 
 impl Report {
-    /// What there is to say of rules that are silent: all of them, or most for want of WAL.
+    /// What there is to say of rules that are silent: all of them, or most for want of WAL, or those that
+    /// have to know tables.
     pub fn silent_rules(&self) -> Option<String> {
         let findings = self.findings.as_ref()?;
         if self.totals.total_bytes < MIN_VOLUME_BYTES {
@@ -40,8 +47,31 @@ impl Report {
                 "most rules are silent below {megabytes} MB of WAL: shares of so little say little"
             ));
         }
-        findings.is_empty().then(|| "no rule found anything worth a change".to_owned())
+        let nothing = || "no rule found anything worth a change".to_owned();
+        let said = [findings.is_empty().then(nothing), self.unknown_tables()];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
+
+    /// That rules about tables see only a part of the bytes.
+    fn unknown_tables(&self) -> Option<String> {
+        let rows = self.tables.as_ref()?.rows.iter().filter(|row| is_of_unknown_table(row));
+        let bytes: u64 = rows.map(|row| row.numbers.total_bytes).sum();
+        let share = bytes as f64 / self.totals.total_bytes.max(1) as f64;
+        (share >= UNKNOWN_TABLES).then(|| {
+            format!(
+                "rules about tables and their indexes do not see {} of the bytes, whose tables are not known: \
+                 --data-directory or --names tells them",
+                percent(share, 0)
+            )
+        })
+    }
+}
+
+/// Whether it is a file of which it is not known which table it is of: it has no name, or is an index or a
+/// TOAST table on its own.
+fn is_of_unknown_table(row: &WholeTableRow) -> bool {
+    row.heap.is_some() && matches!(row.kind.as_deref(), None | Some("i" | "t"))
 }
 
 /// What an advice rule found.

@@ -50,7 +50,7 @@ fn check(report: &Report) -> Option<Finding> {
         .map(|index| (index.name.as_str(), index.part.numbers.total_bytes))
         .collect();
     ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
-    let (first, most) = *ranked.first()?;
+    let ((first, most), (_, least)) = (*ranked.first()?, *ranked.last()?);
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
     let finding = Finding {
         evidence: evidence([
@@ -68,7 +68,8 @@ fn check(report: &Report) -> Option<Finding> {
             format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
         ],
         side_effects: vec!["queries that use an index are slow without it".into()],
-        estimate: Some(most),
+        // One of them at least is needed.
+        estimate: Some(index_bytes(worst) - least),
         source: CHEN_2017.into(),
         ..plain_finding(
             &RULE,
@@ -113,6 +114,7 @@ mod tests {
             check(&report).map(|finding| finding.estimate)
         };
         assert_eq!(found(10, &[12, 8], 100), Some(Some(12 << 20)));
+        assert_eq!(found(10, &[12, 9, 8], 100), Some(Some(21 << 20)));
         assert_eq!(found(11, &[12, 8], 100), None);
         assert_eq!(found(9, &[11, 8], 100), None);
         assert_eq!(found(10, &[20], 100), None);

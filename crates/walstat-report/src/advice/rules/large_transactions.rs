@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let rows = report.large_work.iter().flatten();
-    let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES;
+    let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !is_by_the_way(row);
     let most = rows.filter(large).max_by_key(|row| row.total_bytes)?;
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
@@ -79,6 +79,12 @@ fn check(report: &Report) -> Option<Finding> {
     };
     // What is done again and again may be done less; a single one only comes at another time.
     Some(if is_repeated(most) { finding.explaining(bytes) } else { finding.spreading(bytes) })
+}
+
+/// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
+fn is_by_the_way(row: &LargeWorkRow) -> bool {
+    let each = row.total_bytes / row.transactions.max(1);
+    row.work == LargeWork::Load && !row.is_aborted && each < LEAST_BYTES
 }
 
 /// Whether it is more than one transaction.
@@ -246,6 +252,7 @@ mod tests {
         assert!(refreshes.contains("CONCURRENTLY writes only rows that differ"), "{refreshes}");
         let concurrent = told_of(LargeWork::Refresh, 0, |row| row.deletes = 9);
         assert!(concurrent.contains("CONCURRENTLY already"), "{concurrent}");
+        assert!(found_of(row(LargeWork::Load, 4, 50 << 20), 100 << 20).is_none(), "small ones");
         let loads = told_of(LargeWork::Load, 3, |_| {});
         assert!(
             loads.starts_with("3 loads of public.t wrote") && !loads.contains("batches"),
