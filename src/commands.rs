@@ -29,6 +29,9 @@ use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// No report that is read back is longer: 1 GB.
+const REPORT_BYTES_MAX: u64 = 1 << 30;
+
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
     prepare();

@@ -5,9 +5,10 @@ mod rules;
 
 use crate::args::values::nearest;
 use crate::failure::Failure;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
+use walstat_read::input::limited;
 use walstat_report::budget::{BudgetOption, Budgets, OPTIONS};
 use walstat_report::model::threshold::Thresholds;
 use walstat_report::table_budget::{TABLE_OPTIONS, TableBudget};
@@ -36,6 +37,9 @@ pub struct Config {
     pub found: Option<PathBuf>,
 }
 
+/// No configuration is longer: 1 MB.
+const BYTES_MAX: u64 = 1 << 20;
+
 /// The file named, or `walstat.toml` in the current directory.
 pub fn path(named: Option<&Path>) -> &Path {
     named.unwrap_or(Path::new(DEFAULT_FILE))
@@ -45,13 +49,18 @@ pub fn path(named: Option<&Path>) -> &Path {
 pub fn load(named: Option<&Path>) -> Result<Config, Failure> {
     let path = path(named);
     let found = named.is_none().then(|| path.to_owned());
-    match std::fs::read_to_string(path) {
+    match text_of(path) {
         Ok(text) => Ok(Config { found, ..read(path, &text)? }),
         Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
             Ok(Config::default())
         }
         Err(error) => Err(usage(path, &error.to_string())),
     }
+}
+
+/// The text of a configuration.
+pub fn text_of(path: &Path) -> io::Result<String> {
+    limited::read_text(path, BYTES_MAX)
 }
 
 /// The limits that the text of a file asks for.

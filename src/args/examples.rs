@@ -47,6 +47,7 @@ const EXAMPLES: &[Example] = &[
     ("min-updates", "--min-hot-ratio 0.5 --min-updates 10000"),
     ("min-volume", "--max-fpi-ratio 70% --min-volume 64MB"),
     ("names", "--names names.csv"),
+    ("no-mmap", "--no-mmap"),
     ("no-verify-checksums", "--no-verify-checksums"),
     ("output", "-f json -o wal.json"),
     ("partial", "--partial -o part1"),

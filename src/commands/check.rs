@@ -1,5 +1,6 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
+use super::REPORT_BYTES_MAX;
 use super::read::{self, Read};
 use crate::args::check::{CheckArgs, CheckFormat, RestoreArgs};
 use crate::args::values::When;
@@ -19,6 +20,7 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::select::Filters;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::label;
+use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_report::annotation::{Places, relative, unreadable};
 use walstat_report::assemble::{self, Gathered, Telling, assemble};
@@ -194,7 +196,7 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
-    let bytes = fs::read(path).map_err(|error| beside(path, &error))?;
+    let bytes = limited::read(path, REPORT_BYTES_MAX).map_err(|error| beside(path, &error))?;
     baseline::parse(path, &bytes).map_err(|error| beside(path, &error))
 }
 

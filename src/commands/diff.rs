@@ -1,6 +1,6 @@
 //! `walstat diff`: two reports, or two paths, side by side.
 
-use super::stats;
+use super::{REPORT_BYTES_MAX, stats};
 use crate::args::diff::{DiffArgs, DiffFormat, Growth};
 use crate::args::{Cli, StatsArgs};
 use crate::failure::{Exit, Failure};
@@ -9,6 +9,7 @@ use clap::Parser;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use walstat_read::input::limited;
 use walstat_report::diff::diff;
 use walstat_report::model::diff::{Diff, Side};
 use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable, shown_schema};
@@ -100,7 +101,7 @@ fn begins_as_json(path: &Path) -> bool {
 
 fn read_report(path: &Path) -> Result<Report, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
-    let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
+    let bytes = limited::read(path, REPORT_BYTES_MAX).map_err(|error| beside(error.to_string()))?;
     // What stands in a file that is no report is not shown: it may be any file.
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
         let line = error.line();

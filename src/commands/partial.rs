@@ -24,7 +24,7 @@ use walstat_analyse::who::Who;
 use walstat_format::rmgr;
 use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
-use walstat_read::input::packed::{PackedError, pack, unpack};
+use walstat_read::input::packed::{self, PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
@@ -237,7 +237,7 @@ fn load(path: &Path) -> Result<Layout, Failure> {
                       the WAL in it";
         return Err(apart(path, reason));
     }
-    let bytes = std::fs::read(path).map_err(|error| beside(error.to_string()))?;
+    let bytes = packed::read(path).map_err(|error| beside(error.to_string()))?;
     let layout: Layout = unpack(LAYOUT_VERSION, &bytes).map_err(|error| match error {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),

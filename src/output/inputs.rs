@@ -41,7 +41,29 @@ fn is_read(target: &Path, input: &Path) -> bool {
     let input = input.canonicalize().unwrap_or_default();
     target == input
         || is_same(target.metadata(), input.metadata())
-        || (input.is_dir() && target.starts_with(&input) && may_be_wal(target))
+        || around(&input).is_some_and(|near| target.starts_with(near) && is_of_archive(target))
+}
+
+/// The directory that is read, or that of a file that is: what is beside it belongs to the same archive.
+fn around(input: &Path) -> Option<&Path> {
+    if input.is_dir() { Some(input) } else { input.parent() }
+}
+
+/// Files beside WAL that a restore or an archiver needs: of base backups, pgBackRest and Barman.
+const BESIDE_WAL: [&str; 6] = [
+    "backup_label",
+    "tablespace_map",
+    "backup_manifest",
+    "archive.info",
+    "backup.info",
+    "backup.manifest",
+];
+
+/// Whether a file is part of an archive or of a backup, as its name or its first bytes tell.
+fn is_of_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_backup_history = name.ends_with(".backup");
+    BESIDE_WAL.contains(&&*name) || is_backup_history || may_be_wal(path)
 }
 
 /// Whether the directory is a data directory, or a database in one. Nothing in it is to be replaced by

@@ -9,6 +9,7 @@ pub mod formula;
 pub mod history;
 pub mod input_kind;
 pub mod label;
+pub mod limited;
 pub mod mapped;
 pub mod names;
 mod neighbours;

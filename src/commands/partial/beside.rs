@@ -3,6 +3,7 @@
 //! it is followed.
 
 use crate::args::StatsArgs;
+use crate::config;
 use crate::failure::Failure;
 use crate::output::tell;
 use crate::render::visible::visible;
@@ -37,7 +38,7 @@ impl Beside {
         warnings.iter().for_each(|warning| tell(&format!("walstat: {}", visible(warning))));
         let config = args.config.config.as_ref().map(|path| {
             let failed = |error| Failure::Usage(format!("{}: {error}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(failed)?;
+            let text = config::text_of(path).map_err(failed)?;
             Ok::<_, Failure>((path.display().to_string(), text))
         });
         Ok(Beside { names, config: config.transpose()?, directory: None })

@@ -1,9 +1,12 @@
 //! The file of a partial result: the version of its layout, a checksum, and what was written, compressed.
 //! Knows nothing of what that is, and believes nothing that a file says of itself.
 
+use super::limited;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 use walstat_format::crc::Crc32c;
 
 /// What such a file begins with.
@@ -64,6 +67,20 @@ pub enum PackedError {
     /// It cannot be written or read.
     #[error("{0}")]
     Content(String),
+}
+
+/// No partial result is larger: 1 GB.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// The bytes of a file, as far as it begins as a partial result does.
+///
+/// # Errors
+///
+/// When it cannot be read, or is too large for one.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    if head == MAGIC { limited::read(path, FILE_BYTES_MAX) } else { Ok(head) }
 }
 
 /// The bytes of a file that holds `content`, laid out as `layout` says: a version that changes whenever

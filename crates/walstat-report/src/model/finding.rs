@@ -60,8 +60,8 @@ impl Report {
         let share = bytes as f64 / self.totals.total_bytes.max(1) as f64;
         (share >= UNKNOWN_TABLES).then(|| {
             format!(
-                "rules about tables and their indexes do not see {} of the bytes, whose tables are not known: \
-                 --data-directory or --names tells them",
+                "rules about tables and their indexes do not see {} of the bytes, whose tables are not \
+                 known: --data-directory or --names tells them",
                 percent(share, 0)
             )
         })

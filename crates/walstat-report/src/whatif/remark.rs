@@ -66,7 +66,8 @@ fn volume_limit(settings: &Settings, base: &Base) -> Option<String> {
     };
     Some(match segments_of(base) {
         Some(segments) => format!(
-            "checkpoints still begin after {segments} segments, as max_wal_size is (--max-wal-size changes that)"
+            "checkpoints still begin after {segments} segments, by max_wal_size as it is \
+             (--max-wal-size changes that)"
         ),
         None => {
             "max_wal_size is taken for unlimited, for the WAL does not show it: --max-wal-size \

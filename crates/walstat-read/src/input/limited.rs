@@ -1,0 +1,30 @@
+//! Files that are read whole: none is believed to be of any size. A path may be a device that never ends.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The bytes of a file, of which there may be `limit` at most.
+///
+/// # Errors
+///
+/// When it cannot be read, or has more.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let reason = format!("more than {limit} bytes, expected fewer");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(bytes)
+}
+
+/// The same of a file of text.
+///
+/// # Errors
+///
+/// As those of [`read`], and when it is no UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "no text in UTF-8");
+    String::from_utf8(read(path, limit)?).map_err(invalid)
+}
