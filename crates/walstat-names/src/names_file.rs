@@ -9,9 +9,8 @@ mod text;
 use crate::catalog::listing::{Listed, Listing};
 use crate::catalog::row::Source;
 use contradictions::without_contradictions;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
+use walstat_read::input::limited;
 
 /// What a server is asked in each of its databases: it answers with a names file.
 pub const QUERY: &str = include_str!("names_file/names.sql");
@@ -32,18 +31,9 @@ pub fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Listing> {
 
 /// The bytes of a file of names; `None` if it cannot be read, which is added to `warnings`.
 pub fn bytes_of(path: &Path, warnings: &mut Vec<String>) -> Option<Vec<u8>> {
-    bytes(path).map_err(|what| warnings.push(format!("{}: {what}", path.display()))).ok()
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(format!("found more than {} MB, expected a list of names", BYTES_MAX >> 20));
-    }
-    Ok(bytes)
+    limited::read(path, BYTES_MAX)
+        .map_err(|what| warnings.push(format!("{}: {what}", path.display())))
+        .ok()
 }
 
 /// The list that these bytes are; `place`: where they are from, for people.

@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let rows = report.large_work.iter().flatten();
-    let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !is_by_the_way(row);
+    let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !are_small_loads(row);
     let most = rows.filter(large).max_by_key(|row| row.total_bytes)?;
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
@@ -82,7 +82,7 @@ fn check(report: &Report) -> Option<Finding> {
 }
 
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
-fn is_by_the_way(row: &LargeWorkRow) -> bool {
+fn are_small_loads(row: &LargeWorkRow) -> bool {
     let each = row.total_bytes / row.transactions.max(1);
     row.work == LargeWork::Load && !row.is_aborted && each < LEAST_BYTES
 }
