@@ -114,12 +114,15 @@ impl Sound {
     }
 }
 
+/// How many bytes the short file has: five pages.
+const SHORT: u64 = 5 * 8192;
+
 /// One short file: records, some of them over page edges, a switch. Quick to read again and
 /// again.
 fn short_segment() -> Sound {
     let mut wal = Wal::new(Form::of("16"), 5);
     let mut random = Xorshift::new(5);
-    for pages in [3, 6] {
+    for pages in [1, 3] {
         while wal.at() < (5 << 20) + pages * 8192 - 2000 {
             wal.add(&Rec::insert(1 + random.below(300) as usize));
         }
@@ -128,7 +131,7 @@ fn short_segment() -> Sound {
     wal.add(&Rec::insert(9));
     wal.switch();
     // Behind the last switch the file may be short.
-    Sound::new(wal.finish().cut(Lsn((5 << 20) + 9 * 8192)))
+    Sound::new(wal.finish().cut(Lsn((5 << 20) + SHORT)))
 }
 
 /// Every bit of the segment's used bytes, but for its long header: that says what the whole input
@@ -137,7 +140,7 @@ fn short_segment() -> Sound {
 fn no_bit_turns_over_in_silence() {
     let mut sound = short_segment();
     let directory = sound.disk.write();
-    for bit in 40 * 8..9 * 8192 * 8 {
+    for bit in 40 * 8..SHORT * 8 {
         let at = Lsn((5 << 20) + bit / 8);
         let threads = if bit % 1024 == 0 { 4 } else { 1 };
         sound.check(directory.path(), at, (bit % 8) as u32, threads);
