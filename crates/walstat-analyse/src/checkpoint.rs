@@ -202,12 +202,12 @@ pub struct CycleFollower {
 }
 
 impl CycleFollower {
-    /// Takes what happens at the beginning of a chunk, before the clock goes on over it. `has_marks`:
-    /// records mark redo points.
-    pub fn begin(&mut self, chunk: &Chunk, has_marks: bool) {
+    /// Takes what happens at the beginning of a chunk, before the clock goes on over it. `start`: where
+    /// the WAL begins, for the first chunk; `has_marks`: records mark redo points.
+    pub fn begin(&mut self, chunk: &Chunk, start: Lsn, has_marks: bool) {
         self.has_marks = has_marks;
         if self.open.is_none() {
-            self.open = Some(OpenCycle { start: chunk.begin(), ..OpenCycle::default() });
+            self.open = Some(OpenCycle { start, ..OpenCycle::default() });
         }
         if let Some(placed) = &chunk.event {
             self.event(placed);

@@ -80,6 +80,8 @@ pub struct Batch {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct DeferredLog {
     wants: Wants,
+    /// Where the first counted record begins: where records are not wanted, no chunk may begin with it.
+    first: Option<Lsn>,
     /// What the runs before this one have left.
     done: Vec<Batch>,
     #[serde(skip)]
@@ -99,6 +101,7 @@ impl DeferredLog {
     /// Takes note of a record that is counted.
     #[inline(always)]
     pub fn add(&mut self, record: &Record<'_>) {
+        self.first.get_or_insert(record.lsn);
         if !self.wants.each_time {
             self.transactions.note(record);
         }
@@ -200,6 +203,11 @@ impl DeferredLog {
         }
     }
 
+    /// Where the first counted record begins.
+    pub fn first(&self) -> Option<Lsn> {
+        self.first
+    }
+
     fn is_empty(&self) -> bool {
         self.done.is_empty() && self.batch.is_empty() && self.writer.is_empty()
     }
@@ -220,6 +228,7 @@ impl DeferredLog {
     pub fn append(&mut self, mut later: DeferredLog) {
         self.end_batch();
         later.end_batch();
+        self.first = self.first.or(later.first);
         self.done.append(&mut later.done);
     }
 

@@ -98,7 +98,7 @@ pub struct WhenFound {
 #[derive(Debug, Clone, Default)]
 struct LogFollower {
     times: Option<(Time, Time)>,
-    /// Where the first chunk starts.
+    /// Where the first record or chunk begins.
     start: Option<Lsn>,
     clock: ClockBuilder,
     timeline: Option<Timeline>,
@@ -124,6 +124,7 @@ impl When {
         }
         let config = self.config;
         let follower = self.follower.get_or_insert_with(|| Box::new(LogFollower::new(config)));
+        follower.start = follower.start.or(self.log.first());
         batches.into_iter().for_each(|batch| follower.take(batch));
     }
 
@@ -185,13 +186,14 @@ impl LogFollower {
     fn take(&mut self, batch: Batch) {
         let numbers: Vec<u32> = batch.files.all().iter().map(|f| self.files.number(*f)).collect();
         for mut chunk in batch.chunks {
-            let start = *self.start.get_or_insert(chunk.begin());
+            let start = self.start.map_or(chunk.begin(), |start| start.min(chunk.begin()));
+            self.start = Some(start);
             self.clock.begin(start);
             if self.times.is_none() {
                 self.curves().for_each(|curve| curve.begin(start));
             }
             if let Some(cycles) = &mut self.cycles {
-                cycles.begin(&chunk, batch.marks_redo);
+                cycles.begin(&chunk, start, batch.marks_redo);
             }
             self.take_times(&chunk);
             if let Some(cycles) = &mut self.cycles {

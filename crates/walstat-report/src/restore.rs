@@ -50,6 +50,7 @@ pub struct Wal<'a> {
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
     let result = cluster(backup, wal.plan)
         .and_then(|()| begins(backup, &wal))
+        .and_then(|()| within_reach(backup, wal.plan))
         .and_then(|()| checkpoint(backup, &wal))
         .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
@@ -100,6 +101,20 @@ fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
             "not restorable: segment {} with the backup's {start} is missing",
             wal.plan.segment_name(start)
         )),
+    }
+}
+
+/// No segment from the start on lies elsewhere, or under another suffix, than the others do.
+fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let is_needed =
+        |problem: &&Problem| problem.lsn.is_some_and(|lsn| lsn.0 + bytes > backup.start.0);
+    match plan.laid_away.iter().find(is_needed) {
+        Some(problem) => {
+            let Problem { segment, expected, found, .. } = problem;
+            Err(format!("not restorable: {segment}: expected {expected}, found {found}"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -140,6 +140,26 @@ fn a_line_of_a_history_is_no_longer_than_a_server_reads() {
     is_red("1111 bytes", archive(&files).path(), "history", "00000002.history");
 }
 
+/// A server asks for the history as it asks for segments, in one directory and with one suffix; where it gets
+/// none, it does not know of the timeline.
+#[test]
+fn a_history_in_another_place_or_packing_than_the_segments_is_missing() {
+    let name = "00000002.history";
+    let history = b"1\t0/A00000\tx\n".to_vec();
+    let with = |file: &str, segments: Vec<(String, Vec<u8>)>| {
+        archive(&[segments, vec![(file.to_owned(), history.clone())]].concat())
+    };
+    is_green("beside them", with(name, three()).path());
+    let below = with(&format!("old/{name}"), three());
+    is_red("in a subfolder", below.path(), "missing_history", name);
+    put(below.path(), name, &history);
+    is_green("in both", below.path());
+    let packed = with(name, three());
+    std::fs::remove_file(packed.path().join(name)).expect("the history");
+    put(packed.path(), &format!("{name}.zst"), &zstd::encode_all(&*history, 1).expect("it packs"));
+    is_red("packed, beside plain segments", packed.path(), "missing_history", name);
+}
+
 /// The server chooses timeline 2 and looks for segments of it; finding none it goes on with those of 1.
 #[test]
 fn a_history_without_segments_is_said() {

@@ -156,6 +156,49 @@ fn a_suffix_spelt_otherwise_than_those_of_the_others_is_not_found() {
     }
 }
 
+/// There are `restore_command`s that try several packings: it is said, and no problem. At the ends of an
+/// archive the way may have been changed.
+#[test]
+fn a_segment_packed_otherwise_than_those_around_it_is_said() {
+    let plain: fn(usize) -> (String, Vec<u8>) = |index| (NAMES[index].to_owned(), segment(index));
+    let gzipped: fn(usize) -> (String, Vec<u8>) =
+        |index| (format!("{}.gz", NAMES[index]), gzip(&segment(index)));
+    let xzipped: fn(usize) -> (String, Vec<u8>) =
+        |index| (format!("{}.xz", NAMES[index]), xz(&segment(index)));
+    let says = |what: &str, files: [(String, Vec<u8>); 3]| {
+        let directory = archive(&files);
+        is_green(what, directory.path());
+        let ran = check(&["--as", "archive"], directory.path());
+        ran.json()["notes"].to_string().contains("has to fetch and unpack both kinds")
+    };
+    for (most, other) in [(gzipped, plain), (gzipped, xzipped), (plain, gzipped)] {
+        assert!(says("one packed otherwise", [most(0), other(1), most(2)]));
+        assert!(!says("the newest not packed yet", [most(0), most(1), other(2)]));
+        assert!(!says("the way was changed", [other(0), most(1), most(2)]));
+    }
+    let of_wal_g = [gzipped(0), xzipped(1), gzipped(2)];
+    let of_wal_g = of_wal_g.map(|(name, bytes)| (format!("wal_005/{name}"), bytes));
+    assert!(!says("WAL-G looks for any packing", of_wal_g));
+}
+
+/// What was laid away is missed where the restore begins with it.
+#[test]
+fn a_restore_from_the_oldest_segment_on_needs_it_beside_the_others() {
+    let mut files = three();
+    files[0].0 = format!("2025/{}", NAMES[0]);
+    let moved = archive(&files);
+    let mut files = packed("gz", gzip);
+    files[0].0 = format!("{}.GZ", NAMES[0]);
+    let spelt = archive(&files);
+    for directory in [moved, spelt] {
+        is_green("from the others on", directory.path());
+        check(&["--from", "0/800000"], directory.path()).exits(0);
+        let ran = check(&["--from", "0/700028"], directory.path()).exits(1);
+        let said = format!("not restorable: {}: expected", NAMES[0]);
+        assert!(ran.json()["checks"].to_string().contains(&said), "{}", ran.stdout);
+    }
+}
+
 /// A tool writes what it unpacked and fails, and the server ends recovery before this segment.
 #[test]
 fn a_stream_that_ends_in_its_middle_is_told_under_any_suffix() {

@@ -299,6 +299,7 @@ impl Found {
                 }
                 let read = read.map_err(|error| error.to_string());
                 self.histories.add(timeline, read.as_deref().map_err(Clone::clone), &text);
+                self.histories.note_file(timeline, path);
                 return;
             }
             FileName::Segment(file) => Some(file),

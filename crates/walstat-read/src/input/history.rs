@@ -8,6 +8,7 @@ use nom::combinator::map_res;
 use nom::{IResult, Parser};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 
 /// One ancestor of a timeline.
@@ -24,6 +25,8 @@ pub struct Ancestor {
 pub struct Histories {
     sound: BTreeMap<u32, Vec<Ancestor>>,
     named: BTreeSet<u32>,
+    /// The files of each, but for those in streams.
+    files: BTreeMap<u32, BTreeSet<PathBuf>>,
     /// Histories that cannot be read, hold nothing, or contradict another.
     pub problems: Vec<Problem>,
 }
@@ -38,10 +41,25 @@ impl Histories {
         }
     }
 
-    /// Adds the histories found at other paths.
+    /// Takes note of a file on disk that holds a history.
+    pub fn note_file(&mut self, timeline: u32, path: &Path) {
+        self.files.entry(timeline).or_default().insert(path.to_owned());
+    }
+
+    /// The files on disk, by timeline.
+    pub fn files(&self) -> impl Iterator<Item = (u32, &BTreeSet<PathBuf>)> {
+        self.files.iter().map(|(timeline, files)| (*timeline, files))
+    }
+
+    /// Adds the histories found at other paths, or at the same ones.
     pub fn extend(&mut self, others: Histories) {
         self.named.extend(others.named);
-        self.problems.extend(others.problems);
+        let new = others.problems.into_iter().filter(|problem| !self.problems.contains(problem));
+        let new: Vec<Problem> = new.collect();
+        self.problems.extend(new);
+        for (timeline, files) in others.files {
+            self.files.entry(timeline).or_default().extend(files);
+        }
         for (timeline, ancestors) in others.sound {
             self.insert(timeline, ancestors, &name_of(timeline));
         }

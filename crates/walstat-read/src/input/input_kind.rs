@@ -108,6 +108,11 @@ impl Directories {
         self.all.get(index).is_some_and(|directory| is_group(name_of(&directory.path)))
     }
 
+    /// Whether an archiver made a directory: it brings its segments however they are packed.
+    pub fn is_archivers(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|directory| is_archivers(&directory.path))
+    }
+
     /// What a directory is taken for.
     pub fn taken_for(&self, index: usize) -> InputKind {
         let told = self.all.get(index).and_then(|directory| self.told.get(&directory.path));

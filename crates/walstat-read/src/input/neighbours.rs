@@ -2,12 +2,14 @@
 //! all of them. What it brings of one that differs is nothing, or what the server does not take.
 
 use super::discover::Found;
+use super::history;
 use super::input_kind::InputKind;
-use super::names::{Standing, compression_suffix};
+use super::names::{Standing, compression_suffix, file_name};
 use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::segment::SegmentName;
@@ -53,48 +55,109 @@ fn differs(piece: &Piece) -> Problem {
     Problem::of_file(ProblemKind::Unreadable, &piece.file(), expected, found.to_owned())
 }
 
-/// Problems of segments that are only there under another spelling of the suffix that most beside them have
-/// (`.zstd` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
-pub(super) fn spelt_apart(
-    found: &Found,
-    places: &[Option<Key>],
-    geometry: &Geometry,
-) -> Vec<Problem> {
-    type Spellings = BTreeMap<String, BTreeMap<Key, String>>;
-    let mut suffixes: BTreeMap<(usize, &str), Spellings> = BTreeMap::new();
-    for (piece, key) in found.pieces.iter().zip(places) {
-        let promises = piece.name.as_ref().is_some_and(|name| name.standing <= Standing::Unusual);
-        let file = piece.file();
-        if let (Some(key), Some(usual)) = (key.filter(|_| promises), usual_suffix(&file)) {
-            let spelling = compression_suffix(&file).unwrap_or(usual).to_owned();
-            let spellings = suffixes.entry((piece.directory, usual)).or_default();
-            spellings.entry(spelling).or_default().insert(key, file);
-        }
-    }
-    let apart = suffixes.into_iter().flat_map(|((_, usual), mut spellings)| {
-        let most =
-            spellings.iter().max_by_key(|(spelling, files)| (files.len(), *spelling == usual));
-        let most = most.map(|(spelling, _)| spelling.clone()).unwrap_or_default();
-        let there = spellings.remove(&most).unwrap_or_default();
-        let first = there.keys().next().copied();
-        let others = spellings.into_values().flatten();
-        // What is older than all others was laid away.
-        let lost = others.filter(move |(key, _)| first < Some(*key) && !there.contains_key(key));
-        lost.map(move |(key, file)| {
-            let expected = format!("a file under .{most}, as the others beside it");
-            missing(key, geometry, expected, format!("only {file}"))
-        })
-    });
-    apart.collect()
+/// A segment that a `restore_command` does not find where and as most others are.
+#[derive(Debug)]
+pub(super) struct Lost {
+    /// What is wrong with it.
+    pub problem: Problem,
+    /// It is older than all the others: whoever laid it away may not want it any more.
+    pub is_laid_away: bool,
 }
 
-/// Problems of segments that are only in a directory below the one in which most others are: no
+/// Files of one directory by how they are packed, the suffix's usual spelling (none for plain files); then by
+/// how it is spelt; then by segment.
+type Packings = BTreeMap<Option<&'static str>, BTreeMap<String, BTreeMap<Key, String>>>;
+
+/// What suffixes say.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    /// Segments under another spelling of the others' suffix.
+    pub lost: Vec<Lost>,
+    /// Notes on segments packed otherwise than those around them.
+    pub notes: Vec<String>,
+}
+
+/// Segments that are only there under another suffix than most beside them have, or under another spelling of
+/// it (`.zstd` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
+pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Apart {
+    let mut directories: BTreeMap<usize, Packings> = BTreeMap::new();
+    for (piece, key) in found.pieces.iter().zip(places) {
+        let promises = piece.name.as_ref().is_some_and(|name| name.standing <= Standing::Unusual);
+        let Some(key) = key.filter(|_| promises) else { continue };
+        let file = piece.file();
+        let usual = usual_suffix(&file);
+        let suffix =
+            compression_suffix(&file).map_or_else(String::new, |suffix| format!(".{suffix}"));
+        let packings = directories.entry(piece.directory).or_default();
+        packings.entry(usual).or_default().entry(suffix).or_default().insert(key, file);
+    }
+    let mut apart = Apart::default();
+    for (directory, packings) in directories {
+        let is_packed_in_any_way = found.directories.is_archivers(directory)
+            || found.directories.taken_for(directory) == InputKind::PgWal;
+        if !is_packed_in_any_way {
+            apart.notes.extend(packed_between(&packings));
+        }
+        for (usual, spellings) in packings {
+            let Some(usual) = usual else { continue };
+            apart.lost.extend(spelt_apart(usual, spellings, geometry));
+        }
+    }
+    apart
+}
+
+/// A note on segments packed otherwise than most, of which there are older and newer ones: there are
+/// `restore_command`s that try several packings. At either end the way may have been changed: the newest
+/// are not packed yet, or the oldest were packed by another tool.
+fn packed_between(packings: &Packings) -> Option<String> {
+    let keys = |spellings: &BTreeMap<String, BTreeMap<Key, String>>| -> BTreeSet<Key> {
+        spellings.values().flat_map(|files| files.keys().copied()).collect()
+    };
+    let counted = packings.iter().map(|(usual, spellings)| (*usual, keys(spellings)));
+    let (most, there) = counted.max_by_key(|(_, keys)| keys.len())?;
+    let (first, last) = (there.first()?, there.last()?);
+    let others = packings.iter().filter(|(usual, _)| **usual != most);
+    let others = others.flat_map(|(_, spellings)| spellings.values().flatten());
+    let is_between = |key: &Key| (first..last).contains(&key) && !there.contains(key);
+    let mut between = others.filter(|(key, _)| is_between(key)).map(|(_, file)| file);
+    let (one, more) = (between.next()?, between.count());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let suffix =
+        most.map_or_else(|| "without a suffix".to_owned(), |usual| format!("under .{usual}"));
+    Some(format!(
+        "{one}{more} among files {suffix}: a restore_command has to fetch and unpack both kinds"
+    ))
+}
+
+/// Segments whose suffix is spelt otherwise than those of most others. `usual`: how it usually is.
+fn spelt_apart(
+    usual: &str,
+    mut spellings: BTreeMap<String, BTreeMap<Key, String>>,
+    geometry: &Geometry,
+) -> Vec<Lost> {
+    let count = |(spelling, files): &(&String, &BTreeMap<Key, String>)| {
+        (files.len(), spelling.strip_prefix('.') == Some(usual))
+    };
+    let most = spellings.iter().max_by_key(count).map(|(spelling, _)| spelling.clone());
+    let most = most.unwrap_or_default();
+    let there = spellings.remove(&most).unwrap_or_default();
+    let first = there.keys().next().copied();
+    let others = spellings.into_values().flatten();
+    let lost = others.filter(|(key, _)| !there.contains_key(key)).map(|(key, file)| {
+        let expected = format!("a file under {most}, as the others beside it");
+        let problem = missing(key, geometry, expected, format!("only {file}"));
+        Lost { problem, is_laid_away: Some(key) < first }
+    });
+    lost.collect()
+}
+
+/// Segments that are only in a directory below the one in which most others are: no
 /// `restore_command` looks there. `places`: which segment each piece is.
 pub(super) fn out_of_reach(
     found: &Found,
     places: &[Option<Key>],
     geometry: &Geometry,
-) -> Vec<Problem> {
+) -> Vec<Lost> {
     let placed = found.pieces.iter().zip(places);
     let asked_for = placed.filter(|(piece, _)| is_asked_for(piece));
     let asked_for: Vec<(&Piece, Key)> =
@@ -115,13 +178,13 @@ pub(super) fn out_of_reach(
         .filter(|(piece, _)| !above.contains_key(&piece.directory))
         .map(|(_, key)| *key)
         .collect();
-    let lost = asked_for.iter().filter(|(piece, key)| {
-        let others = above.get(&piece.directory).and_then(|above| keys.get(above));
-        // What is older than all others was laid away.
-        let is_needed = others.and_then(BTreeSet::first).is_some_and(|first| first.1 < key.1);
-        is_needed && !within_reach.contains(key)
+    let lost = asked_for.iter().filter_map(|(piece, key)| {
+        let first = keys.get(above.get(&piece.directory)?)?.first()?;
+        let problem = out_of_reach_problem(piece, *key, geometry);
+        let lost = Lost { problem, is_laid_away: key.1 <= first.1 };
+        (!within_reach.contains(key)).then_some(lost)
     });
-    lost.map(|(piece, key)| out_of_reach_problem(piece, *key, geometry)).collect()
+    lost.collect()
 }
 
 /// Whether `other` is a directory above `directory`, on disk or in a tar, that holds more segments.
@@ -151,16 +214,49 @@ fn is_main(
         && count(other) > count(directory)
 }
 
+/// Problems of histories that are only in a directory below that of the segments, or packed as no segment is:
+/// to a server they are missing. A plain one is found beside packed segments: `pg_receivewal` writes it so.
+pub(super) fn histories_apart(found: &Found) -> Vec<Problem> {
+    let asked_for = || found.pieces.iter().filter(|piece| is_asked_for(piece));
+    if asked_for().any(|piece| found.directories.is_archivers(piece.directory)) {
+        return Vec::new();
+    }
+    let packings: BTreeSet<Option<&str>> =
+        asked_for().map(|piece| usual_suffix(&piece.file())).collect();
+    let directories: BTreeSet<&Path> =
+        asked_for().filter_map(|piece| piece.path().parent()).collect();
+    let is_within_reach = |path: &PathBuf| {
+        let packing = usual_suffix(&file_name(path));
+        let parent = path.parent().unwrap_or(path);
+        let is_below = |directory: &&Path| parent.starts_with(directory);
+        (packing.is_none() || packings.contains(&packing))
+            && (directories.contains(parent) || !directories.iter().any(is_below))
+    };
+    let lost = found.histories.files().filter(|(_, files)| !files.iter().any(is_within_reach));
+    let problem = |(timeline, files): (u32, &BTreeSet<PathBuf>)| {
+        let only = files.first().map(|path| in_its_directory(path)).unwrap_or_default();
+        let expected =
+            format!("the history of timeline {timeline} beside the segments, packed as they are");
+        let found = format!("only {only}");
+        Problem::of_file(ProblemKind::MissingHistory, &history::name_of(timeline), expected, found)
+    };
+    if directories.is_empty() { Vec::new() } else { lost.map(problem).collect() }
+}
+
+/// A file with the directory it lies in.
+fn in_its_directory(path: &Path) -> String {
+    let parent = path.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
+    format!("{}/{}", parent.to_string_lossy(), file_name(path))
+}
+
 fn name_of((timeline, number): Key, geometry: &Geometry) -> String {
     SegmentName::new(timeline, number, geometry.segment_bytes).to_string()
 }
 
 fn out_of_reach_problem(piece: &Piece, key: Key, geometry: &Geometry) -> Problem {
     let name = name_of(key, geometry);
-    let path = piece.path();
-    let parent = path.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
     let expected = format!("segment {name} in the directory of the others");
-    let found = format!("only {}/{}", parent.to_string_lossy(), piece.file());
+    let found = format!("only {}", in_its_directory(piece.path()));
     missing(key, geometry, expected, found)
 }
 

@@ -32,6 +32,8 @@ pub struct Placed {
     pub others: Vec<String>,
     /// What is wrong with the files themselves.
     pub problems: Vec<Problem>,
+    /// What is wrong with files older than the others, if it is to be restored from them on.
+    pub laid_away: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
     /// Where the WAL begins, if a file begins in the middle of its segment.
@@ -83,8 +85,14 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
         placed.refuse(piece, problem, found.taken_for);
     }
     placed.problems.extend(neighbours::packed_apart(found));
-    placed.problems.extend(neighbours::spelt_apart(found, &places, &geometry));
-    placed.problems.extend(neighbours::out_of_reach(found, &places, &geometry));
+    let apart = neighbours::suffixed_apart(found, &places, &geometry);
+    placed.notes.extend(apart.notes);
+    let lost = neighbours::out_of_reach(found, &places, &geometry);
+    for lost in apart.lost.into_iter().chain(lost) {
+        let told = if lost.is_laid_away { &mut placed.laid_away } else { &mut placed.problems };
+        told.push(lost.problem);
+    }
+    placed.problems.extend(neighbours::histories_apart(found));
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
         // An uncompressed file is read faster.
@@ -253,6 +261,7 @@ impl Placed {
             files: BTreeMap::new(),
             others: found.others.clone(),
             problems: found.problems.clone(),
+            laid_away: Vec::new(),
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),
         }

@@ -45,6 +45,8 @@ pub struct Plan {
     pub duplicate_bytes: u64,
     /// What is wrong with the files themselves.
     pub problems: Vec<Problem>,
+    /// What is wrong with files older than the others, if it is to be restored from them on.
+    pub laid_away: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
     /// Where the WAL begins, if a file begins in the middle of its segment.
@@ -78,6 +80,7 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         files: placed.files,
         other_files: placed.others,
         problems: placed.problems,
+        laid_away: placed.laid_away,
         notes: placed.notes,
         begin: placed.begin,
         data_directory: found.data_directory.clone(),
@@ -137,6 +140,7 @@ impl Plan {
             other_files: Vec::new(),
             duplicate_bytes: 0,
             problems: Vec::new(),
+            laid_away: Vec::new(),
             notes: Vec::new(),
             begin: None,
             data_directory: None,
