@@ -119,7 +119,7 @@ fn began(summary: &CheckpointSummary) -> Option<String> {
     let mut text = format!("{}: {}", counted(summary.checkpoints, "checkpoint"), causes.join(", "));
     if let Some(share) = summary.forced_ratio {
         text.push_str(&format!(
-            "; of those by time, by volume or asked for {} did not wait for their time",
+            "; {} of those on a running server came before their time, by volume or asked for",
             fraction(Some(share))
         ));
     }
@@ -179,9 +179,9 @@ fn pace(summary: &CheckpointSummary) -> Option<String> {
         "evenly"
     };
     Some(format!(
-        "Pace: time goes as WAL^{pace:.2}; 1 is even, and it is {beyond:+.2} from the 1.5 reckoned for \
-         full_page_writes.\nHalf of a cycle's WAL is there after {half} of its time: a checkpoint \
-         that keeps up with the WAL writes {follows}"
+        "Pace: half of a cycle's WAL is there after {half} of its time: a checkpoint that keeps up with the \
+         WAL writes {follows}.\nTime passed grows as WAL written to the power of {pace:.2}: 1 would be even, \
+         and it is {beyond:+.2} from the 1.5 that is reckoned with full_page_writes"
     ))
 }
 
@@ -189,7 +189,8 @@ fn cost(summary: &CheckpointSummary, style: &Show) -> Option<String> {
     let (count, bytes) = (summary.brought_fpi_count?, summary.brought_fpi_bytes?);
     let images = grouped(count.round() as u64);
     let bytes = style.bytes(bytes.round() as u64);
-    Some(format!("One more checkpoint brings {images} images, {bytes}"))
+    let unit = if style.human { "" } else { " bytes" };
+    Some(format!("One more checkpoint brings about {images} images, {bytes}{unit}"))
 }
 
 fn switches(summary: &CheckpointSummary, style: &Show) -> Option<String> {

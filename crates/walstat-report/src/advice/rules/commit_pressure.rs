@@ -55,7 +55,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "put several changes into one transaction".into(),
-            "synchronous_commit = off where the last moments may be lost".into(),
+            "synchronous_commit = off where the last moments may be lost, if it is not off already"
+                .into(),
         ],
         side_effects: vec![
             "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),

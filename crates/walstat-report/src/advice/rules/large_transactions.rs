@@ -77,14 +77,20 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, populating a database".into(),
         ..plain_finding(&RULE, title)
     };
-    // What is done again and again may be done less; a single one only comes at another time.
-    Some(if is_repeated(most) { finding.explaining(bytes) } else { finding.spreading(bytes) })
+    Some(if may_save(most) { finding.explaining(bytes) } else { finding.spreading(bytes) })
 }
 
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
 fn are_small_loads(row: &LargeWorkRow) -> bool {
     let each = row.total_bytes / row.transactions.max(1);
     row.work == LargeWork::Load && !row.is_aborted && each < LEAST_BYTES
+}
+
+/// Whether what is advised may save bytes: what is done again and again may be done less, and what is rolled
+/// back need not be done. In batches the same is written at other times.
+fn may_save(row: &LargeWorkRow) -> bool {
+    let comes_in_batches = matches!(row.work, LargeWork::Update | LargeWork::Mixed);
+    row.is_aborted || is_repeated(row) && !comes_in_batches
 }
 
 /// Whether it is more than one transaction.

@@ -58,7 +58,7 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, explicit locking".into(),
         ..plain_finding(
             &RULE,
-            format!("{} of the bytes that are no images are row locks", percent(found.share, 0)),
+            format!("row locks are {} of the bytes, images left out", percent(found.share, 0)),
         )
     };
     Some(finding.explaining(bytes))

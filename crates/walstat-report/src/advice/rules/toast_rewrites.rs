@@ -4,8 +4,9 @@
 //! old chunks are deleted. A column that changes often beside it does not matter, one that is large and
 //! changes often does. It speaks where TOAST of a table with 1,000 updates is 20 % of all bytes.
 //!
-//! What to do: put what changes often into a table of its own; store documents in parts; compress with lz4
-//! (`default_toast_compression`, 14 and later).
+//! What to do: keep parts of a document that change in rows of their own, so that a change writes its part
+//! alone; compress with lz4 (`default_toast_compression`, 14 and later). To split off the columns beside it
+//! saves nothing: an update that leaves the large value as it is does not write it.
 //!
 //! When to ignore it: where the values are inserted once and the updates are of other columns.
 //!
@@ -51,7 +52,7 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             format!("{}: {} bytes of TOAST for each update", label(report, worst), bytes / worst.updates),
-            "put large values that change often into a table of their own; default_toast_compression = lz4"
+            "keep parts of a large value that change in rows of their own; default_toast_compression = lz4"
                 .into(),
         ],
         source: "PostgreSQL manual, TOAST".into(),
