@@ -177,6 +177,23 @@ fn a_span_has_only_the_checkpoints_and_the_growth_that_lie_in_it() {
 }
 
 #[test]
+fn rates_do_not_depend_on_what_else_is_counted() {
+    let real = crate::support::fixtures::sample("pg15-mixed");
+    for range in [&[][..], &["-s", "0/00A12345"], &["--since", "-1s"]] {
+        let rates = |dimensions: &str| {
+            let dimensions = format!("--stats={dimensions}");
+            let ran = run(&real.wal, &[&["--format=json", &dimensions], range].concat());
+            ran.exits(0).json()["replication"].clone()
+        };
+        let alone = rates("replication");
+        assert!(alone["peak_rate"].is_u64(), "{range:?}: {alone}");
+        for other in ["timeline", "checkpoint", "commit", "relation"] {
+            assert_eq!(rates(&format!("replication,{other}")), alone, "{range:?} {other}");
+        }
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_said() {
     let sample = sample(&Load { records: 500, ..Load::PLAIN });
     let told = |options: &[&str], code: i32, words: &[&str]| {
