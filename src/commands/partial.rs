@@ -44,7 +44,7 @@ struct AskedOptions {
 /// The version of [`Layout`], which the file of a partial result bears: to be raised whenever anything
 /// changes that is written, in it or in anything that it is made of. Releases of the same one read each
 /// other's partial results. `tests/it/partial_layout.rs` fails where it was forgotten.
-const LAYOUT_VERSION: u32 = 17;
+const LAYOUT_VERSION: u32 = 18;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]
@@ -109,7 +109,8 @@ fn read_partial(
 ) -> Result<(Partial<Counters>, Known), Failure> {
     let scan = read::scan(&args.source, read::range(&args.source)?, filters);
     let found = read::found(&args.source)?;
-    let (command, asked) = (stats::command(args), stats::dimensions(args));
+    let (command, asked) =
+        (stats::command(args), stats::dimensions_with(args, stats::has_charts(args)));
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
@@ -144,6 +145,7 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     }
     let (first, asked) = asked.unwrap_or((Path::new(""), AskedOptions::default()));
     own.repeats(&asked, first)?;
+    let has_charts = asked.has_charts();
     let mut args = asked.arguments(&own)?;
     args.outputs = given.outputs.with_format_of_partial(&args.outputs);
     // A connection string may have a password in it: no partial result keeps one.
@@ -151,11 +153,14 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
     args.names.dsn.clone_from(&given.names.dsn);
     let directory = beside.give_to(&mut args, given);
     args.source.threads = given.source.threads;
-    let asked = stats::dimensions(&args);
+    if stats::has_charts(&args) && !has_charts {
+        return Err(apart(first, "made without --format html: a page needs more than was counted"));
+    }
+    let counted = stats::dimensions_with(&args, has_charts);
     let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
     guarded(path, || {
-        let read = || put_together(partials, names, &args, directory);
-        stats::run_on(&args, &asked, read, |report| books_close(path, report))
+        let read = || put_together(partials, names, &args, &counted, directory);
+        stats::run_on(&args, &counted, read, |report| books_close(path, report))
     })
 }
 
@@ -193,16 +198,16 @@ fn put_together(
     partials: Vec<Partial<Counters>>,
     all_names: Vec<Option<Partial<Who>>>,
     args: &StatsArgs,
+    asked: &Dimensions,
     directory: Option<Directory>,
 ) -> Result<(Gathered, Filters), Failure> {
     let filters = filters(args)?;
     let (mut found, passed) = Partial::merge(partials).map_err(InputError::from)?;
     found.taken_for = args.source.taken_for;
     let paths = found.paths.iter().map(|path| path.display().to_string()).collect();
-    let (command, asked) = (stats::command(args), stats::dimensions(args));
-    let known = |found: &Found| known(args, directory.clone(), found, &asked);
+    let known = |found: &Found| known(args, directory.clone(), found, asked);
     let counted = known(&found);
-    let prototype = gather::prototype(args, command, &asked, None, &counted);
+    let prototype = gather::prototype(args, stats::command(args), asked, None, &counted);
     // The runs are filtered already; the rest is read as they were.
     let scan = read::scan(&args.source, read::range(&args.source)?, &filters);
     let (plan, scanned) = scan.count_passed(found, passed, &Partial::observer(&prototype))?;
@@ -276,7 +281,12 @@ impl AskedOptions {
         path: &Path,
         first: &Path,
     ) -> Result<(), Failure> {
-        let difference = difference(&self.counted, &expected.counted);
+        let of_page =
+            |asked: &Self| if asked.has_charts() { "--format html" } else { "no --format html" };
+        let difference = difference(&self.counted, &expected.counted).or_else(|| {
+            let pair = (of_page(self).to_owned(), of_page(expected).to_owned());
+            (pair.0 != pair.1).then_some(pair)
+        });
         difference.map_or(Ok(()), |difference| Err(made_otherwise(path, &difference, first)))
     }
 
@@ -295,6 +305,11 @@ impl AskedOptions {
     /// any, and no others are followed.
     fn is_understood(&self) -> bool {
         self.arguments(&AskedOptions::default()).is_ok_and(|args| AskedOptions::of(&args) == *self)
+    }
+
+    /// Whether what the charts of a page need is counted, too.
+    fn has_charts(&self) -> bool {
+        self.arguments(&AskedOptions::default()).is_ok_and(|args| stats::has_charts(&args))
     }
 
     /// The arguments that ask for the same; what `own` says of how to show it wins.

@@ -24,7 +24,7 @@ use walstat_report::who::By;
 
 /// Runs the report, or `--stats`.
 pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    let asked = with_charts(args);
+    let asked = dimensions_with(args, has_charts(args));
     refuse_to_overwrite(args)?;
     run_on(args, &asked, || gather(args, command(args), &asked), |_| Ok(()))
 }
@@ -177,13 +177,18 @@ pub fn dimensions(args: &StatsArgs) -> Dimensions {
     dimensions
 }
 
-/// The same, and what charts need. (Partial results do not have it: their format is decided later.)
-fn with_charts(args: &StatsArgs) -> Dimensions {
+/// The same, and what charts need.
+pub fn dimensions_with(args: &StatsArgs, has_charts: bool) -> Dimensions {
     let mut dimensions = dimensions(args);
-    if command(args) == CommandName::Report && args.outputs.has(Format::Html) {
+    if has_charts {
         dimensions.extend([Dimension::Rmgr, Dimension::Timeline, Dimension::Checkpoint]);
     }
     dimensions
+}
+
+/// Whether charts are asked for.
+pub fn has_charts(args: &StatsArgs) -> bool {
+    command(args) == CommandName::Report && args.outputs.has(Format::Html)
 }
 
 /// Puts the tables into the order and length asked for. The official tool has an order of its

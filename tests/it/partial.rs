@@ -96,6 +96,39 @@ fn what_is_told_of_time_is_that_of_the_whole() {
     }
 }
 
+/// Whatever format the parts were made for.
+#[test]
+fn a_page_of_parts_is_that_of_the_whole() {
+    let sample = sample("pg15-mixed");
+    let files = files(&sample.wal);
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = walstat(&call(&["--format=html"], &files)).exits(0).stdout;
+    assert!(whole.contains("id=\"checkpoints\""), "a page with checkpoints");
+    let parts = parts(&["--format=html"], &files, 2, folder.path());
+    assert_eq!(walstat(&call(&["merge"], &parts)).exits(0).stdout, whole);
+    let json = walstat(&call(&["merge", "--format=json"], &parts)).exits(0).json();
+    assert_eq!(json["timeline"], serde_json::Value::Null, "of a page alone");
+}
+
+#[test]
+fn a_page_is_made_of_parts_that_were_counted_for_one() {
+    let sample = sample("pg15-mixed");
+    let files = files(&sample.wal);
+    let folder = tempfile::tempdir().expect("a folder");
+    let part = |format: &str, file: &Path| {
+        let part = folder.path().join(format!("{format}.partial"));
+        let words = ["--partial", "--format", format, "--output", &part.to_string_lossy()];
+        walstat(&call(&words, &[file.to_owned()])).exits(0);
+        part
+    };
+    let (plain, paged) = (part("json", &files[0]), part("html", &files[1]));
+    let ran = walstat(&call(&["merge", "--format=html"], std::slice::from_ref(&plain))).exits(2);
+    assert!(ran.stderr.contains("made without --format html"), "{}", ran.stderr);
+    let ran = walstat(&call(&["merge"], &[plain, paged])).exits(2);
+    let words = "made with --format html, expected no --format html";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+}
+
 #[test]
 fn what_is_asked_of_the_parts_is_what_is_shown() {
     let sample = sample("pg9.6-mixed");
@@ -163,7 +196,7 @@ fn what_does_not_belong_together_is_refused_with_both_values() {
     };
     let mut layout = bytes.clone();
     layout[16] = 99;
-    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 17"]);
+    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 18"]);
     refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
     refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
     refused(3, &folder.path().join("missing"), &["missing", "No such file"]);

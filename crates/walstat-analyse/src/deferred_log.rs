@@ -51,7 +51,7 @@ impl AddAssign for Tally {
 /// What of the records is wanted; times, images, checkpoints and the like always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Wants {
-    /// How many, how long, where. Without: times and images are those of stretches of 16 kB.
+    /// How many, how long, where. Without: times are those of stretches of 16 kB.
     pub records: bool,
     /// Which blocks they touch.
     pub blocks: bool,
@@ -59,8 +59,8 @@ pub struct Wants {
     pub each_time: bool,
 }
 
-/// Bytes of WAL whose times, and whose images, are noted together where records are not wanted. RecordRuns
-/// begin and end with multiples of it.
+/// Bytes of WAL whose times are noted together where records are not wanted. RecordRuns begin and end with
+/// multiples of it.
 const GRAIN: u64 = 16 << 10;
 
 /// The chunks of one run. Blocks name their file by its place in `files`.
@@ -80,7 +80,7 @@ pub struct Batch {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct DeferredLog {
     wants: Wants,
-    /// Where the first counted record begins: where records are not wanted, no chunk may begin with it.
+    /// Where the first counted record begins, where records are not wanted: no chunk may begin with it.
     first: Option<Lsn>,
     /// What the runs before this one have left.
     done: Vec<Batch>,
@@ -101,7 +101,6 @@ impl DeferredLog {
     /// Takes note of a record that is counted.
     #[inline(always)]
     pub fn add(&mut self, record: &Record<'_>) {
-        self.first.get_or_insert(record.lsn);
         if !self.wants.each_time {
             self.transactions.note(record);
         }
@@ -111,8 +110,10 @@ impl DeferredLog {
                 let record = *record;
                 self.add_other(&record);
             }
-        } else if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time)
-        {
+            return;
+        }
+        self.first.get_or_insert(record.lsn);
+        if event::may_matter(record) || (record.parts.fpi_count > 0 && !self.wants.each_time) {
             let record = *record;
             self.note_only(&record);
         }
@@ -143,7 +144,7 @@ impl DeferredLog {
         }
         if record.parts.fpi_count > 0 && !self.wants.each_time {
             self.make_room_for_notes(record.lsn);
-            self.writer.note_images(record, GRAIN);
+            self.writer.note_images(record);
         }
     }
 
@@ -203,7 +204,7 @@ impl DeferredLog {
         }
     }
 
-    /// Where the first counted record begins.
+    /// Where the first counted record begins, where no chunk may say it.
     pub fn first(&self) -> Option<Lsn> {
         self.first
     }

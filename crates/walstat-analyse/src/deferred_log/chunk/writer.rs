@@ -175,24 +175,13 @@ impl ChunkWriter {
         last.is_some_and(|offset| (self.start.0 + u64::from(offset) * 8) / grain == lsn.0 / grain)
     }
 
-    /// Takes note of the images of a record that is not counted otherwise: those of a grain
-    /// together.
-    pub fn note_images(&mut self, record: &Record<'_>, grain: u64) {
+    /// Takes note of the images of a record that is not counted otherwise.
+    pub fn note_images(&mut self, record: &Record<'_>) {
         if !self.begun {
             self.begin(record);
         }
         self.end = record.end;
-        let (lsn, parts) = (record.lsn.0, &record.parts);
-        match self.images.last_mut() {
-            Some(last) if (self.start.0 + u64::from(last.offset) * 8) / grain == lsn / grain => {
-                last.bytes = last.bytes.saturating_add(parts.fpi_bytes);
-                last.count += parts.fpi_count;
-                self.tally.fpi_bytes += u64::from(parts.fpi_bytes);
-                self.tally.fpi_count += u64::from(parts.fpi_count);
-            }
-            // At the grain's end: wherever a run begins in it, there is the same place for all of them.
-            _ => self.add_images(Lsn(lsn | (grain - 1)), parts.fpi_bytes, parts.fpi_count),
-        }
+        self.add_images(record.lsn, record.parts.fpi_bytes, record.parts.fpi_count);
     }
 
     /// Takes note of a time; the record itself is added next, if it is counted.
