@@ -7,6 +7,7 @@ mod gather;
 mod manual;
 mod names;
 mod partial;
+mod problems;
 mod progress;
 mod read;
 mod records;
@@ -14,7 +15,6 @@ mod relation_files;
 mod rows;
 mod rules;
 mod stats;
-mod time_search;
 mod time_window;
 mod whatif;
 

@@ -192,6 +192,11 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
     if restore && args.source.range.limit.is_some_and(|limit| limit > 0) {
         return usage("a restore needs every record: --from and --backup-label take no --limit");
     }
+    if restore && args.source.no_verify_checksums {
+        return usage(
+            "a restore verifies every checksum: --from and --backup-label take no --no-verify-checksums",
+        );
+    }
     Ok(())
 }
 
@@ -203,11 +208,10 @@ fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 /// The backup that was asked about.
 fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
     if let Some(path) = &args.backup_label {
-        let label::BackupLabel { label, system_identifier } =
-            label::read(path).map_err(|error| beside(path, &error))?;
-        return Ok(Some(Backup { start: label.start, label: Some(label), system_identifier }));
+        let read = label::read(path).map_err(|error| beside(path, &error))?;
+        return Ok(Some(Backup::of(read)));
     }
-    Ok(args.from.map(|start| Backup { start, label: None, system_identifier: None }))
+    Ok(args.from.map(Backup::from_lsn))
 }
 
 fn beside(path: &Path, error: &dyn std::error::Error) -> Failure {

@@ -2,10 +2,12 @@
 
 use super::read::{self, Read};
 use crate::args::records::{RecordsArgs, RecordsFormat};
+use crate::commands::problems::PROBLEMS_TOLD;
 use crate::commands::relation_files;
 use crate::failure::{Exit, Failure};
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{Stream, file_of, tell};
+use crate::render::closing::problem_line;
 use crate::render::records::{Form, RecordLine, head, row};
 use crate::render::visible::visible;
 use std::io;
@@ -19,13 +21,10 @@ use walstat_format::payload::Time;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_names::catalog::names::Names;
-use walstat_read::input::problem::Problem;
 use walstat_read::scan::observe::Observe;
 use walstat_read::scan::observer::Observer;
-use walstat_report::build::rfc3339;
+use walstat_report::build::{self, rfc3339};
 
-/// How many problems are reported one by one.
-const PROBLEMS_TOLD: usize = 10;
 /// How many rows are held back at most, in case a server was writing and they have to be read again.
 const HELD_MAX: usize = 500_000;
 
@@ -51,15 +50,18 @@ pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
     let found = read::found(&args.source)?;
     let window = read::window(&args.source, &found)?;
     let observer = Observer::new(prototype);
-    let Read { scanned, .. } = read::read_in(&args.source, found, window, &filters, &observer)?;
+    let Read { plan, scanned, .. } =
+        read::read_in(&args.source, found, window, &filters, &observer)?;
     let problems = scanned.problems;
     if let Ok(rows) = scanned.observer.into_inner::<Rows>() {
         rows.finish();
     }
     for problem in problems.iter().take(PROBLEMS_TOLD) {
-        let Problem { segment, found, expected, .. } = problem;
-        let text = format!("walstat: {segment}: found {found}, expected {expected}");
-        tell(&visible(&text));
+        tell(&problem_line(&build::problem(&plan, problem)));
+    }
+    let more = problems.len().saturating_sub(PROBLEMS_TOLD);
+    if more > 0 {
+        tell(&format!("PROBLEM {more} more: walstat check tells all"));
     }
     let mut writer = shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
     let failed = writer.failed.take();
@@ -80,7 +82,7 @@ struct Writer {
 /// The output, which all runs write to.
 struct Shared {
     writer: Mutex<Writer>,
-    /// The pipe was closed.
+    /// Writing has failed: nobody reads the rest.
     is_over: AtomicBool,
     /// Names of relations.
     names: Names,

@@ -3,6 +3,7 @@
 use crate::args::outputs::Output;
 use crate::args::{Format, RowBy, StatsArgs};
 use crate::commands::gather::gather;
+use crate::commands::problems::tell_problems;
 use crate::commands::rows::{most_rows, rows_shown};
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
@@ -233,18 +234,9 @@ fn write(view: &View, args: &StatsArgs, output: &Output<Format>) -> Result<(), F
     let write = |out: &mut dyn Write| write_format(view, args, output.format, &style, out);
     output.write(output.format == Format::Table, args.show.color, write)?;
     if matches!(output.format, Format::Csv | Format::Ndjson | Format::PgWaldump) {
-        tell_problems(&view.report, &style);
+        tell_problems(&view.report.problems, style.verbose);
     }
     Ok(())
-}
-
-/// How many problems are told this way.
-const PROBLEMS_TOLD: usize = 10;
-
-/// Tells problems beside a format that has no place for them.
-pub fn tell_problems(report: &Report, style: &Show) {
-    // Where standard error is closed nothing can be told.
-    let _ = render::closing::problems(report, PROBLEMS_TOLD, style, &mut anstream::stderr());
 }
 
 fn write_format(

@@ -2,11 +2,11 @@
 
 use crate::args::moment::Moment;
 use crate::args::source::RangeArgs;
-use crate::commands::time_search::{EVER, Part, Segments};
 use crate::failure::Failure;
 use jiff::tz::TimeZone;
 use std::ops::Range;
 use std::path::PathBuf;
+use walstat_analyse::time_search::{EVER, Part, Segments};
 use walstat_analyse::time_span::{Places, PlacesFound, TimeSpan};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;

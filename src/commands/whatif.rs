@@ -1,8 +1,8 @@
 //! `walstat whatif`: reads the WAL, replays it under its own and other settings, and writes how much
 //! WAL each gives. To compress images in another way, the WAL is read again.
 
+use super::problems::tell_problems;
 use super::read;
-use super::stats::tell_problems;
 use crate::args::source::SourceArgs;
 use crate::args::whatif::{WhatIfArgs, WhatIfFormat};
 use crate::failure::{Exit, Failure};
@@ -131,7 +131,7 @@ fn show(view: &View, args: &WhatIfArgs) -> Result<(), Failure> {
         };
         output.write(output.format == WhatIfFormat::Table, args.show.color, write)?;
         if output.format == WhatIfFormat::Csv {
-            tell_problems(&view.report, &style);
+            tell_problems(&view.report.problems, style.verbose);
         }
         Ok(())
     })

@@ -32,7 +32,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     for check in report.checks().iter().filter(|check| speaks(check, style)) {
         writeln!(out, "{}: {}", visible(&check.check), visible(&check.text))?;
     }
-    closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
     closing::notes(report, style, out)?;
     writeln!(out, "{}: {}", verdict_line(report), verified(view))
 }

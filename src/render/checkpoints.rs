@@ -6,7 +6,7 @@ use super::time::{duration, moment};
 use std::io::{self, Write};
 use walstat_report::model::Numbers;
 use walstat_report::model::table::Table;
-use walstat_report::model::when::{Cause, Causes, CheckpointRow, CheckpointSummary};
+use walstat_report::model::when::{Cause, Causes, CheckpointRow, CheckpointSummary, how};
 
 /// From so many on, what switches to the next segment cost is told by the day.
 const HABIT: u64 = 3;
@@ -84,17 +84,6 @@ pub fn summary(summary: &CheckpointSummary, style: &Show, out: &mut dyn Write) -
         writeln!(out, "{line}")?;
     }
     writeln!(out)
-}
-
-/// A cause in words.
-pub fn how(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Time => "by time",
-        Cause::Wal => "by volume",
-        Cause::Requested => "asked for",
-        Cause::Shutdown => "at a shutdown",
-        Cause::EndOfRecovery => "after recovery",
-    }
 }
 
 /// How many began by which cause: those that there are.

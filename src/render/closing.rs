@@ -37,16 +37,16 @@ pub fn checksums(report: &Report) -> String {
 
 /// Problems in one line each, `shown` of them and the number of the rest; `-v` shows all.
 pub fn problems(
-    report: &Report,
+    problems: &[Problem],
     shown: usize,
-    style: &Show,
+    is_verbose: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let shown = if style.verbose { report.problems.len() } else { shown };
-    for problem in report.problems.iter().take(shown) {
+    let shown = if is_verbose { problems.len() } else { shown };
+    for problem in problems.iter().take(shown) {
         writeln!(out, "{BAD}{}{BAD:#}", problem_line(problem))?;
     }
-    match report.problems.len().saturating_sub(shown) {
+    match problems.len().saturating_sub(shown) {
         0 => Ok(()),
         more => writeln!(out, "PROBLEM {more} more (-v shows all)"),
     }

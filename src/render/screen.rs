@@ -91,7 +91,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     // Problems come before the numbers, and are never left out for room.
     let mut beside = Vec::new();
     if !report.problems.is_empty() {
-        closing::problems(report, PROBLEMS_SHOWN, style, &mut beside)?;
+        closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, &mut beside)?;
         writeln!(beside)?;
     }
     let mut notes = Vec::new();
@@ -294,12 +294,12 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         // By their numbers, as far as they are shown.
         let of_it = findings.iter().enumerate();
         let of_it = of_it.filter(|(_, finding)| together.rules.contains(&finding.rule));
-        let names: Vec<String> = of_it
-            .map(|(index, finding)| match index < shown.len() {
-                true => (index + 1).to_string(),
-                false => finding.rule.clone(),
-            })
-            .collect();
+        let names: Vec<String> =
+            of_it
+                .map(|(index, finding)| {
+                    if index < shown.len() { (index + 1).to_string() } else { finding.rule.clone() }
+                })
+                .collect();
         told(&format!("  {} together", names.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {

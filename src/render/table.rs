@@ -40,7 +40,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let Some(filters) = closing::filters(report) {
         writeln!(out, "{filters}")?;
     }
-    closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
     if !report.problems.is_empty() {
         writeln!(out)?;
     }

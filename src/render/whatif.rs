@@ -20,7 +20,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     let range = &report.range;
     writeln!(out, "{}, {} to {}", closing::origin(&report.input), range.start, range.end)?;
     writeln!(out, "{}\n", report.ending.text)?;
-    closing::problems(report, PROBLEMS_SHOWN, style, out)?;
+    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
     if let Some(whatif) = &report.whatif {
         scenarios(whatif, style, out)?;
         lines(&self_check(whatif), out)?;
@@ -80,9 +80,10 @@ pub fn change(scenario: &Scenario, with_empty: bool) -> String {
 
 /// Bytes of a scenario, and how they differ from the base's.
 pub fn measured(scenario: &Scenario, with_empty: bool) -> (u64, Option<f64>) {
-    match with_empty {
-        true => (scenario.predicted_bytes, scenario.change_ratio),
-        false => (scenario.written_bytes, scenario.written_change_ratio),
+    if with_empty {
+        (scenario.predicted_bytes, scenario.change_ratio)
+    } else {
+        (scenario.written_bytes, scenario.written_change_ratio)
     }
 }
 
@@ -109,9 +110,10 @@ pub fn remarks(whatif: &WhatIf, style: &Show) -> Vec<String> {
         }
         if scenario.switch_bytes > 0 {
             let empty = style.bytes(scenario.switch_bytes);
-            lines.push(match with_empty {
-                true => format!("{id}: {empty} of it are what switches leave empty of segments"),
-                false => format!("{id}: switches of segments leave {empty} more empty"),
+            lines.push(if with_empty {
+                format!("{id}: {empty} of it are what switches leave empty of segments")
+            } else {
+                format!("{id}: switches of segments leave {empty} more empty")
             });
         }
         if let Some(seconds) = scenario.cpu_seconds.filter(|seconds| *seconds >= 0.005) {

@@ -1,7 +1,7 @@
 //! The block WHEN of the first screen: how WAL grew, how far checkpoints are apart and why, what a
 //! crash would cost, and how many commits there were.
 
-use super::checkpoints::{causes, how};
+use super::checkpoints::causes;
 use super::number::{counted, grouped, human_bytes};
 use super::style::Show;
 use super::time::{clock, date, duration, moment, seconds_between};
@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use walstat_report::model::Report;
 use walstat_report::model::percent::percent;
 use walstat_report::model::settings::{SettingValues, Settings};
+use walstat_report::model::when::how;
 use walstat_report::model::when::{Overview, Range};
 
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

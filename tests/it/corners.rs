@@ -191,10 +191,8 @@ fn every_combination_in_a_block_header_is_read() {
             expected.fpi_records += 1;
             expected.fpi_bytes += u64::from(image.bytes);
             expected.fpi_check_count += u64::from(!image.apply && !release.starts_with('9'));
-            expected.uncompressed_fpi_bytes += match image.compressed {
-                true => 8192 - hole,
-                false => u64::from(image.bytes),
-            };
+            expected.uncompressed_fpi_bytes +=
+                if image.compressed { 8192 - hole } else { u64::from(image.bytes) };
         }
         let report = whole(wal);
         let found = row(&report, "Heap", "DELETE").sums;

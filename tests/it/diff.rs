@@ -83,10 +83,8 @@ fn growth_fails_and_nothing_else_does() {
     let (small, large) = (sample("pg15-mixed").wal, sample("pg19-mixed").wal);
     let total =
         |path| json(&[text(path), "-f", "json"])["totals"]["total_bytes"].as_u64().expect("bytes");
-    let (small, large) = match total(&small) < total(&large) {
-        true => (small, large),
-        false => (large, small),
-    };
+    let (small, large) =
+        if total(&small) < total(&large) { (small, large) } else { (large, small) };
     let (small, large) = (text(&small), text(&large));
     walstat(&["diff", small, large, "--fail-on-growth"]).exits(1);
     walstat(&["diff", large, small, "--fail-on-growth"]).exits(0);

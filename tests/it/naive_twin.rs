@@ -186,9 +186,10 @@ fn build(case: &Case) -> (Disk, Lsn) {
             disk.cut(Lsn(last_start + kept))
         }
     };
-    match case.without_first && disk.files.len() > 2 {
-        true => (disk.without(case.number), written),
-        false => (disk, written),
+    if case.without_first && disk.files.len() > 2 {
+        (disk.without(case.number), written)
+    } else {
+        (disk, written)
     }
 }
 

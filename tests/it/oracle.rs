@@ -150,10 +150,8 @@ fn a_start_inside_a_record_is_told_as_the_releases_tool_tells_it() {
         let wal = sample.wal.to_str().expect("a path in UTF-8");
         let arguments = ["--stats", "--format", "pg_waldump", "-s", start, "-e", &sample.end, wal];
         let ran = walstat(&arguments).exits(0);
-        let (told, silent) = match on_stderr {
-            true => (&ran.stderr, &ran.stdout),
-            false => (&ran.stdout, &ran.stderr),
-        };
+        let (told, silent) =
+            if on_stderr { (&ran.stderr, &ran.stdout) } else { (&ran.stdout, &ran.stderr) };
         let line =
             told.lines().find(|line| line.contains("first record is after")).unwrap_or_else(|| {
                 panic!("{name}: nothing told of what was skipped:\n{}\n{}", ran.stdout, ran.stderr)

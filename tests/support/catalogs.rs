@@ -69,9 +69,10 @@ pub fn copy_tree(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a directory") {
         let path = entry.expect("an entry").path();
         let target = to.join(path.file_name().expect("a name"));
-        match path.is_dir() {
-            true => copy_tree(&path, &target),
-            false => fs::write(target, fs::read(&path).expect("a file")).expect("a copy"),
+        if path.is_dir() {
+            copy_tree(&path, &target)
+        } else {
+            fs::write(target, fs::read(&path).expect("a file")).expect("a copy")
         }
     }
 }

@@ -19,7 +19,7 @@ mod touched_blocks;
 mod undivided;
 mod verdict;
 
-pub use spacing::SHORTEST_TIMEOUT;
+pub use spacing::{SHORTEST_TIMEOUT, SOONEST_BY_CLOCK};
 
 pub use cycle_sums::ReplaySums;
 pub use cycle_times::ByTime;

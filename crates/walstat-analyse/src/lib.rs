@@ -63,6 +63,7 @@ pub mod select;
 mod sparse_column;
 pub mod sums;
 pub mod time_map;
+pub mod time_search;
 pub mod time_span;
 pub mod timeline;
 pub mod totals;

@@ -18,7 +18,7 @@ use walstat_format::payload::{SECOND, Time};
 /// A clock that shows so much less than before was set back.
 const SET_BACK: i64 = 60 * SECOND;
 /// Where transactions state no time for so long, other times serve.
-const GAP: i64 = 10 * SECOND;
+pub const GAP: i64 = 10 * SECOND;
 /// So many times in one gap are kept, the first ones.
 const GAP_TIMES: usize = 10_000;
 /// So many places are kept, at most; then every second one is forgotten.
@@ -54,7 +54,7 @@ pub struct Tick {
 /// Where little is known of when: the longer stretches between two times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClockGaps {
-    /// How many are longer than 10 seconds.
+    /// How many are longer than [`GAP`].
     pub stretches: u64,
     /// How many bytes were written in them.
     pub bytes: u64,

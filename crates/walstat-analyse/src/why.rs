@@ -24,6 +24,14 @@ named! {
     }
 }
 
+impl ByteCause {
+    /// Whether it has images alone.
+    pub fn is_images(self) -> bool {
+        use ByteCause::*;
+        matches!(self, CheckpointImages | HintImages | NewPageImages | CheckImages)
+    }
+}
+
 /// Which cause the images of a record type have.
 fn image_cause(record: RecordType) -> ByteCause {
     match (record.rmgr, record.info()) {

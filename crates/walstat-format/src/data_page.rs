@@ -44,9 +44,6 @@ pub mod field {
     pub const PRUNE_XID: usize = 20;
 }
 
-/// `PD_ALL_VISIBLE`, in `pd_flags`.
-pub const ALL_VISIBLE: u16 = 0x0004;
-
 /// Whether a server can have pages of that size (`BLCKSZ`).
 pub fn is_page_size(bytes: usize) -> bool {
     bytes.is_power_of_two() && (1024..=MAX_PAGE_BYTES).contains(&bytes)

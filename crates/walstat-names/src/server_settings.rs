@@ -39,6 +39,8 @@ pub struct ServerSettings {
     pub full_page_writes: Option<bool>,
     /// `archive_timeout`, in seconds; 0 is off.
     pub archive_timeout: Option<u64>,
+    /// Whether a commit waits for the disk: `synchronous_commit` is not off. A session may set its own.
+    pub synchronous_commit: Option<bool>,
     /// `wal_segment_size`, in bytes.
     pub wal_segment_size: u64,
     /// `wal_level`.
@@ -155,6 +157,11 @@ fn of(
         ),
         full_page_writes: known(switch("full_page_writes"), is_whole, Some(true)),
         archive_timeout: known(seconds("archive_timeout"), is_whole, Some(0)),
+        synchronous_commit: known(
+            given("synchronous_commit").map(|text| Some(unit::switch(text) != Some(false))),
+            is_whole,
+            Some(true),
+        ),
         wal_segment_size: segment,
         wal_level: control.wal_level.to_owned(),
         wal_log_hints: control.wal_log_hints,

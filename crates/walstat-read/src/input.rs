@@ -26,4 +26,4 @@ pub mod segment;
 pub mod source;
 pub mod stream;
 pub mod tar;
-pub(crate) mod timeline;
+pub mod timeline;

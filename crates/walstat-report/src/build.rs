@@ -298,7 +298,8 @@ fn ending<O>(plan: &Plan, outcome: &Outcome<O>) -> model::Ending {
     }
 }
 
-fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
+/// A problem as the model has it.
+pub fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     let segment_bytes = u64::from(plan.geometry.segment_bytes);
     model::Problem {
         kind: problem.kind,

@@ -69,9 +69,12 @@ impl Known {
     /// What `asked` needs of all sources.
     pub fn of(sources: &Sources, found: &Found, asked: &Dimensions) -> Known {
         let path = sources.directory(found);
-        let read = |path: &Path| match Who::needs_names(asked) {
-            true => Directory::with_names(path).with_settings(path),
-            false => Directory::unread(path).with_settings(path),
+        let read = |path: &Path| {
+            if Who::needs_names(asked) {
+                Directory::with_names(path).with_settings(path)
+            } else {
+                Directory::unread(path).with_settings(path)
+            }
         };
         Known::told(path.map(read), sources, asked).with_subtransactions(path, found, asked)
     }

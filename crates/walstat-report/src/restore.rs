@@ -11,24 +11,41 @@ use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+use walstat_read::input::control::Control;
 use walstat_read::input::history;
-use walstat_read::input::label::Label;
+use walstat_read::input::label::{BackupLabel, Label};
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::Problem;
 use walstat_read::input::segment::Segment;
+use walstat_read::input::timeline::Lineage;
 
 /// Digits of a segment's name.
 const SEGMENT_DIGITS: usize = 24;
 
 /// What is to be restored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
     /// Where replay begins.
     pub start: Lsn,
     /// The backup's label, if there is one: an LSN alone says less.
     pub label: Option<Label>,
-    /// The cluster it is of, if that is known.
-    pub system_identifier: Option<u64>,
+    /// Its `pg_control`, if that is there.
+    pub control: Option<Control>,
+    /// What is wrong with its `pg_control`.
+    pub is_broken: Option<String>,
+}
+
+impl Backup {
+    /// One whose label was read.
+    pub fn of(read: BackupLabel) -> Backup {
+        let BackupLabel { label, control, is_broken } = read;
+        Backup { start: label.start, label: Some(label), control, is_broken }
+    }
+
+    /// One of which nothing is known but where replay begins.
+    pub fn from_lsn(start: Lsn) -> Backup {
+        Backup { start, label: None, control: None, is_broken: None }
+    }
 }
 
 /// What the WAL has to offer.
@@ -48,10 +65,12 @@ pub struct Wal<'a> {
 
 /// Judges whether `backup` can be restored.
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
-    let result = cluster(backup, wal.plan)
+    let result = usable(backup)
+        .and_then(|()| cluster(backup, wal.plan))
         .and_then(|()| begins(backup, &wal))
         .and_then(|()| within_reach(backup, wal.plan))
         .and_then(|()| checkpoint(backup, &wal))
+        .and_then(|()| latest(backup, wal.plan))
         .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
         Ok(text) => (Verdict::Pass, text),
@@ -70,10 +89,41 @@ pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
     }
 }
 
+/// A server starts with it.
+fn usable(backup: &Backup) -> Result<(), String> {
+    if let Some(what) = &backup.is_broken {
+        return Err(format!("not restorable: the backup's pg_control: {what}"));
+    }
+    if backup.label.is_some_and(|label| label.is_incremental) {
+        return Err(
+            "not restorable: an incremental backup, of which pg_combinebackup makes a full one \
+                    with those before it"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
+fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let Some(latest) = &plan.latest else { return Ok(()) };
+    let begins_on = |lineage: &Lineage| lineage.of_page(backup.start);
+    if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {
+        return Ok(());
+    }
+    let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
+    Err(format!(
+        "not restorable to the end: by {name}, which has no segment, a server follows timeline {}, which \
+         does not go on from there; recovery_target_timeline = '{timeline}' does",
+        latest.timeline()
+    ))
+}
+
 /// The WAL is of the backup's cluster.
 fn cluster(backup: &Backup, plan: &Plan) -> Result<(), String> {
     let found = plan.geometry.system_identifier;
-    match backup.system_identifier.filter(|wanted| *wanted != found) {
+    let wanted = backup.control.map(|control| control.system_identifier);
+    match wanted.filter(|wanted| *wanted != found) {
         Some(wanted) => Err(format!(
             "not restorable: the backup is of cluster {wanted}, the WAL of cluster {found}"
         )),
@@ -227,11 +277,13 @@ fn consistent(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<&'static str,
     let Some(label) = backup.label else {
         return Ok("; where the backup is consistent only its label would tell");
     };
-    if label.from_standby && label.stop.is_none() {
+    let of_standby = backup.control.filter(|_| label.from_standby);
+    if label.from_standby && label.stop.is_none() && of_standby.is_none() {
         return Ok("; taken from a standby, it is consistent where its pg_control says");
     }
+    let by_control = of_standby.map(|control| control.min_recovery_point);
     let in_wal = wal.backups.ends.iter().find(|end| end.start == label.start).map(|end| end.end);
-    match label.stop.or(in_wal) {
+    match label.stop.or(by_control).or(in_wal) {
         Some(end) if end <= stop => Ok(""),
         Some(end) => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {stop} only"

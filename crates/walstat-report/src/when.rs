@@ -25,7 +25,7 @@ use walstat_analyse::deferred_log::Tally;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::ratios::ratio;
 use walstat_analyse::replication::GrowthCurve;
-use walstat_analyse::time_map::ClockGaps;
+use walstat_analyse::time_map::{ClockGaps, GAP};
 use walstat_analyse::timeline;
 use walstat_analyse::timeline::{Bucket, Buckets, FinishedTimeline};
 use walstat_analyse::when::WhenFound;
@@ -164,8 +164,9 @@ fn thin(thin: &ClockGaps) -> Option<String> {
     if let Some((longest, from)) = thin.longest {
         let from = rfc3339(from).unwrap_or_default();
         text.push_str(&format!(
-            "{} stretches of more than 10 s, the longest {} s from {from}, are taken for even; ",
+            "{} stretches of more than {} s, the longest {} s from {from}, are taken for even; ",
             thin.stretches,
+            GAP / SECOND,
             longest / SECOND
         ));
     }

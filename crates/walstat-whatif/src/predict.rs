@@ -11,7 +11,7 @@ use super::replay::replay;
 use super::scenario::Scenario;
 use super::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 use super::trace::Trace;
-use super::uncertainty::{self, Circumstances, Uncertainty, UncertaintyKind};
+use super::uncertainty::{self, Circumstances, SECONDS_BETWEEN, Uncertainty, UncertaintyKind};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 use walstat_analyse::archive_timeout;
@@ -49,8 +49,8 @@ pub struct Prediction {
     pub codec_bytes: u64,
 }
 
-/// The runs of scenarios. Where the server itself does not repeat what it does, there are two: one
-/// for each way it may go.
+/// The runs of scenarios. Where the server itself does not repeat what it does, there is one for each way it
+/// may go.
 pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
         let settings = in_effect(base, asked);
@@ -128,11 +128,6 @@ fn by_clock(timed: Timed) -> [Timed; 2] {
 
 /// So far away no WAL asks for a checkpoint.
 const FAR_SEGMENTS: u64 = 1 << 40;
-
-/// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
-/// are lost one after the other, and it may come to any number of them. (Two to eleven in equal runs 0.15 s
-/// apart; always as many at 0.5 s.)
-const SECONDS_BETWEEN: f64 = 0.3;
 
 fn is_by_volume(settings: &Settings) -> bool {
     matches!(settings.checkpoints, Checkpoints::Timed(Timed { max_wal_size: Some(_), .. }))

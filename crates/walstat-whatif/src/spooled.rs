@@ -70,9 +70,10 @@ impl Spooled {
     pub fn told(&self, text: &str) -> String {
         self.kept.iter().fold(text.to_owned(), |text, Kept { pipe, path, .. }| {
             let pipe = pipe.display().to_string();
-            match path.file_name().is_some_and(|name| name == text.as_str()) {
-                true => pipe,
-                false => text.replace(&path.display().to_string(), &pipe),
+            if path.file_name().is_some_and(|name| name == text.as_str()) {
+                pipe
+            } else {
+                text.replace(&path.display().to_string(), &pipe)
             }
         })
     }

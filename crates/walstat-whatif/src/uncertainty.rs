@@ -5,6 +5,11 @@
 use walstat_format::block::{BLOCK_HEADER_BYTES, PLACE_BYTES};
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 
+/// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
+/// are lost one after the other, and it may come to any number of them. (Two to eleven in equal runs 0.15 s
+/// apart; always as many at 0.5 s.)
+pub(crate) const SECONDS_BETWEEN: f64 = 0.3;
+
 /// Something that is not certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uncertainty {
@@ -163,9 +168,10 @@ impl UncertaintyKind {
         use UncertaintyKind::*;
         Some(match self {
             CrowdedCheckpoints => {
-                "checkpoints lie less than 0.3 seconds apart: a server does not keep up and skips some, \
-                 which it does not repeat; the range goes down to none by volume"
-                    .to_owned()
+                format!(
+                    "checkpoints lie less than {SECONDS_BETWEEN} seconds apart: a server does not keep up \
+                     and skips some, which it does not repeat; the range goes down to none by volume"
+                )
             }
             LostRequests => {
                 "a checkpoint that is asked for while another runs may be skipped or late, which a \

@@ -115,7 +115,7 @@ pub fn why(report: &Report) -> String {
         .iter()
         .filter(|cause| cause.bytes > 0)
         .map(|cause| {
-            let is_image = cause.cause.name().ends_with("images");
+            let is_image = cause.cause.is_images();
             let (images, records) = if is_image { (cause.bytes, 0) } else { (0, cause.bytes) };
             let value = format!("{} {}", size(cause.bytes), share(cause.bytes, total));
             Row { label: cause.label.clone(), images, records, value }

@@ -235,3 +235,97 @@ fn a_label_is_found_in_the_tar_of_a_base_backup() {
     let ran = restore(&[backup().join("archive")], &other).exits(3);
     assert!(ran.stderr.contains("no backup_label in this tar"), "{}", ran.stderr);
 }
+
+/// The base backup, of which a test may change files.
+fn copied_base() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("global")).expect("a folder");
+    for file in ["backup_label", "global/pg_control"] {
+        fs::copy(backup().join("base").join(file), folder.path().join(file)).expect("a copy");
+    }
+    folder
+}
+
+#[test]
+fn a_label_that_a_server_refuses_is_refused() {
+    let text = fs::read_to_string(label()).expect("the label");
+    let of_windows = text.replace('\n', "\r\n");
+    let trailing = text.replacen(")\n", ") \n", 1);
+    for (text, line) in [(format!("\n{text}"), 1), (of_windows, 1), (trailing, 1)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("backup_label");
+        fs::write(&path, text).expect("a label");
+        let ran = restore(&[backup().join("archive")], &path).exits(3);
+        assert!(ran.stderr.contains(&format!("line {line} is")), "{}", ran.stderr);
+        assert!(ran.stderr.contains("a server refuses the file"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_incremental_backup_is_restored_by_nobody_as_it_is() {
+    let folder = copied_base();
+    let path = folder.path().join("backup_label");
+    let text = fs::read_to_string(&path).expect("the label");
+    let lines = "INCREMENTAL FROM LSN: 0/500000\nINCREMENTAL FROM TLI: 1\n";
+    fs::write(&path, format!("{text}{lines}")).expect("a label");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(1);
+    assert!(sentence(&ran).contains("pg_combinebackup"), "{}", sentence(&ran));
+}
+
+#[test]
+fn a_backup_with_a_broken_pg_control_is_not_restorable() {
+    let folder = copied_base();
+    let path = folder.path().join("global/pg_control");
+    let mut bytes = fs::read(&path).expect("pg_control");
+    bytes[40] ^= 1;
+    fs::write(&path, bytes).expect("pg_control");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(1);
+    assert!(sentence(&ran).starts_with("not restorable: the backup's pg_control: found checksum"));
+}
+
+/// Where a backup of a standby is consistent, its pg_control alone says.
+#[test]
+fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
+    for (point, code) in [(0x00A0_0000_u64, 0), (0x00C0_0000, 1)] {
+        let folder = copied_base();
+        let path = folder.path().join("backup_label");
+        let text = fs::read_to_string(&path).expect("the label");
+        fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
+        // As PostgreSQL 15 has it: the field, and the checksum of all before it.
+        let path = folder.path().join("global/pg_control");
+        let mut bytes = fs::read(&path).expect("pg_control");
+        bytes[136..144].copy_from_slice(&point.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[..288]);
+        bytes[288..292].copy_from_slice(&checksum.to_le_bytes());
+        fs::write(&path, bytes).expect("pg_control");
+        let ran = restore(&[backup().join("archive")], folder.path()).exits(code);
+        let is_short = sentence(&ran).contains("consistent from 0/00C00000 on");
+        assert_eq!(is_short, code == 1, "{}", sentence(&ran));
+    }
+}
+
+/// A promotion that archives its history first leaves a timeline without segments.
+#[test]
+fn the_latest_timeline_has_to_go_on_from_the_wal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for segment in segments(8, 10) {
+        let name = segment.file_name().expect("a name").to_owned();
+        fs::copy(&segment, folder.path().join(name)).expect("a copy");
+    }
+    let with_history = |text: &str| {
+        fs::write(folder.path().join("00000002.history"), text).expect("a history");
+        restore(&[folder.path().to_owned()], &label())
+    };
+    with_history("1\t0/00A00000\tno recovery target specified\n").exits(0);
+    let ran = with_history("1\t0/00600000\tbefore the backup\n").exits(1);
+    let said = sentence(&ran);
+    assert!(said.contains("00000002.history") && said.contains("timeline = '1'"), "{said}");
+}
+
+#[test]
+fn a_restore_verifies_every_checksum() {
+    let mut command = check(&["--no-verify-checksums"]);
+    command.arg("--backup-label").arg(label()).arg(backup().join("archive"));
+    let ran = finish(&mut command).exits(2);
+    assert!(ran.stderr.contains("take no --no-verify-checksums"), "{}", ran.stderr);
+}

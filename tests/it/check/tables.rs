@@ -195,9 +195,10 @@ fn a_hostile_name_is_data_in_every_output_of_statistics() {
             .records()
             .map(|row| row.expect("a row")[place.expect("a name")].to_owned())
             .collect();
-        let marked = match name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-            true => format!("'{name}"),
-            false => name,
+        let marked = if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            format!("'{name}")
+        } else {
+            name
         };
         assert!(found.contains(&marked), "{marked:?} is not in {found:?}");
     }

@@ -252,9 +252,10 @@ fn nothing_that_is_read_is_overwritten() {
         let words: Vec<&str> = words.split(' ').chain(["-o", target, SEGMENT]).collect();
         let ran = finish(command(&words).current_dir(here.path()));
         assert_eq!(of(target), before, "{}", ran.call);
-        match is_plugin {
-            true => assert!(ran.exits(3).stdout.contains("--output")),
-            false => one_line(&ran.exits(2), &[target, "--output"]),
+        if is_plugin {
+            assert!(ran.exits(3).stdout.contains("--output"))
+        } else {
+            one_line(&ran.exits(2), &[target, "--output"])
         }
     }
     for target in ["part", "hard-part", "soft-part"] {

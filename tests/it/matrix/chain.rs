@@ -135,9 +135,12 @@ fn number(name: &str) -> u64 {
 /// Records up to the segment's end and over it, or over some pages with a switch behind them.
 fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
     let begin = wal.next().0 / SEGMENT as u64;
-    let enough = |wal: &Wal| match whole {
-        true => wal.next().0 / SEGMENT as u64 > begin,
-        false => wal.next().0 % SEGMENT as u64 > 40 * PAGE as u64,
+    let enough = |wal: &Wal| {
+        if whole {
+            wal.next().0 / SEGMENT as u64 > begin
+        } else {
+            wal.next().0 % SEGMENT as u64 > 40 * PAGE as u64
+        }
     };
     while !enough(wal) {
         let mut record = match random.below(8) {

@@ -99,9 +99,10 @@ fn padding_of_xz_is_a_multiple_of_four() {
         let mut files = packed("xz", xz);
         files[1].1.extend(vec![0; zeros]);
         let directory = archive(&files);
-        match good {
-            true => is_green("padding", directory.path()),
-            false => is_red("padding", directory.path(), "codec_checksum", &files[1].0),
+        if good {
+            is_green("padding", directory.path())
+        } else {
+            is_red("padding", directory.path(), "codec_checksum", &files[1].0)
         }
     }
 }

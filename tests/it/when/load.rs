@@ -108,9 +108,10 @@ impl Writer {
     }
 
     fn begin_checkpoint(&mut self) {
-        let lsn = match self.wal.form.version.pacing.marks_redo {
-            true => self.wal.add(&Rec { xid: 0, ..Rec::new(XLOG, 0xE0, 4) }),
-            false => self.wal.next(),
+        let lsn = if self.wal.form.version.pacing.marks_redo {
+            self.wal.add(&Rec { xid: 0, ..Rec::new(XLOG, 0xE0, 4) })
+        } else {
+            self.wal.next()
         };
         self.redo = Some((lsn, self.now));
     }

@@ -6,8 +6,10 @@ use crate::time_map::TimeMap;
 use walstat_format::payload::{SECOND, Time};
 use walstat_format::version::Version;
 
-/// checkpoint_timeout is 30 seconds at least; times are cut to whole seconds.
-pub const SHORTEST_TIMEOUT: i64 = 29;
+/// `checkpoint_timeout` is that many seconds at least.
+pub const SHORTEST_TIMEOUT: i64 = 30;
+/// So soon after another one a checkpoint by the clock may come: times are cut to whole seconds.
+pub const SOONEST_BY_CLOCK: i64 = SHORTEST_TIMEOUT - 1;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
 /// So many under load show what begins them.
@@ -121,7 +123,7 @@ impl Facts {
                 .and_then(|next| next.redo)
                 .is_some_and(|next| next <= ended.lsn || found.written(ended.lsn, next) < QUEUED),
             goes_on: cycles.get(index + 1).and_then(|next| next.checkpoint.as_ref()).is_some_and(
-                |next| next.seen.says.time.second() - time.second() < SHORTEST_TIMEOUT,
+                |next| next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK,
             ),
         })
     }
@@ -193,7 +195,7 @@ impl Facts {
     }
 
     fn is_too_soon_for_the_clock(&self) -> bool {
-        self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT)
+        self.seconds.is_some_and(|seconds| seconds < SOONEST_BY_CLOCK)
     }
 
     /// Whether people set such a timeout: it begins up to some seconds late, if the machine is busy.
@@ -211,7 +213,7 @@ impl Facts {
 
     /// Whether neither the clock nor the volume can have begun it, whatever the settings.
     pub fn excludes_all(&self) -> bool {
-        self.seconds.is_some_and(|seconds| seconds < SHORTEST_TIMEOUT) && self.segments == Some(0)
+        self.seconds.is_some_and(|seconds| seconds < SOONEST_BY_CLOCK) && self.segments == Some(0)
     }
 
     /// Whether it took its time, as one by time does, and none that somebody asks for.
@@ -264,7 +266,7 @@ impl Spacing {
         let mut spacing = Spacing::default();
         let mut longest_queued = 0;
         for facts in facts {
-            spacing.seconds.extend(facts.seconds.filter(|seconds| *seconds >= SHORTEST_TIMEOUT));
+            spacing.seconds.extend(facts.seconds.filter(|seconds| *seconds >= SOONEST_BY_CLOCK));
             let spread = facts.seconds.filter(|_| facts.is_spread());
             spacing.spread.extend(spread);
             let longest = if facts.is_queued { &mut longest_queued } else { &mut spacing.longest };
@@ -313,7 +315,7 @@ impl Spacing {
             return false;
         }
         let is_early = self.timeout.is_some_and(|timeout| seconds < timeout - 1);
-        seconds >= SHORTEST_TIMEOUT && !is_early
+        seconds >= SOONEST_BY_CLOCK && !is_early
     }
 
     /// Whether the volume may have begun it.

@@ -5,8 +5,6 @@ use crate::cursor::{Cursor, at};
 
 /// Bytes of the fixed header (`SizeofHeapTupleHeader`); the null bitmap follows.
 pub const TUPLE_HEADER_BYTES: usize = 23;
-/// Bytes that a record has in place of that header (`SizeOfHeapHeader`, of `xl_heap_header`).
-pub const HEAP_HEADER_BYTES: usize = 5;
 
 /// Where the fields of the header lie, from the start of the row.
 pub mod field {
@@ -34,8 +32,6 @@ pub mod infomask2 {
     pub const KEYS_UPDATED: u16 = 0x2000;
     /// A newer version lies in the same page, and no index leads to it.
     pub const HOT_UPDATED: u16 = 0x4000;
-    /// No index leads to this version.
-    pub const ONLY_TUPLE: u16 = 0x8000;
 }
 
 /// Bits of `t_infomask`, `HEAP_` left out of their names.

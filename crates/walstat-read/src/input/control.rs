@@ -107,6 +107,8 @@ pub struct Control {
     pub checkpoint_lsn: Lsn,
     /// What that record says.
     pub checkpoint: Checkpoint,
+    /// Up to where WAL has to be replayed until the files fit together (`minRecoveryPoint`); of a primary 0.
+    pub min_recovery_point: Lsn,
     /// Bytes of a data page.
     pub page_bytes: u32,
     /// Pages of one file of a relation; the rest is in further files.
@@ -219,6 +221,8 @@ const WAL_LEVELS: [&[&str]; 2] =
     [&["minimal", "archive", "hot_standby", "logical"], &["minimal", "replica", "logical"]];
 /// So many bytes before the sizes it begins, with `wal_log_hints` behind it.
 const WAL_LEVEL_BEFORE: usize = 44;
+/// So many bytes before the sizes `minRecoveryPoint` begins.
+const MIN_RECOVERY_POINT_BEFORE: usize = 80;
 
 fn wal_level(bytes: &[u8], layout: &Layout) -> Option<&'static str> {
     let number: u32 = at(bytes, layout.sizes - WAL_LEVEL_BEFORE)?;
@@ -241,6 +245,7 @@ fn fields(bytes: &[u8], layout: &Layout) -> Option<Control> {
         state: State::of(at(bytes, 16)?)?,
         checkpoint_lsn: Lsn(at(bytes, 32)?),
         checkpoint: Checkpoint::parse(bytes.get(layout.checkpoint_copy..)?, layout.checkpoint)?,
+        min_recovery_point: Lsn(at(bytes, layout.sizes - MIN_RECOVERY_POINT_BEFORE)?),
         page_bytes: size(0)?,
         file_pages: size(1)?,
         slru_pages: if layout.has_slru_pages { size(2)? } else { SLRU_PAGES },

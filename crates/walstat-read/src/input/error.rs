@@ -160,9 +160,10 @@ impl InputError {
     /// A path that cannot be read.
     pub fn io(path: &Path, source: io::Error) -> InputError {
         let path = path.to_owned();
-        match is_lack(&source) {
-            true => InputError::Descriptors { path, source },
-            false => InputError::Io { path, source },
+        if is_lack(&source) {
+            InputError::Descriptors { path, source }
+        } else {
+            InputError::Io { path, source }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! archive keeps beside the segments. Written by `build_backup_content` of
 //! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
 
-use super::control;
+use super::control::{self, Control, ControlError};
 use super::names::file_name;
 use super::probe::read_head;
 use super::recognise::{Content, recognise};
@@ -35,6 +35,8 @@ pub struct Label {
     pub from_standby: bool,
     /// Where the backup becomes consistent; only a backup history file says it.
     pub stop: Option<Lsn>,
+    /// Whether it has only what changed since another backup (`INCREMENTAL FROM LSN`, since 17).
+    pub is_incremental: bool,
 }
 
 /// Why a file is no label.
@@ -52,18 +54,23 @@ pub enum LabelError {
     /// A tar of something else.
     #[error("no backup_label in this tar, expected that of a base backup")]
     NoMember,
+    /// A `backup_label` that no server takes.
+    #[error("line {0} is {1:?}, expected '{2}: …' to the letter: a server refuses the file")]
+    Refused(usize, String, &'static str),
     /// A file of another kind.
     #[error("no line '{0}: …', expected a backup_label or .backup file")]
     NoLine(&'static str),
 }
 
 /// A label, and the cluster that it belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupLabel {
     /// The label.
     pub label: Label,
-    /// System identifier of the cluster, if the label lies in a plain backup.
-    pub system_identifier: Option<u64>,
+    /// What `pg_control` says, if the label lies in a plain backup.
+    pub control: Option<Control>,
+    /// What is wrong with that `pg_control`: a server does not start with it.
+    pub is_broken: Option<String>,
 }
 
 /// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
@@ -74,8 +81,17 @@ pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
         return Err(LabelError::NoFile);
     }
     let name = file_name(&file);
-    let label = parse(&text(File::open(&file)?, &name, DEPTH_MAX)?)?;
-    Ok(BackupLabel { label, system_identifier: system_identifier_beside(path) })
+    let text = text(File::open(&file)?, &name, DEPTH_MAX)?;
+    let label = parse(&text)?;
+    // Nobody but people reads a history file.
+    if label.stop.is_none() {
+        check_beginning(&text)?;
+    }
+    let (control, is_broken) = match control_beside(path) {
+        Ok(control) => (control, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    Ok(BackupLabel { label, control, is_broken })
 }
 
 /// The label in a directory or in a tar.
@@ -136,8 +152,26 @@ pub fn parse(text: &str) -> Result<Label, LabelError> {
         timeline: timeline.ok_or(LabelError::NoLine("START TIMELINE"))?,
         from_standby: line("BACKUP FROM").is_some_and(|from| from.trim() == "standby"),
         stop: place("STOP WAL LOCATION").map(|(_, (stop, _))| stop),
+        is_incremental: line("INCREMENTAL FROM LSN").is_some(),
     })
 }
+
+/// The first two lines of a `backup_label`, as a server reads them: nothing before or after what they have
+/// to say (`read_backup_label` in `src/backend/access/transam/xlogrecovery.c`).
+fn check_beginning(text: &str) -> Result<(), LabelError> {
+    let keys = ["START WAL LOCATION", "CHECKPOINT LOCATION"];
+    for (index, (line, key)) in text.split('\n').zip(keys).enumerate() {
+        let rest = value(line, key).and_then(|value| location(value).ok()).map(|(rest, _)| rest);
+        if rest != Some("") {
+            let found = line.chars().take(LINE_SHOWN).collect();
+            return Err(LabelError::Refused(index + 1, found, key));
+        }
+    }
+    Ok(())
+}
+
+/// Characters of a line that a message shows.
+const LINE_SHOWN: usize = 80;
 
 fn value<'t>(line: &'t str, key: &'static str) -> Option<&'t str> {
     let parser = |input| -> IResult<&'t str, &'t str> {
@@ -153,12 +187,20 @@ fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
     (lsn, opt(delimited((space0, tag("(file ")), name, tag(")")))).parse(value)
 }
 
-/// The system identifier of the cluster that a label belongs to, by the `pg_control` beside it, if
-/// the label lies in a plain backup.
-fn system_identifier_beside(label: &Path) -> Option<u64> {
-    let directory: PathBuf =
-        if label.is_dir() { label.to_owned() } else { label.parent()?.to_owned() };
-    control::read(&directory).ok().map(|control| control.system_identifier)
+/// The `pg_control` beside a label that lies in a plain backup; `None` where it does not, or where it is of a
+/// release that is not read.
+fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
+    let directory: PathBuf = match label.parent() {
+        Some(parent) if !label.is_dir() => parent.to_owned(),
+        _ => label.to_owned(),
+    };
+    if !control::path(&directory).exists() {
+        return Ok(None);
+    }
+    match control::read(&directory) {
+        Err(ControlError::Version(_) | ControlError::ByteSwapped) => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +221,7 @@ mod tests {
             timeline: 3,
             from_standby: false,
             stop: None,
+            is_incremental: false,
         };
         assert_eq!(label, Some(want));
     }

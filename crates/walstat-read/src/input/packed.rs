@@ -134,10 +134,7 @@ fn decompressed(body: &[u8]) -> Result<Vec<u8>, PackedError> {
     let decoder = zstd::Decoder::new(body).map_err(content_error)?;
     let limit = limit_of(body.len() as u64);
     decoder.take(limit + 1).read_to_end(&mut plain).map_err(|e: io::Error| content_error(e))?;
-    match plain.len() as u64 > limit {
-        true => Err(PackedError::TooLarge { limit }),
-        false => Ok(plain),
-    }
+    if plain.len() as u64 > limit { Err(PackedError::TooLarge { limit }) } else { Ok(plain) }
 }
 
 /// How much a body of so many bytes may unpack to.

@@ -9,7 +9,9 @@ use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
 use super::segment::Segment;
-use super::timeline::{Branch, Lineage, branches, newest_complete, without_history};
+use super::timeline::{
+    Branch, Lineage, branches, latest_without_segments, newest_complete, without_history,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -35,6 +37,9 @@ pub struct Plan {
     pub timelines: Vec<u32>,
     /// Histories of the other timelines that there are segments of.
     pub other_lineages: Vec<Lineage>,
+    /// The newest timeline by its history, where there is no segment of it and no other one was asked for:
+    /// a server that recovers to the latest one follows it.
+    pub latest: Option<Lineage>,
     /// Where timelines leave others, as their histories say.
     pub branches: Vec<Branch>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
@@ -75,6 +80,11 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         timeline: followed,
         lineage: Lineage::of(followed, histories),
         other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
+        latest: if timeline.is_none() {
+            latest_without_segments(&present, histories)
+        } else {
+            None
+        },
         branches: branches(&present, histories),
         branch_point: ends.map(|ancestor| ancestor.end).max(),
         files: placed.files,
@@ -135,6 +145,7 @@ impl Plan {
             lineage: Lineage::default(),
             timelines: Vec::new(),
             other_lineages: Vec::new(),
+            latest: None,
             branches: Vec::new(),
             branch_point: None,
             other_files: Vec::new(),

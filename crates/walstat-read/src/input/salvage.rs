@@ -72,9 +72,10 @@ fn moved(piece: &Piece, offset: usize, address: Lsn, in_segment: u64) -> Problem
     let is_begin = in_segment == 0;
     let kind = if is_begin { ProblemKind::TrailingBytes } else { ProblemKind::Truncated };
     let expected = "a segment's first page in front".to_owned();
-    let found = match is_begin {
-        true => format!("{offset} bytes before it"),
-        false => format!("the page at {address}, {in_segment} bytes into its segment, at {offset}"),
+    let found = if is_begin {
+        format!("{offset} bytes before it")
+    } else {
+        format!("the page at {address}, {in_segment} bytes into its segment, at {offset}")
     };
     Problem::of_file(kind, &piece.file(), expected, found)
 }

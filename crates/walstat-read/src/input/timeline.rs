@@ -68,6 +68,17 @@ pub(crate) fn newest_complete(present: &BTreeSet<u32>, histories: &Histories) ->
     present.iter().rev().find(complete).copied()
 }
 
+/// The newest timeline after all that there are segments of, as far as histories follow each other: a server
+/// looks for them one by one.
+pub(crate) fn latest_without_segments(
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+) -> Option<Lineage> {
+    let next = present.last()?.checked_add(1)?;
+    let there = (next..=u32::MAX).take_while(|timeline| histories.ancestors(*timeline).is_some());
+    there.last().map(|timeline| Lineage::of(timeline, histories))
+}
+
 /// Timelines whose history is needed and missing. A server looks for the newest timeline one by one,
 /// and gives up where a history is missing.
 pub(crate) fn without_history(present: &BTreeSet<u32>, histories: &Histories) -> Vec<u32> {

@@ -172,9 +172,10 @@ fn agree(
     };
     let (before, expected) = first.get_or_insert((paths, geometry));
     let (expected, found) = (text(expected), text(&geometry));
-    match expected == found {
-        true => Ok(()),
-        false => Err(OtherWal { first: before.clone(), expected, found }),
+    if expected == found {
+        Ok(())
+    } else {
+        Err(OtherWal { first: before.clone(), expected, found })
     }
 }
 

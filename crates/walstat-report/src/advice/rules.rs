@@ -196,9 +196,10 @@ impl Finding {
             settings.insert("wal_compression".into(), codec.as_str().into());
         }
         let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
-        let certainty = match row.predicted.may_save_nothing() {
-            true => Certainty::Possible,
-            false => Certainty::Computed,
+        let certainty = if row.predicted.may_save_nothing() {
+            Certainty::Possible
+        } else {
+            Certainty::Computed
         };
         Finding { settings, predicted: Some(row.predicted), certainty, ..self.saving(saved) }
     }

@@ -29,6 +29,8 @@ pub struct SettingValues {
     pub full_page_writes: Option<bool>,
     /// In seconds; 0 is off.
     pub archive_timeout: Option<u64>,
+    /// Whether commits wait for the disk: `synchronous_commit` is not off.
+    pub synchronous_commit: Option<bool>,
     /// In bytes.
     pub wal_segment_size: u64,
     /// `minimal`, `replica` or `logical`; up to 9.5 also `archive` and `hot_standby`.

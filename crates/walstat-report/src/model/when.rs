@@ -457,3 +457,14 @@ impl TableRow for RecoveryRow {
         self.numbers
     }
 }
+
+/// How a checkpoint came about, in words: `by volume`.
+pub fn how(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Time => "by time",
+        Cause::Wal => "by volume",
+        Cause::Requested => "asked for",
+        Cause::Shutdown => "at a shutdown",
+        Cause::EndOfRecovery => "after recovery",
+    }
+}

@@ -6,7 +6,7 @@
 
 use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
-use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
+use walstat_analyse::checkpoint::SOONEST_BY_CLOCK;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::SECOND;
 
@@ -73,7 +73,7 @@ fn distances(base: &Base) -> Vec<Distance> {
             segments: (own.redo.0 / segment).saturating_sub(before.redo.0 / segment),
             into_segment: (own.redo.0 % segment) as f64 / segment as f64,
             is_too_soon_for_the_clock: own.time.0.saturating_sub(before.time.0)
-                < SHORTEST_TIMEOUT * SECOND,
+                < SOONEST_BY_CLOCK * SECOND,
         })
     };
     pairs.filter_map(distance).collect()

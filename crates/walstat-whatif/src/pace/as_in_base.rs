@@ -26,9 +26,12 @@ impl AsInBase {
             own.moved_by(timed.reading) == Some(Cause::Time)
                 && !super::staying::stays(base, &checkpoints, own)
         };
-        let place = |own: &BaseCheckpoint| match is_by_clock(own) {
-            true => base.moved_by_clock(own.first, timed.clock_off),
-            false => own.first,
+        let place = |own: &BaseCheckpoint| {
+            if is_by_clock(own) {
+                base.moved_by_clock(own.first, timed.clock_off)
+            } else {
+                own.first
+            }
         };
         let pairs = base.checkpoints.windows(2).filter_map(|pair| match pair {
             [before, own] if is_by_clock(own) => Some((place(before), place(own))),

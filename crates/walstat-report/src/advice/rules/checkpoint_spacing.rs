@@ -22,7 +22,9 @@ use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::threshold::{Speaks, Threshold, Unit};
-use crate::model::when::{Causes, Overview, Spacing};
+use crate::model::when::{Causes, Overview, Spacing, how};
+use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
+use walstat_analyse::checkpoint::cause::Cause;
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
 const CLOSE: Threshold = Threshold {
@@ -36,8 +38,6 @@ const CLOSE: Threshold = Threshold {
 const VERY_CLOSE: u64 = 60;
 /// Fewer distances are no habit.
 const DISTANCES: u64 = 3;
-/// The least checkpoint_timeout, in seconds.
-const SHORTEST_TIMEOUT: u64 = 30;
 /// A distance worth aiming at, in seconds.
 const AIM: u64 = 1800;
 /// No setting is told to be raised to more than so many times what it is: a short load that writes
@@ -61,8 +61,8 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let most = mostly(when);
-    let asked = most == Some(ASKED_FOR);
-    let told = most.map_or(String::new(), |how| format!(", mostly {how}"));
+    let asked = most == Some(Cause::Requested);
+    let told = most.map_or(String::new(), |cause| format!(", mostly {}", how(cause)));
     let finding = Finding {
         severity: match spacing.median {
             _ if saves_nothing_apart(report) && !asked => Severity::Info,
@@ -97,26 +97,23 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
-/// Checkpoints that somebody asked for.
-const ASKED_FOR: &str = "asked for";
-
 /// What began the checkpoints before which most of the WAL was written, if that is known of most.
-fn mostly(when: &Overview) -> Option<&'static str> {
+fn mostly(when: &Overview) -> Option<Cause> {
     let by = [
-        ("by volume", when.wal_by_cause.wal),
-        ("by time", when.wal_by_cause.time),
-        (ASKED_FOR, when.wal_by_cause.requested),
+        (Cause::Wal, when.wal_by_cause.wal),
+        (Cause::Time, when.wal_by_cause.time),
+        (Cause::Requested, when.wal_by_cause.requested),
     ];
     // Those of unknown cause may be anything; what counts is how much WAL came before them.
     let known: u64 = by.iter().map(|(_, count)| count).sum();
     let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
     let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
-    most.filter(|(_, count)| is_most(*count)).map(|(how, _)| how)
+    most.filter(|(_, count)| is_most(*count)).map(|(cause, _)| cause)
 }
 
 /// Whether most checkpoints were asked for, which no setting makes fewer.
 pub(crate) fn are_asked_for(report: &Report) -> bool {
-    report.when.as_ref().and_then(mostly) == Some(ASKED_FOR)
+    report.when.as_ref().and_then(mostly) == Some(Cause::Requested)
 }
 
 /// Images of the cycles that somebody's request began, taken for as many of all images as those have of the
@@ -132,19 +129,19 @@ fn advice(
     report: &Report,
     when: &Overview,
     spacing: &Spacing,
-    mostly: Option<&str>,
+    mostly: Option<Cause>,
 ) -> Vec<String> {
     let (volume, time) = (volume(report, when, spacing), time(report));
     let who =
         "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
-        Some("by volume") => vec![volume],
-        Some("by time") => vec![time],
+        Some(Cause::Wal) => vec![volume],
+        Some(Cause::Time) => vec![time],
         Some(_) => vec![who.to_owned()],
         // No server begins checkpoints by time so close to each other.
         None if max_wal_size_now(report, when).is_some() => vec![volume, who.to_owned()],
         // Nobody knows which: the log does.
-        None if spacing.median < SHORTEST_TIMEOUT => {
+        None if spacing.median < SHORTEST_TIMEOUT as u64 => {
             vec![format!("{who}; or raise max_wal_size, if log_checkpoints says wal")]
         }
         None => vec![format!("{who}; or raise max_wal_size or checkpoint_timeout"), time],
@@ -163,9 +160,10 @@ fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
             .map_or_else(|| times_to_aim(spacing), u64::from);
         return format!("raise max_wal_size to about {times} times what it is");
     };
-    let now = match low == high {
-        true => format!("it is {} now", megabytes(high)),
-        false => format!("it is between {} and {} now", megabytes(low), megabytes(high)),
+    let now = if low == high {
+        format!("it is {} now", megabytes(high))
+    } else {
+        format!("it is between {} and {} now", megabytes(low), megabytes(high))
     };
     match useful_size(report, when, spacing, high) {
         Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
@@ -230,9 +228,9 @@ fn time(report: &Report) -> String {
 }
 
 /// What it costs to have them further apart; to ask for fewer costs nothing.
-fn side_effects(mostly: Option<&str>) -> Vec<String> {
+fn side_effects(mostly: Option<Cause>) -> Vec<String> {
     match mostly {
-        Some(ASKED_FOR) => Vec::new(),
+        Some(Cause::Requested) => Vec::new(),
         _ => vec![recovery_price(), "pg_wal takes up to max_wal_size of disk".into()],
     }
 }

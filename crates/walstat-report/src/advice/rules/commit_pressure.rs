@@ -5,6 +5,8 @@
 //! on the disk decides how fast the application is; many disks and most network storage do not reach
 //! it.
 //!
+//! Where a data directory says `synchronous_commit = off`, the rule is silent.
+//!
 //! What to do: put several changes into one transaction; `synchronous_commit = off` for those whose
 //! last moments may be lost; a write cache with a battery.
 //!
@@ -42,7 +44,10 @@ fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
     let threshold = RULE.whole_limit(report);
     let syncs = when.peak_syncs.filter(|syncs| *syncs >= threshold)?;
-    if report.ratios.commits < COMMITS {
+    let settings = report.settings.as_ref();
+    let is_asynchronous =
+        settings.is_some_and(|settings| settings.values.synchronous_commit == Some(false));
+    if report.ratios.commits < COMMITS || is_asynchronous {
         return None;
     }
     Some(Finding {
@@ -73,6 +78,7 @@ fn check(report: &Report) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::model::sample;
+    use crate::model::settings::Settings;
     use crate::model::when::Overview;
 
     #[test]
@@ -86,5 +92,19 @@ mod tests {
         assert!(found(500, 5000));
         assert!(!found(499, 5000));
         assert!(!found(500, 4999));
+    }
+
+    #[test]
+    fn commits_that_wait_for_no_disk_press_on_none() {
+        let found = |synchronous_commit| {
+            let mut report = sample::report(0, 1 << 20);
+            report.ratios.commits = 5000;
+            report.when = Some(Overview { peak_syncs: Some(900), ..Overview::default() });
+            let mut settings = Settings::default();
+            settings.values.synchronous_commit = synchronous_commit;
+            report.settings = Some(settings);
+            check(&report).is_some()
+        };
+        assert!(found(None) && found(Some(true)) && !found(Some(false)));
     }
 }

@@ -6,7 +6,8 @@
 //! server that was never tuned.
 //!
 //! What to do: space checkpoints out, so that a page is imaged less often. `wal-compression` is about the
-//! size of the images.
+//! size of the images. Where they are compressed, and checkpoints as far apart as is of use, nothing is left
+//! to do: the rule is silent.
 //!
 //! When to ignore it: where the server writes little, or the range begins right after a checkpoint.
 //!
@@ -14,6 +15,7 @@
 //! `wal_compression` in the PostgreSQL manual.
 
 use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now};
+use super::wal_compression::{HARDLY_COMPRESSED, better_codec};
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
     is_for_checking, label, plain_finding, recovery_price, saves_nothing_apart, says_little,
@@ -55,6 +57,9 @@ fn check(report: &Report) -> Option<Finding> {
     let mut side_effects = Vec::new();
     let saves_nothing = saves_nothing_apart(report) && !are_asked_for(report);
     let has_use = !is_far_apart(report) && !saves_nothing;
+    if !has_use && is_compressed(report) {
+        return None;
+    }
     if saves_nothing {
         advice.push(ONCE_EACH.to_owned());
     } else if has_use {
@@ -66,7 +71,7 @@ fn check(report: &Report) -> Option<Finding> {
     advice.extend(where_they_are(report, &tables));
     let finding = Finding {
         severity: match ratio {
-            _ if saves_nothing => Severity::Info,
+            _ if !has_use => Severity::Info,
             ratio if ratio < CRITICAL => Severity::Warning,
             _ => Severity::Critical,
         },
@@ -85,6 +90,12 @@ fn check(report: &Report) -> Option<Finding> {
     };
     let further = further_apart(report, None).filter(|_| has_use);
     Some(finding.quoting(report, further))
+}
+
+/// Whether all images that can be compressed are.
+fn is_compressed(report: &Report) -> bool {
+    let stored = report.ratios.compression_ratio;
+    stored.is_some_and(|ratio| ratio < HARDLY_COMPRESSED) && better_codec(report).is_none()
 }
 
 fn named(report: &Report, row: &WholeTableRow, fpi_bytes: u64) -> Value {

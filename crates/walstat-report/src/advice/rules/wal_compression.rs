@@ -25,7 +25,7 @@ use walstat_format::image::Compression;
 use walstat_format::version::VERSIONS;
 
 /// Images stored at more than this share of their size are hardly compressed.
-const HARDLY_COMPRESSED: f64 = 0.95;
+pub(super) const HARDLY_COMPRESSED: f64 = 0.95;
 /// Where nothing was tried: so much of the bytes has to be images.
 const IMAGES: f64 = 0.3;
 /// A codec has to save so much of all bytes.

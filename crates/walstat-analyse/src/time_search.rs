@@ -5,9 +5,9 @@
 //! beside the span holds a commit of it. Only a clock that is set forward and back again within one
 //! segment is not noticed.
 
+use crate::time_map::Anchor;
+use crate::time_span::{Places, PlacesFound, Stamps};
 use std::ops::Range;
-use walstat_analyse::time_map::Anchor;
-use walstat_analyse::time_span::{Places, PlacesFound, Stamps};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 use walstat_read::input::plan::Plan;
