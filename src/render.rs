@@ -11,6 +11,7 @@ pub mod gitlab;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod kinds;
 pub mod markdown;
 pub mod nagios;
 pub mod names;

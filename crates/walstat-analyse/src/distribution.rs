@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use sketches_ddsketch::{Config, DDSketch};
 use walstat_format::by_key;
 
-/// So many different sizes are counted one by one.
+/// So many different sizes are usually counted one by one.
 const EXACT_SIZES: usize = 1_000_000;
 /// How far a quantile may be off beyond that.
 const ERROR: f64 = 0.001;
 /// Enough for every 64-bit size at that error, so that no bins are ever thrown together.
 const BINS: u32 = 1 << 15;
 
-/// Sizes and how often each came.
+/// Sizes and how often each came; up to `EXACT` different ones are counted one by one.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Distribution {
+pub struct Distribution<const EXACT: usize = EXACT_SIZES> {
     #[serde(serialize_with = "by_key::map")]
     exact: HashMap<u64, u64>,
     /// Instead of them, if there were too many.
@@ -24,13 +24,13 @@ pub struct Distribution {
     max: u64,
 }
 
-impl std::fmt::Debug for Distribution {
+impl<const EXACT: usize> std::fmt::Debug for Distribution<EXACT> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Distribution of {} sizes up to {}", self.count, self.max)
     }
 }
 
-impl Distribution {
+impl<const EXACT: usize> Distribution<EXACT> {
     /// Adds a size.
     pub fn add(&mut self, size: u64) {
         self.add_often(size, 1);
@@ -43,7 +43,7 @@ impl Distribution {
             Some(sketch) => sketch.add_with_count(size as f64, count),
             None => {
                 *self.exact.entry(size).or_default() += count;
-                if self.exact.len() > EXACT_SIZES {
+                if self.exact.len() > EXACT {
                     self.give_up_exactness();
                 }
             }
@@ -59,7 +59,7 @@ impl Distribution {
     }
 
     /// Adds all of `other`.
-    pub fn merge(&mut self, mut other: Distribution) {
+    pub fn merge(&mut self, mut other: Self) {
         if other.sketch.is_some() && self.sketch.is_none() {
             std::mem::swap(self, &mut other);
         }

@@ -9,8 +9,8 @@
 //! * **Which records?** [`select`] has the filters, [`time_span`] those of time; [`dimension`] names what can
 //!   be asked for.
 //! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
-//!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], `distribution`)
-//!   and `names`; [`large_transactions`] is for every report.
+//!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
+//!   `distribution`) and `names`; [`large_transactions`] is for every report.
 //! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
@@ -48,6 +48,7 @@ pub mod finished_transactions;
 mod fork_table;
 pub mod hot_blocks;
 pub mod image_compressor;
+pub mod kind;
 pub mod large_transactions;
 pub mod leaf;
 mod names;

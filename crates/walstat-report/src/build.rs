@@ -106,6 +106,7 @@ pub fn build<O>(
         forks: None,
         blocks: None,
         transactions: None,
+        kinds: None,
         when: counted.overview,
         estimates: counted.estimates,
         large_transactions: None,

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod estimate;
 pub mod filters;
 pub mod finding;
+pub mod kind;
 pub mod large;
 pub mod names;
 pub mod percent;
@@ -115,6 +116,9 @@ pub struct Report {
     /// The largest transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<who::Transactions>,
+    /// Sums by kind of transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Table<kind::KindRow>>,
     /// When WAL was written, in a few numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<when::Overview>,

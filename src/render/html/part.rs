@@ -404,6 +404,7 @@ pub fn others(report: &Report) -> String {
         statistics("Fork", &report.forks, report),
         statistics("Block", &blocks, report),
         statistics("Transaction", &transactions, report),
+        statistics("Kind of transaction", &report.kinds, report),
     ]
     .concat()
 }

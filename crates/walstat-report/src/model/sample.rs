@@ -39,6 +39,7 @@ pub fn report(fpi_bytes: u64, total_bytes: u64) -> Report {
         forks: None,
         blocks: None,
         transactions: None,
+        kinds: None,
         when: None,
         estimates: None,
         large_transactions: None,
