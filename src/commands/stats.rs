@@ -182,6 +182,7 @@ fn with_charts(args: &StatsArgs) -> Dimensions {
     let mut dimensions = dimensions(args);
     if command(args) == CommandName::Report && args.outputs.has(Format::Html) {
         dimensions.extend([Dimension::Rmgr, Dimension::Timeline, Dimension::Checkpoint]);
+        dimensions.insert(Dimension::Kind);
     }
     dimensions
 }
@@ -202,6 +203,7 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     }
     if !args.asks_for_statistics() && format != Format::Html {
         (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
+        report.kinds = None;
     }
     report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
 }

@@ -12,8 +12,18 @@ const NOTHING: &str = "–";
 
 /// The table of `--stats=kind`.
 pub fn table(kinds: &Table<KindRow>, all: &Sums, style: &Show) -> comfy_table::Table {
-    let headings =
-        ["Kind", "transactions", "aborted", "N", "FPI size", "Combined size", "%", "each", "p50", "p99"];
+    let headings = [
+        "Kind",
+        "transactions",
+        "aborted",
+        "N",
+        "FPI size",
+        "Combined size",
+        "%",
+        "each",
+        "p50",
+        "p99",
+    ];
     let mut table = plain(&headings);
     let rows = kinds.lines(all).zip(kinds.rows.iter().map(Some));
     let left_out = kinds.left_out(all, |count| format!("{} more", grouped(count as u64)));

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_by_nearest_rank() {
-        let mut sizes = Distribution::default();
+        let mut sizes = Distribution::<EXACT_SIZES>::default();
         assert_eq!((sizes.percentiles([50]), sizes.max()), ([None], None));
         (1..=10).rev().for_each(|size| sizes.add(size * 100));
         let found = sizes.percentiles([0, 50, 51, 90, 99, 100]).map(|size| size.unwrap_or(0));
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn too_many_sizes_are_estimated_alike_whatever_their_order() {
         let part = |range: std::ops::Range<u64>| {
-            let mut part = Distribution::default();
+            let mut part = Distribution::<EXACT_SIZES>::default();
             range.for_each(|size| part.add(size));
             part
         };

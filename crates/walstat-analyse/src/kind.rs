@@ -229,7 +229,9 @@ impl Kinds {
 
     /// Counts a record without a transaction.
     pub fn maintain(&mut self, record: &Record<'_>, amounts: &Amounts) {
-        let Some(maintained) = self.maintained.get_mut(Maintenance::of(record) as usize) else { return };
+        let Some(maintained) = self.maintained.get_mut(Maintenance::of(record) as usize) else {
+            return;
+        };
         maintained.amounts.add(amounts);
         if let Some(block) = record.blocks().next() {
             let file = ForkKey { relation: block.relation, fork: 0 };
@@ -397,7 +399,10 @@ mod tests {
         (kinds, files)
     }
 
-    fn joined((mut kinds, mut files): (Kinds, ForkTable<()>), later: (Kinds, ForkTable<()>)) -> Found {
+    fn joined(
+        (mut kinds, mut files): (Kinds, ForkTable<()>),
+        later: (Kinds, ForkTable<()>),
+    ) -> Found {
         let numbers: Vec<u32> = later.1.iter().map(|(key, ())| files.number(*key)).collect();
         kinds.merge(later.0, &numbers);
         found(kinds, &files)
@@ -408,7 +413,8 @@ mod tests {
 
     fn found(kinds: Kinds, files: &ForkTable<()>) -> Found {
         let kinds = kinds.finish(files).kinds.into_iter().map(|(operations, sums)| {
-            let operations = operations.into_iter().map(|(file, of)| (file.relfilenode, of)).collect();
+            let operations =
+                operations.into_iter().map(|(file, of)| (file.relfilenode, of)).collect();
             let [median] = sums.percentiles([50]);
             (operations, sums.transactions, sums.amounts.record_bytes, median)
         });

@@ -152,7 +152,8 @@ impl Transactions {
         {
             // The relation that was referred to last may be another one.
             self.current.operation = None;
-            part.work.note(self.files.number(ForkKey { relation: table.relation, fork: 0 }), operation);
+            part.work
+                .note(self.files.number(ForkKey { relation: table.relation, fork: 0 }), operation);
         }
     }
 

@@ -50,7 +50,9 @@ pub(crate) fn rows(
         rows.push(KindRow { kind: "other".to_owned(), ..sums_row(&other) });
     }
     let maintained = maintained.into_iter().filter(|(_, found)| found.amounts.count > 0);
-    rows.extend(maintained.map(|(maintenance, found)| maintenance_row(maintenance, &found, names, by)));
+    rows.extend(
+        maintained.map(|(maintenance, found)| maintenance_row(maintenance, &found, names, by)),
+    );
     (rows, is_exact)
 }
 
