@@ -33,3 +33,4 @@ pub mod whatif_markdown;
 pub mod when;
 pub mod when_tables;
 pub mod who;
+pub mod window;

@@ -15,7 +15,7 @@
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
 //!   its first and last time.
-//! * **What does a backup need of it?** [`backup`], [`replay_points`].
+//! * **What does a backup need of it?** [`backup`], [`replay_points`], [`recovery_window`].
 //! * **How long would images be otherwise?** [`sample`] keeps some, [`image_compressor`] compresses them as
 //!   the server does.
 //! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
@@ -56,6 +56,7 @@ mod open_events;
 mod operation;
 pub mod ratios;
 mod recent_map;
+pub mod recovery_window;
 pub mod relation;
 pub mod replay_points;
 pub mod replication;

@@ -16,11 +16,13 @@ pub mod sample;
 pub mod settings;
 pub mod table;
 pub mod threshold;
+mod unfilled;
 pub mod update;
 pub mod view;
 pub mod whatif;
 pub mod when;
 pub mod who;
+pub mod window;
 
 pub use table::{RecordRow, RmgrRow, Table};
 pub use walstat_analyse::ratios::Ratios;
@@ -56,6 +58,7 @@ named! {
         Names "names" "Names of relations";
         WhatIf "whatif" "Predicted WAL under other settings";
         Diff "diff" "Two reports side by side";
+        Window "window" "From where to where recovery can go";
     }
 }
 
@@ -164,6 +167,9 @@ pub struct Report {
     /// What the same workload would have written under other settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whatif: Option<whatif::WhatIf>,
+    /// From where to where recovery can go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<window::Window>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

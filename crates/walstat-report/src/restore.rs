@@ -10,6 +10,7 @@ use super::model::finding::Severity;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::history;
 use walstat_read::input::label::Label;
@@ -48,11 +49,7 @@ pub struct Wal<'a> {
 
 /// Judges whether `backup` can be restored.
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
-    let result = cluster(backup, wal.plan)
-        .and_then(|()| begins(backup, &wal))
-        .and_then(|()| within_reach(backup, wal.plan))
-        .and_then(|()| checkpoint(backup, &wal))
-        .and_then(|()| reach(backup, &wal));
+    let result = can_begin(backup, &wal).and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
         Ok(text) => (Verdict::Pass, text),
         Err(text) => (Verdict::Fail, text),
@@ -68,6 +65,14 @@ pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
         bound: None,
         text,
     }
+}
+
+/// Replay can begin where the backup wants it to.
+pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    cluster(backup, wal.plan)
+        .and_then(|()| begins(backup, wal))
+        .and_then(|()| within_reach(backup, wal.plan))
+        .and_then(|()| checkpoint(backup, wal))
 }
 
 /// The WAL is of the backup's cluster.
@@ -154,9 +159,20 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// How far replay comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached<'p> {
+    /// After the last record, or after the segment that it closes.
+    pub stop: Lsn,
+    /// When the last transaction before it ended.
+    pub time: Option<Time>,
+    /// Why it comes no farther, if that is not the end of the WAL.
+    pub broken: Option<&'p Problem>,
+}
+
 /// How far replay comes: to the end of the last whole record before the first fault after the
 /// start, or before the first segment that no server asks for.
-fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     let broken =
         wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
     let broken = broken.min_by_key(|(limit, _)| *limit);
@@ -168,8 +184,15 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         Some(point) => point.end,
         None => backup.start,
     };
+    let time = point.and_then(|point| point.time);
+    Reached { stop, time, broken: broken.map(|(_, problem)| problem) }
+}
+
+/// How far replay comes, in words.
+fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+    let Reached { stop, time, broken } = reached(backup, wal);
     let consistent = consistent(backup, wal, stop)?;
-    let time = point.and_then(|point| point.time).and_then(rfc3339);
+    let time = time.and_then(rfc3339);
     let time = time.map_or(String::new(), |time| format!(" (time {time})"));
     let timeline = if wal.plan.other_lineages.is_empty() {
         String::new()
@@ -177,7 +200,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     match broken {
-        Some((_, problem)) => Err(format!(
+        Some(problem) => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
             wal.end, problem.kind, problem.segment
         )),
@@ -223,7 +246,11 @@ fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
 }
 
 /// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
-fn consistent(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<&'static str, String> {
+pub(crate) fn consistent(
+    backup: &Backup,
+    wal: &Wal<'_>,
+    stop: Lsn,
+) -> Result<&'static str, String> {
     let Some(label) = backup.label else {
         return Ok("; where the backup is consistent only its label would tell");
     };

@@ -69,13 +69,38 @@ pub struct BackupLabel {
 /// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
 /// else is in a tar is not looked at: it may be large.
 pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
+    Ok(read_told(path)?.found)
+}
+
+/// A label with what it tells people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldLabel {
+    /// The label.
+    pub found: BackupLabel,
+    /// What the backup was called.
+    pub name: Option<String>,
+    /// When it began, in the server's words: a time zone may be a mere abbreviation.
+    pub start_time: Option<String>,
+    /// The same of its end; only a backup history file says it.
+    pub stop_time: Option<String>,
+}
+
+/// The same as [`read`], with what the label tells people.
+pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     let file = if path.is_dir() { path.join(BACKUP_LABEL) } else { path.to_owned() };
     if path.is_dir() && !file.exists() {
         return Err(LabelError::NoFile);
     }
     let name = file_name(&file);
-    let label = parse(&text(File::open(&file)?, &name, DEPTH_MAX)?)?;
-    Ok(BackupLabel { label, system_identifier: system_identifier_beside(path) })
+    let text = text(File::open(&file)?, &name, DEPTH_MAX)?;
+    let system_identifier = system_identifier_beside(path);
+    let said = |key| text.lines().find_map(|line| value(line, key)).map(str::to_owned);
+    Ok(ToldLabel {
+        found: BackupLabel { label: parse(&text)?, system_identifier },
+        name: said("LABEL"),
+        start_time: said("START TIME"),
+        stop_time: said("STOP TIME"),
+    })
 }
 
 /// The label in a directory or in a tar.

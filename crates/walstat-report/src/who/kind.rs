@@ -22,8 +22,8 @@ const CATALOG_SCHEMA: &str = "pg_catalog";
 /// What transactions of one kind have in common: their database, and what they did.
 type Key = (Option<u32>, Vec<KindOperation>);
 
-/// All kinds, and whether percentiles of all of them are exact; `pruning` is what vacuum wrote by records that
-/// statements write too.
+/// All kinds, and whether percentiles of all of them are exact; `pruning` is what vacuum wrote by
+/// records that statements write too.
 pub(crate) fn rows(
     found: FoundKinds,
     pruning: &Amounts,
