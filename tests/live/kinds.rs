@@ -21,7 +21,7 @@ const SCRIPTS: [(&str, &str, &str); 4] = [
         "\\set a random(1, 10000)\nBEGIN;\nSAVEPOINT s;\nDELETE FROM history WHERE id = :a;\nROLLBACK TO s;\n\
          SELECT 1 FROM accounts WHERE id = :a FOR UPDATE;\nUPDATE accounts SET balance = 0 WHERE id = :a;\n\
          INSERT INTO moves VALUES (:a, :a);\nEND;\n",
-        "INSERT moves, UPDATE accounts",
+        "INSERT moves, UPDATE accounts, DELETE history",
     ),
     ("note", "INSERT INTO history VALUES (0);\n", "INSERT history"),
     (

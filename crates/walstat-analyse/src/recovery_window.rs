@@ -35,6 +35,8 @@ pub struct Match {
     pub lsn: Lsn,
     /// Where the record after it begins at the earliest.
     pub end: Lsn,
+    /// Whether it closes its segment.
+    pub switch: bool,
 }
 
 impl Target {
@@ -216,7 +218,8 @@ impl RecoveryWindow {
         if let (Some(ended), Some(now)) = (ended, self.timelines.last_mut()) {
             now.add(record.lsn, ended);
         }
-        let place = Match { lsn: record.lsn, end: record.end.aligned() };
+        let switch = record.header.is_switch();
+        let place = Match { lsn: record.lsn, end: record.end.aligned(), switch };
         if self.target.as_ref().is_some_and(|target| target.matches(record, ended)) {
             self.push(Item::Matches { first: place, last: place });
         }

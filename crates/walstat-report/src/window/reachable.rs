@@ -39,7 +39,7 @@ pub(super) fn judge(
             asked,
             reachable: true,
             why: reason(target, &place),
-            stops_before_lsn: Some(target.stops_at(&place).to_string()),
+            stops_before_lsn: Some(stops_before(question, target, &place).to_string()),
             backup_start_lsn: Some(backup.start.to_string()),
         },
         None => TargetRow {
@@ -49,6 +49,15 @@ pub(super) fn judge(
             stops_before_lsn: None,
             backup_start_lsn: None,
         },
+    }
+}
+
+/// What lies before this has been replayed when recovery stops at a record.
+fn stops_before(question: &Question<'_>, target: &Target, place: &Match) -> Lsn {
+    let segment = u64::from(question.wal.plan.geometry.segment_bytes);
+    match target.stops_at(place) {
+        after if place.switch && after == place.end => Lsn(after.0.next_multiple_of(segment)),
+        at => at,
     }
 }
 
