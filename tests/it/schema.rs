@@ -183,6 +183,7 @@ fn no_key_may_be_missing() {
                 "/advice_together",
                 "/large_transactions",
                 "/large_work",
+                "/kind_sample",
                 "/bytes_a_day",
                 "/maintenance",
             ]

@@ -1,5 +1,5 @@
-//! `walstat window` on stored WAL: the base backup with its archive, timelines, and WAL without a backup. What
-//! real servers do with such targets is held in the live tests.
+//! `walstat window` on stored WAL: the base backup with its archive, timelines, and WAL without a backup.
+//! What real servers do with such targets is held in the live tests.
 
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, walstat};
@@ -53,7 +53,8 @@ fn each_target_is_reached_or_it_is_said_why_not() {
         ("0/00700028", 1, "before 0/00800100, where the oldest usable backup is consistent"),
         ("2026-11-21 09:13:33.459890", 0, "ends the first transaction after it"),
         (last, 1, "no transaction ends after it: the last end is of 2026-11-21T09:13:33.459891Z"),
-        ("2020-01-01", 1, "where the oldest usable backup is consistent"),
+        // Nothing ends while the backup is taken, so a server stops right after it.
+        ("2020-01-01", 0, "ends the first transaction after it"),
         ("name:nothing", 1, "no restore point has this name"),
     ] {
         let ran = window(&[&archive()], &["--target", target]).exits(code);
@@ -91,7 +92,6 @@ fn each_timeline_has_its_end_and_restore_points_are_told() {
     let rows = old["timelines"].as_array().expect("timelines");
     let numbers: Vec<&Value> = rows.iter().map(|row| &row["timeline"]).collect();
     assert_eq!(numbers, [1, 2], "{old}");
-    assert_ne!(rows[0]["ends_by"], "timeline_switch", "{old}");
     let points = &window_of("pg15-mixed", &[])["restore_points"];
     assert_eq!((&points[0]["name"], &points[0]["lsn"]), (&"here".into(), &"0/01187E58".into()));
 }

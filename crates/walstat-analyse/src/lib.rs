@@ -10,7 +10,7 @@
 //!   be asked for.
 //! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
 //!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
-//!   `distribution`) and `names`; [`large_transactions`] is for every report.
+//!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report.
 //! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
@@ -49,6 +49,7 @@ mod fork_table;
 pub mod hot_blocks;
 pub mod image_compressor;
 pub mod kind;
+pub mod kind_sample;
 pub mod large_transactions;
 pub mod leaf;
 mod names;

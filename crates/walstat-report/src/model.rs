@@ -122,6 +122,9 @@ pub struct Report {
     /// Sums by kind of transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Table<kind::KindRow>>,
+    /// The largest kinds of a sample of transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind_sample: Option<kind::KindSample>,
     /// When WAL was written, in a few numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<when::Overview>,

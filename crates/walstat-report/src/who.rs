@@ -28,6 +28,8 @@ use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::kind::UNKNOWN;
 
+pub(crate) use kind::kind_sample;
+
 /// What stands in a row of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {

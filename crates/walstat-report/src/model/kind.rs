@@ -68,6 +68,28 @@ pub struct KindRow {
     pub last_time: Option<String>,
 }
 
+/// The largest kinds of a sample of transactions, one in 64.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindSample {
+    /// Transactions in the sample.
+    pub transactions: u64,
+    /// The largest kinds of which there are several.
+    pub kinds: Vec<SampledKind>,
+}
+
+/// A kind of transactions, as a sample tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SampledKind {
+    /// What they did.
+    pub kind: String,
+    /// How many of the sample.
+    pub transactions: u64,
+    /// Bytes of half of them.
+    pub median_bytes: u64,
+}
+
 /// So many tables of an operation are named for people.
 const NAMED: usize = 4;
 /// Schemas that people do not have to be told.

@@ -39,6 +39,7 @@ impl Report {
             blocks: None,
             transactions: None,
             kinds: None,
+            kind_sample: None,
             when: None,
             settings: None,
             estimates: None,

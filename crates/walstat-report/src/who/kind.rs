@@ -2,7 +2,8 @@
 
 use super::{By, database_name, schema};
 use crate::build::rfc3339;
-use crate::model::kind::{KindOfWork, KindOperation, KindRow};
+use crate::model::kind::{KindOfWork, KindOperation, KindRow, KindSample, SampledKind};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::kind::{FoundKinds, FoundMaintenance, KindSums, Maintenance, RowOperation};
@@ -54,6 +55,32 @@ pub(crate) fn rows(
         maintained.map(|(maintenance, found)| maintenance_row(maintenance, &found, names, by)),
     );
     (rows, is_exact)
+}
+
+/// Fewer transactions tell nothing of all others.
+const SAMPLE_MIN: u64 = 16;
+/// A kind with fewer transactions in the sample may be there by chance.
+const SAMPLED_MIN: u64 = 4;
+/// So many kinds of a sample are told.
+const SAMPLED_KINDS: usize = 3;
+
+/// The kinds of a sample of transactions that wrote most of it, if there are some. A large transaction that
+/// came once may or may not be in a sample: the report tells it elsewhere.
+pub(crate) fn kind_sample(found: FoundKinds, names: &Names, by: By) -> Option<KindSample> {
+    let (mut rows, _) = rows(found, &Amounts::default(), names, by);
+    rows.sort_by(|a, b| {
+        let key = |row: &KindRow| (Reverse(row.numbers.total_bytes), row.kind.clone());
+        key(a).cmp(&key(b))
+    });
+    let transactions: u64 = rows.iter().map(|row| row.transactions).sum();
+    let told = rows.iter().filter(|row| row.transactions >= SAMPLED_MIN).take(SAMPLED_KINDS);
+    let kinds = told.map(|row| SampledKind {
+        kind: row.short(),
+        transactions: row.transactions,
+        median_bytes: row.median_bytes.unwrap_or_default(),
+    });
+    let kinds = kinds.collect();
+    (transactions >= SAMPLE_MIN).then_some(KindSample { transactions, kinds })
 }
 
 fn sums_row(sums: &KindSums) -> KindRow {
