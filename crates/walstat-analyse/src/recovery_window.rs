@@ -1,8 +1,9 @@
 //! From where to where recovery can go: what ends transactions, restore points, and where recovery would
 //! stop for a target. It stops at the first record that matches the target after the place where it began
-//! (`recoveryStopsBefore` and `recoveryStopsAfter` in `src/backend/access/transam/xlogrecovery.c`), and fails
-//! if the backup is not consistent there. Which backups there are is known in the end only, so it is noted which
-//! matches lie between the places where backups are consistent: the first and the last of those are enough.
+//! (`recoveryStopsBefore` and `recoveryStopsAfter` in `src/backend/access/transam/xlogrecovery.c`), and
+//! fails if the backup is not consistent there. Which backups there are is known in the end only, so it is
+//! noted which matches lie between the places where backups are consistent: the first and the last of those
+//! are enough.
 
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
