@@ -18,6 +18,7 @@ pub mod source;
 pub mod values;
 pub mod whatif;
 pub mod when;
+pub mod window;
 
 use crate::args::check::CheckArgs;
 use crate::args::config::ConfigArgs;
@@ -32,6 +33,7 @@ use crate::args::source::{FilterArgs, SourceArgs};
 use crate::args::values::named;
 use crate::args::whatif::WhatIfArgs;
 use crate::args::when::WhenArgs;
+use crate::args::window::WindowArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use walstat_analyse::dimension::{Dimension, Dimensions};
@@ -67,6 +69,7 @@ impl Cli {
             Some(Command::Names(args)) => args.source.settle(),
             Some(Command::Records(args)) => args.source.settle(),
             Some(Command::WhatIf(args)) => args.source.settle(),
+            Some(Command::Window(args)) => args.source.settle(),
             Some(_) => {}
         }
         self
@@ -93,6 +96,8 @@ pub enum Command {
     /// Predicted WAL under other settings
     #[command(name = "whatif")]
     WhatIf(Box<WhatIfArgs>),
+    /// From where to where this WAL can recover, and whether a recovery target can be reached
+    Window(Box<WindowArgs>),
     /// The advice rules, with thresholds and sources
     Rules(RulesArgs),
     /// Completions for a shell

@@ -17,6 +17,7 @@ mod rules;
 mod stats;
 mod time_window;
 mod whatif;
+mod window;
 
 use crate::args::examples::with_examples;
 use crate::args::values::{When, meant_command, nearest_option};
@@ -59,6 +60,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Records(args)) => records::run(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),
+        Some(Command::Window(args)) => window::run(args),
         Some(Command::Rules(args)) => rules::run(args),
         Some(Command::Completions { shell }) => manual::completions(*shell, Cli::command()),
         Some(Command::Man { command }) => {

@@ -69,6 +69,7 @@ const EXAMPLES: &[Example] = &[
     ("stats", "--stats=table,record"),
     ("sync-time", "--stats=commit --sync-time 2ms"),
     ("table", "-R public.orders --table"),
+    ("target", "--target '2026-11-21 09:12:00'"),
     ("threads", "-j 4"),
     ("timeline", "-t 2"),
     ("top", "--stats=table --top 0"),
@@ -97,6 +98,13 @@ const OTHERS: &[(&str, Example)] = &[
     ("records", ("fullpage", "-w")),
     ("records", ("output", "-f csv -o records.csv")),
     ("whatif", ("limit", "")),
+    ("window", ("end", "")),
+    ("window", ("format", "-f json -o window.json")),
+    ("window", ("limit", "")),
+    ("window", ("output", "-f json -o window.json")),
+    ("window", ("since", "")),
+    ("window", ("start", "")),
+    ("window", ("until", "")),
 ];
 
 /// The same definitions, with an example for each option where there is room for it.

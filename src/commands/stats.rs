@@ -183,6 +183,7 @@ pub fn dimensions_with(args: &StatsArgs, has_charts: bool) -> Dimensions {
     let mut dimensions = dimensions(args);
     if has_charts {
         dimensions.extend([Dimension::Rmgr, Dimension::Timeline, Dimension::Checkpoint]);
+        dimensions.insert(Dimension::Kind);
     }
     dimensions
 }
@@ -208,6 +209,7 @@ fn arrange(report: &mut Report, args: &StatsArgs, format: Format) {
     }
     if !args.asks_for_statistics() && format != Format::Html {
         (report.timeline, report.checkpoints, report.checkpoint_summary) = (None, None, None);
+        report.kinds = None;
     }
     report.arrange(args.tables.sort, Top { rmgrs: few, buckets: few, cycles, others });
 }

@@ -21,13 +21,14 @@ const STYLE: &str = include_str!("html/style.css");
 type Part = (&'static str, &'static str, fn(&Report) -> String);
 
 /// The parts, in the order in which they are asked for: why, who, when, what to do, can it be trusted.
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("checks", "Checks", asked::checks),
     ("problems", "Problems", part::problems),
     ("predictions", "Predictions", asked::predictions),
     ("what-to-do", "What to do", advice::advice),
     ("why", "Why", part::why),
     ("tables", "Who: tables with their indexes", part::tables),
+    ("kinds", "Who: kinds of transactions", part::kinds),
     ("time", "When: WAL over time", part::timeline),
     ("checkpoints", "Checkpoints", part::checkpoints),
     ("what-if", "What if", advice::estimates),

@@ -144,6 +144,7 @@ fn who(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     statistics("Blocks", &blocks, all, style, out)?;
     let transactions = report.transactions.as_ref().map(|found| found.top.clone());
     statistics("Transactions", &transactions, all, style, out)?;
+    statistics("Kinds of transactions", &report.kinds, all, style, out)?;
     statistics("Record types", &report.records, all, style, out)
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::finding::Finding;
+use walstat_report::model::kind::KindRow;
 use walstat_report::model::table::{Table, TableRow};
 use walstat_report::model::whatif::Scenario;
 use walstat_report::model::when::Causes;
@@ -58,6 +59,8 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let labels = ["tablespace"];
     rows("tablespace", "by tablespace", &report.tablespaces, labels, tablespace, out)?;
     rows("fork", "by fork", &report.forks, ["fork"], |row| [text(&row.fork)], out)?;
+    let labels = ["database", "kind"];
+    rows("kind", "by kind of transaction", &report.kinds, labels, kind, out)?;
     checks(report, out)?;
     predictions(report, out)?;
     writeln!(out, "# EOF")
@@ -230,6 +233,14 @@ fn table(row: &WholeTableRow) -> [String; 3] {
         _ => row.name.clone().unwrap_or_else(|| row.label()),
     };
     [named(&row.database_name, row.database), text(&row.schema), name]
+}
+
+fn kind(row: &KindRow) -> [String; 2] {
+    let kind = match &row.maintenance {
+        Some(maintenance) => format!("{}: {maintenance}", row.kind),
+        None => row.kind.clone(),
+    };
+    [named(&row.database_name, row.database), kind]
 }
 
 fn relation(row: &RelationRow) -> [String; 4] {

@@ -27,6 +27,7 @@ pub fn each(report: &Report, to: &mut impl Take) -> io::Result<()> {
     if let Some(transactions) = &report.transactions {
         to.rows("transactions", &transactions.top.rows)?;
     }
+    table("kinds", &report.kinds, to)?;
     if let Some(timeline) = &report.timeline {
         to.rows("timeline", &timeline.buckets.rows)?;
     }

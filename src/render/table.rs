@@ -1,6 +1,7 @@
 //! `--format table`: statistics for people, with the headings of `pg_waldump --stats`.
 
 use super::closing;
+use super::kinds;
 use super::number::{counted, grouped};
 use super::style::{Show, plain};
 use super::time::moment;
@@ -59,6 +60,9 @@ fn who(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     rows("Fork", &report.forks, all, style, out)?;
     let blocks = report.blocks.as_ref().map(|blocks| &blocks.top);
     rows("Block", &blocks.cloned(), all, style, out)?;
+    if let Some(kinds) = &report.kinds {
+        writeln!(out, "{}\n", kinds::table(kinds, all, style).trim_fmt())?;
+    }
     let Some(transactions) = &report.transactions else { return Ok(()) };
     writeln!(out, "{}\n", transaction_table(transactions, style).trim_fmt())?;
     writeln!(out, "{}\n", transaction_summary(&transactions.summary, style))

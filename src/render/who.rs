@@ -4,6 +4,7 @@ use super::number::{fraction, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
+use walstat_report::model::kind::SampledKind;
 use walstat_report::model::who::{NamesSummary, WholeTableRow};
 use walstat_report::model::{Numbers, Report};
 
@@ -58,7 +59,32 @@ pub fn render(
     if let Some(names) = &report.names {
         writeln!(out, "  {}", sources(names, report.totals.total_bytes))?;
     }
+    for line in kinds(report, style) {
+        writeln!(out, "  {}", visible(&line))?;
+    }
     writeln!(out)
+}
+
+/// Kinds of transactions that are told.
+const KINDS_SHOWN: usize = 3;
+
+/// What the largest kinds of transactions did, a line each.
+fn kinds(report: &Report, style: &Show) -> Vec<String> {
+    let Some(sample) = &report.kind_sample else { return Vec::new() };
+    let share = |part: u64, all: u64| fraction((all > 0).then(|| part as f64 / all as f64));
+    let line = |kind: &SampledKind| {
+        format!(
+            "{} of them, {} each: {}",
+            share(kind.transactions, sample.transactions),
+            style.bytes(kind.median_bytes),
+            kind.kind
+        )
+    };
+    let head = format!(
+        "transactions, by a sample of {} (--stats=kind counts all):",
+        grouped(sample.transactions)
+    );
+    std::iter::once(head).chain(sample.kinds.iter().take(KINDS_SHOWN).map(line)).collect()
 }
 
 /// The lines of a table's parts, if it has more than one.
@@ -112,6 +138,18 @@ fn sources(names: &NamesSummary, all_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_report::model::kind::KindSample;
+    use walstat_report::model::sample;
+
+    #[test]
+    fn kinds_of_a_sample_are_told_with_their_share_and_size() {
+        let show = Show { human: false, bars: false, main_data: false, verbose: false, width: 80 };
+        let mut report = sample::report(0, 1000);
+        assert!(kinds(&report, &show).is_empty());
+        let kind = SampledKind { kind: "INSERT t".into(), transactions: 30, median_bytes: 200 };
+        report.kind_sample = Some(KindSample { transactions: 40, kinds: vec![kind] });
+        assert_eq!(kinds(&report, &show)[1..], ["75.00 % of them, 200 each: INSERT t"]);
+    }
 
     #[test]
     fn long_names_are_cut_in_the_middle() {

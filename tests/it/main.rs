@@ -49,3 +49,4 @@ mod whatif;
 mod when;
 mod who;
 mod whole_records;
+mod window;

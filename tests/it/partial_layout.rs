@@ -21,7 +21,7 @@ const SEGMENTS: [&str; 2] = ["000000010000000000000007.zst", "000000010000000000
 /// that can be counted.
 const STORED: [(&str, &[&str]); 5] = [
     ("record", &["--stats=record"]),
-    ("who", &["--stats=relation,transaction,block"]),
+    ("who", &["--stats=relation,transaction,block,kind"]),
     ("when", &["--stats=timeline,checkpoint,recovery,replication,commit", "--link-rate=1MB/s"]),
     ("report", &["--top=5"]),
     ("catalogs", &["--stats=table", "--data-directory=data"]),

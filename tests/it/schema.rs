@@ -122,7 +122,7 @@ fn is_free(place: &str) -> bool {
 }
 
 /// Keys that are there if they were asked for.
-const DIMENSIONS: [&str; 16] = [
+const DIMENSIONS: [&str; 17] = [
     "rmgrs",
     "records",
     "relations",
@@ -133,6 +133,7 @@ const DIMENSIONS: [&str; 16] = [
     "forks",
     "blocks",
     "transactions",
+    "kinds",
     "timeline",
     "checkpoints",
     "checkpoint_summary",
@@ -182,6 +183,7 @@ fn no_key_may_be_missing() {
                 "/advice_together",
                 "/large_transactions",
                 "/large_work",
+                "/kind_sample",
                 "/bytes_a_day",
                 "/maintenance",
             ]

@@ -2,6 +2,7 @@
 //! to the totals, to the byte, on every fixture; they are what a naive twin and the servers say; and
 //! they do not depend on the number of threads.
 
+mod kinds;
 mod official;
 mod shown;
 mod sums;

@@ -2,6 +2,7 @@
 
 use super::backup::Backups;
 use super::clock::Clock;
+use super::kind_sample::KindSample;
 use super::large_transactions::LargeTransactions;
 use super::replay_points::ReplayPoints;
 use super::sample::Sample;
@@ -18,8 +19,8 @@ use walstat_read::scan::observer::Observer;
 /// What is counted for every command: by record type, and the WAL's clock.
 pub type Statistics = (RecordTable, Clock);
 
-/// What advice is made of: some of the images, and large transactions.
-pub type AdviceInput = (Sample, LargeTransactions);
+/// What advice is made of: some of the images, large transactions, and what some transactions did.
+pub type AdviceInput = (Sample, (LargeTransactions, KindSample));
 
 /// What a restore needs to know: backups, and how far records go.
 pub type RestoreInput = (Backups, ReplayPoints);

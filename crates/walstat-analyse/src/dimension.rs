@@ -19,6 +19,7 @@ named! {
         Recovery "recovery" "What a crash would make the server replay";
         Replication "replication" "How fast WAL grows, and what keeps up with it";
         Commit "commit" "Commits, and what they ask of a disk";
+        Kind "kind" "By kind of transaction: what it did to which tables";
     }
 }
 

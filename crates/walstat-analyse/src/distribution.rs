@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use sketches_ddsketch::{Config, DDSketch};
 use walstat_format::by_key;
 
-/// So many different sizes are counted one by one.
+/// So many different sizes are usually counted one by one.
 const EXACT_SIZES: usize = 1_000_000;
 /// How far a quantile may be off beyond that.
 const ERROR: f64 = 0.001;
 /// Enough for every 64-bit size at that error, so that no bins are ever thrown together.
 const BINS: u32 = 1 << 15;
 
-/// Sizes and how often each came.
+/// Sizes and how often each came; up to `EXACT` different ones are counted one by one.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Distribution {
+pub struct Distribution<const EXACT: usize = EXACT_SIZES> {
     #[serde(serialize_with = "by_key::map")]
     exact: HashMap<u64, u64>,
     /// Instead of them, if there were too many.
@@ -24,13 +24,13 @@ pub struct Distribution {
     max: u64,
 }
 
-impl std::fmt::Debug for Distribution {
+impl<const EXACT: usize> std::fmt::Debug for Distribution<EXACT> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Distribution of {} sizes up to {}", self.count, self.max)
     }
 }
 
-impl Distribution {
+impl<const EXACT: usize> Distribution<EXACT> {
     /// Adds a size.
     pub fn add(&mut self, size: u64) {
         self.add_often(size, 1);
@@ -43,7 +43,7 @@ impl Distribution {
             Some(sketch) => sketch.add_with_count(size as f64, count),
             None => {
                 *self.exact.entry(size).or_default() += count;
-                if self.exact.len() > EXACT_SIZES {
+                if self.exact.len() > EXACT {
                     self.give_up_exactness();
                 }
             }
@@ -59,7 +59,7 @@ impl Distribution {
     }
 
     /// Adds all of `other`.
-    pub fn merge(&mut self, mut other: Distribution) {
+    pub fn merge(&mut self, mut other: Self) {
         if other.sketch.is_some() && self.sketch.is_none() {
             std::mem::swap(self, &mut other);
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_by_nearest_rank() {
-        let mut sizes = Distribution::default();
+        let mut sizes = Distribution::<EXACT_SIZES>::default();
         assert_eq!((sizes.percentiles([50]), sizes.max()), ([None], None));
         (1..=10).rev().for_each(|size| sizes.add(size * 100));
         let found = sizes.percentiles([0, 50, 51, 90, 99, 100]).map(|size| size.unwrap_or(0));
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn too_many_sizes_are_estimated_alike_whatever_their_order() {
         let part = |range: std::ops::Range<u64>| {
-            let mut part = Distribution::default();
+            let mut part = Distribution::<EXACT_SIZES>::default();
             range.for_each(|size| part.add(size));
             part
         };

@@ -9,13 +9,13 @@
 //! * **Which records?** [`select`] has the filters, [`time_span`] those of time; [`dimension`] names what can
 //!   be asked for.
 //! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
-//!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], `distribution`)
-//!   and `names`; [`large_transactions`] is for every report.
+//!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
+//!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report.
 //! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
 //!   its first and last time.
-//! * **What does a backup need of it?** [`backup`], [`replay_points`].
+//! * **What does a backup need of it?** [`backup`], [`replay_points`], [`recovery_window`].
 //! * **How long would images be otherwise?** [`sample`] keeps some, [`image_compressor`] compresses them as
 //!   the server does.
 //! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
@@ -48,6 +48,8 @@ pub mod finished_transactions;
 mod fork_table;
 pub mod hot_blocks;
 pub mod image_compressor;
+pub mod kind;
+pub mod kind_sample;
 pub mod large_transactions;
 pub mod leaf;
 mod names;
@@ -55,6 +57,7 @@ mod open_events;
 mod operation;
 pub mod ratios;
 mod recent_map;
+pub mod recovery_window;
 pub mod relation;
 pub mod replay_points;
 pub mod replication;

@@ -4,13 +4,16 @@
 //! What has ended and can get nothing more is kept as a row of its own
 //! ([`super::finished_transactions`]); all else is kept by the xid of the records.
 
+mod finished;
 mod generations;
 mod part;
 
+use self::finished::Finished;
 use self::generations::Generations;
 use super::amounts::Amounts;
 use super::finished_transactions::{FinishedRows, TransactionOutcome};
 use super::fork_table::{ForkKey, ForkTable};
+use super::kind::{FoundKinds, Kinds, RowOperation};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::{BlockMark, RelFileLocator};
 use walstat_format::payload::Time;
@@ -30,7 +33,7 @@ pub struct Transactions {
     generations: Generations,
     /// Relations have numbers here.
     files: ForkTable<()>,
-    finished: FinishedRows,
+    finished: Finished,
     without_transaction: Amounts,
     current: Current,
 }
@@ -43,11 +46,25 @@ struct Current {
     part: u32,
     /// The relation that its last record referred to.
     relation: RelFileLocator,
+    /// The operation on it that was noted last, if kinds are asked for.
+    operation: Option<RowOperation>,
+}
+
+/// What was found of transactions.
+#[derive(Debug)]
+pub struct FoundTransactions {
+    /// As rows.
+    pub rows: FinishedRows,
+    /// Records without one.
+    pub without_transaction: Amounts,
+    /// By kind, if that was asked for.
+    pub kinds: Option<FoundKinds>,
 }
 
 impl Transactions {
-    /// None yet; the rows that `finished` says will be kept.
-    pub fn new(finished: FinishedRows) -> Transactions {
+    /// None yet; the rows that `rows` says will be kept, and kinds if they are asked for.
+    pub fn new(rows: FinishedRows, asks_for_kinds: bool) -> Transactions {
+        let finished = Finished { rows, kinds: asks_for_kinds.then(Kinds::default) };
         Transactions {
             generations: Generations::default(),
             files: ForkTable::default(),
@@ -62,10 +79,12 @@ impl Transactions {
         self.generations.know(parents);
     }
 
-    /// All that was found, and the records without a transaction.
-    pub fn finish(mut self) -> (FinishedRows, Amounts) {
+    /// All that was found.
+    pub fn finish(mut self) -> FoundTransactions {
         self.generations.finish(&mut self.finished);
-        (self.finished, self.without_transaction)
+        let Finished { rows, kinds } = self.finished;
+        let kinds = kinds.map(|kinds| kinds.finish(&self.files));
+        FoundTransactions { rows, without_transaction: self.without_transaction, kinds }
     }
 
     /// Counts a record with its mark, if it has one.
@@ -104,6 +123,9 @@ impl Transactions {
         };
         if xid == 0 {
             self.without_transaction.add(&amounts);
+            if let Some(kinds) = &mut self.finished.kinds {
+                kinds.maintain(record, &amounts);
+            }
             return;
         }
         if xid != self.current.xid {
@@ -120,10 +142,19 @@ impl Transactions {
         record.for_each_place(|place, _| {
             let relation = place.relation();
             if relation != self.current.relation {
-                self.current.relation = relation;
+                (self.current.relation, self.current.operation) = (relation, None);
                 part.files.insert(self.files.number(ForkKey { relation, fork: 0 }));
             }
         });
+        if self.finished.kinds.is_some()
+            && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
+            && let Some(table) = record.blocks().find(|block| block.fork == 0)
+        {
+            // The relation that was referred to last may be another one.
+            self.current.operation = None;
+            part.work
+                .note(self.files.number(ForkKey { relation: table.relation, fork: 0 }), operation);
+        }
     }
 
     /// The first record of a subtransaction may say which transaction it belongs to.
@@ -140,7 +171,7 @@ impl Transactions {
     /// Takes note of how a transaction ended, or which subtransactions it has.
     fn end_or_assign(&mut self, record: &Record<'_>, end: Option<EndOf>) {
         let RecordHeader { rmgr, info, .. } = record.header;
-        if let Some(EndOf { xid, outcome, commit_time }) = end {
+        if let Some(EndOf { xid, outcome, end_time }) = end {
             // Another part may come next.
             self.current = Current::default();
             if xid == 0 {
@@ -148,7 +179,7 @@ impl Transactions {
             }
             let place = self.generations.alive(xid, record.lsn);
             if let Some(part) = self.generations.part(place) {
-                (part.outcome, part.commit_time) = (outcome, commit_time);
+                (part.outcome, part.end_time) = (outcome, end_time);
             }
             if xact::ends_alone(info).is_none() {
                 self.subtransactions(record, xid);
@@ -181,7 +212,7 @@ impl Transactions {
         }
         if info & xact::OPCODE_MASK == xact::PREPARE {
             let xid = Prepare::parse(&main_data, record.version)?.xid;
-            return Some(EndOf { xid, outcome: TransactionOutcome::Prepared, commit_time: None });
+            return Some(EndOf { xid, outcome: TransactionOutcome::Prepared, end_time: None });
         }
         let end = End::parse(info, &main_data, record.version)?;
         let xid = end.prepared_xid.unwrap_or(record.header.xid);
@@ -234,14 +265,14 @@ impl Transactions {
 struct EndOf {
     xid: u32,
     outcome: TransactionOutcome,
-    commit_time: Option<Time>,
+    end_time: Option<Time>,
 }
 
 impl EndOf {
     fn new(xid: u32, commits: bool, time: Time) -> EndOf {
         let outcome =
             if commits { TransactionOutcome::Committed } else { TransactionOutcome::Aborted };
-        EndOf { xid, outcome, commit_time: commits.then_some(time) }
+        EndOf { xid, outcome, end_time: Some(time) }
     }
 }
 
@@ -266,12 +297,13 @@ impl Observe for Transactions {
         let files: Vec<u32> = later.files.iter().map(|(key, ())| self.files.number(*key)).collect();
         self.generations.merge(later.generations, &files);
         self.current = Current::default();
-        self.finished.merge(later.finished);
+        self.finished.merge(later.finished, &files);
         self.without_transaction.add(&later.without_transaction);
     }
 
     fn settle(&mut self) {
         self.generations.settle(&mut self.finished);
+        self.finished.kinds.iter_mut().for_each(|kinds| kinds.limit(&self.files));
         self.current = Current::default();
     }
 
@@ -285,7 +317,7 @@ impl Transactions {
     /// image.
     #[inline(always)]
     fn takes(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
-        let Current { xid, part, relation } = self.current;
+        let Current { xid, part, relation, operation: noted } = self.current;
         if record.header.xid != xid || xid == 0 {
             return false;
         }
@@ -294,9 +326,18 @@ impl Transactions {
         part.amounts.count += 1;
         part.amounts.record_bytes += u64::from(record.header.total_bytes);
         part.end = record.end;
-        if mark.relation() != relation {
-            self.current.relation = mark.relation();
-            part.files.insert(self.files.number(ForkKey { relation: mark.relation(), fork: 0 }));
+        let file = ForkKey { relation: mark.relation(), fork: 0 };
+        if file.relation != relation {
+            (self.current.relation, self.current.operation) = (file.relation, None);
+            part.files.insert(self.files.number(file));
+        }
+        if self.finished.kinds.is_some()
+            && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
+            && (noted != Some(operation) || file.relation != relation)
+            && mark.fork() == 0
+        {
+            self.current.operation = Some(operation);
+            part.work.note(self.files.number(file), operation);
         }
         true
     }

@@ -1,10 +1,10 @@
 //! Who writes the WAL: those of the dimensions of relations, blocks and transactions that were
 //! asked for, and the names that the WAL teaches beside them.
 
-use super::amounts::Amounts;
 use super::dimension::{Dimension, Dimensions};
 use super::finished_transactions::{FinishedRows, Order};
 use super::hot_blocks::HotBlocks;
+use super::kind::FoundKinds;
 use super::names::NameLessons;
 use super::relation::Relations;
 use super::transaction::Transactions;
@@ -17,6 +17,8 @@ use walstat_format::record::Record;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::store::Store;
 use walstat_read::scan::observe::Observe;
+
+pub use super::transaction::FoundTransactions;
 
 /// What is counted, as far as it was asked for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -36,12 +38,12 @@ pub struct Counted {
     pub relations: Option<Relations>,
     /// What updates cost, if tables are asked for.
     pub updates: Option<Updates>,
-    /// What vacuum wrote, if tables are asked for.
+    /// What vacuum wrote, if tables or kinds of transactions are asked for.
     pub vacuums: Option<Vacuums>,
     /// By block.
     pub blocks: Option<HotBlocks>,
-    /// By transaction, and the records without one.
-    pub transactions: Option<(FinishedRows, Amounts)>,
+    /// By transaction, and by kind of it.
+    pub transactions: Option<FoundTransactions>,
     /// Names of relations.
     pub names: Names,
 }
@@ -54,6 +56,9 @@ const RELATIONS: [Dimension; 5] = [
     Dimension::Tablespace,
     Dimension::Fork,
 ];
+
+/// What transactions are followed for.
+const TRANSACTIONS: [Dimension; 2] = [Dimension::Transaction, Dimension::Kind];
 
 fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
     list.iter().any(|dimension| asked.contains(dimension))
@@ -74,7 +79,9 @@ impl Counted {
     fn each_file(&self) -> impl Iterator<Item = RelFileLocator> {
         let relations = self.relations.iter().flat_map(Relations::rows);
         let relations = relations.filter_map(|row| Some(row.key?.relation));
-        relations.chain(self.blocks.iter().flat_map(HotBlocks::files))
+        let kinds = self.transactions.iter().filter_map(|found| found.kinds.as_ref());
+        let of_kinds = kinds.flat_map(FoundKinds::files);
+        relations.chain(self.blocks.iter().flat_map(HotBlocks::files)).chain(of_kinds)
     }
 }
 
@@ -88,20 +95,26 @@ impl Who {
     /// those that `known` has.
     pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
         let lessons = || known.map(NameLessons::over).unwrap_or_default();
-        let transactions = || Transactions::new(FinishedRows::new(rows, order));
+        let kinds = asked.contains(&Dimension::Kind);
+        let transactions = || Transactions::new(FinishedRows::new(rows, order), kinds);
         Who {
             relations: any(asked, &RELATIONS).then(Relations::default),
             updates: asked.contains(&Dimension::Table).then(Updates::default),
-            vacuums: asked.contains(&Dimension::Table).then(Vacuums::default),
+            vacuums: any(asked, &[Dimension::Table, Dimension::Kind]).then(Vacuums::default),
             blocks: asked.contains(&Dimension::Block).then(HotBlocks::default),
-            transactions: asked.contains(&Dimension::Transaction).then(transactions),
+            transactions: Who::needs_transactions(asked).then(transactions),
             names: Who::needs_names(asked).then(lessons),
         }
     }
 
+    /// Whether what is `asked` for follows transactions.
+    pub fn needs_transactions(asked: &Dimensions) -> bool {
+        any(asked, &TRANSACTIONS)
+    }
+
     /// Whether what is `asked` for has names.
     pub fn needs_names(asked: &Dimensions) -> bool {
-        any(asked, &RELATIONS) || asked.contains(&Dimension::Block)
+        any(asked, &RELATIONS) || any(asked, &[Dimension::Block, Dimension::Kind])
     }
 
     /// Whether nothing is counted.

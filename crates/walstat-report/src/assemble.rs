@@ -14,6 +14,7 @@ use walstat_analyse::checkpoint::cause::{self, Judged};
 use walstat_analyse::counters::{Counters, RestoreInput, Statistics};
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::finished_transactions::Order;
+use walstat_analyse::kind::FoundKinds;
 use walstat_analyse::large_transactions::LargeTransaction;
 use walstat_analyse::sample;
 use walstat_analyse::select::Filters;
@@ -54,7 +55,7 @@ pub struct Gathered {
     /// When it was written, as far as that was asked for.
     pub when: Option<when::WhenFound>,
     /// Some of its images, and who wrote much at once, as far as there is to be advice.
-    pub(crate) advice: Option<(sample::SampledImages, Vec<LargeTransaction>)>,
+    pub(crate) advice: Option<(sample::SampledImages, Vec<LargeTransaction>, FoundKinds)>,
     /// What a restore needs to know, as far as that was asked for.
     pub restore: RestoreInput,
     /// The settings of the server, as far as they are known.
@@ -82,7 +83,9 @@ impl Gathered {
         Gathered {
             who,
             when: counters.when.map(|when| when.finish(end)),
-            advice: counters.advice.map(|(sample, large)| (sample.finish(), large.finish())),
+            advice: counters
+                .advice
+                .map(|(sample, (large, kinds))| (sample.finish(), large.finish(), kinds.finish())),
             restore: counters.restore.unwrap_or_default(),
             settings,
             warnings,
@@ -131,7 +134,8 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     let judged = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
     let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
     let cycles = cycles.map(|found| found.cycles.as_slice()).unwrap_or_default();
-    let (sample, large) = advice.unzip();
+    let (sample, rest) = advice.map(|(sample, large, kinds)| (sample, (large, kinds))).unzip();
+    let (large, kinds) = rest.unzip();
     let pruning = who.vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();
     let statistics = &scanned.observer;
     let counted = Counted {
@@ -152,6 +156,8 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
         told_when::fill(&mut draft.report, found, &judged, &asked);
     }
     draft.report.notes.extend(warnings);
+    draft.report.kind_sample =
+        kinds.and_then(|kinds| told_who::kind_sample(kinds, &who.names, telling.rows.by));
     told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
     if let Some(large) = large {
         large_work::fill(&mut draft.report, large);

@@ -4,7 +4,6 @@ use super::advice::advise;
 use super::model::estimate::Estimates;
 use super::model::filters::Filters;
 use super::model::table::{RecordRow, RmgrRow};
-use super::model::threshold::Thresholds;
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, Report, Sums};
@@ -84,49 +83,20 @@ pub fn build<O>(
     let start = outcome.first.or(request.start).unwrap_or(plan.bounds().start);
     let version = plan.version();
     let asked = |dimension| request.dimensions.contains(&dimension);
+    let range = range(start, outcome.ending.lsn, times(clock, &request.filters));
+    let books = close_books(outcome, &totals);
+    let ratios = Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters));
+    let why = why_rows(table, &counted.pruning, &totals);
+    let (input, ending) = (input(paths, plan, request), ending(plan, outcome));
     let report = Report {
-        walstat: model::VERSION.to_owned(),
-        schema: model::SCHEMA.to_owned(),
-        command: request.command,
-        input: input(paths, plan, request),
-        range: range(start, outcome.ending.lsn, times(clock, &request.filters)),
-        books: close_books(outcome, &totals),
-        totals,
-        ratios: Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters)),
-        why: (request.command == CommandName::Report)
-            .then(|| why_rows(table, &counted.pruning, &totals)),
-        maintenance: None,
+        why: (request.command == CommandName::Report).then_some(why),
         rmgrs: asked(Dimension::Rmgr).then(|| rmgr_rows(table, version, page_bytes).into()),
         records: asked(Dimension::Record).then(|| record_rows(table, version, page_bytes).into()),
-        relations: None,
-        names: None,
-        tables: None,
-        databases: None,
-        tablespaces: None,
-        forks: None,
-        blocks: None,
-        transactions: None,
         when: counted.overview,
         estimates: counted.estimates,
-        large_transactions: None,
-        large_work: None,
-        bytes_a_day: None,
-        thresholds: Thresholds::default(),
-        advice_together: None,
-        timeline: None,
-        checkpoints: None,
-        checkpoint_summary: None,
-        recovery: None,
-        replication: None,
-        commits: None,
-        whatif: None,
-        settings: None,
-        ending: ending(plan, outcome),
         problems: problems(plan, outcome, request),
-        findings: None,
         notes: notes(table, &all, plan, outcome, request),
-        checks: None,
-        segment_groups: None,
+        ..Report::of(request.command, input, range, books, (totals, ratios), ending)
     };
     Draft { report, official: official::lines(version, request.start, plan, outcome) }
 }

@@ -7,7 +7,7 @@ pub use directory::Directory;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use walstat_analyse::checkpoint::server::KnownPace;
-use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::who::{Counted, Who};
 use walstat_names::catalog::listing::Listing;
 use walstat_names::catalog::names::Names;
@@ -137,7 +137,7 @@ impl Known {
         found: &Found,
         asked: &Dimensions,
     ) -> Known {
-        let directory = directory.filter(|_| asked.contains(&Dimension::Transaction));
+        let directory = directory.filter(|_| Who::needs_transactions(asked));
         if let (Some(directory), Some(geometry)) = (directory, vote(&found.pieces)) {
             let cluster = geometry.system_identifier;
             self.subtransactions = subtransactions::read(directory, cluster, &mut self.warnings);

@@ -11,7 +11,8 @@
 //! * `estimate`: what other settings would have written, from a sample of the images.
 //! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
-//!   can be restored, [`annotation`] how code hosts and scanners take it.
+//!   can be restored, [`mod@window`] from where to where recovery can go, [`annotation`] how code hosts
+//!   and scanners take it.
 //! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
 //! * [`amount`]: sizes, ratios, rates and times as people write them in options.
 //! * `official`: what `pg_waldump` prints around its table.
@@ -58,3 +59,4 @@ pub mod table_budget;
 pub mod whatif;
 pub mod when;
 pub mod who;
+pub mod window;

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod estimate;
 pub mod filters;
 pub mod finding;
+pub mod kind;
 pub mod large;
 pub mod names;
 pub mod percent;
@@ -15,11 +16,13 @@ pub mod sample;
 pub mod settings;
 pub mod table;
 pub mod threshold;
+mod unfilled;
 pub mod update;
 pub mod view;
 pub mod whatif;
 pub mod when;
 pub mod who;
+pub mod window;
 
 pub use table::{RecordRow, RmgrRow, Table};
 pub use walstat_analyse::ratios::Ratios;
@@ -55,6 +58,7 @@ named! {
         Names "names" "Names of relations";
         WhatIf "whatif" "Predicted WAL under other settings";
         Diff "diff" "Two reports side by side";
+        Window "window" "From where to where recovery can go";
     }
 }
 
@@ -115,6 +119,12 @@ pub struct Report {
     /// The largest transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<who::Transactions>,
+    /// Sums by kind of transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Table<kind::KindRow>>,
+    /// The largest kinds of a sample of transactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind_sample: Option<kind::KindSample>,
     /// When WAL was written, in a few numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<when::Overview>,
@@ -160,6 +170,9 @@ pub struct Report {
     /// What the same workload would have written under other settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whatif: Option<whatif::WhatIf>,
+    /// From where to where recovery can go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<window::Window>,
     /// How the WAL ends.
     pub ending: Ending,
     /// What is wrong in the WAL.

@@ -10,6 +10,7 @@ use super::model::finding::Severity;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control::Control;
 use walstat_read::input::history;
@@ -65,11 +66,7 @@ pub struct Wal<'a> {
 
 /// Judges whether `backup` can be restored.
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
-    let result = usable(backup)
-        .and_then(|()| cluster(backup, wal.plan))
-        .and_then(|()| begins(backup, &wal))
-        .and_then(|()| within_reach(backup, wal.plan))
-        .and_then(|()| checkpoint(backup, &wal))
+    let result = can_begin(backup, &wal)
         .and_then(|()| latest(backup, wal.plan))
         .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
@@ -117,6 +114,15 @@ fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
          does not go on from there; recovery_target_timeline = '{timeline}' does",
         latest.timeline()
     ))
+}
+
+/// Replay can begin where the backup wants it to.
+pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    usable(backup)
+        .and_then(|()| cluster(backup, wal.plan))
+        .and_then(|()| begins(backup, wal))
+        .and_then(|()| within_reach(backup, wal.plan))
+        .and_then(|()| checkpoint(backup, wal))
 }
 
 /// The WAL is of the backup's cluster.
@@ -204,9 +210,20 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// How far replay comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached<'p> {
+    /// After the last record, or after the segment that it closes.
+    pub stop: Lsn,
+    /// When the last transaction before it ended.
+    pub time: Option<Time>,
+    /// Why it comes no farther, if that is not the end of the WAL.
+    pub broken: Option<&'p Problem>,
+}
+
 /// How far replay comes: to the end of the last whole record before the first fault after the
 /// start, or before the first segment that no server asks for.
-fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     let broken =
         wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
     let broken = broken.min_by_key(|(limit, _)| *limit);
@@ -218,8 +235,15 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         Some(point) => point.end,
         None => backup.start,
     };
+    let time = point.and_then(|point| point.time);
+    Reached { stop, time, broken: broken.map(|(_, problem)| problem) }
+}
+
+/// How far replay comes, in words.
+fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
+    let Reached { stop, time, broken } = reached(backup, wal);
     let consistent = consistent(backup, wal, stop)?;
-    let time = point.and_then(|point| point.time).and_then(rfc3339);
+    let time = time.and_then(rfc3339);
     let time = time.map_or(String::new(), |time| format!(" (time {time})"));
     let timeline = if wal.plan.other_lineages.is_empty() {
         String::new()
@@ -227,7 +251,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     match broken {
-        Some((_, problem)) => Err(format!(
+        Some(problem) => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
             wal.end, problem.kind, problem.segment
         )),
@@ -273,7 +297,11 @@ fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
 }
 
 /// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
-fn consistent(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<&'static str, String> {
+pub(crate) fn consistent(
+    backup: &Backup,
+    wal: &Wal<'_>,
+    stop: Lsn,
+) -> Result<&'static str, String> {
     let Some(label) = backup.label else {
         return Ok("; where the backup is consistent only its label would tell");
     };

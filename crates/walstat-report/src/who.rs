@@ -1,6 +1,7 @@
 //! Who writes the WAL, as rows of the model: what was counted by relation, block and transaction,
 //! with the names that are known.
 
+mod kind;
 mod table;
 
 use super::build::rfc3339;
@@ -17,14 +18,17 @@ use walstat_analyse::finished_transactions::{
     FinishedRows, FinishedTransaction, Summary, TransactionOutcome,
 };
 use walstat_analyse::hot_blocks;
+use walstat_analyse::kind::FoundKinds;
 use walstat_analyse::relation::{Group, Relation, Relations};
-use walstat_analyse::who::Counted;
+use walstat_analyse::who::{Counted, FoundTransactions};
 use walstat_format::fork::Fork;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::kind::UNKNOWN;
+
+pub(crate) use kind::kind_sample;
 
 /// What stands in a row of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,7 @@ pub(crate) fn fill(
     version: &Version,
 ) {
     let Counted { relations, updates, vacuums, blocks, transactions, names } = counted;
+    let pruning = vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();
     let asked = |dimension| asked.contains(&dimension);
     if let Some(relations) = &relations {
         let rows = relations.rows().map(|row| relation_row(&row, &names));
@@ -73,13 +78,35 @@ pub(crate) fn fill(
         report.forks = asked(Dimension::Fork).then(|| forks(relations));
     }
     report.blocks = blocks.map(|blocks| hot_blocks(&blocks, &names, wanted.shown, version));
-    if let Some((finished, without)) = transactions {
-        if !finished.is_exact {
+    if let Some(FoundTransactions { rows, without_transaction, kinds }) = transactions {
+        if !rows.is_exact {
             let note = "transactions without an end were too many to be kept: some have two rows";
             report.notes.push(note.to_owned());
         }
-        report.transactions = Some(transaction_rows(finished, without, &mut report.notes));
+        if let Some(kinds) = kinds {
+            fill_kinds(report, kinds, &pruning, &names, wanted.by);
+        }
+        if asked(Dimension::Transaction) {
+            let rows = transaction_rows(rows, without_transaction, &mut report.notes);
+            report.transactions = Some(rows);
+        }
     }
+}
+
+/// Fills in kinds of transactions.
+fn fill_kinds(report: &mut Report, found: FoundKinds, pruning: &Amounts, names: &Names, by: By) {
+    let others = found.other.transactions;
+    let (rows, is_exact) = kind::rows(found, pruning, names, by);
+    if others > 0 {
+        report.notes.push(format!(
+            "kinds of transactions were too many to be kept: {others} transactions are in the row other"
+        ));
+    }
+    if !is_exact {
+        let note = "percentiles of kinds of transactions are within 0.1 %: too many sizes";
+        report.notes.push(note.to_owned());
+    }
+    report.kinds = Some(rows.into());
 }
 
 /// The name of a fork; its number if it has none.

@@ -392,6 +392,32 @@ fn statistics<R: TableRow>(name: &str, rows: &Option<Table<R>>, report: &Report)
     format!("<h3>{name}</h3>\n{html}")
 }
 
+/// Kinds of transactions, and records without one.
+pub fn kinds(report: &Report) -> String {
+    let Some(kinds) = &report.kinds else { return String::new() };
+    let cells = kinds.labels().into_iter().zip(&kinds.rows).map(|(label, row)| {
+        let of_transactions = |text: String| if row.transactions > 0 { text } else { "–".into() };
+        let bytes = |bytes: Option<u64>| bytes.map_or("–".to_owned(), exact);
+        let mut line = vec![escaped(&label)];
+        line.extend([row.transactions, row.aborted].map(|count| of_transactions(grouped(count))));
+        line.extend([bytes(row.median_bytes), bytes(row.p99_bytes)]);
+        line.extend(numbers(&row.numbers));
+        line
+    });
+    let headings = [
+        "Kind",
+        "Transactions",
+        "Aborted",
+        "Median",
+        "p99",
+        "N",
+        "Record size",
+        "FPI size",
+        "Combined size",
+    ];
+    ranked("Kinds of transactions", kinds, report, &headings, cells.collect())
+}
+
 /// What was asked for beside.
 pub fn others(report: &Report) -> String {
     let blocks = report.blocks.as_ref().map(|blocks| blocks.top.clone());

@@ -14,8 +14,8 @@
 //! A run does not know what came before it. What it says of an xid before that writes something is kept
 //! apart ([`Before`]): it is about the part before the run, which may have ended there.
 
+use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
-use crate::finished_transactions::FinishedRows;
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
@@ -285,7 +285,7 @@ impl Generations {
     }
 
     /// Hands on what is final: nothing earlier can come any more.
-    pub fn settle(&mut self, finished: &mut FinishedRows) {
+    pub fn settle(&mut self, finished: &mut Finished) {
         if !self.is_first {
             self.begin();
         }
@@ -294,7 +294,7 @@ impl Generations {
             let mut ends: Vec<Lsn> = self.parts.iter().map(|part| part.end).collect();
             let (_, middle, _) = ends.select_nth_unstable(OPEN_MAX / 2);
             let middle = *middle;
-            finished.is_exact = false;
+            finished.rows.is_exact = false;
             self.hand_on(finished, |part| part.end > middle);
         }
     }
@@ -306,13 +306,13 @@ impl Generations {
     }
 
     /// Hands on all that there is.
-    pub fn finish(mut self, finished: &mut FinishedRows) {
+    pub fn finish(mut self, finished: &mut Finished) {
         self.settle(finished);
         self.hand_on(finished, |_| false);
     }
 
     /// Hands on transactions with all that belongs to them, but for those of which a part stays.
-    fn hand_on(&mut self, finished: &mut FinishedRows, stays: impl Fn(&Part) -> bool) {
+    fn hand_on(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
         let Family { tops, is_lost } = Family::of(&self.parts);
         let mut has_to_stay = vec![false; self.parts.len()];
         for (part, top) in self.parts.iter().zip(&tops) {
@@ -332,7 +332,7 @@ impl Generations {
                 whole.take_in(sub, is_lost[place]);
             }
         }
-        wholes.into_iter().flatten().for_each(|whole| finished.add(whole.finished()));
+        wholes.into_iter().flatten().for_each(|whole| finished.add(&whole));
         let moved = |place: u32| places.get(place as usize).copied().flatten();
         self.parts.iter_mut().for_each(|part| part.move_claims(moved));
         let Generations { by_xid, ended, .. } = self;
@@ -433,7 +433,7 @@ fn covers(oldest_running: &BTreeSet<u32>, xid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finished_transactions::{Order, TransactionOutcome};
+    use crate::finished_transactions::{FinishedRows, Order, TransactionOutcome};
     use Said::{Aborts, Belongs, Commits, Known, OldestIs, TopLevel, Writes};
     use TransactionOutcome::{Aborted, Committed, Open};
 
@@ -486,7 +486,7 @@ mod tests {
     /// What comes of records in runs that end after those whose bit is set in `cuts`.
     fn rows_in_runs(records: &[Said], cuts: u32, settles: bool) -> Vec<Row> {
         let (mut all, mut run) = (None::<Generations>, Generations::default());
-        let mut finished = FinishedRows::new(100, Order::Xid);
+        let mut finished = Finished::of(FinishedRows::new(100, Order::Xid));
         for (number, said) in records.iter().enumerate() {
             say(&mut run, *said, Lsn(number as u64 * 8));
             if cuts >> number & 1 == 1 || number + 1 == records.len() {
@@ -500,7 +500,7 @@ mod tests {
             }
         }
         all.unwrap_or_default().finish(&mut finished);
-        let rows = finished.into_rows().0.into_iter();
+        let rows = finished.rows.into_rows().0.into_iter();
         let row = |row: crate::finished_transactions::FinishedTransaction| {
             (row.xid, row.outcome, row.amounts.count, row.subtransactions, row.top_level)
         };
@@ -582,13 +582,13 @@ mod tests {
         let records =
             [Writes(9), Belongs(9, 8), Belongs(8, 7), Writes(8), Aborts(8, &[9]), Commits(7, &[])];
         comes_to(&records, &[(7, Committed, 4, 2, true)]);
-        let mut finished = FinishedRows::new(10, Order::Xid);
+        let mut finished = Finished::of(FinishedRows::new(10, Order::Xid));
         let mut generations = Generations::default();
         records.iter().for_each(|said| say(&mut generations, *said, Lsn(8)));
         let bytes = |part: &mut Part| part.amounts.record_bytes = 10 * part.amounts.count;
         generations.parts.iter_mut().for_each(bytes);
         generations.finish(&mut finished);
-        assert_eq!(finished.into_rows().0[0].aborted_bytes, 30);
+        assert_eq!(finished.rows.into_rows().0[0].aborted_bytes, 30);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::amounts::Amounts;
 use crate::block_set::BlockSet;
 use crate::finished_transactions::{FinishedTransaction, TransactionOutcome};
+use crate::kind::Work;
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -58,13 +59,16 @@ pub(super) struct Part {
     pub start: Lsn,
     pub end: Lsn,
     pub outcome: TransactionOutcome,
-    pub commit_time: Option<Time>,
+    /// When it was committed or rolled back.
+    pub end_time: Option<Time>,
     /// Folded into it.
     pub subtransactions: u32,
     /// Bytes of those of them that were rolled back.
     pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
     pub files: BlockSet<8>,
+    /// What the records did to rows, if that is asked for.
+    pub work: Work,
     /// Whether and how it has ended.
     pub ended: End,
     /// Place of what it belongs to, as was said while it went on.
@@ -92,10 +96,11 @@ impl Part {
             start,
             end: start,
             outcome: TransactionOutcome::Open,
-            commit_time: None,
+            end_time: None,
             subtransactions: 0,
             aborted_bytes: 0,
             files: BlockSet::default(),
+            work: Work::default(),
             ended: End::None,
             parent: None,
             top_level: false,
@@ -135,10 +140,11 @@ impl Part {
     pub fn join(&mut self, later: Part) {
         self.fold(&later);
         self.files.merge(later.files);
+        self.work.merge(later.work);
         self.subtransactions += later.subtransactions;
         self.aborted_bytes += later.aborted_bytes;
         if later.outcome > self.outcome {
-            (self.outcome, self.commit_time) = (later.outcome, later.commit_time);
+            (self.outcome, self.end_time) = (later.outcome, later.end_time);
         }
         if self.is_alive {
             self.parent = later.parent.or(later.before.parent).or(self.parent);
@@ -159,6 +165,7 @@ impl Part {
         let known = std::mem::take(&mut self.files);
         let renumbered = known.iter().filter_map(|file| files.get(file as usize));
         renumbered.for_each(|file| self.files.insert(*file));
+        self.work.renumber(files);
     }
 
     /// The same where parts have other places.
@@ -214,13 +221,14 @@ impl Part {
         self.fold(&sub);
         self.aborted_bytes += if is_lost { sub.amounts.total_bytes() } else { sub.aborted_bytes };
         self.files.merge(sub.files);
+        self.work.merge(sub.work);
         self.subtransactions += sub.subtransactions + u32::from(sub.amounts.count > 0);
     }
 
     /// The row that it makes.
     pub fn finished(&self) -> FinishedTransaction {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        let Part { xid, amounts, start, end, outcome, commit_time, subtransactions, .. } = *self;
+        let Part { xid, amounts, start, end, outcome, end_time, subtransactions, .. } = *self;
         // What initdb writes first counts as committed, and no record says so.
         let is_bootstrap = xid == BOOTSTRAP_XID && outcome == TransactionOutcome::Open;
         let outcome = if is_bootstrap { TransactionOutcome::Committed } else { outcome };
@@ -237,7 +245,7 @@ impl Part {
             start,
             end: end.aligned(),
             outcome,
-            commit_time,
+            commit_time: end_time.filter(|_| outcome == TransactionOutcome::Committed),
             subtransactions,
             top_level,
             aborted_bytes,

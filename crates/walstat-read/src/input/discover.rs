@@ -6,7 +6,7 @@
 use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
-use super::names::{FileName, SegmentFile, Standing, file_name};
+use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
@@ -39,6 +39,8 @@ pub struct Found {
     pub data_directory: Option<PathBuf>,
     /// Names of other files.
     pub others: Vec<String>,
+    /// Histories of base backups, as an archive has them.
+    pub backup_histories: Vec<PathBuf>,
     /// What could not be looked at.
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
@@ -305,6 +307,8 @@ impl Found {
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
+                let is_backups = backup_start(&text).is_some();
+                self.backup_histories.extend(is_backups.then(|| path.to_owned()));
                 self.others.push(text);
                 return;
             }

@@ -76,6 +76,24 @@ pub struct BackupLabel {
 /// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
 /// else is in a tar is not looked at: it may be large.
 pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
+    Ok(read_told(path)?.found)
+}
+
+/// A label with what it tells people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldLabel {
+    /// The label.
+    pub found: BackupLabel,
+    /// What the backup was called.
+    pub name: Option<String>,
+    /// When it began, in the server's words: a time zone may be a mere abbreviation.
+    pub start_time: Option<String>,
+    /// The same of its end; only a backup history file says it.
+    pub stop_time: Option<String>,
+}
+
+/// The same as [`read`], with what the label tells people.
+pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     let file = if path.is_dir() { path.join(BACKUP_LABEL) } else { path.to_owned() };
     if path.is_dir() && !file.exists() {
         return Err(LabelError::NoFile);
@@ -91,7 +109,13 @@ pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
         Ok(control) => (control, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    Ok(BackupLabel { label, control, is_broken })
+    let said = |key| text.lines().find_map(|line| value(line, key)).map(str::to_owned);
+    Ok(ToldLabel {
+        found: BackupLabel { label, control, is_broken },
+        name: said("LABEL"),
+        start_time: said("START TIME"),
+        stop_time: said("STOP TIME"),
+    })
 }
 
 /// The label in a directory or in a tar.

@@ -2,6 +2,7 @@
 
 use super::history::{Ancestor, Histories};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 
 /// A history: a timeline and its ancestors.
@@ -52,6 +53,12 @@ impl Lineage {
     /// Where the timeline itself began.
     pub fn begin(&self) -> Lsn {
         self.stages.last().map_or(Lsn(0), |stage| stage.begin)
+    }
+
+    /// All timelines with where they go from and to, the oldest first; the last one has no end.
+    pub fn spans(&self) -> impl Iterator<Item = (u32, Range<Lsn>)> {
+        let ends = self.stages.iter().skip(1).map(|stage| stage.begin).chain([Lsn::MAX]);
+        self.stages.iter().zip(ends).map(|(stage, end)| (stage.timeline, stage.begin..end))
     }
 
     /// Whether `timeline` is part of the history.

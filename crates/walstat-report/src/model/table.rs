@@ -161,6 +161,7 @@ impl Report {
         arrange(&mut self.databases, sort, top.others);
         arrange(&mut self.tablespaces, sort, top.others);
         arrange(&mut self.forks, sort, top.others);
+        arrange(&mut self.kinds, sort, top.others);
         if let Some(blocks) = &mut self.blocks {
             blocks.top.cut(top.others);
         }

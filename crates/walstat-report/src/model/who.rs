@@ -3,6 +3,8 @@
 
 mod labels;
 
+pub(crate) use labels::home;
+
 use super::Numbers;
 use super::table::Table;
 use super::update::UpdateBytes;

@@ -7,7 +7,8 @@
 //!
 //! Where a data directory says `synchronous_commit = off`, the rule is silent.
 //!
-//! What to do: put several changes into one transaction; `synchronous_commit = off` for those whose
+//! What to do: put several changes into one transaction: `--stats=kind` says which transactions are many
+//! and small; `synchronous_commit = off` for those whose
 //! last moments may be lost; a write cache with a battery.
 //!
 //! When to ignore it: where the commits were asynchronous already, which the WAL does not tell.
@@ -18,6 +19,7 @@ use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
+use crate::model::kind::KindRow;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 
 /// From so many writes in a second on it is worth a look.
@@ -59,7 +61,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("bytes_per_commit", report.ratios.bytes_per_commit.into()),
         ]),
         advice: vec![
-            "put several changes into one transaction".into(),
+            batch(report),
             "synchronous_commit = off where the last moments may be lost, if it is not off already"
                 .into(),
         ],
@@ -74,9 +76,27 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
+/// What to put together, where kinds of transactions were counted.
+fn batch(report: &Report) -> String {
+    let kinds = report.kinds.as_ref().map(|kinds| kinds.rows.as_slice()).unwrap_or_default();
+    let changes_rows = |kind: &&KindRow| !kind.operations.is_empty();
+    let most = kinds.iter().filter(changes_rows).max_by_key(|kind| kind.transactions);
+    match most.filter(|most| most.transactions > 1) {
+        Some(most) => format!(
+            "put several changes into one transaction: most are {}, {} of them",
+            most.short(),
+            most.transactions
+        ),
+        None => {
+            "put several changes into one transaction; --stats=kind tells which are many".into()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::kind::{KindOfWork, KindOperation};
     use crate::model::sample;
     use crate::model::settings::Settings;
     use crate::model::when::Overview;
@@ -106,5 +126,25 @@ mod tests {
             check(&report).is_some()
         };
         assert!(found(None) && found(Some(true)) && !found(Some(false)));
+    }
+
+    #[test]
+    fn the_most_frequent_kind_is_named_where_kinds_are_known() {
+        let operation = |table: &str| KindOperation {
+            operation: KindOfWork::Insert,
+            schema: Some("public".into()),
+            table: Some(table.into()),
+            relation: None,
+        };
+        let kind = |table: &str, transactions| KindRow {
+            operations: vec![operation(table)],
+            transactions,
+            ..KindRow::default()
+        };
+        let mut report = sample::report(0, 1 << 20);
+        assert!(batch(&report).contains("--stats=kind"));
+        let none = KindRow { transactions: 9000, ..KindRow::default() };
+        report.kinds = Some(vec![none, kind("few", 2), kind("events", 5000)].into());
+        assert!(batch(&report).ends_with("most are INSERT events, 5000 of them"));
     }
 }

@@ -29,7 +29,7 @@ fn in_database(name: &Option<String>, oid: Option<u32>, label: String) -> String
 const TEMPLATE1: u32 = 1;
 
 /// In whose database a row lies.
-fn home(name: &Option<String>, oid: Option<u32>) -> Home {
+pub(crate) fn home(name: &Option<String>, oid: Option<u32>) -> Home {
     match (oid, name.as_deref()) {
         (None | Some(0), _) => Home::Nowhere,
         (Some(TEMPLATE1), _) | (_, Some("template0" | "template1")) => Home::Template,

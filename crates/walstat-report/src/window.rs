@@ -1,0 +1,200 @@
+//! From where to where recovery can go: what was read of the WAL and of base backups put together, and
+//! whether recovery stops at a target. The rules of the server are those of
+//! [`walstat_analyse::recovery_window`]; whether a backup can be restored is [`super::restore`]'s.
+
+mod reachable;
+
+use super::build::rfc3339;
+use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
+use super::restore::{Backup, Reached, Wal, can_begin, consistent, reached};
+use jiff::fmt::strtime;
+use std::collections::BTreeMap;
+use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
+use walstat_format::lsn::Lsn;
+use walstat_read::input::label::ToldLabel;
+use walstat_read::scan::ending::EndingKind;
+
+/// What is known of the WAL, and what was asked.
+#[derive(Debug)]
+pub struct Question<'q> {
+    /// The WAL.
+    pub wal: Wal<'q>,
+    /// The first record of it.
+    pub first: Option<Lsn>,
+    /// How it ends.
+    pub ending: EndingKind,
+    /// What was noted of it.
+    pub noted: &'q RecoveryWindow,
+    /// Labels of backups.
+    pub labels: &'q [ToldLabel],
+    /// The target, and how it was typed.
+    pub target: Option<(&'q Target, &'q str)>,
+}
+
+/// A backup, and whether it can be restored.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// Where replay begins.
+    pub start: Lsn,
+    /// Where it is consistent, if that is known.
+    pub consistent: Option<Lsn>,
+    /// How far replay comes.
+    pub stop: Lsn,
+    /// What stands in its way there.
+    pub broken: Option<String>,
+    /// Why it cannot be restored.
+    pub why_not: Option<String>,
+}
+
+/// Puts together what there is to say.
+pub fn window(question: &Question<'_>) -> Window {
+    let Question { wal, noted, target, .. } = question;
+    let judged = backups(question);
+    let found: Vec<&Judged> = judged.iter().map(|(backup, _)| backup).collect();
+    let restore_points = noted.restore_points().iter().map(|point| RestorePointRow {
+        name: point.name.clone(),
+        lsn: point.lsn.to_string(),
+        time: rfc3339(point.time),
+    });
+    Window {
+        timelines: timelines(question),
+        restore_points: restore_points.collect(),
+        gaps: gaps(wal),
+        target: target.map(|(target, asked)| reachable::judge(question, &found, target, asked)),
+        backups: judged.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+/// Whether what was asked for can be reached: the target, or anything.
+pub fn can_recover(window: &Window) -> bool {
+    match &window.target {
+        Some(TargetRow { reachable, .. }) => *reachable,
+        None => window.backups.iter().any(|backup| backup.usable),
+    }
+}
+
+/// The timelines of the history that is followed.
+fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
+    let Question { wal, first, ending, noted, .. } = question;
+    let lineage = &wal.plan.lineage;
+    let start = first.unwrap_or(wal.plan.bounds().start);
+    let stages = lineage.spans().filter(|(_, span)| span.end > start && span.start < wal.end);
+    let oldest = lineage.of_page(start);
+    let row = |(timeline, span): (u32, std::ops::Range<Lsn>)| {
+        let is_it = |ends: &&TimelineEnds| ends.timeline.unwrap_or(oldest) == timeline;
+        let ends = noted.timelines().iter().find(is_it).copied().unwrap_or_default();
+        let is_left = span.end < wal.end;
+        TimelineRow {
+            timeline,
+            start_lsn: span.start.max(start).to_string(),
+            end_lsn: span.end.min(wal.end).to_string(),
+            first_time: ends.first_time.and_then(rfc3339),
+            last_time: ends.last_time.and_then(rfc3339),
+            last_commit_lsn: ends.last_commit.map(|lsn| lsn.to_string()),
+            last_xid: ends.last_xid.map(|xid| xid.to_string()),
+            ends_by: if is_left { "timeline_switch".to_owned() } else { ending.to_string() },
+        }
+    };
+    stages.map(row).collect()
+}
+
+/// All backups that files or the WAL itself tell of, by where they begin.
+fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
+    let Question { wal, labels, .. } = question;
+    let mut told: BTreeMap<Lsn, Option<&ToldLabel>> = BTreeMap::new();
+    told.extend(wal.backups.ends.iter().map(|end| (end.start, None)));
+    for label in *labels {
+        let known = told.entry(label.found.label.start).or_default();
+        // A history says where the backup ended, which its label does not.
+        if known.is_none_or(|known| known.found.label.stop.is_none()) {
+            *known = Some(label);
+        }
+    }
+    told.into_iter().map(|(start, label)| judged(start, label, wal)).collect()
+}
+
+fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, BackupRow) {
+    let found = told.map(|told| &told.found);
+    let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
+    let in_wal = wal.backups.ends.iter().find(|end| end.start == start).map(|end| end.end);
+    let stop = found.and_then(|found| found.label.stop).or(in_wal);
+    let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
+    let result = can_begin(&backup, wal).and_then(|()| match (backup.label, in_wal) {
+        (None, Some(end)) if end > reaches => Err(format!(
+            "not restorable: consistent from {end} on, but the WAL is good to {reaches} only"
+        )),
+        (None, _) => Ok(()),
+        (Some(_), _) => consistent(&backup, wal, reaches).map(|_| ()),
+    });
+    let why_not = result.err();
+    let text = |told: Option<&String>| told.and_then(|time| zoned(time));
+    let row = BackupRow {
+        label: told.and_then(|told| told.name.clone()),
+        start_lsn: start.to_string(),
+        stop_lsn: stop.map(|lsn| lsn.to_string()),
+        start_time: text(told.and_then(|told| told.start_time.as_ref())),
+        stop_time: text(told.and_then(|told| told.stop_time.as_ref())),
+        consistent_from: stop.map(|lsn| lsn.to_string()),
+        usable: why_not.is_none(),
+        reaches: why_not.is_none().then(|| reaches.to_string()),
+        why: why_not.clone(),
+    };
+    let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
+    (Judged { start, consistent: stop, stop: reaches, broken, why_not }, row)
+}
+
+/// A time of a label, `2026-11-21 09:12:01 UTC`; nothing where the zone is an abbreviation that only the
+/// server knows.
+fn zoned(text: &str) -> Option<String> {
+    let (time, zone) = text.trim().rsplit_once(' ')?;
+    let offset = match zone {
+        "UTC" | "GMT" => "+00".to_owned(),
+        zone if zone.starts_with(['+', '-']) && zone.len() == 3 => zone.to_owned(),
+        _ => return None,
+    };
+    let parsed = strtime::parse("%Y-%m-%d %H:%M:%S %z", format!("{time} {offset}00")).ok()?;
+    let timestamp = parsed.to_timestamp().ok()?;
+    Some(format!("{timestamp:.6}"))
+}
+
+/// Where WAL is missing or damaged on the way.
+fn gaps(wal: &Wal<'_>) -> Vec<GapRow> {
+    let plan = wal.plan;
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let holes = plan.segments.windows(2).filter_map(|pair| {
+        let (from, to) = (Lsn((pair[0].number + 1) * bytes), Lsn(pair[1].number * bytes));
+        (from < to).then(|| GapRow {
+            start_lsn: from.to_string(),
+            end_lsn: Some(to.to_string()),
+            segment: plan.segment_name(from),
+            kind: "missing_segment".to_owned(),
+        })
+    });
+    let damage = wal.problems.iter().filter(|problem| problem.kind.is_of_records());
+    let damage = damage.filter_map(|problem| {
+        let lsn = problem.lsn?;
+        let end = Lsn(lsn.0.saturating_add(problem.skipped_bytes));
+        let is_on_the_way = problem.segment.starts_with(&plan.segment_name(lsn));
+        is_on_the_way.then(|| GapRow {
+            start_lsn: lsn.to_string(),
+            end_lsn: (problem.skipped_bytes > 0).then(|| end.to_string()),
+            segment: problem.segment.clone(),
+            kind: problem.kind.to_string(),
+        })
+    });
+    holes.chain(damage).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_labels_are_read_where_the_zone_says_its_offset() {
+        let utc = Some("2026-11-21T09:12:01.000000Z".to_owned());
+        assert_eq!(zoned("2026-11-21 09:12:01 UTC"), utc);
+        assert_eq!(zoned("2026-11-21 12:12:01 +03"), utc);
+        assert_eq!(zoned("2026-11-21 09:12:01 CET"), None);
+        assert_eq!(zoned("yesterday"), None);
+    }
+}

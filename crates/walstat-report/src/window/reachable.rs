@@ -1,0 +1,163 @@
+//! Whether recovery stops at a target instead of failing, and why not.
+
+use super::{Judged, Question};
+use crate::build::rfc3339;
+use crate::model::window::TargetRow;
+use walstat_analyse::recovery_window::{Match, RecoveryWindow, Target, XidStory};
+use walstat_format::lsn::Lsn;
+
+/// What became of a target with one backup.
+enum Stop {
+    /// Recovery stops at this record.
+    At(Match),
+    /// It meets this one before the backup is consistent.
+    TooEarly(Match),
+    /// It does not come as far as this one.
+    TooFar(Match),
+    /// No record after the backup's start matches.
+    Never,
+}
+
+/// Judges a target, with the newest backup from which it can be reached.
+pub(super) fn judge(
+    question: &Question<'_>,
+    backups: &[&Judged],
+    target: &Target,
+    asked: &str,
+) -> TargetRow {
+    let usable: Vec<&Judged> =
+        backups.iter().copied().filter(|backup| backup.why_not.is_none()).collect();
+    let stops: Vec<(&Judged, Stop)> =
+        usable.iter().map(|backup| (*backup, stop(question.noted, backup))).collect();
+    let reached = stops.iter().rev().find_map(|(backup, stop)| match stop {
+        Stop::At(place) => Some((*backup, *place)),
+        _ => None,
+    });
+    let asked = asked.to_owned();
+    match reached {
+        Some((backup, place)) => TargetRow {
+            asked,
+            reachable: true,
+            why: reason(target, &place),
+            stops_before_lsn: Some(stops_before(question, target, &place).to_string()),
+            backup_start_lsn: Some(backup.start.to_string()),
+        },
+        None => TargetRow {
+            asked,
+            reachable: false,
+            why: why_not(question, backups, &stops, target),
+            stops_before_lsn: None,
+            backup_start_lsn: None,
+        },
+    }
+}
+
+/// What lies before this has been replayed when recovery stops at a record.
+fn stops_before(question: &Question<'_>, target: &Target, place: &Match) -> Lsn {
+    let segment = u64::from(question.wal.plan.geometry.segment_bytes);
+    match target.stops_at(place) {
+        after if place.switch && after == place.end => Lsn(after.0.next_multiple_of(segment)),
+        at => at,
+    }
+}
+
+fn stop(noted: &RecoveryWindow, backup: &Judged) -> Stop {
+    let Judged { start, consistent, stop, .. } = backup;
+    match noted.stop(*start, consistent.unwrap_or(*start)) {
+        None => Stop::Never,
+        Some(Err(place)) => Stop::TooEarly(place),
+        Some(Ok(place)) if place.end > *stop => Stop::TooFar(place),
+        Some(Ok(place)) => Stop::At(place),
+    }
+}
+
+/// Why recovery stops where it does.
+fn reason(target: &Target, place: &Match) -> String {
+    let lsn = place.lsn;
+    match target {
+        Target::Time(_) => format!("the record at {lsn} ends the first transaction after it"),
+        Target::Lsn(_) => format!("the record at {lsn} is the last that is replayed"),
+        Target::Xid(xid) => format!("the record at {lsn} ends transaction {xid}"),
+        Target::Name(_) => format!("the restore point is at {lsn}"),
+    }
+}
+
+fn why_not(
+    question: &Question<'_>,
+    backups: &[&Judged],
+    stops: &[(&Judged, Stop)],
+    target: &Target,
+) -> String {
+    let Some((newest, _)) = stops.last() else {
+        return match backups.last().and_then(|backup| backup.why_not.as_ref()) {
+            Some(why) => format!("no usable backup: {why}"),
+            None => "no backup is known: --backup-label names one".to_owned(),
+        };
+    };
+    let far = stops.iter().rev().find_map(|(backup, stop)| match stop {
+        Stop::TooFar(place) => Some((*backup, *place)),
+        _ => None,
+    });
+    if let Some((backup, place)) = far {
+        let Judged { stop, broken, .. } = backup;
+        let broken = broken.as_ref().map_or(String::new(), |broken| format!(": {broken}"));
+        return format!(
+            "it would stop at {}, but the WAL is good to {stop} only{broken}",
+            place.lsn
+        );
+    }
+    let early = stops.iter().find_map(|(backup, stop)| match stop {
+        Stop::TooEarly(place) => Some((*backup, *place)),
+        _ => None,
+    });
+    if let Some((backup, place)) = early {
+        let consistent = backup.consistent.unwrap_or(backup.start);
+        return format!(
+            "it lies at {}, before {consistent}, where the oldest usable backup is consistent",
+            target.stops_at(&place)
+        );
+    }
+    if let Some(place) = question.noted.last_match() {
+        return format!(
+            "it lies at {}, before {}, where the oldest usable backup begins",
+            place.lsn,
+            stops.first().map_or(newest.start, |(backup, _)| backup.start)
+        );
+    }
+    never(question, target)
+}
+
+/// Why no record matches.
+fn never(question: &Question<'_>, target: &Target) -> String {
+    const FAILS: &str = "recovery would end before the target and fail";
+    let XidStory { has_written, is_prepared, ended_with } = question.noted.story();
+    match target {
+        Target::Time(_) => match last_time(question.noted) {
+            Some((time, lsn)) => {
+                format!("no transaction ends after it: the last end is of {time}{lsn}; {FAILS}")
+            }
+            None => format!("no transaction ends in this WAL; {FAILS}"),
+        },
+        Target::Lsn(_) => format!("the WAL ends at {}; {FAILS}", question.wal.end),
+        Target::Name(_) => format!("no restore point has this name; {FAILS}"),
+        Target::Xid(xid) => match (ended_with, is_prepared, has_written) {
+            (Some(top), ..) => format!(
+                "{xid} ended as a subtransaction of {top}, without a record of its own: xid:{top} is the \
+                 target; {FAILS}"
+            ),
+            (None, true, _) => {
+                format!("transaction {xid} was prepared, and no record ends it; {FAILS}")
+            }
+            (None, false, true) => format!("no record ends transaction {xid}; {FAILS}"),
+            (None, false, false) => format!("no record is of transaction {xid}; {FAILS}"),
+        },
+    }
+}
+
+/// When the last transaction ended, and where the last one was committed.
+fn last_time(noted: &RecoveryWindow) -> Option<(String, String)> {
+    let time = noted.timelines().iter().filter_map(|ends| ends.last_time).max()?;
+    let lsn: Option<Lsn> = noted.timelines().iter().rev().find_map(|ends| ends.last_commit);
+    let lsn = lsn.map_or(String::new(), |lsn| format!(" (last commit at {lsn})"));
+    Some((rfc3339(time)?, lsn))
+}

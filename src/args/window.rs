@@ -1,0 +1,142 @@
+//! Arguments of `walstat window`.
+
+use super::moment::Moment;
+use super::outputs::Outputs;
+use super::show::ShowArgs;
+use super::source::SourceArgs;
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+use walstat_analyse::recovery_window::Target;
+use walstat_format::lsn::Lsn;
+
+/// Arguments of `walstat window`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 recovery stops at the target, or without one a backup can be restored; 1 it \
+                  cannot; 2 usage, 3 not readable as WAL, 4 damage."
+)]
+pub struct WindowArgs {
+    /// What to read
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// A base backup beside those that the archive tells of: backup_label, a .backup file, or the
+    /// directory of a plain backup
+    #[arg(long, value_name = "FILE", help_heading = "Recovery")]
+    pub backup_label: Option<PathBuf>,
+    /// Where recovery is to stop: a time, an LSN, xid:N or name:RESTOREPOINT
+    #[arg(long, value_name = "TARGET", help_heading = "Recovery")]
+    pub target: Option<AskedTarget>,
+    /// Formats, and where they are written to
+    #[command(flatten)]
+    pub outputs: Outputs<WindowFormat>,
+    /// How to show it
+    #[command(flatten)]
+    pub show: ShowArgs,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum WindowFormat {
+    /// For people
+    #[default]
+    Table,
+    /// One object
+    Json,
+}
+
+/// A target, as it was typed.
+#[derive(Debug, Clone)]
+pub struct AskedTarget {
+    /// What was typed.
+    pub text: String,
+    place: Place,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    At(Moment),
+    Other(Target),
+}
+
+/// Bytes that a restore point's name has at most (`MAXFNAMELEN`, with the zero at its end).
+const NAME_BYTES_MAX: usize = 63;
+
+impl FromStr for AskedTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AskedTarget, String> {
+        let place = if let Some(xid) = text.strip_prefix("xid:") {
+            let xid = xid.parse().ok().filter(|xid| *xid > 0);
+            Place::Other(Target::Xid(xid.ok_or("expected xid:N, N from 1 to 4294967295")?))
+        } else if let Some(name) = text.strip_prefix("name:") {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                return Err(format!("expected name: and up to {NAME_BYTES_MAX} bytes"));
+            }
+            Place::Other(Target::Name(name.to_owned()))
+        } else if let Ok(lsn) = text.parse::<Lsn>() {
+            Place::Other(Target::Lsn(lsn))
+        } else {
+            let moment: Moment = text.parse().map_err(|_| EXPECTED)?;
+            if moment.is_relative() {
+                return Err("expected a time with its date: a server takes no other".to_owned());
+            }
+            Place::At(moment)
+        };
+        Ok(AskedTarget { text: text.to_owned(), place })
+    }
+}
+
+const EXPECTED: &str =
+    "expected a time like 2026-11-21 09:12:00, an LSN like 0/3000028, xid:N or name:RESTOREPOINT";
+
+impl WindowArgs {
+    /// The target, a time in the time zone that was asked for.
+    pub fn target(&self) -> Result<Option<Target>, Failure> {
+        let Some(asked) = &self.target else { return Ok(None) };
+        match &asked.place {
+            Place::Other(target) => Ok(Some(target.clone())),
+            Place::At(moment) => {
+                let zone = self.source.range.tz.as_ref();
+                let zone = zone.map_or(jiff::tz::TimeZone::UTC, |zone| zone.zone.clone());
+                let time = moment.time(&zone, None);
+                let text = || format!("--target {}: no such time", asked.text);
+                time.map(|time| Some(Target::Time(time))).ok_or_else(|| Failure::Usage(text()))
+            }
+        }
+    }
+
+    /// What clap cannot check: recovery replays all of the WAL.
+    pub fn check_usage(&self) -> Result<(), Failure> {
+        let range = &self.source.range;
+        let is_part = range.start.is_some()
+            || range.end.is_some()
+            || range.since.is_some()
+            || range.until.is_some()
+            || range.limit.is_some_and(|limit| limit > 0);
+        if is_part {
+            let text = "recovery needs all of the WAL: window takes no --start, --end, --since, --until \
+                        and --limit";
+            return Err(Failure::Usage(text.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_says_itself_what_it_is() {
+        let read = |text: &str| text.parse::<AskedTarget>().map(|asked| asked.place);
+        assert!(matches!(read("xid:741"), Ok(Place::Other(Target::Xid(741)))));
+        assert!(matches!(read("0/3000028"), Ok(Place::Other(Target::Lsn(Lsn(0x300_0028))))));
+        assert!(matches!(read("name:before 0/1"), Ok(Place::Other(Target::Name(_)))));
+        assert!(matches!(read("2026-11-21 09:12:00.5"), Ok(Place::At(_))));
+        for text in ["", "xid:", "xid:0", "xid:-1", "name:", "-2h", "09:12", "today", "soon"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

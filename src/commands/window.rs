@@ -1,0 +1,149 @@
+//! `walstat window`: reads the WAL once, puts together from where to where recovery can go, and writes it. A
+//! timeline that the one followed has left is read for its row.
+
+use super::read::{self, Read};
+use crate::args::source::SourceArgs;
+use crate::args::window::{WindowArgs, WindowFormat};
+use crate::failure::{Exit, Failure};
+use crate::render;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+use walstat_analyse::counters::{RestoreInput, Statistics};
+use walstat_analyse::dimension::Dimensions;
+use walstat_analyse::recovery_window::{RecoveryWindow, Target};
+use walstat_analyse::select::Filters;
+use walstat_read::input::discover::Found;
+use walstat_read::input::label::{self, ToldLabel};
+use walstat_read::input::plan::Plan;
+use walstat_read::scan::observer::Observer;
+use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::build::Request;
+use walstat_report::model::view::View;
+use walstat_report::model::window::{TimelineRow, Window};
+use walstat_report::model::{CommandName, Unreadable};
+use walstat_report::restore::Wal;
+use walstat_report::window::{Question, can_recover, window};
+
+/// What is counted.
+type Noted = (Statistics, (RestoreInput, RecoveryWindow));
+
+/// Runs the command.
+pub fn run(args: &WindowArgs) -> Result<Exit, Failure> {
+    let result = answer(args);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+    {
+        let answer = Unreadable::new(CommandName::Window, failure.to_string());
+        args.outputs.answer(&args.show, |format, out| match format {
+            WindowFormat::Json => Some(render::json::render(&answer, out)),
+            WindowFormat::Table => None,
+        })?;
+    }
+    result
+}
+
+fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
+    args.check_usage()?;
+    let target = args.target()?;
+    let label = args.backup_label.as_deref();
+    args.outputs.refuse_to_overwrite(args.source.inputs().chain(label))?;
+    let begun = Instant::now();
+    let found = read::found(&args.source)?;
+    let (labels, mut notes) = labels(&found, label)?;
+    let seen = look(&args.source, found, target.as_ref(), &labels)?;
+    let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
+    let mut told = told(&seen, &labels, asked);
+    told.timelines.extend(other_timelines(args, &seen.plan, &mut notes));
+    let Read { paths, plan, scanned, .. } = seen;
+    let gathered = Gathered::plain(paths, plan, scanned.map(|(statistics, _)| statistics));
+    let request = Request {
+        command: CommandName::Window,
+        dimensions: Dimensions::new(),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: None,
+        filters: Filters::default(),
+    };
+    let mut view = assemble(gathered, &request, &Telling::default()).conclude();
+    view.report.notes.extend(notes);
+    let can_recover = can_recover(&told);
+    view.report.window = Some(told);
+    view.elapsed_seconds = begun.elapsed().as_secs_f64();
+    show(&view, args)?;
+    Ok(match (view.report.problems.is_empty(), can_recover) {
+        (false, _) => Exit::Damage,
+        (true, true) => Exit::Done,
+        (true, false) => Exit::Broken,
+    })
+}
+
+/// The labels of the archive's backups and the one that was given; and what cannot be read of the first.
+fn labels(found: &Found, given: Option<&Path>) -> Result<(Vec<ToldLabel>, Vec<String>), Failure> {
+    let (mut labels, mut notes) = (Vec::new(), Vec::new());
+    for path in &found.backup_histories {
+        match label::read_told(path) {
+            Ok(label) => labels.push(label),
+            Err(error) => notes.push(format!("{}: {error}", path.display())),
+        }
+    }
+    if let Some(path) = given {
+        let beside = |error: label::LabelError| Failure::Beside {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        };
+        labels.push(label::read_told(path).map_err(beside)?);
+    }
+    Ok((labels, notes))
+}
+
+fn look(
+    source: &SourceArgs,
+    found: Found,
+    target: Option<&Target>,
+    labels: &[ToldLabel],
+) -> Result<Read<Noted>, Failure> {
+    let places = labels.iter().map(|told| told.found.label);
+    let places = places.flat_map(|label| [Some(label.start), label.stop]).flatten();
+    let window = RecoveryWindow::new(target.cloned(), places.collect());
+    let prototype: Noted = (Statistics::default(), (RestoreInput::default(), window));
+    let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
+    Ok(read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default()))
+}
+
+fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
+    let Read { plan, scanned, .. } = read;
+    let (_, ((backups, reach), noted)) = &scanned.observer;
+    let wal = Wal { plan, problems: &scanned.problems, backups, reach, end: scanned.ending.lsn };
+    let (first, ending) = (scanned.first, scanned.ending.kind);
+    window(&Question { wal, first, ending, noted, labels, target })
+}
+
+/// The rows of timelines that the one followed has left.
+fn other_timelines(args: &WindowArgs, plan: &Plan, notes: &mut Vec<String>) -> Vec<TimelineRow> {
+    let mut rows = Vec::new();
+    let mut others: Vec<u32> =
+        plan.other_lineages.iter().map(|lineage| lineage.timeline()).collect();
+    others.retain(|timeline| !plan.lineage.has(*timeline));
+    others.sort_unstable();
+    for timeline in others {
+        let mut source = args.source.clone();
+        source.range.timeline = Some(timeline);
+        let read = read::found(&source).and_then(|found| look(&source, found, None, &[]));
+        match read {
+            Ok(read) => rows.extend(told(&read, &[], None).timelines.pop()),
+            Err(failure) => notes.push(format!("timeline {timeline}: {failure}")),
+        }
+    }
+    rows
+}
+
+fn show(view: &View, args: &WindowArgs) -> Result<(), Failure> {
+    args.outputs.shown(&args.show).try_for_each(|output| {
+        let style = output.style(&args.show, false);
+        let write = |out: &mut dyn Write| match output.format {
+            WindowFormat::Table => render::window::render(view, &style, out),
+            WindowFormat::Json => render::json::render(&view.report, out),
+        };
+        output.write(output.format == WindowFormat::Table, args.show.color, write)
+    })
+}

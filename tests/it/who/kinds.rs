@@ -1,0 +1,79 @@
+//! Kinds of transactions add up, and say of transactions what the transactions themselves say.
+
+use super::{NUMBERS, json, number, numbers, rows, sum};
+use crate::support::fixtures::{sample, sample_names};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Rows of records without a transaction.
+fn is_maintenance(row: &Value) -> bool {
+    row["kind"] == "none"
+}
+
+#[test]
+fn kinds_are_the_transactions_and_all_other_records_of_every_fixture() {
+    let mut told = 0;
+    for name in sample_names() {
+        let report = json(&sample(&name).wal, &["--stats=kind,transaction"]);
+        let kinds = rows(&report, "kinds");
+        assert_eq!(sum(kinds), NUMBERS.map(|key| number(&report["totals"], key)), "{name}");
+        let summary = &report["transactions"]["summary"];
+        let (maintenance, kinds): (Vec<&Value>, Vec<&Value>) =
+            kinds.iter().partition(|row| is_maintenance(row));
+        let without = numbers(&summary["without_transaction"]);
+        assert_eq!(sum(maintenance), without, "{name}: without a transaction");
+        for key in ["transactions", "aborted"] {
+            let all: u64 = kinds.iter().map(|row| number(row, key)).sum();
+            assert_eq!(all, number(summary, key), "{name}: {key}");
+        }
+        told += kinds.len();
+    }
+    assert!(told > 100, "{told} kinds in all fixtures");
+}
+
+#[test]
+fn no_two_kinds_are_the_same_and_each_is_what_its_name_says() {
+    for name in sample_names() {
+        let report = json(&sample(&name).wal, &["--stats=kind"]);
+        let mut known = BTreeSet::new();
+        for row in rows(&report, "kinds") {
+            let operations = row["operations"].to_string();
+            let key = (row["database"].to_string(), row["maintenance"].to_string(), operations);
+            assert!(known.insert(key), "{name}: twice: {row}");
+            let of_transactions = number(row, "transactions") > 0;
+            assert_eq!(is_maintenance(row), !of_transactions, "{name}: {row}");
+            assert_eq!(row["median_bytes"].is_u64(), of_transactions, "{name}: {row}");
+            assert!(row["p99_bytes"].as_u64() >= row["median_bytes"].as_u64(), "{name}: {row}");
+            let kind = row["kind"].as_str().expect("a name");
+            let operations = row["operations"].as_array().expect("a list");
+            if of_transactions && !operations.is_empty() {
+                for operation in operations {
+                    let word = operation["operation"].as_str().expect("a word").to_uppercase();
+                    let place = operation["table"].as_str().or(operation["relation"].as_str());
+                    let place = place.expect("a table or its file");
+                    assert!(kind.contains(&word) && kind.contains(place), "{name}: {row}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_table_for_people_has_every_kind_on_a_line_and_its_total() {
+    let wal = sample("pg15-mixed").wal;
+    let report = json(&wal, &["--stats=kind"]);
+    let path = wal.to_str().expect("a path");
+    let ran = crate::support::walstat(&["--stats=kind", "--top", "0", "--bytes", "raw", path]);
+    let text = ran.exits(0).stdout;
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Total")).collect();
+    assert_eq!(lines.len(), 1 + rows(&report, "kinds").len(), "{text}");
+    let metrics =
+        crate::support::walstat(&["--stats=kind", "-f", "openmetrics", path]).exits(0).stdout;
+    let family = metrics.lines().filter(|line| line.starts_with("walstat_kind_total_bytes{"));
+    let bytes: f64 = family
+        .map(|line| {
+            line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok()).expect("a value")
+        })
+        .sum();
+    assert_eq!(bytes as u64, number(&report["totals"], "total_bytes"));
+}

@@ -1,0 +1,147 @@
+//! `walstat window` on stored WAL: the base backup with its archive, timelines, and WAL without a backup.
+//! What real servers do with such targets is held in the live tests.
+
+use crate::support::fixtures::{fixtures, sample};
+use crate::support::{Ran, walstat};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn archive() -> PathBuf {
+    fixtures().join("backup/archive")
+}
+
+fn window(paths: &[&Path], more: &[&str]) -> Ran {
+    let paths = paths.iter().map(|path| path.to_str().expect("a path"));
+    let words: Vec<&str> =
+        ["window", "-f", "json"].into_iter().chain(more.iter().copied()).collect();
+    walstat(&words.into_iter().chain(paths).collect::<Vec<&str>>())
+}
+
+fn told(ran: &Ran) -> Value {
+    let report: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr));
+    assert_eq!(report["command"], "window");
+    report["window"].clone()
+}
+
+#[test]
+fn the_backup_of_an_archive_is_known_from_its_history() {
+    let ran = window(&[&archive()], &[]).exits(0);
+    let window = told(&ran);
+    let backup = &window["backups"][0];
+    assert_eq!(window["backups"].as_array().map(Vec::len), Some(1), "{window}");
+    assert_eq!(backup["label"], "pg_basebackup base backup");
+    assert_eq!(backup["start_lsn"], "0/00800028");
+    assert_eq!(backup["consistent_from"], "0/00800100");
+    assert_eq!(backup["usable"], true);
+    assert_eq!(backup["reaches"], "0/00B00000");
+    assert_eq!(backup["start_time"], "2026-11-21T09:13:32.000000Z");
+    let timeline = &window["timelines"][0];
+    assert_eq!(timeline["last_time"], "2026-11-21T09:13:33.459891Z");
+    assert_eq!((&timeline["last_xid"], &timeline["ends_by"]), (&"728".into(), &"switch".into()));
+    assert!(window["target"].is_null() && window["gaps"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn each_target_is_reached_or_it_is_said_why_not() {
+    let last = "2026-11-21T09:13:33.459891Z";
+    for (target, code, words) in [
+        ("xid:728", 0, "ends transaction 728"),
+        ("xid:9999", 1, "no record is of transaction 9999"),
+        ("0/00AD4508", 0, "is the last that is replayed"),
+        ("0/00C00000", 1, "the WAL ends at 0/00B00000"),
+        ("0/00700028", 1, "before 0/00800100, where the oldest usable backup is consistent"),
+        ("2026-11-21 09:13:33.459890", 0, "ends the first transaction after it"),
+        (last, 1, "no transaction ends after it: the last end is of 2026-11-21T09:13:33.459891Z"),
+        // Nothing ends while the backup is taken, so a server stops right after it.
+        ("2020-01-01", 0, "ends the first transaction after it"),
+        ("name:nothing", 1, "no restore point has this name"),
+    ] {
+        let ran = window(&[&archive()], &["--target", target]).exits(code);
+        let target = &told(&ran)["target"];
+        assert_eq!(target["reachable"], code == 0, "{target}");
+        assert!(target["why"].as_str().is_some_and(|why| why.contains(words)), "{target}");
+        assert_eq!(target["backup_start_lsn"].is_null(), code == 1, "{target}");
+    }
+}
+
+#[test]
+fn the_answer_does_not_depend_on_the_number_of_threads() {
+    for name in ["pg15-mixed", "timeline"] {
+        let wal = sample(name).wal;
+        for target in ["0/00700000", "xid:730", "name:here", "2026-11-21 04:40:57.9"] {
+            let one = window(&[&wal], &["--target", target, "-j", "1"]);
+            for threads in ["2", "5"] {
+                let many = window(&[&wal], &["--target", target, "-j", threads]);
+                assert_eq!((many.code, &many.stdout), (one.code, &one.stdout), "{name} {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_timeline_has_its_end_and_restore_points_are_told() {
+    let window_of = |name: &str, more: &[&str]| told(&window(&[&sample(name).wal], more));
+    let both = window_of("timeline", &[]);
+    let rows = both["timelines"].as_array().expect("timelines");
+    assert_eq!(rows.len(), 2, "{both}");
+    assert_eq!(rows[0]["end_lsn"], rows[1]["start_lsn"]);
+    assert_eq!(rows[0]["ends_by"], "timeline_switch");
+    // The older one alone goes on where the newer one left it.
+    let old = window_of("timeline", &["-t", "1"]);
+    let rows = old["timelines"].as_array().expect("timelines");
+    let numbers: Vec<&Value> = rows.iter().map(|row| &row["timeline"]).collect();
+    assert_eq!(numbers, [1, 2], "{old}");
+    let points = &window_of("pg15-mixed", &[])["restore_points"];
+    assert_eq!((&points[0]["name"], &points[0]["lsn"]), (&"here".into(), &"0/01187E58".into()));
+}
+
+#[test]
+fn without_a_backup_nothing_can_be_restored() {
+    let wal = sample("pg15-mixed").wal;
+    let ran = window(&[&wal], &["--target", "name:here"]).exits(1);
+    let target = &told(&ran)["target"];
+    assert_eq!(target["why"], "no backup is known: --backup-label names one");
+    let label = fixtures().join("backup/base/backup_label");
+    let label = label.to_str().expect("a path");
+    // Its checkpoint is not in this WAL, which is of another cluster.
+    let ran = window(&[&wal], &["--backup-label", label]).exits(1);
+    assert_eq!(told(&ran)["backups"][0]["usable"], false);
+}
+
+#[test]
+fn a_segment_that_is_missing_is_a_gap_which_targets_behind_it_are_not_reached_over() {
+    let names = ["08.zst", "0A.zst", "08.00000028.backup"];
+    let files = names.map(|name| archive().join(format!("0000000100000000000000{name}")));
+    let directory = tempfile::tempdir().expect("a folder");
+    for file in &files {
+        std::fs::copy(file, directory.path().join(file.file_name().expect("a name")))
+            .expect("a copy");
+    }
+    let ran = window(&[directory.path()], &["--target", "xid:728"]).exits(4);
+    let window = told(&ran);
+    let gap = &window["gaps"][0];
+    assert_eq!((&gap["start_lsn"], &gap["end_lsn"]), (&"0/00900000".into(), &"0/00A00000".into()));
+    assert_eq!(window["target"]["reachable"], false);
+    let why = window["target"]["why"].as_str().expect("why");
+    assert!(why.contains("the WAL is good to 0/00900000 only: missing_segment"), "{why}");
+    assert_eq!(window["backups"][0]["usable"], true, "it is consistent before the gap");
+}
+
+#[test]
+fn what_makes_no_sense_is_usage_and_what_cannot_be_read_says_so() {
+    let wal = archive();
+    for words in [["--target", "soon"], ["--target", "xid:x"], ["--start", "0/1"], ["--limit", "5"]]
+    {
+        let ran = window(&[&wal], &words).exits(2);
+        assert_eq!(ran.stdout, "", "{words:?}");
+    }
+    let ran = window(&[Path::new("/nowhere")], &[]).exits(3);
+    let answer: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert!(answer["command"] == "window" && answer["error"].is_string(), "{answer}");
+    let path = wal.to_str().expect("a path");
+    let ran = walstat(&["window", "--target", "xid:728", path]).exits(0);
+    for words in ["xid:728 can be reached", "TIMELINE", "BACKUP", "recovery stops before 0/00AD"] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+}
