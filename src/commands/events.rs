@@ -42,7 +42,7 @@ pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
         EventsFormat::Ndjson => events::lines(&report, out),
         EventsFormat::Csv => events::csv(&report, out),
     })?;
-    for note in &report.notes {
+    for note in &report.warnings {
         tell(&format!("walstat: {}", visible(note)));
     }
     for problem in report.problems.iter().take(PROBLEMS_TOLD) {

@@ -49,8 +49,8 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
 /// The last events that took something away; without any, the last ones.
 fn told(events: &[EventRow]) -> Vec<&EventRow> {
     let is_loss = |row: &&EventRow| {
-        LOSSES.contains(&row.event.as_str())
-            && ["committed", "prepared"].contains(&row.outcome.as_str())
+        let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
+        LOSSES.contains(&row.event.as_str()) && row.outcome == "committed" && !is_temporary
     };
     let losses: Vec<&EventRow> = events.iter().filter(is_loss).collect();
     let all = if losses.is_empty() { events.iter().collect() } else { losses };

@@ -10,6 +10,7 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::events::{Events, TableEvent};
 use walstat_analyse::finished_transactions::TransactionOutcome;
 use walstat_analyse::select::Filters;
+use walstat_format::payload::Time;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
@@ -52,9 +53,8 @@ pub fn report(
         filters: Filters::default(),
     };
     let gathered = Gathered::plain(paths, plan, scanned);
-    let mut report = assemble(gathered, &request, &Telling::default()).report;
-    report.notes.extend(warnings);
-    EventsReport::new(report, rows, settings)
+    let report = assemble(gathered, &request, &Telling::default()).report;
+    EventsReport::new(report, rows, warnings, settings)
 }
 
 fn row(event: &TableEvent, plan: &Plan) -> EventRow {
@@ -77,10 +77,16 @@ fn row(event: &TableEvent, plan: &Plan) -> EventRow {
         recovery_target: RecoveryTarget {
             recovery_target_lsn: target.lsn.to_string(),
             recovery_target_xid: target.xid.map(|xid| xid.to_string()),
-            recovery_target_time: target.time.and_then(rfc3339),
+            recovery_target_time: target.time.and_then(setting),
             recovery_target_timeline: plan.lineage.of_page(target.lsn),
         },
     }
+}
+
+/// A time as `recovery_target_time` takes it: a server that starts knows no names of time zones, not even
+/// `Z`.
+fn setting(time: Time) -> Option<String> {
+    Some(format!("{}+00:00", rfc3339(time)?.trim_end_matches('Z')))
 }
 
 fn outcome(outcome: TransactionOutcome) -> &'static str {

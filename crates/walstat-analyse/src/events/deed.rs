@@ -120,12 +120,17 @@ impl Whole {
 
 /// Whether the rows of a relation are a user's.
 pub(super) fn holds_rows_of_users(class: &ClassVersion) -> bool {
-    class.kind != kind::TOAST && class.oid >= FIRST_USER_OID
+    class.kind != kind::TOAST && !is_oid_of_system(class.oid)
+}
+
+/// Whether every cluster has what has this oid: nobody has made it.
+pub(super) fn is_oid_of_system(oid: u32) -> bool {
+    oid < FIRST_USER_OID
 }
 
 /// Whether a file is one of those that every cluster has, as long as nobody rewrites them.
 pub(super) fn is_of_system(file: RelFileLocator) -> bool {
-    file.relfilenode < FIRST_USER_OID
+    is_oid_of_system(file.relfilenode)
 }
 
 pub(super) fn is_index(class: &ClassVersion) -> bool {

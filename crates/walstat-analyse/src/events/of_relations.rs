@@ -2,7 +2,7 @@
 //! `pg_class` and `pg_database` say.
 
 use super::EventKind;
-use super::deed::{Deed, Scene, Subject, is_index};
+use super::deed::{Deed, Scene, Subject, is_index, is_oid_of_system};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
@@ -139,6 +139,9 @@ impl Telling<'_> {
         let subject = || Subject::Relation(last.row.clone(), None);
         if let Some(end) = chain.created() {
             self.tables.created.insert(key);
+            if is_oid_of_system(key.1) {
+                return;
+            }
             self.tell(EventKind::CreateTable, end, subject(), Files::only(last.row.file));
         } else {
             self.table_files(key, chain);
@@ -177,7 +180,8 @@ impl Telling<'_> {
             if self.tables.created.contains(&key) || !self.tables.rewritten.insert(key) {
                 continue;
             }
-            if let Some(table) = self.scene.history.class(class.database, oid) {
+            let table = self.scene.history.class(class.database, oid);
+            if let Some(table) = table.filter(|table| TABLES.contains(&table.kind)) {
                 let files = Files { file: table.file, new_file: class.file };
                 self.tell(EventKind::Rewrite, end, Subject::Relation(table, None), files);
             }
@@ -238,7 +242,7 @@ impl Telling<'_> {
             versions.sort_by_key(|touched| touched.inserted);
             let (Some(first), Some(last)) = (versions.first(), versions.last()) else { continue };
             let name: Arc<str> = Arc::from(&*last.row.name);
-            if let Some(end) = first.inserted {
+            if let Some(end) = first.inserted.filter(|_| !is_oid_of_system(last.row.oid)) {
                 let subject = Subject::Database(Arc::clone(&name));
                 self.tell(EventKind::CreateDatabase, end, subject, Files::default());
             }

@@ -24,6 +24,9 @@ pub struct EventsReport {
     pub problems: Vec<Problem>,
     /// What is missing, and why.
     pub notes: Vec<String>,
+    /// Those of the notes that say why names or events may be missing.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
     /// How a server is told where recovery ends; only people see it.
     #[serde(skip)]
     pub settings: RecoverySettings,
@@ -78,7 +81,7 @@ pub struct RecoveryTarget {
     pub recovery_target_lsn: String,
     /// The same; `null` where no transaction ends there.
     pub recovery_target_xid: Option<String>,
-    /// `null` where no time stops at the same place.
+    /// Inclusive or not; `null` where no time stops at the same place.
     pub recovery_target_time: Option<String>,
     /// The timeline on which the place lies.
     pub recovery_target_timeline: u32,
@@ -86,8 +89,14 @@ pub struct RecoveryTarget {
 
 impl EventsReport {
     /// The events of WAL of which `report` says what else there is to say.
-    pub fn new(report: Report, events: Vec<EventRow>, settings: RecoverySettings) -> EventsReport {
-        let Report { walstat, schema, command, input, range, ending, problems, notes, .. } = report;
+    pub fn new(
+        report: Report,
+        events: Vec<EventRow>,
+        warnings: Vec<String>,
+        settings: RecoverySettings,
+    ) -> EventsReport {
+        let Report { walstat, schema, command, input, range, ending, problems, .. } = report;
+        let notes = report.notes.iter().chain(&warnings).cloned().collect();
         EventsReport {
             walstat,
             schema,
@@ -98,6 +107,7 @@ impl EventsReport {
             ending,
             problems,
             notes,
+            warnings,
             settings,
         }
     }
