@@ -3,6 +3,7 @@
 //! nothing that came after.
 
 mod recovered;
+mod story;
 
 use crate::archiving::wait_for_archiver;
 use crate::cluster::{Cluster, Settings};

@@ -146,7 +146,7 @@ impl Telling<'_> {
         } else {
             self.table_files(key, chain);
         }
-        if let Some(end) = chain.dropped() {
+        if let Some(end) = chain.dropped().filter(|_| !is_oid_of_system(key.1)) {
             self.tables.dropped.insert(key);
             self.tell(EventKind::DropTable, end, subject(), Files::only(last.row.file));
         }
