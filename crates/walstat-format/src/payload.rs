@@ -22,7 +22,6 @@ pub mod prune;
 pub mod prune_work;
 pub mod relmap;
 pub mod seq;
-pub mod smgr_create;
 pub mod spgist;
 pub mod standby;
 pub mod timeline;

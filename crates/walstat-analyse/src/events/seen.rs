@@ -11,7 +11,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::xact::Assignment;
-use walstat_format::payload::{smgr_create, xact, xlog};
+use walstat_format::payload::{xact, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_names::catalog::names::Names;
@@ -138,14 +138,6 @@ impl Events {
     fn other(&mut self, record: &Record<'_>) {
         let (info, xid) = (record.header.info & 0xF0, record.header.xid);
         match record.header.rmgr {
-            rmgr::STORAGE if info == smgr_create::CREATE && xid != 0 => {
-                let main_data = record.main_data().unwrap_or_default();
-                if let Some(file) = smgr_create::relation(&main_data) {
-                    let work = self.work(xid);
-                    work.makes_files = true;
-                    work.files.entry(file).or_default();
-                }
-            }
             rmgr::DATABASE if xid != 0 => {
                 let main_data = record.main_data().unwrap_or_default();
                 let change = DatabaseChange::parse(record.header.info, &main_data, record.version);
@@ -157,14 +149,19 @@ impl Events {
                 self.stop(record.lsn, &HashSet::new());
                 self.stopped.get_or_insert(record.lsn);
             }
-            _ if xid != 0 => {
-                if let Some(work) = self.open.get_mut(&xid).filter(|work| work.makes_files) {
-                    work.count_bytes(record);
+            rmgr if writes_pages(rmgr) && xid != 0 => {
+                if let Some(file) = Events::file(record) {
+                    self.work(xid).count_bytes(record, file);
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Whether records of a resource manager write what a file is made of when an index or a table is built.
+fn writes_pages(rmgr: u8) -> bool {
+    rmgr == rmgr::XLOG || rmgr == rmgr::GENERIC || rmgr::INDEXES.contains(&rmgr)
 }
 
 impl Observe for Events {

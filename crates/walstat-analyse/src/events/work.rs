@@ -98,8 +98,6 @@ pub(super) struct Prepared {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub files: HashMap<RelFileLocator, FileWork>,
-    /// Whether it has made files: then all that it writes to them is counted.
-    pub makes_files: bool,
     /// Whether it may have changed catalogs.
     pub in_catalogs: bool,
     /// Where it dropped a database's files.
@@ -120,12 +118,9 @@ impl Work {
         work.changes[change as usize].add(&one);
     }
 
-    /// Counts a record of anything else on a file that it has made.
-    pub(super) fn count_bytes(&mut self, record: &Record<'_>) {
-        let Some(block) = record.blocks().next() else { return };
-        if let Some(work) = self.files.get_mut(&block.relation) {
-            work.bytes += u64::from(record.header.total_bytes);
-        }
+    /// Counts a record of an index, or of whole pages.
+    pub(super) fn count_bytes(&mut self, record: &Record<'_>, file: RelFileLocator) {
+        self.files.entry(file).or_default().bytes += u64::from(record.header.total_bytes);
     }
 
     /// Adds what the same transaction did later.
@@ -133,7 +128,6 @@ impl Work {
         for (file, work) in later.files {
             self.files.entry(file).or_default().add(&work);
         }
-        self.makes_files |= later.makes_files;
         self.in_catalogs |= later.in_catalogs;
         self.database_drop = self.database_drop.or(later.database_drop);
         self.prepared = later.prepared.or(self.prepared.take());
