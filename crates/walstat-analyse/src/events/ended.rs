@@ -1,12 +1,13 @@
 //! Transactions that have ended, with what they did.
 
 use super::work::{FileWork, RowChange, Work};
+use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
 /// How a transaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
     /// With a record that says so.
     Recorded {
@@ -20,7 +21,7 @@ pub(super) enum End {
 }
 
 /// A transaction that has ended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Ended {
     /// Where the record begins that ends it.
     pub lsn: Lsn,
@@ -35,7 +36,7 @@ pub(super) struct Ended {
 }
 
 /// What was known when a transaction ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
     /// The newest xid.
     pub newest_xid: Option<u32>,

@@ -2,6 +2,7 @@
 
 use super::EventsFound;
 use super::ended::{Before, End, Ended};
+use super::ended_log::EndedLog;
 use super::told::Teller;
 use super::work::{Prepared, Work};
 use crate::names::NameLessons;
@@ -26,7 +27,10 @@ pub struct Events {
     /// Of records that may be of catalogs, the ends and where they begin.
     places: Vec<(Lsn, Lsn)>,
     open: HashMap<u32, Work>,
+    /// Those that have ended and are of interest, where nothing comes before what is seen.
     ended: Vec<Ended>,
+    /// All that have ended, elsewhere.
+    log: EndedLog,
     /// Where a server stopped first, or another one went on: transactions of before are gone.
     stopped: Option<Lsn>,
     before: Before,
@@ -44,6 +48,7 @@ impl Events {
             places: Vec::new(),
             open: HashMap::new(),
             ended: Vec::new(),
+            log: EndedLog::default(),
             stopped: None,
             before: Before::default(),
             is_first: false,
@@ -51,7 +56,8 @@ impl Events {
     }
 
     /// The events, with names on top of those in `known`; where these say nothing, `others` do.
-    pub fn finish(self, known: Store, others: &Names) -> EventsFound {
+    pub fn finish(mut self, known: Store, others: &Names) -> EventsFound {
+        self.settle();
         let Events { min_rows, names, places, open, mut ended, before, .. } = self;
         ended.sort_by_key(|ended| ended.lsn);
         let mut teller = Teller::new(names.history(known), places, min_rows);
@@ -101,7 +107,9 @@ impl Events {
     }
 
     fn keep(&mut self, ended: Ended) {
-        if !self.is_first || ended.is_of_interest(self.min_rows) {
+        if !self.is_first {
+            self.log.push(&ended);
+        } else if ended.is_of_interest(self.min_rows) {
             self.ended.push(ended);
         }
     }
@@ -198,11 +206,13 @@ impl Observe for Events {
         self.places.extend(later.places);
         let mut stopped = later.stopped;
         // What goes on after a stop was prepared before it.
-        let after = |ended: &&Ended| stopped.is_some_and(|stop| ended.lsn > stop);
-        let mut stay: HashSet<u32> =
-            later.ended.iter().filter(after).flat_map(Ended::xids).collect();
-        stay.extend(later.open.keys());
-        for mut ended in later.ended {
+        let mut stay: HashSet<u32> = later.open.keys().copied().collect();
+        if let Some(stop) = stopped {
+            for ended in later.log.iter().filter(|ended| ended.lsn > stop) {
+                stay.extend(ended.xids());
+            }
+        }
+        for mut ended in later.log.iter() {
             if let Some(stop) = stopped.take_if(|stop| ended.lsn > *stop) {
                 self.stop(stop, &stay);
             }
@@ -225,11 +235,13 @@ impl Observe for Events {
 
     fn settle(&mut self) {
         self.is_first = true;
-        self.ended.retain(|ended| ended.is_of_interest(self.min_rows));
+        for ended in std::mem::take(&mut self.log).iter() {
+            self.keep(ended);
+        }
     }
 
     fn shrink(&mut self) {
         self.names.shrink();
-        self.ended.shrink_to_fit();
+        self.log.shrink();
     }
 }

@@ -1,6 +1,7 @@
 //! What a transaction does to rows and files, summed up until it ends.
 
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::heap::delete_flag::IS_SUPER;
@@ -44,7 +45,7 @@ impl RowChange {
 }
 
 /// Changes of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Changes {
     pub rows: u64,
     /// Bytes of their records.
@@ -66,7 +67,7 @@ impl Changes {
 }
 
 /// What is done to a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileWork {
     /// By [`RowChange`].
     changes: [Changes; 3],
