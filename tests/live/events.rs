@@ -1,6 +1,6 @@
-//! Accidents happen to a real server in the middle of its traffic, walstat says where recovery has to stop, and
-//! a real server is recovered to that: what was lost is whole again, what committed just before is there, and
-//! nothing that came after.
+//! Accidents happen to a real server in the middle of its traffic, walstat says where recovery has to
+//! stop, and a real server is recovered to that: what was lost is whole again, what committed just before
+//! is there, and nothing that came after.
 
 mod recovered;
 mod story;
@@ -20,8 +20,8 @@ struct Accident {
     event: &'static str,
     /// Of which table, or database.
     name: &'static str,
-    /// How it happens, statement by statement; each is a transaction, unless it says otherwise. `MARK`: another
-    /// transaction commits meanwhile, and must be there.
+    /// How it happens, statement by statement; each is a transaction, unless it says otherwise. `MARK`:
+    /// another transaction commits meanwhile, and must be there.
     statements: &'static [&'static str],
     /// What is asked before, and must be answered alike afterwards; in which database.
     question: (&'static str, &'static str),
