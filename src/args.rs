@@ -4,6 +4,7 @@ pub mod budget;
 pub mod check;
 pub mod config;
 pub mod diff;
+pub mod events;
 pub mod examples;
 pub mod moment;
 pub mod name_sources;
@@ -23,6 +24,7 @@ pub mod window;
 use crate::args::check::CheckArgs;
 use crate::args::config::ConfigArgs;
 use crate::args::diff::DiffArgs;
+use crate::args::events::EventsArgs;
 use crate::args::name_sources::NameArgs;
 use crate::args::names::NamesArgs;
 use crate::args::outputs::Outputs;
@@ -65,6 +67,7 @@ impl Cli {
         match &mut self.command {
             None => self.stats.source.settle(),
             Some(Command::Check(args)) => args.source.settle(),
+            Some(Command::Events(args)) => args.source.settle(),
             Some(Command::Merge(args)) => args.source.settle(),
             Some(Command::Names(args)) => args.source.settle(),
             Some(Command::Records(args)) => args.source.settle(),
@@ -89,6 +92,8 @@ pub enum Command {
     Merge(Box<StatsArgs>),
     /// Names of relations: the query that makes a names file, or the names found at the paths
     Names(Box<NamesArgs>),
+    /// What was done to tables, and where recovery must stop before it
+    Events(Box<EventsArgs>),
     /// One row a record, for SQL
     Records(Box<RecordsArgs>),
     /// Two reports, or two paths, side by side

@@ -3,6 +3,7 @@
 
 mod check;
 mod diff;
+mod events;
 mod gather;
 mod manual;
 mod names;
@@ -57,6 +58,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Check(args)) => check::run(args),
         Some(Command::Merge(args)) => partial::merge(args),
         Some(Command::Names(args)) => names::run(args),
+        Some(Command::Events(args)) => events::run(args),
         Some(Command::Records(args)) => records::run(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),

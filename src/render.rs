@@ -6,6 +6,7 @@ pub mod checkpoints;
 pub mod closing;
 pub mod csv;
 pub mod diff;
+pub mod events;
 pub mod github;
 pub mod gitlab;
 pub mod html;

@@ -1,5 +1,6 @@
 //! Stories of catalogs, told in records: what the names are at their end.
 
+mod moments;
 mod story;
 
 use story::{Class, DATABASE, Story, class_file, file};

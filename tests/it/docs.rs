@@ -12,8 +12,14 @@ use walstat_format::version::VERSIONS;
 use walstat_read::input::problem::ProblemKind;
 use walstat_read::scan::ending::EndingKind;
 
-const PAPERS: [&str; 5] =
-    ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/problems.md"];
+const PAPERS: [&str; 6] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "docs/problems.md",
+    "docs/recovery.md",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

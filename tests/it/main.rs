@@ -21,6 +21,7 @@ mod damage;
 mod diff;
 mod docs;
 mod endings;
+mod events;
 mod face;
 mod fast_paths;
 mod fuzz_findings;

@@ -23,6 +23,7 @@ mod walstat;
 mod advice;
 mod archives;
 mod dashboard;
+mod events;
 mod kinds;
 mod pages;
 mod postgres;

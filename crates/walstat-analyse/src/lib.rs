@@ -11,6 +11,7 @@
 //! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
 //!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
 //!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report.
+//! * **What was done to tables?** [`events`], and where recovery has to stop before it.
 //! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
@@ -44,6 +45,7 @@ pub mod counters;
 pub mod deferred_log;
 pub mod dimension;
 mod distribution;
+pub mod events;
 pub mod finished_transactions;
 mod fork_table;
 pub mod hot_blocks;

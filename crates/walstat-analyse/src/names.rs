@@ -10,6 +10,7 @@ use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
 use walstat_names::catalog::catalog_changes::{CatalogChanges, teaches_itself};
 use walstat_names::catalog::event::{BlockParts, Page, RecordParts};
+use walstat_names::catalog::history::History;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::store::Store;
 use walstat_read::scan::observe::Observe;
@@ -54,6 +55,11 @@ impl NameLessons {
     pub fn names(self, mut store: Store) -> Names {
         self.lessons.apply_to(&mut store);
         store.names()
+    }
+
+    /// The catalogs moment by moment, on top of what was known before.
+    pub fn history(self, store: Store) -> History {
+        self.lessons.history_over(store)
     }
 
     /// Whether a record that is counted next, on the same block as the last one, teaches nothing.

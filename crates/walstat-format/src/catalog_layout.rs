@@ -3,6 +3,7 @@
 //! All columns named here are of fixed length, never null, and stand before any column that could
 //! vary: so each has one place in the row.
 
+use crate::cursor::at;
 use crate::locator::RelFileLocator;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,9 @@ pub const DEFAULT_TABLESPACE: u32 = 1663;
 /// Bytes of a name (`NAMEDATALEN`), padded with zeros.
 pub const NAME_BYTES: usize = 64;
 
+/// The connection limit of a database that is being dropped: -2.
+const INVALID_DATABASE: u32 = u32::MAX - 1;
+
 /// Where the columns of the catalogs lie in one release.
 #[derive(Debug)]
 pub struct CatalogLayout {
@@ -23,6 +27,8 @@ pub struct CatalogLayout {
     pub named: NamedLayout,
     /// `dattablespace` of `pg_database`; oid and name lie as in `named`.
     pub database_tablespace: usize,
+    /// `datconnlimit` of `pg_database`.
+    pub database_connection_limit: usize,
     /// How many columns the tables have, in the order of [`CatalogTable::ALL`].
     pub columns: [u16; 6],
 }
@@ -96,6 +102,7 @@ impl CatalogLayout {
         class: CLASS_9_5,
         named: OID_IN_HEADER,
         database_tablespace: 220,
+        database_connection_limit: 204,
         columns: [31, 3, 19, 3, 13, 4],
     };
     /// 10: partitions.
@@ -115,13 +122,18 @@ impl CatalogLayout {
         class: CLASS_12,
         named: OID_FIRST,
         database_tablespace: 224,
+        database_connection_limit: 208,
         columns: [33, 4, 20, 3, 14, 5],
     };
     /// 14: one column more at the end of `pg_inherits`.
     pub const V14: CatalogLayout = CatalogLayout { columns: [33, 4, 20, 4, 14, 5], ..Self::V12 };
     /// 15: the names of collations of a database went to its end.
-    pub const V15: CatalogLayout =
-        CatalogLayout { database_tablespace: 92, columns: [33, 4, 21, 4, 16, 5], ..Self::V12 };
+    pub const V15: CatalogLayout = CatalogLayout {
+        database_tablespace: 92,
+        database_connection_limit: 80,
+        columns: [33, 4, 21, 4, 16, 5],
+        ..Self::V12
+    };
     /// 16: columns at the end of `pg_database` came and moved; 17 too.
     pub const V16: CatalogLayout = CatalogLayout { columns: [33, 4, 21, 4, 17, 5], ..Self::V15 };
     /// 17.
@@ -155,6 +167,12 @@ impl CatalogLayout {
             CatalogTable::Inherits => bytes == 12 + usize::from(self.columns(table) > 3),
             _ => bytes >= self.bytes(table),
         }
+    }
+
+    /// Whether the columns of a row of `pg_database` say that it is being dropped, or half of it is gone
+    /// (`DATCONNLIMIT_INVALID_DB`).
+    pub fn is_invalid_database(&self, columns: &[u8]) -> bool {
+        at(columns, self.database_connection_limit) == Some(INVALID_DATABASE)
     }
 
     /// How many bytes of a row are of interest.

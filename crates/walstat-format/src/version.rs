@@ -70,8 +70,26 @@ pub struct Version {
     pub pages: PageHabits,
     /// How the release times and marks checkpoints.
     pub pacing: Pacing,
+    /// How the release is told where recovery ends.
+    pub recovery: RecoverySettings,
     /// How the release's own tool prints its statistics.
     pub tool: Tool,
+}
+
+/// How a release is told where recovery ends.
+#[derive(Debug, Clone, Copy)]
+pub struct RecoverySettings {
+    /// The file with `recovery_target_lsn` and its like.
+    pub file: &'static str,
+    /// Whether there is `recovery_target_lsn` (10+).
+    pub has_lsn: bool,
+}
+
+const fn recovery(index: usize) -> RecoverySettings {
+    RecoverySettings {
+        file: if index >= Release::V12 as usize { "postgresql.conf" } else { "recovery.conf" },
+        has_lsn: index >= Release::V10 as usize,
+    }
 }
 
 /// What a release does to pages, and which images it takes of them, beyond what its records say.
@@ -226,6 +244,7 @@ const fn version(
         multixact_offset_bytes: if index >= Release::V19 as usize { 8 } else { 4 },
         pages: page_habits(index),
         pacing: pacing(index),
+        recovery: recovery(index),
         tool: tool(index),
     }
 }

@@ -10,6 +10,7 @@ mod builtin;
 mod catalog_candidates;
 pub mod catalog_changes;
 pub mod event;
+pub mod history;
 pub mod listing;
 pub mod names;
 mod relation;

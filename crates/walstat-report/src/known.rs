@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::who::{Counted, Who};
+use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::listing::Listing;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::Source;
@@ -178,6 +179,13 @@ impl Known {
         }
         let files = || counted.files();
         let seen = if self.listings.is_empty() { BTreeSet::new() } else { files() };
+        self.add_lists(&mut counted.names, &seen, cluster);
+        self.warnings.dedup();
+        (counted, self.warnings)
+    }
+
+    /// Adds what the lists say that are of this cluster.
+    fn add_lists(&mut self, names: &mut Names, seen: &BTreeSet<RelFileLocator>, cluster: u64) {
         for listing in &self.listings {
             match listing.system_identifier {
                 Some(other) if other != cluster => self.warnings.push(format!(
@@ -185,11 +193,19 @@ impl Known {
                      names are not used",
                     self.server_name
                 )),
-                _ => counted.names.add(listing, &seen),
+                _ => names.add(listing, seen),
             }
         }
+    }
+
+    /// The catalogs of the WAL's cluster, the names that lists have, and what there is to be said of them.
+    pub fn apart(mut self, plan: &Plan) -> (Store, Names, Vec<String>) {
+        let catalog = self.take_catalog();
+        let store = self.store_of(catalog, plan);
+        let mut names = Names::default();
+        self.add_lists(&mut names, &BTreeSet::new(), plan.geometry.system_identifier);
         self.warnings.dedup();
-        (counted, self.warnings)
+        (store, names, self.warnings)
     }
 
     /// The names where there is no WAL; and what there is to be said of them.

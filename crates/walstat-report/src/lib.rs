@@ -5,6 +5,7 @@
 //! * [`assemble`]: the one place where the report of a command is put together, of whatever was counted.
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
+//! * [`events`]: what was done to tables, as it is told.
 //! * [`known`]: names of relations that are known before the WAL is read.
 //! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
@@ -45,6 +46,7 @@ pub mod build;
 pub mod check;
 pub mod diff;
 mod estimate;
+pub mod events;
 pub mod known;
 mod large_work;
 mod maintenance;

@@ -5,6 +5,7 @@
 pub mod checked;
 pub mod diff;
 pub mod estimate;
+pub mod events;
 pub mod filters;
 pub mod finding;
 pub mod kind;
@@ -56,6 +57,7 @@ named! {
         Stats "stats" "Statistics only";
         Check "check" "Integrity and budgets";
         Names "names" "Names of relations";
+        Events "events" "What was done to tables";
         WhatIf "whatif" "Predicted WAL under other settings";
         Diff "diff" "Two reports side by side";
         Window "window" "From where to where recovery can go";

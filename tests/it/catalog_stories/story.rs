@@ -11,6 +11,7 @@ use walstat_format::rmgr;
 use walstat_format::version::{VERSIONS, Version};
 use walstat_names::catalog::catalog_changes::CatalogChanges;
 use walstat_names::catalog::event::{BlockParts, Page, RecordParts};
+use walstat_names::catalog::history::History;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::RowVersion;
 use walstat_names::catalog::store::Store;
@@ -112,6 +113,21 @@ impl Story {
     pub fn advance(&mut self, bytes: u64) -> &mut Story {
         self.lsn += bytes;
         self
+    }
+
+    /// The release.
+    pub fn release(&self) -> &'static Version {
+        self.version
+    }
+
+    /// The end of what was told so far.
+    pub fn here(&self) -> Lsn {
+        Lsn(self.lsn)
+    }
+
+    /// The catalogs moment by moment, on top of a store.
+    pub fn history(&self, store: Store) -> History {
+        self.changes.clone().history_over(store)
     }
 
     /// What the names are so far.

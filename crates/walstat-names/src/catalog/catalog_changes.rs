@@ -9,6 +9,7 @@
 
 use super::catalog_candidates::CatalogCandidates;
 use super::event::{Change, Event, RecordParts, change};
+use super::history::History;
 use super::row::{Row, RowVersion, decode};
 use super::store::Store;
 use super::xid_status::{XidStatus, XidStatuses};
@@ -167,28 +168,41 @@ impl CatalogChanges {
 
     /// Applies it all to a store.
     pub fn apply_to(mut self, store: &mut Store) {
+        store.xid_statuses_mut().merge(std::mem::take(&mut self.statuses));
+        for event in self.events(store) {
+            if let Event::Rows { xid, .. } = event {
+                store.xid_statuses_mut().note_seen(xid);
+            }
+            store.apply(event);
+        }
+    }
+
+    /// The catalogs moment by moment, on top of what a store knows.
+    pub fn history_over(self, mut store: Store) -> History {
+        let events = self.events(&mut store);
+        History::new(store, events)
+    }
+
+    /// The changes of those files that are catalogs, in WAL order. What they need besides goes to the store.
+    fn events(mut self, store: &mut Store) -> Vec<Event> {
         // A file that turns out to be none of a catalog was never one: what it had before that was seen
         // depends on where a stretch began.
         let CatalogChanges { events, candidates, .. } = &mut self;
         events.retain(|event| candidates.allow(event));
         let seen = self.recent_xid.or_else(|| self.events.iter().find_map(Event::xid));
         seen.into_iter().for_each(|xid| store.note_recent_xid(xid));
-        store.xid_statuses_mut().merge(self.statuses);
         for (multixact, updater) in self.updaters {
             store.note_multixact(multixact, updater);
         }
         for event in &self.events {
             note_catalog_files(&mut self.files, event, store.layout());
         }
-        for event in self.events {
-            if let Event::Rows { file, table, xid, .. } = event {
-                if catalog_of(&self.files, file) != Some(table) {
-                    continue;
-                }
-                store.xid_statuses_mut().note_seen(xid);
-            }
-            store.apply(event);
-        }
+        let files = &self.files;
+        self.events.retain(|event| match event {
+            Event::Rows { file, table, .. } => catalog_of(files, *file) == Some(*table),
+            Event::Map { .. } | Event::Copied { .. } => true,
+        });
+        self.events
     }
 }
 

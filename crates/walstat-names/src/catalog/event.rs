@@ -328,6 +328,14 @@ pub(crate) enum Event {
 }
 
 impl Event {
+    /// The end of its record, where that is known.
+    pub(crate) fn end(&self) -> Option<Lsn> {
+        match self {
+            Event::Rows { end, .. } | Event::Map { end, .. } => Some(*end),
+            Event::Copied { .. } => None,
+        }
+    }
+
     /// Whose record it is.
     pub(crate) fn xid(&self) -> Option<u32> {
         match self {

@@ -20,7 +20,8 @@ use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TA
 use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// Schemas whose oids are fixed, for where `pg_namespace` is not known.
-const FIXED_SCHEMAS: [(u32, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (2200, "public")];
+pub(super) const FIXED_SCHEMAS: [(u32, &str); 3] =
+    [(11, "pg_catalog"), (99, "pg_toast"), (2200, "public")];
 /// Tablespaces whose oids are fixed.
 const FIXED_TABLESPACES: [(u32, &str); 2] =
     [(DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")];

@@ -1,6 +1,7 @@
 //! Versions of catalog rows: whose they are, and the columns that names are made of.
 
 use serde::{Deserialize, Serialize};
+use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::catalog_layout::{CatalogLayout, ClassLayout, NAME_BYTES, NamedLayout};
 use walstat_format::cursor::at;
@@ -174,6 +175,14 @@ impl Class<'_> {
         let digits = self.name.strip_prefix(b"pg_temp_")?;
         let plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
         std::str::from_utf8(digits).ok()?.parse().ok().filter(|_| plain)
+    }
+
+    /// Its file, if it has one; `heap`: that of the row.
+    pub(crate) fn file(&self, heap: RelFileLocator) -> Option<RelFileLocator> {
+        let tablespace = if self.tablespace == 0 { heap.tablespace } else { self.tablespace };
+        let database = if self.is_shared { 0 } else { heap.database };
+        let file = RelFileLocator { tablespace, database, relfilenode: self.relfilenode };
+        (self.relfilenode != 0 && self.has_files()).then_some(file)
     }
 
     /// Whether the relation has files.

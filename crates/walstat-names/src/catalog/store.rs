@@ -64,6 +64,12 @@ impl Heap {
         self.pages.values().flat_map(|page| &page.rows)
     }
 
+    /// The rows at a place of which the WAL at hand says, then those of the data directory.
+    pub(super) fn at(&self, block: u32, offset: u16) -> impl Iterator<Item = &PlacedRow> {
+        let pages = self.past.get(&block).into_iter().chain(self.pages.get(&block));
+        pages.flat_map(|page| &page.rows).filter(move |kept| kept.offset == offset)
+    }
+
     pub(super) fn past_versions(&self) -> impl Iterator<Item = &PlacedRow> {
         self.past.values().flat_map(|page| &page.rows)
     }

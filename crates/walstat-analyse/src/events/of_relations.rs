@@ -1,0 +1,277 @@
+//! Tables, indexes and databases that a transaction made, dropped, or gave another file: what its rows of
+//! `pg_class` and `pg_database` say.
+
+use super::EventKind;
+use super::deed::{Deed, Scene, Subject, is_index, is_oid_of_system};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_names::catalog::history::{ClassVersion, DatabaseVersion, Deeds, Touched};
+use walstat_names::catalog::row::kind;
+
+/// What has rows: tables, materialized views, and tables that have partitions.
+const TABLES: [u8; 3] = [b'r', b'm', b'p'];
+/// The schema of TOAST tables and their indexes.
+const TOAST_SCHEMA: u32 = 99;
+
+/// A relation, by database and oid.
+type Key = (u32, u32);
+
+/// The versions of one relation in a transaction, in the order in which they were made.
+struct Chain<'d> {
+    versions: Vec<&'d Touched<ClassVersion>>,
+}
+
+/// What became of tables in a transaction: what is done to their indexes with it is no event of its own.
+#[derive(Default)]
+struct Tables {
+    created: BTreeSet<Key>,
+    dropped: BTreeSet<Key>,
+    truncated: BTreeSet<Key>,
+    rewritten: BTreeSet<Key>,
+}
+
+/// The events.
+pub(super) fn told(scene: Scene<'_>) -> Vec<Deed> {
+    let deeds = scene.deeds;
+    let chains = chains(deeds);
+    let mut told = Telling { scene, tables: Tables::default(), told: Vec::new() };
+    for (key, chain) in chains.iter().filter(|(_, chain)| chain.is_table()) {
+        told.table(*key, chain);
+    }
+    told.rewritten_unseen(deeds);
+    for (key, chain) in chains.iter().filter(|(_, chain)| chain.is_index()) {
+        told.index(*key, chain);
+    }
+    told.databases(deeds);
+    told.told
+}
+
+fn chains(deeds: &Deeds) -> BTreeMap<Key, Chain<'_>> {
+    let mut chains: BTreeMap<Key, Chain<'_>> = BTreeMap::new();
+    for touched in &deeds.classes {
+        let key = (touched.row.database, touched.row.oid);
+        chains.entry(key).or_insert(Chain { versions: Vec::new() }).versions.push(touched);
+    }
+    for chain in chains.values_mut() {
+        chain.versions.sort_by_key(|touched| touched.inserted);
+    }
+    chains
+}
+
+impl<'d> Chain<'d> {
+    fn first(&self) -> Option<&'d Touched<ClassVersion>> {
+        self.versions.first().copied()
+    }
+
+    fn last(&self) -> Option<&'d Touched<ClassVersion>> {
+        self.versions.last().copied()
+    }
+
+    fn is_kind(&self, is: impl Fn(&ClassVersion) -> bool) -> bool {
+        self.last().is_some_and(|last| is(&last.row))
+    }
+
+    /// Whether it is a table of its own: neither TOAST, nor the new version of one that is rewritten.
+    fn is_table(&self) -> bool {
+        let is_copy = self.first().is_some_and(|first| first.row.rewrites.is_some());
+        !is_copy && self.is_kind(|class| TABLES.contains(&class.kind))
+    }
+
+    fn is_index(&self) -> bool {
+        self.is_kind(|class| is_index(class) && class.namespace != TOAST_SCHEMA)
+    }
+
+    /// Where it was made, if it was not there before.
+    fn created(&self) -> Option<Lsn> {
+        self.first()?.inserted
+    }
+
+    /// Where it was dropped, if it is there no more.
+    fn dropped(&self) -> Option<Lsn> {
+        self.last()?.ended
+    }
+
+    /// Versions with another file than the one before them, and these.
+    fn new_files(
+        &self,
+    ) -> impl Iterator<Item = (&'d Touched<ClassVersion>, &'d Touched<ClassVersion>)> {
+        let pairs: Vec<_> = self
+            .versions
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [old, new] => Some((*old, *new)),
+                _ => None,
+            })
+            .collect();
+        pairs.into_iter().filter(|(old, new)| old.row.file != new.row.file)
+    }
+}
+
+struct Telling<'t> {
+    scene: Scene<'t>,
+    tables: Tables,
+    told: Vec<Deed>,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, kind: EventKind, end: Lsn, subject: Subject, files: Files) {
+        let Files { file, new_file } = files;
+        let lsn = self.scene.places.start_of(end);
+        let takes_away = [EventKind::DropTable, EventKind::DropIndex, EventKind::Truncate];
+        let made = new_file.or(file).filter(|_| !takes_away.contains(&kind));
+        let bytes = made.and_then(|file| self.scene.whole.files.get(&file)).map(|work| work.bytes);
+        self.told.push(Deed {
+            kind,
+            lsn,
+            subject,
+            file,
+            new_file,
+            rows: None,
+            bytes,
+            no_return: None,
+        });
+    }
+
+    fn table(&mut self, key: Key, chain: &Chain<'_>) {
+        let Some(last) = chain.last() else { return };
+        let subject = || Subject::Relation(last.row.clone(), None);
+        if let Some(end) = chain.created() {
+            self.tables.created.insert(key);
+            if is_oid_of_system(key.1) {
+                return;
+            }
+            self.tell(EventKind::CreateTable, end, subject(), Files::only(last.row.file));
+        } else {
+            self.table_files(key, chain);
+        }
+        if let Some(end) = chain.dropped().filter(|_| !is_oid_of_system(key.1)) {
+            self.tables.dropped.insert(key);
+            self.tell(EventKind::DropTable, end, subject(), Files::only(last.row.file));
+        }
+    }
+
+    /// Each of both once, however often it was done.
+    fn table_files(&mut self, key: Key, chain: &Chain<'_>) {
+        for (old, new) in chain.new_files() {
+            let Some(end) = new.inserted else { continue };
+            let is_copy = new.row.file.is_some_and(|file| self.scene.copies.contains_key(&file));
+            // What goes to another tablespace keeps its rows.
+            let tablespace = |class: &ClassVersion| class.file.map(|file| file.tablespace);
+            let has_moved = tablespace(&old.row) != tablespace(&new.row);
+            let (kind, done) = match is_copy || has_moved {
+                true => (EventKind::Rewrite, &mut self.tables.rewritten),
+                false => (EventKind::Truncate, &mut self.tables.truncated),
+            };
+            if done.insert(key) {
+                let files = Files { file: old.row.file, new_file: new.row.file };
+                self.tell(kind, end, Subject::Relation(new.row.clone(), None), files);
+            }
+        }
+    }
+
+    /// Tables that were rewritten, and whose own rows are not known or name no file.
+    fn rewritten_unseen(&mut self, deeds: &Deeds) {
+        for touched in &deeds.classes {
+            let class = &touched.row;
+            let (Some(oid), Some(end)) = (class.rewrites, touched.inserted) else { continue };
+            let key = (class.database, oid);
+            if self.tables.created.contains(&key) || !self.tables.rewritten.insert(key) {
+                continue;
+            }
+            let table = self.scene.history.class(class.database, oid);
+            if let Some(table) = table.filter(|table| TABLES.contains(&table.kind)) {
+                let files = Files { file: table.file, new_file: class.file };
+                self.tell(EventKind::Rewrite, end, Subject::Relation(table, None), files);
+            }
+        }
+    }
+
+    fn index(&mut self, key: Key, chain: &Chain<'_>) {
+        let Some(last) = chain.last() else { return };
+        let table = self.scene.history.table_of_index(key.0, key.1);
+        if self.is_of_toast(key.0, table) {
+            return;
+        }
+        let goes_with = |sets: &[&BTreeSet<Key>]| match table {
+            Some(table) => sets.iter().any(|set| set.contains(&(key.0, table))),
+            // Of which table it is is not known: of one to which the same was done, if there is one.
+            None => sets.iter().any(|set| set.iter().any(|(database, _)| *database == key.0)),
+        };
+        let Tables { created, dropped, truncated, rewritten } = &self.tables;
+        let is_created_with = goes_with(&[created, rewritten]);
+        let is_built_with = goes_with(&[created, rewritten, truncated]);
+        let is_dropped_with = goes_with(&[dropped, rewritten]);
+        let subject = |class: &ClassVersion| Subject::Relation(class.clone(), table);
+        match chain.created() {
+            Some(end) if !is_created_with => {
+                self.tell(
+                    EventKind::CreateIndex,
+                    end,
+                    subject(&last.row),
+                    Files::only(last.row.file),
+                );
+            }
+            None if !is_built_with => {
+                let built =
+                    chain.new_files().find_map(|(old, new)| Some((old, new, new.inserted?)));
+                if let Some((old, new, end)) = built {
+                    let files = Files { file: old.row.file, new_file: new.row.file };
+                    self.tell(EventKind::Reindex, end, subject(&new.row), files);
+                }
+            }
+            _ => {}
+        }
+        if let Some(end) = chain.dropped().filter(|_| !is_dropped_with) {
+            self.tell(EventKind::DropIndex, end, subject(&last.row), Files::only(last.row.file));
+        }
+    }
+
+    fn is_of_toast(&mut self, database: u32, table: Option<u32>) -> bool {
+        let table = table.and_then(|oid| self.scene.history.class(database, oid));
+        table.is_some_and(|table| table.kind == kind::TOAST)
+    }
+
+    fn databases(&mut self, deeds: &Deeds) {
+        let mut databases: BTreeMap<u32, Vec<&Touched<DatabaseVersion>>> = BTreeMap::new();
+        for touched in &deeds.databases {
+            databases.entry(touched.row.oid).or_default().push(touched);
+        }
+        for mut versions in databases.into_values() {
+            versions.sort_by_key(|touched| touched.inserted);
+            let (Some(first), Some(last)) = (versions.first(), versions.last()) else { continue };
+            let name: Arc<str> = Arc::from(&*last.row.name);
+            if let Some(end) = first.inserted.filter(|_| !is_oid_of_system(last.row.oid)) {
+                let subject = Subject::Database(Arc::clone(&name));
+                self.tell(EventKind::CreateDatabase, end, subject, Files::default());
+            }
+            if let Some(end) = last.ended {
+                self.dropped_database(name, last.row.invalid_since, end);
+            }
+        }
+    }
+
+    /// It cannot come back from where it is marked as being dropped, or else its files go away.
+    fn dropped_database(&mut self, name: Arc<str>, invalid_since: Option<Lsn>, end: Lsn) {
+        let marked = invalid_since.map(|end| self.scene.places.start_of(end));
+        self.tell(EventKind::DropDatabase, end, Subject::Database(name), Files::default());
+        if let Some(deed) = self.told.last_mut() {
+            deed.lsn = marked.map_or(deed.lsn, |marked| marked.min(deed.lsn));
+            deed.no_return = marked.into_iter().chain(self.scene.whole.database_drop).min();
+        }
+    }
+}
+
+/// The files of a relation.
+#[derive(Default)]
+struct Files {
+    file: Option<RelFileLocator>,
+    new_file: Option<RelFileLocator>,
+}
+
+impl Files {
+    fn only(file: Option<RelFileLocator>) -> Files {
+        Files { file, new_file: None }
+    }
+}

@@ -1,0 +1,247 @@
+//! The dimension: transactions in flight, and those that have ended and are of interest.
+
+use super::EventsFound;
+use super::ended::{Before, End, Ended};
+use super::ended_log::EndedLog;
+use super::told::Teller;
+use super::work::{Prepared, Work};
+use crate::names::NameLessons;
+use hashbrown::{HashMap, HashSet};
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::dbase::DatabaseChange;
+use walstat_format::payload::prepare::Prepare;
+use walstat_format::payload::xact::Assignment;
+use walstat_format::payload::{xact, xlog};
+use walstat_format::record::Record;
+use walstat_format::rmgr;
+use walstat_names::catalog::names::Names;
+use walstat_names::catalog::store::Store;
+use walstat_read::scan::observe::Observe;
+
+/// What was done to tables.
+#[derive(Debug, Clone)]
+pub struct Events {
+    min_rows: u64,
+    names: NameLessons,
+    /// Of records that may be of catalogs, the ends and where they begin.
+    places: Vec<(Lsn, Lsn)>,
+    open: HashMap<u32, Work>,
+    /// Those that have ended and are of interest, where nothing comes before what is seen.
+    ended: Vec<Ended>,
+    /// All that have ended, elsewhere.
+    log: EndedLog,
+    /// Where a server stopped first, or another one went on: transactions of before are gone.
+    stopped: Option<Lsn>,
+    before: Before,
+    /// Nothing comes before what is seen: what has ended can get nothing more.
+    is_first: bool,
+}
+
+impl Events {
+    /// None yet. Rows of a table are told from `min_rows` in a transaction on; names begin with those that
+    /// `known` has.
+    pub fn new(min_rows: u64, known: Option<&Store>) -> Events {
+        Events {
+            min_rows,
+            names: known.map(NameLessons::over).unwrap_or_default(),
+            places: Vec::new(),
+            open: HashMap::new(),
+            ended: Vec::new(),
+            log: EndedLog::default(),
+            stopped: None,
+            before: Before::default(),
+            is_first: false,
+        }
+    }
+
+    /// The events, with names on top of those in `known`; where these say nothing, `others` do.
+    pub fn finish(mut self, known: Store, others: &Names) -> EventsFound {
+        self.settle();
+        let Events { min_rows, names, places, open, mut ended, before, .. } = self;
+        ended.sort_by_key(|ended| ended.lsn);
+        let mut teller = Teller::new(names.history(known), places, min_rows);
+        ended.into_iter().for_each(|ended| teller.ended(ended));
+        teller.open(open, before);
+        teller.finish(others)
+    }
+
+    fn end(&mut self, record: &Record<'_>) {
+        let info = record.header.info;
+        let main_data = record.main_data().unwrap_or_default();
+        match info & xact::OPCODE_MASK {
+            xact::PREPARE => {
+                if let Some(prepare) = Prepare::parse(&main_data, record.version) {
+                    let subxids = prepare.subxids.iter().collect();
+                    let prepared = Prepared { lsn: record.lsn, subxids };
+                    self.open.entry(prepare.xid).or_default().prepared = Some(prepared);
+                }
+            }
+            xact::ASSIGNMENT => {
+                if let Some(Assignment { top, subxids }) = Assignment::parse(&main_data) {
+                    for sub in subxids.iter() {
+                        self.open.entry(sub).or_default().top = Some(top);
+                    }
+                }
+            }
+            _ => {
+                let Some(end) = xact::End::parse(info, &main_data, record.version) else { return };
+                let xid = end.prepared_xid.unwrap_or(record.header.xid);
+                let ending = End::Recorded { commits: end.commits, time: end.time };
+                self.put(record.lsn, xid, end.subxids.iter().collect(), ending);
+                self.before.tick(end.time);
+            }
+        }
+    }
+
+    /// A transaction ends here.
+    fn put(&mut self, lsn: Lsn, xid: u32, subxids: Box<[u32]>, end: End) {
+        let before = self.before;
+        let (files, in_catalogs, database_drop) = (Vec::new(), false, None);
+        let mut ended = Ended { lsn, end, xid, subxids, files, in_catalogs, database_drop, before };
+        let xids: Vec<u32> = ended.xids().collect();
+        for work in xids.iter().filter_map(|xid| self.open.remove(xid)) {
+            ended.add(work);
+        }
+        self.keep(ended);
+    }
+
+    fn keep(&mut self, ended: Ended) {
+        if !self.is_first {
+            self.log.push(&ended);
+        } else if ended.is_of_interest(self.min_rows) {
+            self.ended.push(ended);
+        }
+    }
+
+    /// No transaction goes on here but those that were prepared; `others`: these neither.
+    fn stop(&mut self, lsn: Lsn, others: &HashSet<u32>) {
+        let prepared = self.open.iter().filter(|(_, work)| work.prepared.is_some());
+        let mut stay: HashSet<u32> = others.clone();
+        for (xid, work) in prepared {
+            stay.insert(*xid);
+            stay.extend(work.prepared.iter().flat_map(|prepared| prepared.subxids.iter()));
+        }
+        let mut gone: Vec<u32> =
+            self.open.keys().copied().filter(|xid| !stay.contains(xid)).collect();
+        gone.sort_unstable();
+        for xid in gone {
+            self.put(lsn, xid, Box::default(), End::Lost);
+        }
+    }
+
+    fn work(&mut self, xid: u32) -> &mut Work {
+        self.open.entry(xid).or_default()
+    }
+
+    #[inline(always)]
+    fn file(record: &Record<'_>) -> Option<RelFileLocator> {
+        match record.block_mark() {
+            Some(mark) => (mark.fork() == 0).then(|| mark.relation()),
+            None => record.blocks().find(|block| block.fork == 0).map(|block| block.relation),
+        }
+    }
+
+    /// A record of anything but rows and transactions.
+    fn other(&mut self, record: &Record<'_>) {
+        let (info, xid) = (record.header.info & 0xF0, record.header.xid);
+        match record.header.rmgr {
+            rmgr::DATABASE if xid != 0 => {
+                let main_data = record.main_data().unwrap_or_default();
+                let change = DatabaseChange::parse(record.header.info, &main_data, record.version);
+                if let Some(DatabaseChange::Drop { .. }) = change {
+                    self.work(xid).database_drop.get_or_insert(record.lsn);
+                }
+            }
+            rmgr::XLOG if [xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY].contains(&info) => {
+                self.stop(record.lsn, &HashSet::new());
+                self.stopped.get_or_insert(record.lsn);
+            }
+            rmgr if writes_pages(rmgr) && xid != 0 => {
+                if let Some(file) = Events::file(record) {
+                    self.work(xid).count_bytes(record, file);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether records of a resource manager write what a file is made of when an index or a table is built.
+fn writes_pages(rmgr: u8) -> bool {
+    rmgr == rmgr::XLOG || rmgr == rmgr::GENERIC || rmgr::INDEXES.contains(&rmgr)
+}
+
+impl Observe for Events {
+    const WHOLE: bool = true;
+    const KEEPS: bool = true;
+
+    fn observe(&mut self, record: &Record<'_>) {
+        self.names.observe(record);
+        let (rmgr, xid) = (record.header.rmgr, record.header.xid);
+        if xid != 0 {
+            self.before.see(xid);
+        }
+        if rmgr == rmgr::TRANSACTION {
+            return self.end(record);
+        }
+        let has_rows = [rmgr::HEAP, rmgr::HEAP2].contains(&rmgr);
+        if (has_rows || rmgr == rmgr::XLOG)
+            && !self.names.is_idle()
+            && record.blocks().next().is_some()
+        {
+            self.places.push((record.end.aligned(), record.lsn));
+            if xid != 0 {
+                self.work(xid).in_catalogs = true;
+            }
+        }
+        match Events::file(record).filter(|_| has_rows && xid != 0) {
+            Some(file) => self.work(xid).count(record, file),
+            None => self.other(record),
+        }
+    }
+
+    fn merge(&mut self, later: Events) {
+        self.names.merge(later.names);
+        self.places.extend(later.places);
+        let mut stopped = later.stopped;
+        // What goes on after a stop was prepared before it.
+        let mut stay: HashSet<u32> = later.open.keys().copied().collect();
+        if let Some(stop) = stopped {
+            for ended in later.log.iter().filter(|ended| ended.lsn > stop) {
+                stay.extend(ended.xids());
+            }
+        }
+        for mut ended in later.log.iter() {
+            if let Some(stop) = stopped.take_if(|stop| ended.lsn > *stop) {
+                self.stop(stop, &stay);
+            }
+            let xids: Vec<u32> = ended.xids().collect();
+            for work in xids.iter().filter_map(|xid| self.open.remove(xid)) {
+                ended.add(work);
+            }
+            ended.before = ended.before.after(self.before);
+            self.keep(ended);
+        }
+        if let Some(stop) = stopped {
+            self.stop(stop, &stay);
+        }
+        for (xid, work) in later.open {
+            self.open.entry(xid).or_default().append(work);
+        }
+        self.stopped = self.stopped.or(later.stopped);
+        self.before = later.before.after(self.before);
+    }
+
+    fn settle(&mut self) {
+        self.is_first = true;
+        for ended in std::mem::take(&mut self.log).iter() {
+            self.keep(ended);
+        }
+    }
+
+    fn shrink(&mut self) {
+        self.names.shrink();
+        self.log.shrink();
+    }
+}

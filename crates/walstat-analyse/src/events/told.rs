@@ -1,0 +1,193 @@
+//! Transactions, one after the other in the order in which they ended, and the events that they are.
+
+use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, rewritten};
+use super::ended::{Before, End, Ended};
+use super::work::{Prepared, Work};
+use super::{EventsFound, TableEvent};
+use super::{of_relations, of_rows};
+use crate::finished_transactions::TransactionOutcome;
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use walstat_format::lsn::Lsn;
+use walstat_names::catalog::history::History;
+use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::kind;
+
+/// Tells events.
+pub(super) struct Teller {
+    history: History,
+    places: Places,
+    min_rows: u64,
+    drafts: Vec<Draft>,
+    unknown: usize,
+}
+
+/// An event whose names may be learnt later.
+struct Draft {
+    event: TableEvent,
+    subject: Subject,
+    newest_xid: Option<u32>,
+}
+
+impl Teller {
+    pub(super) fn new(history: History, places: Vec<(Lsn, Lsn)>, min_rows: u64) -> Teller {
+        Teller { history, places: Places(places), min_rows, drafts: Vec::new(), unknown: 0 }
+    }
+
+    /// The next transaction that has ended.
+    pub(super) fn ended(&mut self, ended: Ended) {
+        let (commits, time) = match ended.end {
+            End::Recorded { commits, time } => (commits, Some(time)),
+            End::Lost => (false, None),
+        };
+        let outcome =
+            if commits { TransactionOutcome::Committed } else { TransactionOutcome::Aborted };
+        self.history.advance(ended.lsn, ended.before.newest_xid);
+        let whole = Whole {
+            xid: ended.xid,
+            xids: ended.xids().collect(),
+            outcome,
+            ended: time.map(|_| ended.lsn),
+            time,
+            before: ended.before,
+            files: ended.files.into_iter().collect(),
+            database_drop: ended.database_drop,
+        };
+        self.whole(&whole, Some(commits));
+    }
+
+    /// All transactions that have not ended where the WAL does.
+    pub(super) fn open(&mut self, open: HashMap<u32, Work>, before: Before) {
+        self.history.advance(Lsn::MAX, before.newest_xid);
+        // Which transaction they are part of, as far as that is told before the end.
+        let mut tops: HashMap<u32, u32> = HashMap::new();
+        for (xid, work) in &open {
+            tops.extend(work.top.map(|top| (*xid, top)));
+            let prepared = work.prepared.iter().flat_map(|prepared| prepared.subxids.iter());
+            tops.extend(prepared.map(|sub| (*sub, *xid)));
+        }
+        let mut all: BTreeMap<u32, (Vec<u32>, Work)> = BTreeMap::new();
+        let mut open: Vec<(u32, Work)> = open.into_iter().collect();
+        open.sort_unstable_by_key(|(xid, _)| *xid);
+        for (xid, work) in open {
+            let top = tops.get(&xid).copied().unwrap_or(xid);
+            let (xids, whole) = all.entry(top).or_default();
+            xids.extend(Some(xid).filter(|xid| *xid != top));
+            whole.append(work);
+        }
+        for (xid, (subxids, work)) in all {
+            let Work { files, prepared, database_drop, .. } = work;
+            let outcome = match prepared {
+                Some(_) => TransactionOutcome::Prepared,
+                None => TransactionOutcome::Open,
+            };
+            let whole = Whole {
+                xid,
+                xids: std::iter::once(xid).chain(subxids).collect(),
+                outcome,
+                ended: prepared.map(|Prepared { lsn, .. }| lsn),
+                time: None,
+                before,
+                files: files.into_iter().collect(),
+                database_drop,
+            };
+            self.whole(&whole, None);
+        }
+    }
+
+    fn whole(&mut self, whole: &Whole, commits: Option<bool>) {
+        let deeds = self.history.ended(&whole.xids, commits);
+        self.unknown += deeds.unknown;
+        let mut scene = Scene {
+            history: &mut self.history,
+            places: &self.places,
+            min_rows: self.min_rows,
+            whole,
+            deeds: &deeds,
+            copies: rewritten(&deeds),
+        };
+        let mut told = of_rows::told(&mut scene);
+        told.extend(of_relations::told(scene));
+        for deed in told {
+            let newest_xid = whole.before.newest_xid;
+            let (event, subject) = whole.event(deed);
+            let mut draft = Draft { event, subject, newest_xid };
+            draft.name(&mut self.history);
+            self.drafts.push(draft);
+        }
+    }
+
+    /// All events, with names that were learnt after them, or that `others` know.
+    pub(super) fn finish(mut self, others: &Names) -> EventsFound {
+        for draft in self.drafts.iter_mut().filter(|draft| draft.lacks_names()) {
+            self.history.look_back(&draft.event.xids, draft.newest_xid);
+            draft.name(&mut self.history);
+            draft.name_by(others);
+        }
+        let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others));
+        let mut events: Vec<TableEvent> = told.map(|draft| draft.event).collect();
+        events.sort_by_key(|event| (event.lsn, event.xid, event.kind));
+        EventsFound { events, unknown: self.unknown }
+    }
+}
+
+impl Draft {
+    fn lacks_names(&self) -> bool {
+        let TableEvent { database, schema, table, .. } = &self.event;
+        let is_database = matches!(self.subject, Subject::Database(_));
+        !is_database && (database.is_none() || schema.is_none() || table.is_none())
+    }
+
+    /// Names it as the catalogs do at the moment.
+    fn name(&mut self, history: &mut History) {
+        if let Subject::File(file) = &self.subject
+            && let Some(class) = history.owner(*file)
+        {
+            self.subject = Subject::Relation(class, None);
+        }
+        let event = &mut self.event;
+        let database = match &self.subject {
+            Subject::Relation(class, _) => class.database,
+            Subject::File(file) => file.database,
+            Subject::Database(name) => return event.database = Some(Arc::clone(name)),
+        };
+        event.database = event.database.take().or_else(|| Some(history.database(database)?.into()));
+        let Subject::Relation(class, table_oid) = &self.subject else { return };
+        if is_index(class) {
+            event.index = Some(Arc::from(&*class.name));
+            let table = table_oid.and_then(|oid| history.class(database, oid));
+            let name = table.map(|table| Arc::from(table.name));
+            event.table = event.table.take().or(name);
+        } else {
+            event.table = Some(Arc::from(&*class.name));
+        }
+        // An index is in the schema of its table.
+        let schema = event.schema.take();
+        event.schema = schema.or_else(|| history.schema(database, class.namespace));
+    }
+
+    /// Names it as lists do, where the catalogs say nothing.
+    fn name_by(&mut self, others: &Names) {
+        let event = &mut self.event;
+        let Some(file) = event.file.or(event.new_file) else { return };
+        let database = others.database(file.database).map(Arc::from);
+        event.database = event.database.take().or(database);
+        let Some(relation) = others.relation(file) else { return };
+        let table = others.table_of(file.database, relation).unwrap_or(relation);
+        let name = || Some(Arc::from(&*table.name));
+        event.table = event.table.take().or_else(name);
+        event.schema = event.schema.take().or_else(|| table.schema.clone());
+    }
+
+    /// Whether it is about rows of what belongs to a table, or to the system.
+    fn is_hidden(&self, others: &Names) -> bool {
+        match &self.subject {
+            Subject::Relation(class, _) => self.event.rows.is_some() && !holds_rows_of_users(class),
+            Subject::File(file) => {
+                others.relation(*file).is_some_and(|relation| relation.kind == kind::TOAST)
+            }
+            Subject::Database(_) => false,
+        }
+    }
+}

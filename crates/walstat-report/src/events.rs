@@ -1,0 +1,99 @@
+//! The events of WAL, as they are told.
+
+use super::assemble::{Gathered, Telling, assemble};
+use super::build::{Request, rfc3339};
+use super::known::Known;
+use super::model::CommandName;
+use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
+use walstat_analyse::counters::Statistics;
+use walstat_analyse::dimension::Dimensions;
+use walstat_analyse::events::{Events, TableEvent};
+use walstat_analyse::finished_transactions::TransactionOutcome;
+use walstat_analyse::select::Filters;
+use walstat_format::payload::Time;
+use walstat_read::input::plan::Plan;
+use walstat_read::scan::outcome::Outcome;
+
+/// What is counted: the statistics of every report, and what was done to tables.
+pub type Counted = (Statistics, Events);
+
+/// Puts the report together; those events that are `wanted`.
+pub fn report(
+    paths: Vec<String>,
+    plan: Plan,
+    scanned: Outcome<Counted>,
+    known: Known,
+    checksums_verified: bool,
+    wanted: impl Fn(&TableEvent) -> bool,
+) -> EventsReport {
+    let mut seen = None;
+    let scanned = scanned.map(|(statistics, events)| {
+        seen = Some(events);
+        statistics
+    });
+    let (store, names, mut warnings) = known.apart(&plan);
+    let found = seen.map(|events| events.finish(store, &names)).unwrap_or_default();
+    let chosen = found.events.iter().filter(|event| wanted(event));
+    let rows = chosen.map(|event| row(event, &plan)).collect();
+    let recovery = plan.version().recovery;
+    let settings = RecoverySettings { file: recovery.file, has_lsn: recovery.has_lsn };
+    if found.unknown > 0 {
+        warnings.push(format!(
+            "of {} changes of pg_class and pg_database the row is not known, so events may be missing: \
+             the WAL at hand has no image of its page; a base backup from before, given as \
+             --data-directory, has it",
+            found.unknown
+        ));
+    }
+    let request = Request {
+        command: CommandName::Events,
+        dimensions: Dimensions::default(),
+        checksums_verified,
+        start: None,
+        filters: Filters::default(),
+    };
+    let gathered = Gathered::plain(paths, plan, scanned);
+    let report = assemble(gathered, &request, &Telling::default()).report;
+    EventsReport::new(report, rows, warnings, settings)
+}
+
+fn row(event: &TableEvent, plan: &Plan) -> EventRow {
+    let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
+    let target = event.target;
+    EventRow {
+        lsn: event.lsn.to_string(),
+        commit_lsn: event.commit.map(|lsn| lsn.to_string()),
+        time: event.time.and_then(rfc3339),
+        xid: event.xid.to_string(),
+        outcome: outcome(event.outcome).to_owned(),
+        event: event.kind.name().to_owned(),
+        database: text(&event.database),
+        schema: text(&event.schema),
+        table: text(&event.table),
+        index_name: text(&event.index),
+        relation: event.file.map(|file| file.to_string()),
+        rows: event.rows,
+        bytes: event.bytes,
+        recovery_target: RecoveryTarget {
+            recovery_target_lsn: target.lsn.to_string(),
+            recovery_target_xid: target.xid.map(|xid| xid.to_string()),
+            recovery_target_time: target.time.and_then(setting),
+            recovery_target_timeline: plan.lineage.of_page(target.lsn),
+        },
+    }
+}
+
+/// A time as `recovery_target_time` takes it: a server that starts knows no names of time zones, not even
+/// `Z`.
+fn setting(time: Time) -> Option<String> {
+    Some(format!("{}+00:00", rfc3339(time)?.trim_end_matches('Z')))
+}
+
+fn outcome(outcome: TransactionOutcome) -> &'static str {
+    match outcome {
+        TransactionOutcome::Open => "in_progress",
+        TransactionOutcome::Prepared => "prepared",
+        TransactionOutcome::Aborted => "aborted",
+        TransactionOutcome::Committed => "committed",
+    }
+}

@@ -1,0 +1,76 @@
+//! Arguments of `walstat events`.
+
+use super::name_sources::NameArgs;
+use super::relation::{self, RelationArg};
+use super::source::SourceArgs;
+use super::values::named;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use walstat_analyse::events::EventKind;
+
+/// Arguments of `walstat events`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "walstat events /archive --data-directory /backup --event drop_table,truncate --since -2h"
+)]
+pub struct EventsArgs {
+    /// What to read
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Which events
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    /// Names of relations
+    #[command(flatten)]
+    pub names: NameArgs,
+    /// Format
+    #[arg(
+        short,
+        long,
+        value_name = "F",
+        value_enum,
+        default_value_t = EventsFormat::Table,
+        help_heading = "Output"
+    )]
+    pub format: EventsFormat,
+    /// Write to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// Which events: those that pass all filters.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters")]
+pub struct ChoiceArgs {
+    /// Only these kinds of events
+    #[arg(
+        long = "event",
+        value_name = "KIND",
+        value_delimiter = ',',
+        value_parser = named(EventKind::ALL, EventKind::name, EventKind::text)
+    )]
+    pub kinds: Vec<EventKind>,
+    /// Tell of changed rows from so many on, in one table by one transaction
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub min_rows: u64,
+    /// Only events of this transaction
+    #[arg(short, long, value_name = "N")]
+    pub xid: Option<u32>,
+    /// Only events of this table or index: tablespace/database/relfilenode, or a name that it had then,
+    /// like public.orders
+    #[arg(short = 'R', long, value_name = "T/D/R|NAME", value_parser = relation::parse)]
+    pub relation: Option<RelationArg>,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EventsFormat {
+    /// For people, with the lines for the server's configuration
+    Table,
+    /// One object
+    Json,
+    /// One object a line, each an event
+    Ndjson,
+    /// One line an event, with headings
+    Csv,
+}

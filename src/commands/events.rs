@@ -1,0 +1,102 @@
+//! `walstat events`: what was done to tables, and where recovery has to stop before it.
+
+use super::read::{self, Read};
+use crate::args::events::{ChoiceArgs, EventsArgs, EventsFormat};
+use crate::args::relation::RelationArg;
+use crate::failure::{Exit, Failure};
+use crate::output::inputs::refuse_to_overwrite;
+use crate::output::{file_of, tell, write_unstyled};
+use crate::render::visible::visible;
+use crate::render::{events, json};
+use std::ops::Range;
+use std::sync::Arc;
+use walstat_analyse::counters::Statistics;
+use walstat_analyse::events::{Events, TableEvent};
+use walstat_analyse::select::Filters;
+use walstat_format::payload::Time;
+use walstat_read::scan::observer::Observer;
+use walstat_report::events::{Counted, report};
+use walstat_report::known::Known;
+use walstat_report::model::events::EventsReport;
+use walstat_report::model::{CommandName, Unreadable};
+
+/// How many problems are reported one by one.
+const PROBLEMS_TOLD: usize = 10;
+
+/// Runs the command.
+pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
+    let output = file_of(args.output.as_deref());
+    refuse_to_overwrite(output, args.source.inputs().chain(args.names.inputs()))?;
+    let result = gather(args);
+    if let Err(failure) = &result
+        && failure.is_unreadable()
+        && args.format == EventsFormat::Json
+    {
+        let answer = Unreadable::new(CommandName::Events, failure.to_string());
+        write_unstyled(output, |out| json::render(&answer, out))?;
+    }
+    let report = result?;
+    write_unstyled(output, |out| match args.format {
+        EventsFormat::Table => events::table(&report, out),
+        EventsFormat::Json => json::render(&report, out),
+        EventsFormat::Ndjson => events::lines(&report, out),
+        EventsFormat::Csv => events::csv(&report, out),
+    })?;
+    for note in &report.warnings {
+        tell(&format!("walstat: {}", visible(note)));
+    }
+    for problem in report.problems.iter().take(PROBLEMS_TOLD) {
+        let (segment, found, expected) = (&problem.segment, &problem.found, &problem.expected);
+        tell(&visible(&format!("walstat: {segment}: found {found}, expected {expected}")));
+    }
+    Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Damage })
+}
+
+/// Reads all of the WAL, whatever the times: what a transaction did, and what tables were called, was
+/// written before it ended.
+fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
+    let found = read::found(&args.source)?;
+    let times = read::window(&args.source, &found)?.map(|window| window.span.times);
+    let known = Known::names(&args.names.sources(), &found);
+    let prototype: Counted =
+        (Statistics::default(), Events::new(args.choice.min_rows, known.store()));
+    let observer = Observer::new(prototype.clone());
+    let read = read::read_in(&args.source, found, None, &Filters::default(), &observer)?;
+    let counted = |seen: Observer| seen.into_inner::<Counted>().unwrap_or(prototype);
+    let Read { paths, plan, scanned, .. } = read.map(counted);
+    let choice = Choice { args: &args.choice, times };
+    let is_verified = !args.source.no_verify_checksums;
+    Ok(report(paths, plan, scanned, known, is_verified, |event| choice.takes(event)))
+}
+
+/// Which events are told.
+struct Choice<'a> {
+    args: &'a ChoiceArgs,
+    times: Option<Range<Time>>,
+}
+
+impl Choice<'_> {
+    fn takes(&self, event: &TableEvent) -> bool {
+        let ChoiceArgs { kinds, xid, relation, .. } = self.args;
+        // What has not ended is of the time at which the WAL ends.
+        let time = event.time.or(event.clock);
+        let is_in = |times: &Range<Time>| time.is_some_and(|time| times.contains(&time));
+        (kinds.is_empty() || kinds.contains(&event.kind))
+            && xid.is_none_or(|xid| event.xids.contains(&xid))
+            && self.times.as_ref().is_none_or(is_in)
+            && relation.as_ref().is_none_or(|relation| is_about(event, relation))
+    }
+}
+
+fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
+    let asked = match relation {
+        RelationArg::File(file) => return [event.file, event.new_file].contains(&Some(*file)),
+        RelationArg::Name(name) => &name.parts,
+    };
+    let is_called = |name: &Option<Arc<str>>| {
+        let own = [&event.database, &event.schema, name].map(Option::as_deref);
+        let asked = asked.iter().map(|part| Some(part.as_str()));
+        own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
+    };
+    is_called(&event.table) || is_called(&event.index)
+}

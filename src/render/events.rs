@@ -1,0 +1,112 @@
+//! `walstat events`: what was done to tables, for people, for other programs, and as lines for a server's
+//! configuration.
+
+use super::csv;
+use super::number::grouped;
+use super::style::{left, plain};
+use super::time::moment;
+use super::visible::visible;
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+use walstat_report::model::events::{EventRow, EventsReport};
+
+/// What takes something away: what people come back for.
+const LOSSES: [&str; 4] = ["drop_table", "truncate", "drop_database", "delete"];
+/// So many events are told how to recover to.
+const TOLD: usize = 5;
+
+/// Writes a table for people, and what to put into the configuration.
+pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    if report.events.is_empty() {
+        return writeln!(out, "No such event from {} to {}.", report.range.start, report.range.end);
+    }
+    let headings = ["Time", "Event", "Table", "Rows", "Transaction", "Outcome", "Stop before"];
+    let mut table = plain(&headings);
+    for column in [1, 2, 5] {
+        left(&mut table, column);
+    }
+    for row in &report.events {
+        table.add_row([
+            moment(row.time.as_deref()),
+            row.event.clone(),
+            name(row),
+            row.rows.map_or("–".to_owned(), grouped),
+            row.xid.clone(),
+            row.outcome.clone(),
+            row.recovery_target.recovery_target_lsn.clone(),
+        ]);
+    }
+    writeln!(out, "{}\n", table.trim_fmt())?;
+    let told = told(&report.events);
+    let file = report.settings.file;
+    writeln!(out, "To stop right before an event, put into {file} of a restored base backup:")?;
+    for row in told {
+        settings(row, report, out)?;
+    }
+    Ok(())
+}
+
+/// The last events that took something away; without any, the last ones.
+fn told(events: &[EventRow]) -> Vec<&EventRow> {
+    let is_loss = |row: &&EventRow| {
+        let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
+        LOSSES.contains(&row.event.as_str()) && row.outcome == "committed" && !is_temporary
+    };
+    let losses: Vec<&EventRow> = events.iter().filter(is_loss).collect();
+    let all = if losses.is_empty() { events.iter().collect() } else { losses };
+    let first = all.len().saturating_sub(TOLD);
+    all.into_iter().skip(first).collect()
+}
+
+/// The lines of one event.
+fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    let target = &row.recovery_target;
+    let rows = row.rows.map(|rows| format!(" of {} rows", grouped(rows))).unwrap_or_default();
+    writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
+    if report.settings.has_lsn {
+        writeln!(out, "recovery_target_lsn = '{}'", target.recovery_target_lsn)?;
+    } else if let Some(xid) = &target.recovery_target_xid {
+        writeln!(out, "recovery_target_xid = '{xid}'")?;
+    } else {
+        let place = &target.recovery_target_lsn;
+        return writeln!(
+            out,
+            "# no transaction ends at {place}, and this release knows no other target"
+        );
+    }
+    writeln!(out, "recovery_target_inclusive = off")?;
+    writeln!(out, "recovery_target_timeline = '{}'", target.recovery_target_timeline)
+}
+
+/// A table or a database, as people call it.
+fn name(row: &EventRow) -> String {
+    let names = [&row.database, &row.schema, &row.table].map(Option::as_deref);
+    let known: Vec<&str> = names.into_iter().flatten().collect();
+    let relation = row.relation.as_deref();
+    let table = match (&row.table, relation) {
+        (None, Some(file)) => file.to_owned(),
+        _ => known.join("."),
+    };
+    let index = row.index_name.as_deref().map(|index| format!(" ({index})")).unwrap_or_default();
+    visible(&format!("{table}{index}")).into_owned()
+}
+
+/// Writes an object a line: the keys of an event, its table as `table_name`, and `table`, the list's name.
+pub fn lines(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    for row in &report.events {
+        let mut line = Map::new();
+        line.insert("table".to_owned(), Value::from("events"));
+        if let Value::Object(keys) = serde_json::to_value(row)? {
+            let renamed = |key: String| if key == "table" { "table_name".to_owned() } else { key };
+            line.extend(keys.into_iter().map(|(key, value)| (renamed(key), value)));
+        }
+        serde_json::to_writer(&mut *out, &line)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Writes CSV: the plain columns.
+pub fn csv(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    csv::table(&report.events, out)
+}

@@ -1,0 +1,240 @@
+//! `walstat events`: held against the records that it is made of, in WAL of every release; its formats; and
+//! that it does not matter how the WAL is divided.
+
+use crate::support::fixtures::{Sample, sample, samples};
+use crate::support::walstat;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn report(wal: &Path, more: &[&str]) -> Value {
+    walstat(&[&["events", text(wal), "-f", "json"], more].concat()).json()
+}
+
+fn events(wal: &Path, more: &[&str]) -> Vec<Value> {
+    report(wal, more)["events"].as_array().expect("events").clone()
+}
+
+/// The records of a sample, by LSN.
+fn records(sample: &Sample) -> BTreeMap<String, Value> {
+    let lines = walstat(&["records", text(&sample.wal), "-f", "ndjson"]).stdout;
+    let rows = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    rows.map(|row: Value| (row["lsn"].as_str().expect("an LSN").to_owned(), row)).collect()
+}
+
+fn key<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+/// What an event says of its transaction is what the records say, in every release.
+#[test]
+fn events_are_what_the_records_say() {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for sample in samples() {
+        let records = records(&sample);
+        for event in events(&sample.wal, &["--min-rows", "1"]) {
+            *kinds.entry(key(&event, "event").to_owned()).or_default() += 1;
+            assert!(records.contains_key(key(&event, "lsn")), "{}: {event}", sample.name);
+            let target = key(&event["recovery_target"], "recovery_target_lsn");
+            assert!(records.contains_key(target), "{}: {event}", sample.name);
+            let Some(commit) = event["commit_lsn"].as_str() else {
+                assert_ne!(event["outcome"], "committed", "{}: {event}", sample.name);
+                continue;
+            };
+            let record = &records[commit];
+            assert_eq!(record["time"], event["time"], "{}: {event}", sample.name);
+            let name = key(record, "record");
+            assert!(["COMMIT", "COMMIT_PREPARED"].contains(&name), "{}: {event}", sample.name);
+            let xid = record["xid"].to_string();
+            let is_own = name == "COMMIT_PREPARED" || xid == key(&event, "xid");
+            assert!(is_own, "{}: {event} {record}", sample.name);
+            if event["event"] != "drop_database" {
+                assert_eq!(target, commit, "{}: {event}", sample.name);
+            }
+        }
+    }
+    // The samples have all of them but for these.
+    for kind in ["create_table", "drop_table", "truncate", "rewrite", "create_index"] {
+        assert!(kinds[kind] >= 10, "{kind}: {kinds:?}");
+    }
+    for kind in ["create_database", "drop_database", "insert", "update", "delete"] {
+        assert!(kinds[kind] >= 5, "{kind}: {kinds:?}");
+    }
+}
+
+/// Rows that were deleted and updated are as many as there are records of that.
+#[test]
+fn rows_are_those_of_the_records() {
+    let mut compared = 0;
+    for sample in samples() {
+        let mut counts: BTreeMap<(String, String, &str), u64> = BTreeMap::new();
+        for row in records(&sample).values().filter(|row| row["rmgr"] == "Heap") {
+            let kind = match key(row, "record").trim_end_matches("+INIT") {
+                "DELETE" => "delete",
+                "UPDATE" | "HOT_UPDATE" => "update",
+                _ => continue,
+            };
+            let file = format!("{}/{}/{}", row["tablespace"], row["database"], row["relfilenode"]);
+            *counts.entry((row["xid"].to_string(), file, kind)).or_default() += 1;
+        }
+        for event in events(&sample.wal, &["--min-rows", "1", "--event", "delete,update"]) {
+            let place = (key(&event, "xid").to_owned(), key(&event, "relation").to_owned());
+            let kind = if event["event"] == "delete" { "delete" } else { "update" };
+            // A transaction with savepoints has records of several xids.
+            if let Some(count) = counts.get(&(place.0, place.1, kind)) {
+                assert!(event["rows"].as_u64() >= Some(*count), "{}: {event}", sample.name);
+                compared += u64::from(event["rows"] == *count);
+            }
+        }
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+#[test]
+fn it_does_not_matter_how_the_wal_is_divided() {
+    for sample in samples() {
+        let all = events(&sample.wal, &["--min-rows", "1", "-j", "1"]);
+        assert_eq!(all, events(&sample.wal, &["--min-rows", "1", "-j", "3"]), "{}", sample.name);
+    }
+}
+
+/// The story that each of these samples tells, with the names that tables had then.
+#[test]
+fn a_known_story_is_told() {
+    for name in ["pg9.6-mixed", "pg11-mixed", "pg14-mixed", "pg17-mixed", "pg19-mixed"] {
+        let sample = sample(name);
+        let told: Vec<String> = events(&sample.wal, &[])
+            .iter()
+            .map(|event| {
+                let table = event["table"].as_str().or(event["database"].as_str());
+                format!("{} {}", key(event, "event"), table.unwrap_or("?"))
+            })
+            .collect();
+        for deed in [
+            "create_table accounts",
+            "insert accounts",
+            "truncate tt",
+            "rewrite accounts",
+            "drop_table tt",
+            "create_database other",
+            "drop_database gone",
+        ] {
+            // The samples from 15 on drop no database.
+            if deed.starts_with("drop_database") && ["17", "19"].contains(&&*sample.release) {
+                continue;
+            }
+            let count = told.iter().filter(|told| *told == deed).count();
+            assert!(count >= 1, "{name}: {deed}: {told:#?}");
+        }
+    }
+}
+
+#[test]
+fn filters_choose() {
+    let sample = sample("pg14-mixed");
+    let all = events(&sample.wal, &[]);
+    let chosen = |is: &dyn Fn(&Value) -> bool| -> Vec<Value> {
+        all.iter().filter(|event| is(event)).cloned().collect()
+    };
+    let drops = events(&sample.wal, &["--event", "drop_table,drop_database"]);
+    assert_eq!(drops, chosen(&|event| key(event, "event").starts_with("drop_")));
+    let one = &drops[0];
+    let xid = key(one, "xid");
+    assert_eq!(events(&sample.wal, &["-x", xid]), chosen(&|event| event["xid"] == xid));
+    let table = key(one, "table");
+    let called = chosen(&|event| event["table"] == table);
+    assert!(called.len() > 1, "{called:?}");
+    assert_eq!(events(&sample.wal, &["-R", table]), called);
+    assert_eq!(events(&sample.wal, &["-R", &format!("public.{table}")]), called);
+    let of_file = events(&sample.wal, &["-R", key(one, "relation")]);
+    assert!(of_file.contains(one) && of_file.len() < all.len(), "{of_file:?}");
+    let time = key(one, "time");
+    let since = events(&sample.wal, &["--since", time]);
+    assert_eq!(since, chosen(&|event| event["time"].as_str() >= Some(time)));
+    let until = events(&sample.wal, &["--until", time]);
+    assert_eq!(until.len() + since.len(), all.len());
+    walstat(&["events", text(&sample.wal), "--event", "drop"]).exits(2);
+    walstat(&["events", text(&sample.wal), "--min-rows", "0"]).exits(2);
+}
+
+/// Names that mean something to a terminal, a spreadsheet or a shell are harmless in each format.
+#[test]
+fn each_format_has_all_events() {
+    let sample = sample("pg14-mixed");
+    let all = events(&sample.wal, &[]);
+    let shown =
+        |format: &str| walstat(&["events", text(&sample.wal), "-f", format]).exits(0).stdout;
+    let lines = shown("ndjson");
+    assert_eq!(lines.lines().count(), all.len());
+    for (line, event) in lines.lines().zip(&all) {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["table"], "events");
+        line["table"] = line["table_name"].take();
+        for (key, value) in event.as_object().expect("an object") {
+            assert_eq!(&line[key], value, "{key}");
+        }
+    }
+    let csv = shown("csv");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let headings = reader.headers().expect("headings").clone();
+    let wanted = ["lsn", "commit_lsn", "time", "xid", "outcome", "event", "database", "schema"];
+    assert!(wanted.iter().all(|name| headings.iter().any(|heading| heading == *name)), "{csv}");
+    assert!(!headings.iter().any(|heading| heading == "recovery_target"), "{csv}");
+    assert_eq!(reader.records().count(), all.len());
+    let table = shown("table");
+    assert!(table.contains("Weird \"name\", tab\\tx"), "{table}");
+    assert!(!table.contains('\t') && !table.contains('\u{1b}'), "{table}");
+    for line in ["recovery_target_lsn = '", "recovery_target_inclusive = off"] {
+        assert!(table.contains(line), "{table}");
+    }
+}
+
+/// What the release's server takes: 9.6 has no place to stop at, and both have a file of their own.
+#[test]
+fn settings_are_those_of_the_release() {
+    let table = |name: &str| walstat(&["events", text(&sample(name).wal)]).exits(0).stdout;
+    let old = table("pg9.6-mixed");
+    assert!(old.contains("put into recovery.conf of"), "{old}");
+    assert!(old.contains("recovery_target_xid = '") && !old.contains("recovery_target_lsn = '"));
+    assert!(table("pg11-mixed").contains("put into recovery.conf of"));
+    let new = table("pg12-mixed");
+    assert!(new.contains("put into postgresql.conf of") && new.contains("recovery_target_lsn = '"));
+}
+
+/// Damage is a problem; what lies around it is told.
+#[test]
+fn what_lies_around_damage_is_told() {
+    let sample = sample("pg14-mixed");
+    let directory = tempfile::tempdir().expect("a directory");
+    let names = sample.segments();
+    for name in &names {
+        let from = sample.segment(name);
+        let to = directory.path().join(from.file_name().expect("a name"));
+        std::fs::copy(from, to).expect("copied");
+    }
+    let place = names.len() / 2;
+    let broken = directory.path().join(sample.segment(&names[place]).file_name().expect("a name"));
+    let mut bytes = std::fs::read(&broken).expect("a segment");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 100].fill(0x55);
+    std::fs::write(&broken, bytes).expect("written");
+    let ran = walstat(&["events", text(directory.path()), "-f", "json"]).exits(4);
+    let report = ran.json();
+    assert!(!report["problems"].as_array().expect("problems").is_empty());
+    assert!(ran.stderr.contains(&names[place]), "{}", ran.stderr);
+    let told = report["events"].as_array().expect("events");
+    let all = events(&sample.wal, &[]);
+    assert_eq!((told.first(), told.last()), (all.first(), all.last()));
+}
+
+#[test]
+fn what_is_no_wal_is_said() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ran = walstat(&["events", text(directory.path()), "-f", "json"]).exits(3);
+    assert_eq!(ran.json()["command"], "events");
+    assert!(ran.json()["error"].is_string());
+}

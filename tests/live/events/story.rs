@@ -1,0 +1,64 @@
+//! `docs/recovery.md`, as somebody follows it: every command of it, in its order, on a server that has lost a
+//! table.
+
+use crate::archiving::wait_for_archiver;
+use crate::cluster::{Cluster, Settings};
+use crate::server::Server;
+use crate::shell::shell;
+use std::fs;
+use std::path::Path;
+
+/// The commands of a paper: its blocks of shell.
+fn commands(paper: &str) -> Vec<String> {
+    let blocks = paper.split("```sh\n").skip(1);
+    blocks.filter_map(|block| Some(block.split_once("\n```")?.0.to_owned())).collect()
+}
+
+#[test]
+fn the_paper_leads_back_to_the_table() {
+    let Some(server) = Server::debian_15() else { return };
+    let conf = "archive_mode = on\narchive_command = 'cp %p ../archive/%f'";
+    let mut cluster = Cluster::start(&server, &Settings { conf, ..Settings::default() });
+    let home = cluster.home().to_owned();
+    shell(&home, "mkdir archive");
+    cluster.sql("CREATE DATABASE shop");
+    let in_shop = |cluster: &Cluster<'_>, statement: &str| {
+        cluster.psql(&["-c", "\\connect shop", "-c", statement])
+    };
+    in_shop(&cluster, "CREATE TABLE orders AS SELECT i AS id FROM generate_series(1, 1234) i");
+    let connection = cluster.connection().join(" ");
+    shell(&home, &format!("pg_basebackup {connection} -c fast -X none -D backup 2>/dev/null"));
+    in_shop(&cluster, "INSERT INTO orders VALUES (1235)");
+    in_shop(&cluster, "DROP TABLE orders");
+    in_shop(&cluster, "CREATE TABLE later (id int)");
+    cluster.sql("SELECT pg_switch_wal()");
+    wait_for_archiver(&cluster.wal());
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recovery.md");
+    let paper = fs::read_to_string(path).expect("the paper");
+    let commands = commands(&paper);
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    let here = home.display().to_string();
+    let walstat = Path::new(env!("CARGO_BIN_EXE_walstat"));
+    // Where the servers' user can run it.
+    fs::copy(walstat, home.join("walstat")).expect("the program");
+    let programs = server.path("pg_ctl").parent().expect("a folder").display().to_string();
+    let environment =
+        format!("export PATH={here}:{programs}:$PATH PGHOST={here} PGUSER=postgres\n");
+    let mut said = Vec::new();
+    for command in &commands {
+        let placed =
+            ["/archive", "/backup", "/recovered"].iter().fold(command.clone(), |text, name| {
+                text.replace(&format!(" {name}"), &format!(" {here}{name}"))
+            });
+        // A query that waits for a lock would wait for ever.
+        let limited =
+            format!("{environment}timeout 120 bash -euo pipefail <<'STORY'\n{placed}\nSTORY");
+        said.push(shell(&home, &limited));
+    }
+    assert!(said[0].contains("drop_table shop.public.orders"), "{}", said[0]);
+    assert!(said[2].contains("1235"), "{}", said[2]);
+    assert_eq!(in_shop(&cluster, "SELECT count(*), max(id) FROM orders"), "1235|1235");
+    shell(&home, &format!("{programs}/pg_ctl -D {here}/recovered -m immediate stop"));
+    cluster.stop();
+}
