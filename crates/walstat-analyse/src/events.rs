@@ -1,8 +1,8 @@
 //! What was done to tables: created, dropped, truncated, rewritten, indexed, and rows of one table changed
 //! by one transaction; and where recovery has to stop before it.
 //!
-//! While the WAL is read, [`Events`] gathers what each transaction does ([`work`]) until it ends ([`ended`]);
-//! of those that are of interest, the catalogs tell afterwards, moment by moment, what it was ([`told`]).
+//! While the WAL is read, [`Events`] gathers what each transaction does (`work`) until it ends (`ended`);
+//! of those that are of interest, the catalogs tell afterwards, moment by moment, what it was (`told`).
 
 mod deed;
 mod ended;

@@ -2,7 +2,7 @@
 //! set of what a transaction and its subtransactions did to rows, by file; which table a file belongs to
 //! is not known here. Records without a transaction are maintenance.
 //!
-//! How many kinds there are is up to the WAL. As many as fit into [`WEIGHT_MAX`] are kept, those of few
+//! How many kinds there are is up to the WAL. As many as fit into `WEIGHT_MAX` are kept, those of few
 //! operations first, and all others are one. Which ones are kept depends on what they are and on nothing
 //! else: what was given up on would not have been kept either had the rest come first. So the result does not
 //! depend on how the WAL was divided.
