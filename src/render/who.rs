@@ -1,6 +1,6 @@
 //! The block WHO of the first screen: the tables that made most of the WAL, with their parts.
 
-use super::number::{fraction, grouped};
+use super::number::{fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
@@ -59,7 +59,7 @@ pub fn render(
     if let Some(names) = &report.names {
         writeln!(out, "  {}", sources(names, report.totals.total_bytes))?;
     }
-    for line in kinds(report, style) {
+    for line in kinds(report) {
         writeln!(out, "  {}", visible(&line))?;
     }
     writeln!(out)
@@ -69,14 +69,14 @@ pub fn render(
 const KINDS_SHOWN: usize = 3;
 
 /// What the largest kinds of transactions did, a line each.
-fn kinds(report: &Report, style: &Show) -> Vec<String> {
+fn kinds(report: &Report) -> Vec<String> {
     let Some(sample) = &report.kind_sample else { return Vec::new() };
     let share = |part: u64, all: u64| fraction((all > 0).then(|| part as f64 / all as f64));
     let line = |kind: &SampledKind| {
         format!(
             "{} of them, {} each: {}",
             share(kind.transactions, sample.transactions),
-            style.bytes(kind.median_bytes),
+            human_bytes(kind.median_bytes),
             kind.kind
         )
     };
@@ -143,12 +143,11 @@ mod tests {
 
     #[test]
     fn kinds_of_a_sample_are_told_with_their_share_and_size() {
-        let show = Show { human: false, bars: false, main_data: false, verbose: false, width: 80 };
         let mut report = sample::report(0, 1000);
-        assert!(kinds(&report, &show).is_empty());
+        assert!(kinds(&report).is_empty());
         let kind = SampledKind { kind: "INSERT t".into(), transactions: 30, median_bytes: 200 };
         report.kind_sample = Some(KindSample { transactions: 40, kinds: vec![kind] });
-        assert_eq!(kinds(&report, &show)[1..], ["75.00 % of them, 200 each: INSERT t"]);
+        assert_eq!(kinds(&report)[1..], ["75.00 % of them, 200 B each: INSERT t"]);
     }
 
     #[test]

@@ -126,10 +126,10 @@ pub fn why(report: &Report) -> String {
         .map(|cause| vec![escaped(&cause.label), exact(cause.bytes), fraction(cause.share)])
         .collect();
     let numbers = details("Numbers", &["Cause", "Bytes", "Share"], &cells);
-    let maintenance = screen::maintenance(report, size)
+    let maintenance = screen::maintenance(report, human_bytes)
         .map(|told| format!("<p>{}</p>\n", escaped(&told)))
         .unwrap_or_default();
-    let besides = closing::closed_early(report, size)
+    let besides = closing::closed_early(report, human_bytes)
         .map(|told| format!("<p>{}</p>\n", escaped(&closing::sentence(&told))))
         .unwrap_or_default();
     format!(
