@@ -35,6 +35,17 @@ pub fn checksums(report: &Report) -> String {
     }
 }
 
+/// Problems told one by one on a screen; the rest is counted.
+pub const PROBLEMS_SHOWN: usize = 5;
+
+/// What a command says of the WAL before what it was asked: where from, how it ends, what is wrong.
+pub fn opening(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
+    let range = &report.range;
+    writeln!(out, "{}, {} to {}", origin(&report.input), range.start, range.end)?;
+    writeln!(out, "{}\n", report.ending.text)?;
+    problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)
+}
+
 /// Problems in one line each, `shown` of them and the number of the rest; `-v` shows all.
 pub fn problems(
     problems: &[Problem],

@@ -17,8 +17,6 @@ use walstat_report::model::{Report, Why};
 
 /// A threshold is crossed.
 const LOOK: Style = AnsiColor::Yellow.on_default();
-/// Problems told one by one; the rest is counted.
-const PROBLEMS_SHOWN: usize = 5;
 /// Cells of the longest bar.
 const BAR_CELLS: f64 = 16.0;
 /// Maintenance that wrote less than this share of the bytes is not told.
@@ -91,7 +89,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     // Problems come before the numbers, and are never left out for room.
     let mut beside = Vec::new();
     if !report.problems.is_empty() {
-        closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, &mut beside)?;
+        closing::problems(&report.problems, closing::PROBLEMS_SHOWN, style.verbose, &mut beside)?;
         writeln!(beside)?;
     }
     let mut notes = Vec::new();

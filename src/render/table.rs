@@ -13,9 +13,6 @@ use walstat_report::model::view::View;
 use walstat_report::model::who::{CommitBytes, TransactionSummary, Transactions};
 use walstat_report::model::{Report, Sums};
 
-/// Problems told one by one; the rest is counted.
-const PROBLEMS_SHOWN: usize = 5;
-
 /// Writes the tables that were asked for, and what has to be said about them.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
@@ -41,7 +38,7 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     if let Some(filters) = closing::filters(report) {
         writeln!(out, "{filters}")?;
     }
-    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
+    closing::problems(&report.problems, closing::PROBLEMS_SHOWN, style.verbose, out)?;
     if !report.problems.is_empty() {
         writeln!(out)?;
     }

@@ -9,18 +9,13 @@ use walstat_report::model::percent;
 use walstat_report::model::view::View;
 use walstat_report::model::whatif::{NARROW, RecordDifference, Scenario, WhatIf};
 
-/// Problems told one by one; the rest is counted.
-const PROBLEMS_SHOWN: usize = 5;
 /// Record types told one by one.
 const DIFFERENCES_SHOWN: usize = 8;
 
 /// Writes the predictions.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
-    let range = &report.range;
-    writeln!(out, "{}, {} to {}", closing::origin(&report.input), range.start, range.end)?;
-    writeln!(out, "{}\n", report.ending.text)?;
-    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
+    closing::opening(report, style, out)?;
     if let Some(whatif) = &report.whatif {
         scenarios(whatif, style, out)?;
         lines(&self_check(whatif), out)?;

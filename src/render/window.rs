@@ -8,8 +8,6 @@ use std::io::{self, Write};
 use walstat_report::model::view::View;
 use walstat_report::model::window::{BackupRow, TargetRow, Window};
 
-/// Problems told one by one; the rest is counted.
-const PROBLEMS_SHOWN: usize = 5;
 /// Restore points told one by one.
 const RESTORE_POINTS_SHOWN: usize = 20;
 /// What is not known.
@@ -18,10 +16,7 @@ const NOTHING: &str = "–";
 /// Writes what there is to say.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let report = &view.report;
-    let range = &report.range;
-    writeln!(out, "{}, {} to {}", closing::origin(&report.input), range.start, range.end)?;
-    writeln!(out, "{}\n", report.ending.text)?;
-    closing::problems(&report.problems, PROBLEMS_SHOWN, style.verbose, out)?;
+    closing::opening(report, style, out)?;
     if let Some(window) = &report.window {
         target(window, out)?;
         timelines(window, out)?;

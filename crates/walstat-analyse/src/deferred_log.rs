@@ -59,8 +59,8 @@ pub struct Wants {
     pub each_time: bool,
 }
 
-/// Bytes of WAL whose times are noted together where records are not wanted. RecordRuns begin and end with
-/// multiples of it.
+/// Bytes of WAL whose times are noted together where records are not wanted. Such stretches begin and
+/// end at multiples of it.
 const GRAIN: u64 = 16 << 10;
 
 /// The chunks of one run. Blocks name their file by its place in `files`.

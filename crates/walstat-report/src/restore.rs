@@ -92,11 +92,9 @@ fn usable(backup: &Backup) -> Result<(), String> {
         return Err(format!("not restorable: the backup's pg_control: {what}"));
     }
     if backup.label.is_some_and(|label| label.is_incremental) {
-        return Err(
-            "not restorable: an incremental backup, of which pg_combinebackup makes a full one \
-                    with those before it"
-                .to_owned(),
-        );
+        let text = "not restorable: an incremental backup, of which pg_combinebackup makes a full one with \
+                    those before it";
+        return Err(text.to_owned());
     }
     Ok(())
 }

@@ -9,11 +9,9 @@ use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
+use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::history::{ClassVersion, Deeds, History};
 use walstat_names::catalog::row::kind;
-
-/// Below are the oids, and the files, of what every cluster has (`FirstNormalObjectId`).
-const FIRST_USER_OID: u32 = 16384;
 
 /// What is known when a transaction is told.
 pub(super) struct Scene<'s> {
@@ -125,7 +123,7 @@ pub(super) fn holds_rows_of_users(class: &ClassVersion) -> bool {
 
 /// Whether every cluster has what has this oid: nobody has made it.
 pub(super) fn is_oid_of_system(oid: u32) -> bool {
-    oid < FIRST_USER_OID
+    oid < FIRST_NORMAL_OID
 }
 
 /// Whether a file is one of those that every cluster has, as long as nobody rewrites them.

@@ -8,12 +8,10 @@ use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_names::catalog::history::{ClassVersion, DatabaseVersion, Deeds, Touched};
-use walstat_names::catalog::row::kind;
+use walstat_names::catalog::row::{TOAST_SCHEMA, kind};
 
 /// What has rows: tables, materialized views, and tables that have partitions.
 const TABLES: [u8; 3] = [b'r', b'm', b'p'];
-/// The schema of TOAST tables and their indexes.
-const TOAST_SCHEMA: u32 = 99;
 
 /// A relation, by database and oid.
 type Key = (u32, u32);
@@ -160,9 +158,10 @@ impl Telling<'_> {
             // What goes to another tablespace keeps its rows.
             let tablespace = |class: &ClassVersion| class.file.map(|file| file.tablespace);
             let has_moved = tablespace(&old.row) != tablespace(&new.row);
-            let (kind, done) = match is_copy || has_moved {
-                true => (EventKind::Rewrite, &mut self.tables.rewritten),
-                false => (EventKind::Truncate, &mut self.tables.truncated),
+            let (kind, done) = if is_copy || has_moved {
+                (EventKind::Rewrite, &mut self.tables.rewritten)
+            } else {
+                (EventKind::Truncate, &mut self.tables.truncated)
             };
             if done.insert(key) {
                 let files = Files { file: old.row.file, new_file: new.row.file };

@@ -7,6 +7,9 @@ use walstat_format::catalog_layout::{CatalogLayout, ClassLayout, NAME_BYTES, Nam
 use walstat_format::cursor::at;
 use walstat_format::data_page::heap_tuple::{HeapTuple, TupleBody, infomask};
 
+/// Oid of the schema of TOAST tables and their indexes (`PG_TOAST_NAMESPACE`).
+pub const TOAST_SCHEMA: u32 = 99;
+
 /// The kinds of relations (`relkind`).
 pub mod kind {
     /// Kinds that have files: tables, indexes, sequences, TOAST tables, materialized views.

@@ -9,12 +9,11 @@ use walstat_analyse::amounts::Amounts;
 use walstat_analyse::kind::{FoundKinds, FoundMaintenance, KindSums, Maintenance, RowOperation};
 use walstat_analyse::ratios::ratio;
 use walstat_format::block::RelFileLocator;
+use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::kind::TOAST;
 
-/// Catalogs have oids below it (`FirstNormalObjectId`).
-const FIRST_NORMAL_OID: u32 = 16384;
 /// Large objects and who owns them: catalogs by their place, but rows of users by what is in them.
 const LARGE_OBJECTS: [u32; 2] = [2613, 2995];
 /// The schema of the catalogs.

@@ -2,13 +2,10 @@
 //! parent, a relation that is rewritten with its new version.
 
 use super::{Resolver, database_of};
-use crate::catalog::row::{Class, Row, kind};
+use crate::catalog::row::{Class, Row, TOAST_SCHEMA, kind};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use walstat_format::catalog_layout::CatalogTable;
-
-/// Oid of the schema `pg_toast`.
-const TOAST_SCHEMA: u32 = 99;
 
 /// How relations hang together, by database and oid.
 pub(super) struct Links {
