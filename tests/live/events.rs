@@ -29,7 +29,7 @@ struct Accident {
 
 const MARK: &str = "MARK";
 
-const ACCIDENTS: [Accident; 7] = [
+const ACCIDENTS: [Accident; 8] = [
     Accident {
         event: "drop_table",
         name: "orders",
@@ -73,6 +73,14 @@ const ACCIDENTS: [Accident; 7] = [
         ],
         question: ("postgres", "SELECT count(*), sum(id), max(note) FROM saved"),
     },
+    // Its rows lie in a new file by then.
+    Accident {
+        event: "delete",
+        name: "typed",
+        statements: &["BEGIN; ALTER TABLE typed ALTER id TYPE bigint; \
+                       DELETE FROM typed WHERE id > 300; COMMIT"],
+        question: ("postgres", "SELECT count(*), sum(id) FROM typed"),
+    },
     Accident {
         event: "drop_table",
         name: "parts_2",
@@ -103,6 +111,7 @@ impl<'s> Scene<'s> {
             "CREATE TABLE people (id int PRIMARY KEY, note text)",
             "CREATE TABLE later (id int PRIMARY KEY, note text)",
             "CREATE TABLE saved (id int PRIMARY KEY, note text)",
+            "CREATE TABLE typed (id int PRIMARY KEY, note text)",
             "CREATE TABLE parts_2 (id int PRIMARY KEY, note text)",
             "CREATE DATABASE victim",
         ] {
@@ -110,7 +119,7 @@ impl<'s> Scene<'s> {
         }
         let create = "CREATE TABLE kept AS SELECT i AS id FROM generate_series(1, 100) i";
         cluster.psql(&["-c", "\\connect victim", "-c", create]);
-        for table in ["shop.orders", "shop.items", "people", "later", "saved", "parts_2"] {
+        for table in ["shop.orders", "shop.items", "people", "later", "saved", "typed", "parts_2"] {
             cluster.sql(&format!(
                 "INSERT INTO {table} SELECT i, md5(i::text) FROM generate_series(1, 2000) i"
             ));

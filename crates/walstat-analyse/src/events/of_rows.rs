@@ -25,11 +25,12 @@ pub(super) fn told(scene: &mut Scene<'_>) -> Vec<Deed> {
     }
     let mut tables: BTreeMap<(u32, u32, u32), Table> = BTreeMap::new();
     for (file, work) in whole.files.iter().filter(|(file, _)| !is_of_system(**file)) {
-        // The rows of a new version are those that the table has already.
-        if scene.copies.contains_key(file) {
-            continue;
-        }
-        let owner = scene.history.owner(*file);
+        let copy_of = scene.copies.get(file).copied();
+        let is_copy = copy_of.is_some();
+        let owner = match copy_of {
+            Some((database, oid)) => scene.history.class(database, oid),
+            None => scene.history.owner(*file),
+        };
         if owner.as_ref().is_some_and(|owner| !holds_rows_of_users(owner)) {
             continue;
         }
@@ -39,7 +40,10 @@ pub(super) fn told(scene: &mut Scene<'_>) -> Vec<Deed> {
         };
         let changes = [Changes::default(); 3];
         let table = tables.entry(key).or_insert(Table { owner, file: *file, changes });
-        for change in RowChange::ALL {
+        // What a rewrite inserts are the rows that the table has already; it changes and deletes none.
+        for change in
+            RowChange::ALL.into_iter().filter(|change| !is_copy || *change != RowChange::Insert)
+        {
             table.changes[change as usize].add(work.of(change));
         }
     }
