@@ -39,7 +39,8 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", table.trim_fmt())?;
     let told = told(&report.events);
     let file = report.settings.file;
-    writeln!(out, "To stop right before an event, put into {file} of a restored base backup:")?;
+    let event = if told.len() > 1 { "one of these events" } else { "it" };
+    writeln!(out, "To stop right before {event}, put into {file} of a restored base backup:")?;
     for row in told {
         settings(row, report, out)?;
     }

@@ -50,11 +50,15 @@ fn each_target_is_reached_or_it_is_said_why_not() {
         ("xid:9999", 1, "no record is of transaction 9999"),
         ("0/00AD4508", 0, "is the last that is replayed"),
         ("0/00C00000", 1, "the WAL ends at 0/00B00000"),
-        ("0/00700028", 1, "before 0/00800100, where the oldest usable backup is consistent"),
+        (
+            "0/00700028",
+            1,
+            "stop at 0/00800028, before 0/00800100, where the oldest usable backup is consistent",
+        ),
         ("2026-11-21 09:13:33.459890", 0, "ends the first transaction after it"),
         (last, 1, "no transaction ends after it: the last end is of 2026-11-21T09:13:33.459891Z"),
         // Nothing ends while the backup is taken, so a server stops right after it.
-        ("2020-01-01", 0, "ends the first transaction after it"),
+        ("2020-01-01", 0, "; but the backup is of 2026-11-21T09:13:3"),
         ("name:nothing", 1, "no restore point has this name"),
     ] {
         let ran = window(&[&archive()], &["--target", target]).exits(code);

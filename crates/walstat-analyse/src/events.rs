@@ -4,9 +4,12 @@
 //! While the WAL is read, [`Events`] gathers what each transaction does (`work`) until it ends (`ended`);
 //! of those that are of interest, the catalogs tell afterwards, moment by moment, what it was (`told`).
 
+mod changes;
 mod deed;
 mod ended;
 mod ended_log;
+mod file_works;
+mod in_flight;
 mod of_relations;
 mod of_rows;
 mod seen;

@@ -176,7 +176,8 @@ impl RecoveryWindow {
             if target.stops_at(first) >= consistent && first.lsn >= start {
                 return Some(Ok(*first));
             }
-            (last.lsn >= start).then_some(Err(*last))
+            let met = [first, last].into_iter().find(|place| place.lsn >= start);
+            met.map(|place| Err(*place))
         })
     }
 

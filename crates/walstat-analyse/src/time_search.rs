@@ -19,8 +19,8 @@ use walstat_read::scan::seek::look;
 const FEW_BYTES: u64 = 16 << 20;
 /// A backend takes a record's time at most that long before it writes the record, in microseconds.
 const LATE: i64 = SECOND;
-/// So many bytes at the start of a segment usually hold a record with a time.
-const BEGINNING: u64 = 64 << 10;
+/// So many bytes at the start of a segment mostly hold a record with a time, and if not, so many.
+const BEGINNINGS: [u64; 2] = [8 << 10, 64 << 10];
 /// The beginnings of so many segments are looked into, at even distances; then those between, by
 /// bisection.
 const LOOKS_MAX: usize = 1024;
@@ -130,9 +130,11 @@ impl<'a> Segments<'a> {
     /// The first time of a segment, if its beginning states one.
     fn first_of(&self, segment: usize) -> Option<First> {
         let start = self.start(segment)?;
-        let beginning = start..Lsn(start.0 + BEGINNING);
-        let stamps: Stamps = self.look(segment..segment + 1, beginning, &Stamps::default());
-        stamps.first.map(|at| First { segment, at })
+        BEGINNINGS.into_iter().find_map(|bytes| {
+            let beginning = start..Lsn(start.0 + bytes);
+            let stamps: Stamps = self.look(segment..segment + 1, beginning, &Stamps::default());
+            stamps.first.map(|at| First { segment, at })
+        })
     }
 
     /// Looks into more segments around a time, until no two remain between.
@@ -201,8 +203,7 @@ impl<'a> Segments<'a> {
         begin.map_or(start, |begin| begin.max(start))..end.map_or(last, |end| end.min(last))
     }
 
-    /// The segments around the beginning of the span and around its end, or around all of it. One more
-    /// on either side shows whether the clock was set there.
+    /// The segments around the beginning of the span and around its end, or around all of it.
     fn edges(&self, times: &Range<Time>) -> Vec<Edge> {
         let begin = |first: Option<First>| first.map_or(0, |first| first.segment);
         let end = |first: Option<First>| first.map_or(self.count, |first| first.segment + 1);
@@ -210,15 +211,16 @@ impl<'a> Segments<'a> {
             range: self.start(segments.start).unwrap_or_default()..end.unwrap_or(Lsn::MAX),
             segments,
         };
-        let from = begin(self.before(times.start, -LATE)).saturating_sub(1);
-        let until = end(self.after(times.end, LATE));
+        let from = begin(self.before(times.start, -LATE));
+        let after = self.after(times.end, LATE);
+        let (until, last) = (end(after), after.map(|first| first.at.lsn));
         let inside = self.after(times.start, LATE);
         let still = begin(self.before(times.end, -LATE));
         match (times.start.0 > i64::MIN, times.end.0 < i64::MAX) {
-            (true, true) if still < end(inside) => vec![edge(from..until, None)],
+            (true, true) if still < end(inside) => vec![edge(from..until, last)],
             (with_begin, with_end) => {
                 let begin = || edge(from..end(inside), inside.map(|first| first.at.lsn));
-                let end = || edge(still..until, None);
+                let end = || edge(still..until, last);
                 let begin = with_begin.then(begin);
                 begin.into_iter().chain(with_end.then(end)).collect()
             }

@@ -11,9 +11,11 @@ use crate::record_header::RECORD_HEADER_BYTES;
 use crate::version::Version;
 use serde::{Deserialize, Serialize};
 
-pub use crate::locator::RelFileLocator;
-
+mod mark;
 pub mod places;
+
+pub use crate::locator::RelFileLocator;
+pub use mark::BlockMark;
 
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
@@ -213,50 +215,6 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
         image: None,
     };
     Some((parts, Some(block)))
-}
-
-/// What a record of the most usual form says of its one block, as it stands: to tell fast whether
-/// two records refer to the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct BlockMark {
-    id_and_flags: [u8; 2],
-    relation_and_block: [u8; 16],
-}
-
-impl BlockMark {
-    /// The mark of a record that was walked over before; `None` if it is not of that form: one
-    /// block without an image, and short main data.
-    #[inline(always)]
-    pub fn of(head: &[u8], parts: &Parts) -> Option<BlockMark> {
-        let start: &[u8; USUAL_HEAD_BYTES] = head.first_chunk()?;
-        let &[.., id, flags, _, _, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, next, _] = start;
-        let is_usual = parts.head_bytes as usize == start.len()
-            && parts.fpi_count == 0
-            && id <= MAX_BLOCK_ID
-            && next == ID_DATA_SHORT;
-        is_usual.then_some(BlockMark {
-            id_and_flags: [id, flags],
-            relation_and_block: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p],
-        })
-    }
-
-    /// Its relation.
-    #[inline(always)]
-    pub fn relation(&self) -> RelFileLocator {
-        let [relation @ .., _, _, _, _] = &self.relation_and_block;
-        RelFileLocator::parse(relation)
-    }
-
-    /// Its fork.
-    pub fn fork(&self) -> u8 {
-        self.id_and_flags[1] & FORK_MASK
-    }
-
-    /// Its block number.
-    pub fn block(&self) -> u32 {
-        let [.., a, b, c, d] = self.relation_and_block;
-        u32::from_le_bytes([a, b, c, d])
-    }
 }
 
 /// The same of a record with one image, which is not compressed.

@@ -40,6 +40,8 @@ pub(crate) struct Judged {
     pub consistent: Option<Lsn>,
     /// How far replay comes.
     pub stop: Lsn,
+    /// When it ended, or at least when it began, as far as that is known.
+    pub ended: Option<String>,
     /// What stands in its way there.
     pub broken: Option<String>,
     /// Why it cannot be restored.
@@ -140,7 +142,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
         why: why_not.clone(),
     };
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
-    (Judged { start, consistent: stop, stop: reaches, broken, why_not }, row)
+    let ended = row.stop_time.clone().or_else(|| row.start_time.clone());
+    (Judged { start, consistent: stop, stop: reaches, ended, broken, why_not }, row)
 }
 
 /// A time of a label, `2026-11-21 09:12:01 UTC`; nothing where the zone is an abbreviation that only the

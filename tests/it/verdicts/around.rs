@@ -44,6 +44,22 @@ fn a_hard_link_in_a_tar_is_the_file_that_it_links_to() {
     assert_eq!(ran.json()["input"]["segments"], 3);
 }
 
+/// What an operator has packed away, no `restore_command` finds.
+#[test]
+fn a_segment_that_is_only_in_a_tar_beside_the_others_is_missing() {
+    let [first, second, third] = <[_; 3]>::try_from(three()).expect("three");
+    let tar_with = |(name, bytes): &(String, Vec<u8>)| {
+        ("old.tar".to_owned(), tar_of(&[Member::File(name, bytes)]))
+    };
+    let kept = |packed, others: [&(String, Vec<u8>); 2]| {
+        archive(&[tar_with(packed), others[0].clone(), others[1].clone()])
+    };
+    is_red("the middle", kept(&second, [&first, &third]).path(), "missing_segment", NAMES[1]);
+    is_green("the oldest", kept(&first, [&second, &third]).path());
+    let both = archive(&[tar_with(&second), first, second, third]);
+    is_green("a copy", both.path());
+}
+
 /// Members of a tar: a file with its bytes, or a hard link to an earlier one.
 enum Member<'m> {
     File(&'m str, &'m [u8]),

@@ -75,6 +75,21 @@ fn a_wrong_byte_is_found_by_the_checksum() {
     names("on a later page", 200, 20_000, FOUR, |disk, _| flip(disk, EDGE + 8192 + 1000));
 }
 
+/// Zeros behind a page's header: the checksum tells that the record is wrong, and not where.
+#[test]
+fn where_either_file_may_be_wrong_both_are_spoken_of() {
+    let (mut disk, _) = crossing(200, 3000);
+    disk.at(Lsn(EDGE + 512), 512).fill(0);
+    let report = read(disk.write().path(), &ALL);
+    let [problem] = report.problems.as_slice() else { panic!("{:?}", report.problems) };
+    assert!(problem.segment == THREE && problem.found.contains("goes on in the next segment"));
+    let (mut disk, lsn) = crossing(5000, 3000);
+    disk.at(Lsn(lsn.0 + 512), 512).fill(0);
+    let report = read(disk.write().path(), &ALL);
+    assert!(report.problems[0].found.starts_with("checksum"), "{:?}", report.problems);
+    assert!(!report.problems[0].found.contains("next segment"), "{:?}", report.problems);
+}
+
 /// Of all formats that name a file, and with the good copy of that file all is well.
 #[test]
 fn every_format_names_the_segment_whose_first_page_is_zeros() {

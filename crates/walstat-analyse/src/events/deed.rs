@@ -1,7 +1,7 @@
 //! What one transaction did, before anything has a name: deeds, of which the whole transaction makes events.
 
 use super::ended::Before;
-use super::work::FileWork;
+use super::file_works::FileWork;
 use super::{EventKind, RecoveryTarget, TableEvent};
 use crate::finished_transactions::TransactionOutcome;
 use std::collections::BTreeMap;

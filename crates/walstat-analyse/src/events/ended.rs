@@ -1,8 +1,9 @@
 //! Transactions that have ended, with what they did.
 
-use super::work::{FileWork, RowChange, Work};
+use super::changes::RowChange;
+use super::file_works::FileWorks;
+use super::work::Work;
 use serde::{Deserialize, Serialize};
-use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
@@ -29,7 +30,7 @@ pub(super) struct Ended {
     pub xid: u32,
     /// Subtransactions that end with it.
     pub subxids: Box<[u32]>,
-    pub files: Vec<(RelFileLocator, FileWork)>,
+    pub files: FileWorks,
     pub in_catalogs: bool,
     pub database_drop: Option<Lsn>,
     pub before: Before,
@@ -87,12 +88,7 @@ impl Ended {
 
     /// Adds what it did in another part of the WAL, or what a subtransaction did.
     pub(super) fn add(&mut self, work: Work) {
-        for (file, more) in work.files {
-            match self.files.iter_mut().find(|(known, _)| *known == file) {
-                Some((_, known)) => known.add(&more),
-                None => self.files.push((file, more)),
-            }
-        }
+        self.files.add(work.files);
         self.in_catalogs |= work.in_catalogs;
         self.database_drop = work.database_drop.or(self.database_drop);
     }
@@ -100,7 +96,7 @@ impl Ended {
     /// Whether it may have done anything worth telling.
     pub(super) fn is_of_interest(&self, min_rows: u64) -> bool {
         let rows = |change: RowChange| -> u64 {
-            self.files.iter().map(|(_, work)| work.of(change).rows).sum()
+            self.files.values().map(|work| work.of(change).rows).sum()
         };
         self.in_catalogs
             || self.database_drop.is_some()

@@ -34,6 +34,7 @@ impl EndedLog {
 #[cfg(test)]
 mod tests {
     use super::super::ended::{Before, End};
+    use super::super::file_works::FileWorks;
     use super::*;
     use walstat_format::lsn::Lsn;
     use walstat_format::payload::Time;
@@ -47,7 +48,7 @@ mod tests {
                 end: End::Recorded { commits: xid % 2 == 0, time: Time(1_700_000_000_000_000) },
                 xid,
                 subxids: [xid + 1000].into(),
-                files: Vec::new(),
+                files: FileWorks::default(),
                 in_catalogs: false,
                 database_drop: None,
                 before: Before::default(),

@@ -1,8 +1,8 @@
 //! Rows of one table that one transaction has changed.
 
 use super::EventKind;
+use super::changes::{Changes, RowChange};
 use super::deed::{Deed, Scene, Subject, holds_rows_of_users, is_of_system};
-use super::work::{Changes, RowChange};
 use std::collections::BTreeMap;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::history::ClassVersion;

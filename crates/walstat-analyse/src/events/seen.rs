@@ -3,11 +3,13 @@
 use super::EventsFound;
 use super::ended::{Before, End, Ended};
 use super::ended_log::EndedLog;
+use super::file_works::FileWorks;
+use super::in_flight::InFlight;
 use super::told::Teller;
 use super::work::{Prepared, Work};
 use crate::names::NameLessons;
-use hashbrown::{HashMap, HashSet};
-use walstat_format::block::RelFileLocator;
+use hashbrown::HashSet;
+use walstat_format::block::{BlockMark, RelFileLocator};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::prepare::Prepare;
@@ -26,7 +28,7 @@ pub struct Events {
     names: NameLessons,
     /// Of records that may be of catalogs, the ends and where they begin.
     places: Vec<(Lsn, Lsn)>,
-    open: HashMap<u32, Work>,
+    open: InFlight,
     /// Those that have ended and are of interest, where nothing comes before what is seen.
     ended: Vec<Ended>,
     /// All that have ended, elsewhere.
@@ -36,6 +38,15 @@ pub struct Events {
     before: Before,
     /// Nothing comes before what is seen: what has ended can get nothing more.
     is_first: bool,
+    last: Last,
+}
+
+/// The last record of rows, if none of its blocks is of a catalog: what follows is mostly like it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    /// Zero: there is none.
+    xid: u32,
+    mark: BlockMark,
 }
 
 impl Events {
@@ -46,12 +57,13 @@ impl Events {
             min_rows,
             names: known.map(NameLessons::over).unwrap_or_default(),
             places: Vec::new(),
-            open: HashMap::new(),
+            open: InFlight::default(),
             ended: Vec::new(),
             log: EndedLog::default(),
             stopped: None,
             before: Before::default(),
             is_first: false,
+            last: Last::default(),
         }
     }
 
@@ -74,13 +86,13 @@ impl Events {
                 if let Some(prepare) = Prepare::parse(&main_data, record.version) {
                     let subxids = prepare.subxids.iter().collect();
                     let prepared = Prepared { lsn: record.lsn, subxids };
-                    self.open.entry(prepare.xid).or_default().prepared = Some(prepared);
+                    self.open.of(prepare.xid).prepared = Some(prepared);
                 }
             }
             xact::ASSIGNMENT => {
                 if let Some(Assignment { top, subxids }) = Assignment::parse(&main_data) {
                     for sub in subxids.iter() {
-                        self.open.entry(sub).or_default().top = Some(top);
+                        self.open.of(sub).top = Some(top);
                     }
                 }
             }
@@ -97,10 +109,10 @@ impl Events {
     /// A transaction ends here.
     fn put(&mut self, lsn: Lsn, xid: u32, subxids: Box<[u32]>, end: End) {
         let before = self.before;
-        let (files, in_catalogs, database_drop) = (Vec::new(), false, None);
+        let (files, in_catalogs, database_drop) = (FileWorks::default(), false, None);
         let mut ended = Ended { lsn, end, xid, subxids, files, in_catalogs, database_drop, before };
         let xids: Vec<u32> = ended.xids().collect();
-        for work in xids.iter().filter_map(|xid| self.open.remove(xid)) {
+        for work in xids.iter().filter_map(|xid| self.open.remove(*xid)) {
             ended.add(work);
         }
         self.keep(ended);
@@ -119,19 +131,19 @@ impl Events {
         let prepared = self.open.iter().filter(|(_, work)| work.prepared.is_some());
         let mut stay: HashSet<u32> = others.clone();
         for (xid, work) in prepared {
-            stay.insert(*xid);
+            stay.insert(xid);
             stay.extend(work.prepared.iter().flat_map(|prepared| prepared.subxids.iter()));
         }
-        let mut gone: Vec<u32> =
-            self.open.keys().copied().filter(|xid| !stay.contains(xid)).collect();
+        let mut gone: Vec<u32> = self.open.xids().filter(|xid| !stay.contains(xid)).collect();
         gone.sort_unstable();
         for xid in gone {
             self.put(lsn, xid, Box::default(), End::Lost);
         }
     }
 
+    #[inline(always)]
     fn work(&mut self, xid: u32) -> &mut Work {
-        self.open.entry(xid).or_default()
+        self.open.of(xid)
     }
 
     #[inline(always)]
@@ -139,6 +151,57 @@ impl Events {
         match record.block_mark() {
             Some(mark) => (mark.fork() == 0).then(|| mark.relation()),
             None => record.blocks().find(|block| block.fork == 0).map(|block| block.relation),
+        }
+    }
+
+    /// Counts a record if it is of rows, of the same transaction, and of the same block as the last one.
+    #[inline(always)]
+    fn takes(&mut self, record: &Record<'_>) -> bool {
+        let Last { xid, mark } = self.last;
+        if record.header.xid != xid
+            || xid == 0
+            || record.header.rmgr != rmgr::HEAP
+            || record.block_mark() != Some(mark)
+        {
+            return false;
+        }
+        self.work(xid).count(record, mark.relation());
+        true
+    }
+
+    /// Takes note of a record that is not like the last one.
+    #[inline(never)]
+    fn another(&mut self, record: &Record<'_>) {
+        self.names.observe(record);
+        if !self.names.is_idle() {
+            // It may have taught which files are catalogs.
+            self.last = Last::default();
+        }
+        let (rmgr, xid) = (record.header.rmgr, record.header.xid);
+        if xid != 0 {
+            self.before.see(xid);
+        }
+        if rmgr == rmgr::TRANSACTION {
+            return self.end(record);
+        }
+        let has_rows = [rmgr::HEAP, rmgr::HEAP2].contains(&rmgr);
+        if (has_rows || rmgr == rmgr::XLOG)
+            && !self.names.is_idle()
+            && record.blocks().next().is_some()
+        {
+            self.places.push((record.end.aligned(), record.lsn));
+            if xid != 0 {
+                self.work(xid).in_catalogs = true;
+            }
+        }
+        match Events::file(record).filter(|_| has_rows && xid != 0) {
+            Some(file) => {
+                self.work(xid).count(record, file);
+                if let Some(mark) = record.block_mark().filter(|_| self.names.is_idle()) {
+                    self.last = Last { xid, mark };
+                }
+            }
+            None => self.other(record),
         }
     }
 
@@ -176,37 +239,22 @@ impl Observe for Events {
     const WHOLE: bool = true;
     const KEEPS: bool = true;
 
+    #[inline]
     fn observe(&mut self, record: &Record<'_>) {
-        self.names.observe(record);
-        let (rmgr, xid) = (record.header.rmgr, record.header.xid);
-        if xid != 0 {
-            self.before.see(xid);
-        }
-        if rmgr == rmgr::TRANSACTION {
-            return self.end(record);
-        }
-        let has_rows = [rmgr::HEAP, rmgr::HEAP2].contains(&rmgr);
-        if (has_rows || rmgr == rmgr::XLOG)
-            && !self.names.is_idle()
-            && record.blocks().next().is_some()
-        {
-            self.places.push((record.end.aligned(), record.lsn));
-            if xid != 0 {
-                self.work(xid).in_catalogs = true;
-            }
-        }
-        match Events::file(record).filter(|_| has_rows && xid != 0) {
-            Some(file) => self.work(xid).count(record, file),
-            None => self.other(record),
+        if !self.takes(record) {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.another(&record);
         }
     }
 
     fn merge(&mut self, later: Events) {
+        self.last = Last::default();
         self.names.merge(later.names);
         self.places.extend(later.places);
         let mut stopped = later.stopped;
         // What goes on after a stop was prepared before it.
-        let mut stay: HashSet<u32> = later.open.keys().copied().collect();
+        let mut stay: HashSet<u32> = later.open.xids().collect();
         if let Some(stop) = stopped {
             for ended in later.log.iter().filter(|ended| ended.lsn > stop) {
                 stay.extend(ended.xids());
@@ -217,7 +265,7 @@ impl Observe for Events {
                 self.stop(stop, &stay);
             }
             let xids: Vec<u32> = ended.xids().collect();
-            for work in xids.iter().filter_map(|xid| self.open.remove(xid)) {
+            for work in xids.iter().filter_map(|xid| self.open.remove(*xid)) {
                 ended.add(work);
             }
             ended.before = ended.before.after(self.before);
@@ -226,8 +274,8 @@ impl Observe for Events {
         if let Some(stop) = stopped {
             self.stop(stop, &stay);
         }
-        for (xid, work) in later.open {
-            self.open.entry(xid).or_default().append(work);
+        for (xid, work) in later.open.into_rows() {
+            self.open.of(xid).append(work);
         }
         self.stopped = self.stopped.or(later.stopped);
         self.before = later.before.after(self.before);

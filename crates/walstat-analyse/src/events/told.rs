@@ -2,6 +2,7 @@
 
 use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, rewritten};
 use super::ended::{Before, End, Ended};
+use super::in_flight::InFlight;
 use super::work::{Prepared, Work};
 use super::{EventsFound, TableEvent};
 use super::{of_relations, of_rows};
@@ -51,26 +52,24 @@ impl Teller {
             ended: time.map(|_| ended.lsn),
             time,
             before: ended.before,
-            files: ended.files.into_iter().collect(),
+            files: ended.files.into_rows().collect(),
             database_drop: ended.database_drop,
         };
         self.whole(&whole, Some(commits));
     }
 
     /// All transactions that have not ended where the WAL does.
-    pub(super) fn open(&mut self, open: HashMap<u32, Work>, before: Before) {
+    pub(super) fn open(&mut self, open: InFlight, before: Before) {
         self.history.advance(Lsn::MAX, before.newest_xid);
         // Which transaction they are part of, as far as that is told before the end.
         let mut tops: HashMap<u32, u32> = HashMap::new();
-        for (xid, work) in &open {
-            tops.extend(work.top.map(|top| (*xid, top)));
+        for (xid, work) in open.iter() {
+            tops.extend(work.top.map(|top| (xid, top)));
             let prepared = work.prepared.iter().flat_map(|prepared| prepared.subxids.iter());
-            tops.extend(prepared.map(|sub| (*sub, *xid)));
+            tops.extend(prepared.map(|sub| (*sub, xid)));
         }
         let mut all: BTreeMap<u32, (Vec<u32>, Work)> = BTreeMap::new();
-        let mut open: Vec<(u32, Work)> = open.into_iter().collect();
-        open.sort_unstable_by_key(|(xid, _)| *xid);
-        for (xid, work) in open {
+        for (xid, work) in open.into_rows() {
             let top = tops.get(&xid).copied().unwrap_or(xid);
             let (xids, whole) = all.entry(top).or_default();
             xids.extend(Some(xid).filter(|xid| *xid != top));
@@ -89,7 +88,7 @@ impl Teller {
                 ended: prepared.map(|Prepared { lsn, .. }| lsn),
                 time: None,
                 before,
-                files: files.into_iter().collect(),
+                files: files.into_rows().collect(),
                 database_drop,
             };
             self.whole(&whole, None);

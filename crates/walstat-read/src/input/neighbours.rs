@@ -151,7 +151,7 @@ fn spelt_apart(
     lost.collect()
 }
 
-/// Segments that are only in a directory below the one in which most others are: no
+/// Segments that are only in a directory, or in a tar, below the directory in which most others are: no
 /// `restore_command` looks there. `places`: which segment each piece is.
 pub(super) fn out_of_reach(
     found: &Found,
@@ -187,7 +187,7 @@ pub(super) fn out_of_reach(
     lost.collect()
 }
 
-/// Whether `other` is a directory above `directory`, on disk or in a tar, that holds more segments.
+/// Whether `other` is a directory above `directory`, either on disk or in a tar, that holds more segments.
 fn is_main(
     found: &Found,
     keys: &BTreeMap<usize, BTreeSet<Key>>,
@@ -198,19 +198,19 @@ fn is_main(
     let (Some((root, path)), Some((own_root, own))) = (place(other), place(directory)) else {
         return false;
     };
-    let in_one_tar = found.streams.iter().all(|stream| {
-        let is_in = |path: &std::path::Path| path.starts_with(&stream.path);
-        is_in(path) == is_in(own)
-    });
     let is_servers = [other, directory]
         .into_iter()
         .any(|index| found.directories.taken_for(index) == InputKind::PgWal);
+    // A tar under a segment's name is told as no segment.
+    let poses_as_segment = found.streams.iter().any(|stream| {
+        SegmentName::parse(&file_name(&stream.path)).is_some() && own.starts_with(&stream.path)
+    });
     let count = |index| keys.get(&index).map_or(0, BTreeSet::len);
     root == own_root
         && own != path
         && own.starts_with(path)
-        && in_one_tar
         && !is_servers
+        && !poses_as_segment
         && count(other) > count(directory)
 }
 

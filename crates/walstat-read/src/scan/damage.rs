@@ -89,6 +89,11 @@ impl Gap {
         let blamed =
             Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
         let found = match blamed {
+            None if self.may_be_wrong_later(geometry) => {
+                format!(
+                    "{found}; the record goes on in the next segment, which may be the wrong one"
+                )
+            }
             Some(_) => format!("{found}; the record at {} goes on there", self.start),
             None if self.seen_at == self.start => found,
             None => format!("{found} at {}", self.seen_at),
@@ -116,6 +121,15 @@ impl Gap {
             }
             _ => self.seen_at,
         }
+    }
+
+    /// Whether nothing tells which of the segments that a record lies in is wrong.
+    fn may_be_wrong_later(&self, geometry: &Geometry) -> bool {
+        let Cause::Checksum { found, expected } = self.cause else { return false };
+        let segment = |lsn: Lsn| lsn.0 / u64::from(geometry.segment_bytes);
+        let last = self.record_bytes.map(|bytes| geometry.advance(self.start, u64::from(bytes)).0);
+        last.is_some_and(|end| segment(Lsn(end - 1)) != segment(self.start))
+            && self.wrong_byte(found ^ expected, geometry).is_none()
     }
 
     /// The place of the one byte that makes the checksum fail.

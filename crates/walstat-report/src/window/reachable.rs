@@ -1,8 +1,8 @@
 //! Whether recovery stops at a target instead of failing, and why not.
 
-use super::{Judged, Question};
+use super::{Judged, Question, gaps};
 use crate::build::rfc3339;
-use crate::model::window::TargetRow;
+use crate::model::window::{GapRow, TargetRow};
 use walstat_analyse::recovery_window::{Match, RecoveryWindow, Target, XidStory};
 use walstat_format::lsn::Lsn;
 
@@ -38,7 +38,7 @@ pub(super) fn judge(
         Some((backup, place)) => TargetRow {
             asked,
             reachable: true,
-            why: reason(target, &place),
+            why: reason(backup, target, &place),
             stops_before_lsn: Some(stops_before(question, target, &place).to_string()),
             backup_start_lsn: Some(backup.start.to_string()),
         },
@@ -72,10 +72,19 @@ fn stop(noted: &RecoveryWindow, backup: &Judged) -> Stop {
 }
 
 /// Why recovery stops where it does.
-fn reason(target: &Target, place: &Match) -> String {
+fn reason(backup: &Judged, target: &Target, place: &Match) -> String {
     let lsn = place.lsn;
     match target {
-        Target::Time(_) => format!("the record at {lsn} ends the first transaction after it"),
+        Target::Time(time) => {
+            let reason = format!("the record at {lsn} ends the first transaction after it");
+            let is_earlier = |ended: &&String| rfc3339(*time).is_some_and(|asked| asked < **ended);
+            match backup.ended.as_ref().filter(is_earlier) {
+                Some(ended) => format!(
+                    "{reason}; but the backup is of {ended}, and has all that was committed by then"
+                ),
+                None => reason,
+            }
+        }
         Target::Lsn(_) => format!("the record at {lsn} is the last that is replayed"),
         Target::Xid(xid) => format!("the record at {lsn} ends transaction {xid}"),
         Target::Name(_) => format!("the restore point is at {lsn}"),
@@ -101,8 +110,13 @@ fn why_not(
     if let Some((backup, place)) = far {
         let Judged { stop, broken, .. } = backup;
         let broken = broken.as_ref().map_or(String::new(), |broken| format!(": {broken}"));
+        // What is missing may have a record at which recovery would stop, too.
+        let or_before = match target {
+            Target::Time(_) | Target::Lsn(_) => " or before",
+            Target::Xid(_) | Target::Name(_) => "",
+        };
         return format!(
-            "it would stop at {}, but the WAL is good to {stop} only{broken}",
+            "it would stop at {}{or_before}, but the WAL is good to {stop} only{broken}",
             place.lsn
         );
     }
@@ -113,8 +127,8 @@ fn why_not(
     if let Some((backup, place)) = early {
         let consistent = backup.consistent.unwrap_or(backup.start);
         return format!(
-            "it lies at {}, before {consistent}, where the oldest usable backup is consistent",
-            target.stops_at(&place)
+            "it would stop at {}, before {consistent}, where the oldest usable backup is consistent",
+            place.lsn
         );
     }
     if let Some(place) = question.noted.last_match() {
@@ -127,29 +141,39 @@ fn why_not(
     never(question, target)
 }
 
-/// Why no record matches.
+/// Why no record matches, of those that are there.
 fn never(question: &Question<'_>, target: &Target) -> String {
     const FAILS: &str = "recovery would end before the target and fail";
+    let why = unmatched(question, target);
+    match gaps(&question.wal).first().filter(|_| !matches!(target, Target::Lsn(_))) {
+        Some(GapRow { start_lsn, .. }) => {
+            format!("{why}, unless it is in what is missing from {start_lsn} on; {FAILS}")
+        }
+        None => format!("{why}; {FAILS}"),
+    }
+}
+
+fn unmatched(question: &Question<'_>, target: &Target) -> String {
     let XidStory { has_written, is_prepared, ended_with } = question.noted.story();
     match target {
         Target::Time(_) => match last_time(question.noted) {
             Some((time, lsn)) => {
-                format!("no transaction ends after it: the last end is of {time}{lsn}; {FAILS}")
+                format!("no transaction ends after it: the last end is of {time}{lsn}")
             }
-            None => format!("no transaction ends in this WAL; {FAILS}"),
+            None => "no transaction ends in this WAL".to_owned(),
         },
-        Target::Lsn(_) => format!("the WAL ends at {}; {FAILS}", question.wal.end),
-        Target::Name(_) => format!("no restore point has this name; {FAILS}"),
+        Target::Lsn(_) => format!("the WAL ends at {}", question.wal.end),
+        Target::Name(_) => "no restore point has this name".to_owned(),
         Target::Xid(xid) => match (ended_with, is_prepared, has_written) {
             (Some(top), ..) => format!(
                 "{xid} ended as a subtransaction of {top}, without a record of its own: xid:{top} is the \
-                 target; {FAILS}"
+                 target"
             ),
             (None, true, _) => {
-                format!("transaction {xid} was prepared, and no record ends it; {FAILS}")
+                format!("transaction {xid} was prepared, and no record ends it")
             }
-            (None, false, true) => format!("no record ends transaction {xid}; {FAILS}"),
-            (None, false, false) => format!("no record is of transaction {xid}; {FAILS}"),
+            (None, false, true) => format!("no record ends transaction {xid}"),
+            (None, false, false) => format!("no record is of transaction {xid}"),
         },
     }
 }

@@ -11,7 +11,8 @@
 //! such updates say nothing of the order of keys: `hot-ratio` is about them.
 //!
 //! What to do: keys in the order of time; an index that nobody needs does not have to be random either.
-//! What it would save: entries in order touch as many leaves as they fill.
+//! What it would save: entries in order touch as many leaves as they fill, and a leaf that is split at its
+//! end moves a tenth of its entries where others move half of them.
 //!
 //! When to ignore it: where keys have to be unpredictable.
 //!
@@ -22,6 +23,7 @@ use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
+use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::{IndexPart, WholeTableRow};
 use serde_json::json;
@@ -36,6 +38,8 @@ const ENTRIES: u64 = 1000;
 const FEW_A_LEAF: u64 = 10;
 /// What is usable of a leaf, filled to 90 %.
 const LEAF_BYTES: u64 = 7300;
+/// What the split of a leaf at its end writes: the other tenth of its entries, and headers.
+const LAST_SPLIT_BYTES: u64 = 900;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -58,6 +62,7 @@ fn check(report: &Report) -> Option<Finding> {
     let found = RULE.share(report, numbers.fpi_bytes, report.totals.total_bytes)?;
     let leaves = worst.part.block_data_bytes.div_ceil(LEAF_BYTES).max(1);
     let image = numbers.fpi_bytes / numbers.fpi_count.max(1);
+    let splits = split_bytes(report, worst).saturating_sub(leaves * LAST_SPLIT_BYTES);
     let per_entry = numbers.fpi_count as f64 / entries.max(1) as f64;
     let finding = Finding {
         severity: Severity::Warning,
@@ -69,6 +74,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("rightmost_ratio", worst.rightmost_ratio.into()),
             ("images_an_entry", json!(per_entry)),
             ("leaves_if_in_order", leaves.into()),
+            ("split_bytes_more", splits.into()),
         ]),
         advice: vec![
             "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first"
@@ -90,7 +96,19 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    Some(finding.saving(numbers.fpi_bytes.saturating_sub(leaves * image)))
+    Some(finding.saving(numbers.fpi_bytes.saturating_sub(leaves * image) + splits))
+}
+
+/// What the page splits of an index write: its records without those of entries, which are alike.
+fn split_bytes(report: &Report, index: &IndexPart) -> u64 {
+    let records = report.records.as_ref().map_or(&[][..], |records| records.rows.as_slice());
+    let is_entry = |row: &&RecordRow| row.rmgr == "Btree" && row.record == "INSERT_LEAF";
+    let Some(entry) = records.iter().find(is_entry).filter(|row| row.sums.count > 0) else {
+        return 0;
+    };
+    let entries = index.leaf_inserts.unwrap_or(0) as f64;
+    let bytes = entries * entry.sums.record_bytes as f64 / entry.sums.count as f64;
+    index.part.numbers.record_bytes.saturating_sub(bytes as u64)
 }
 
 /// Whether most entries came with new rows: each update that is not HOT may have brought one, into the leaf
@@ -148,6 +166,23 @@ mod tests {
         change(&mut row);
         report.tables = Some(vec![row].into());
         check(&report)
+    }
+
+    #[test]
+    fn splits_are_what_the_records_of_an_index_have_beside_its_entries() {
+        let mut report = super::super::tests::with_record("Btree", "INSERT_LEAF", 7000, 100 << 20);
+        if let Some(records) = &mut report.records {
+            records.rows.iter_mut().for_each(|row| row.sums.count = 100);
+        }
+        let numbers = Numbers { record_bytes: 100_000, ..Numbers::default() };
+        let index = IndexPart {
+            leaf_inserts: Some(1000),
+            part: Part { numbers, ..Part::default() },
+            ..IndexPart::default()
+        };
+        assert_eq!(split_bytes(&report, &index), 100_000 - 1000 * 70);
+        report.records = None;
+        assert_eq!(split_bytes(&report, &index), 0, "where entries are not counted");
     }
 
     /// pgbench: the primary key was built after the load, and all of its entries are from updates.

@@ -1,0 +1,131 @@
+//! What is done to files, by file. Transactions mostly write few files, which are found by looking at them
+//! one by one; of those that write many, all others are found by their hash.
+
+use super::changes::{Changes, RowChange};
+use hashbrown::HashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use walstat_format::block::RelFileLocator;
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileWork {
+    /// By [`RowChange`].
+    changes: [Changes; 3],
+    /// Bytes of all records on it that were counted.
+    pub bytes: u64,
+}
+
+impl FileWork {
+    pub(super) fn of(&self, change: RowChange) -> &Changes {
+        &self.changes[change as usize]
+    }
+
+    /// Adds what a record does, of one kind.
+    #[inline]
+    pub(super) fn count(&mut self, change: RowChange, changes: Changes) {
+        self.bytes += changes.bytes;
+        self.changes[change as usize].add(&changes);
+    }
+
+    pub(super) fn add(&mut self, other: &FileWork) {
+        for (ours, theirs) in self.changes.iter_mut().zip(&other.changes) {
+            ours.add(theirs);
+        }
+        self.bytes += other.bytes;
+    }
+}
+
+/// So many files are looked at one by one.
+const AT_HAND: usize = 8;
+
+/// Work by file, in the order in which the files were met.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FileWorks {
+    rows: Vec<(RelFileLocator, FileWork)>,
+    /// Places of the rows behind those at hand.
+    index: HashMap<RelFileLocator, u32>,
+}
+
+impl FileWorks {
+    /// What is done to a file, nothing if it is met now.
+    #[inline]
+    pub(super) fn of(&mut self, file: RelFileLocator) -> &mut FileWork {
+        let at_hand = self.rows.iter().take(AT_HAND).position(|(known, _)| *known == file);
+        let place = at_hand.unwrap_or_else(|| self.place(file));
+        &mut self.rows[place].1
+    }
+
+    #[inline(never)]
+    fn place(&mut self, file: RelFileLocator) -> usize {
+        let next = self.rows.len();
+        let place = match next {
+            0..AT_HAND => next,
+            // A transaction with 2³² files would have run out of memory long before.
+            _ => *self.index.entry(file).or_insert(next as u32) as usize,
+        };
+        if place == next {
+            self.rows.push((file, FileWork::default()));
+        }
+        place
+    }
+
+    /// Adds what was done later, or by another transaction.
+    pub(super) fn add(&mut self, later: FileWorks) {
+        if self.rows.is_empty() {
+            *self = later;
+        } else {
+            later.rows.iter().for_each(|(file, work)| self.of(*file).add(work));
+        }
+    }
+
+    /// What is done to each file.
+    pub(super) fn values(&self) -> impl Iterator<Item = &FileWork> {
+        self.rows.iter().map(|(_, work)| work)
+    }
+
+    /// All files.
+    pub(super) fn into_rows(self) -> impl Iterator<Item = (RelFileLocator, FileWork)> {
+        self.rows.into_iter()
+    }
+}
+
+/// The rows alone, in their order.
+impl Serialize for FileWorks {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.rows.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for FileWorks {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut works = FileWorks::default();
+        for (file, work) in Vec::<(RelFileLocator, FileWork)>::deserialize(from)? {
+            works.of(file).add(&work);
+        }
+        Ok(works)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_has_work_of_its_own_however_many_there_are() {
+        let mut works = FileWorks::default();
+        let file = |relfilenode| RelFileLocator { tablespace: 1663, database: 5, relfilenode };
+        for turn in 0..3 {
+            for number in 0..100 {
+                works.of(file(number)).bytes += u64::from(number) + turn;
+            }
+        }
+        let copied: FileWorks =
+            postcard::from_bytes(&postcard::to_stdvec(&works).unwrap()).unwrap();
+        let mut sum = FileWorks::default();
+        sum.add(copied);
+        sum.add(works);
+        let rows: Vec<_> = sum.into_rows().map(|(file, work)| (file, work.bytes)).collect();
+        let expected = (0..100).map(|number| (file(number), 2 * (3 * u64::from(number) + 3)));
+        assert_eq!(rows, expected.collect::<Vec<_>>());
+    }
+}
