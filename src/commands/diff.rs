@@ -49,19 +49,10 @@ fn compare(args: &DiffArgs) -> Result<Exit, Failure> {
     let is_damaged = |side: &Side| side.problems > 0;
     Ok(match args.fail_on_growth {
         _ if is_damaged(&diff.before) || is_damaged(&diff.after) => Exit::Damage,
-        Some(growth) if has_grown(&diff, growth) => Exit::Broken,
+        Some(Growth::Total) if diff.has_grown() => Exit::Broken,
+        Some(Growth::Commit) if diff.has_grown_per_commit() => Exit::Broken,
         _ => Exit::Done,
     })
-}
-
-fn has_grown(diff: &Diff, growth: Growth) -> bool {
-    match growth {
-        Growth::Total => diff.totals.change.total_bytes > 0,
-        Growth::Commit => {
-            let (before, after) = (diff.before.bytes_per_commit, diff.after.bytes_per_commit);
-            before.zip(after).is_some_and(|(before, after)| after > before)
-        }
-    }
 }
 
 /// The first rows of each table; 0: all.

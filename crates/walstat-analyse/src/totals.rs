@@ -6,7 +6,7 @@ use walstat_format::block::{Image, walk};
 use walstat_format::image::HAS_HOLE;
 use walstat_format::record::Record;
 use walstat_format::rmgr::RecordType;
-use walstat_format::version::Version;
+use walstat_format::version::{FIRST_CUSTOM_RMGR, Version};
 use walstat_read::scan::observe::Observe;
 
 sums! {
@@ -114,7 +114,7 @@ impl Totals {
 /// Rows of the built-in resource managers: more ids than any release has.
 const BUILT_IN: usize = 32;
 const SLOTS: usize = 16;
-const FIRST_CUSTOM: usize = 128;
+const FIRST_CUSTOM: usize = FIRST_CUSTOM_RMGR as usize;
 
 /// Totals by record type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

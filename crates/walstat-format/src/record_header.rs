@@ -3,7 +3,7 @@
 
 use super::lsn::Lsn;
 use super::payload::{xact, xlog};
-use super::version::Version;
+use super::version::{FIRST_CUSTOM_RMGR, Version};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
@@ -148,7 +148,7 @@ impl HeaderFault {
             HeaderFault::Length { .. } => format!("{RECORD_HEADER_BYTES} to {RECORD_BYTES_MAX}"),
             HeaderFault::Overlap { next, .. } => format!("an end before the next record at {next}"),
             HeaderFault::Rmgr { .. } if version.custom_rmgrs => {
-                format!("0 to {} or 128 to 255", version.rmgr_max)
+                format!("0 to {} or {FIRST_CUSTOM_RMGR} to 255", version.rmgr_max)
             }
             HeaderFault::Rmgr { .. } => format!("0 to {}", version.rmgr_max),
             HeaderFault::Previous { expected: Some(lsn), .. } => format!("prev-link {lsn}"),

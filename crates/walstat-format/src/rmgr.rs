@@ -5,7 +5,7 @@
 //! numbers of types are in the file of their resource manager in [`crate::payload`].
 
 use crate::payload::{btree, gin, gist, heap, heap2, spgist, xlog};
-use crate::version::{VERSIONS, Version};
+use crate::version::{FIRST_CUSTOM_RMGR, VERSIONS, Version};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -150,7 +150,7 @@ pub fn by_name(text: &str) -> Option<u8> {
     let custom = || {
         let digits = text.to_ascii_lowercase().strip_prefix("custom")?.to_owned();
         let plain = digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit());
-        digits.parse::<u8>().ok().filter(|&id| plain && id >= 128)
+        digits.parse::<u8>().ok().filter(|&id| plain && id >= FIRST_CUSTOM_RMGR)
     };
     built_in.and_then(|id| u8::try_from(id).ok()).or_else(custom)
 }

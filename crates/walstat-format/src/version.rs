@@ -10,6 +10,9 @@ use crate::image::ImageFlags;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The first id of an extension's resource manager (`RM_MIN_CUSTOM_ID` in `access/rmgr.h`).
+pub const FIRST_CUSTOM_RMGR: u8 = 128;
+
 /// The releases since which something differs, as places in [`VERSIONS`]; 9.5 is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Release {
@@ -328,7 +331,7 @@ impl Version {
     /// Whether a record may belong to resource manager `id`.
     #[inline(always)]
     pub fn has_rmgr(&self, id: u8) -> bool {
-        id <= self.rmgr_max || (self.custom_rmgrs && id >= 128)
+        id <= self.rmgr_max || (self.custom_rmgrs && id >= FIRST_CUSTOM_RMGR)
     }
 
     /// Whether this is `first` or a later release. For the payloads only: everything else asks the

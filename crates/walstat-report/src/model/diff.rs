@@ -117,3 +117,16 @@ pub struct Diff {
     /// What has to be known to read them.
     pub notes: Vec<String>,
 }
+
+impl Diff {
+    /// Whether there are more bytes of records after than before.
+    pub fn has_grown(&self) -> bool {
+        self.totals.change.total_bytes > 0
+    }
+
+    /// Whether a commit has more of them; false where a side has no commit.
+    pub fn has_grown_per_commit(&self) -> bool {
+        let (before, after) = (self.before.bytes_per_commit, self.after.bytes_per_commit);
+        before.zip(after).is_some_and(|(before, after)| after > before)
+    }
+}

@@ -15,8 +15,8 @@
 //! Reference: `checkpoint_timeout`, `max_wal_size` and `checkpoint_warning` in the PostgreSQL manual.
 
 use super::{
-    evidence, megabytes, plain_finding, recovery_price, saves_nothing_apart, says_little,
-    worth_apart,
+    FAR_APART, evidence, megabytes, plain_finding, recovery_price, saves_nothing_apart,
+    says_little, times_apart, worth_apart,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -38,8 +38,6 @@ const CLOSE: Threshold = Threshold {
 const VERY_CLOSE: u64 = 60;
 /// Fewer distances are no habit.
 const DISTANCES: u64 = 3;
-/// A distance worth aiming at, in seconds.
-const AIM: u64 = 1800;
 /// No setting is told to be raised to more than so many times what it is: a short load that writes
 /// at full speed says little of the day.
 const MOST_TIMES: u64 = 100;
@@ -131,7 +129,7 @@ fn advice(
     spacing: &Spacing,
     mostly: Option<Cause>,
 ) -> Vec<String> {
-    let (volume, time) = (volume(report, when, spacing), time(report));
+    let (volume, time) = (volume(report, when), time(report));
     let who =
         "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
@@ -149,7 +147,7 @@ fn advice(
 }
 
 /// What to say of max_wal_size.
-fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
+pub(crate) fn volume(report: &Report, when: &Overview) -> String {
     if saves_nothing_apart(report) {
         return "a larger max_wal_size spares writes of tables, and less than 1 % of the WAL"
             .to_owned();
@@ -157,7 +155,7 @@ fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
     let Some((low, high)) = max_wal_size_now(report, when) else {
         let times = worth_apart(report)
             .and_then(|row| row.checkpoints_apart)
-            .map_or_else(|| times_to_aim(spacing), u64::from);
+            .map_or_else(|| times_to_aim(report), u64::from);
         return format!("raise max_wal_size to about {times} times what it is");
     };
     let now = if low == high {
@@ -165,7 +163,7 @@ fn volume(report: &Report, when: &Overview, spacing: &Spacing) -> String {
     } else {
         format!("it is between {} and {} now", megabytes(low), megabytes(high))
     };
-    match useful_size(report, when, spacing, high) {
+    match useful_size(report, when, high) {
         Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
         None => format!(
             "max_wal_size a little larger: {now}, and this WAL is too short to say how much"
@@ -186,21 +184,21 @@ pub(crate) fn checkpoint_timeout_now(report: &Report) -> Option<u64> {
 }
 
 /// How many times further apart they are where one aims at.
-fn times_to_aim(spacing: &Spacing) -> u64 {
-    AIM.div_ceil(spacing.median.max(1)).min(MOST_TIMES)
+fn times_to_aim(report: &Report) -> u64 {
+    times_apart(report).min(MOST_TIMES)
 }
 
 /// The max_wal_size that makes a difference, where it is at most `high` now. `None` where that is no more
 /// than now.
-fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -> Option<u64> {
+fn useful_size(report: &Report, when: &Overview, high: u64) -> Option<u64> {
     let needed = match worth_apart(report).map(|row| row.checkpoints_apart) {
         Some(Some(times)) => high.saturating_mul(times.into()),
         // No checkpoint in all of this WAL.
         Some(None) => u64::MAX,
-        None => high.saturating_mul(times_to_aim(spacing)),
+        None => high.saturating_mul(times_to_aim(report)),
     };
     // What is written in that time, and once more what is kept meanwhile.
-    let sustained = when.running_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * AIM);
+    let sustained = when.running_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * FAR_APART);
     let seen = 2 * report.totals.total_bytes;
     let size = needed.min(sustained).min(seen);
     let step = if size >= 1 << 30 { 256 << 20 } else { 16 << 20 };
@@ -208,7 +206,7 @@ fn useful_size(report: &Report, when: &Overview, spacing: &Spacing, high: u64) -
 }
 
 /// What to say of checkpoint_timeout.
-fn time(report: &Report) -> String {
+pub(crate) fn time(report: &Report) -> String {
     let Some(now) = checkpoint_timeout_now(report) else {
         return "checkpoint_timeout = 30min".to_owned();
     };
@@ -219,7 +217,7 @@ fn time(report: &Report) -> String {
         );
     }
     let times = worth_apart(report).and_then(|row| row.checkpoints_apart);
-    let wanted = times.map_or(AIM, |times| now.saturating_mul(times.into()).min(AIM));
+    let wanted = times.map_or(FAR_APART, |times| now.saturating_mul(times.into()).min(FAR_APART));
     let told = match wanted % 60 {
         0 => format!("{}min", wanted / 60),
         _ => format!("{wanted}s"),

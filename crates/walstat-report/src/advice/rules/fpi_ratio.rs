@@ -14,7 +14,7 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now};
+use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now, time, volume};
 use super::wal_compression::{HARDLY_COMPRESSED, better_codec};
 use super::{
     CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
@@ -128,16 +128,15 @@ fn spacing_advice(report: &Report) -> Vec<String> {
     let timeout = checkpoint_timeout_now(report);
     let mut advice = Vec::new();
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
-        let text =
-            "raise checkpoint_timeout (30min is common), so that a page is imaged less often";
-        advice.push(text.to_owned());
+        advice.push(time(report));
     }
     // By time alone, the volume was never the limit.
     let by_volume =
         |when: &Overview| when.causes.wal > 0 || when.causes.time == 0 && when.checkpoints > 0;
     if when.is_none_or(by_volume) {
-        let text = "raise max_wal_size, so that checkpoints come by time and not by volume";
-        advice.push(text.to_owned());
+        let unknown =
+            || "raise max_wal_size, so that checkpoints come by time and not by volume".to_owned();
+        advice.push(when.map_or_else(unknown, |when| volume(report, when)));
     }
     advice
 }
