@@ -66,7 +66,8 @@ pub(crate) fn estimates(
     let (likely_tried, other_tried) = (tried(likely), tried(other));
     let moving = likely.moving();
     let mut apart: Vec<Option<u32>> = vec![Some(1)];
-    if found.is_whole || found.images.len() >= IMAGES_MIN {
+    let is_enough = found.is_whole || found.images.len() >= IMAGES_MIN;
+    if is_enough {
         apart.extend(TIMES.iter().filter(|times| **times as usize <= moving).copied().map(Some));
         apart.extend((moving > 0).then_some(None));
     }
@@ -91,6 +92,10 @@ pub(crate) fn estimates(
         redo_points: likely.all() as u64,
         moving_redo_points: moving as u64,
         is_whole: found.is_whole && found.all_compressed,
+        unasked: (likely.asked() > 0 && is_enough)
+            .then(|| likely_tried.placed(Apart::unasked(), None))
+            .flatten(),
+        asked_redo_points: likely.asked() as u64,
         scenarios,
     })
 }

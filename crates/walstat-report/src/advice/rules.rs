@@ -2,7 +2,7 @@
 
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::estimate::EstimateRow;
+use crate::model::estimate::{EstimateRow, Predicted};
 use crate::model::finding::{Certainty, Finding, Severity};
 use crate::model::table::TableRow;
 use crate::model::threshold::MIN_VOLUME_BYTES;
@@ -195,13 +195,15 @@ impl Finding {
         if let Some(codec) = &row.wal_compression {
             settings.insert("wal_compression".into(), codec.as_str().into());
         }
-        let saved = report.totals.total_bytes.saturating_sub(row.predicted.predicted_bytes);
-        let certainty = if row.predicted.may_save_nothing() {
-            Certainty::Possible
-        } else {
-            Certainty::Computed
-        };
-        Finding { settings, predicted: Some(row.predicted), certainty, ..self.saving(saved) }
+        Finding { settings, ..self.predicting(report, row.predicted) }
+    }
+
+    /// The same with what the change that it advises comes to.
+    fn predicting(self, report: &Report, predicted: Predicted) -> Finding {
+        let saved = report.totals.total_bytes.saturating_sub(predicted.predicted_bytes);
+        let certainty =
+            if predicted.may_save_nothing() { Certainty::Possible } else { Certainty::Computed };
+        Finding { predicted: Some(predicted), certainty, ..self.saving(saved) }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::{Cause, Verdict};
+use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_whatif::base_checkpoint::{Reading, mover};
 
@@ -23,11 +24,33 @@ pub(crate) struct RedoPoints {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct RedoPoint {
     lsn: Lsn,
-    /// How many that stay have come with it.
+    /// What has come with it.
+    all: Come,
+    /// The same, had nobody asked for any.
+    unasked: Come,
+}
+
+/// Redo points up to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Come {
+    /// The last of them.
+    last: Lsn,
+    /// How many that stay.
     staying: u32,
     /// How many volume has brought since the last one that stays, and how many the clock.
     by_volume: u32,
     by_clock: u32,
+}
+
+/// What begins a redo point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Begun {
+    /// Volume or clock, which settings move.
+    By(Cause),
+    /// Somebody's request, that of a base backup left out: it stays, unless nobody asks.
+    Asked,
+    /// Something else: it stays.
+    Otherwise,
 }
 
 /// How many times as far apart checkpoints come.
@@ -35,13 +58,20 @@ struct RedoPoint {
 pub(crate) struct Apart {
     volume: f64,
     clock: f64,
+    /// Whether those come that somebody asks for.
+    asked: bool,
 }
 
 impl Apart {
     /// So many times; `None`: neither volume nor clock bring one.
     pub(crate) fn times(times: Option<u32>) -> Apart {
         let times = times.map_or(f64::INFINITY, f64::from);
-        Apart { volume: times, clock: times }
+        Apart { volume: times, clock: times, asked: true }
+    }
+
+    /// As far apart as they are, but for those that somebody asked for: these do not come.
+    pub(crate) fn unasked() -> Apart {
+        Apart { asked: false, ..Apart::times(Some(1)) }
     }
 
     /// Those by volume so many times as far apart as that.
@@ -59,7 +89,7 @@ impl RedoPoints {
     ) -> RedoPoints {
         let mut redo = RedoPoints::default();
         let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
-        let mut last = RedoPoint { lsn: start, ..RedoPoint::default() };
+        let mut last = RedoPoint::at(start);
         for (cycle, verdict) in cycles.iter().zip(verdicts).skip(1) {
             let Some(lsn) = cycle.redo else { continue };
             let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|c| c.seen.is_shutdown);
@@ -69,7 +99,15 @@ impl RedoPoints {
             if mover == Some(Cause::Wal) {
                 redo.distance = redo.distance.max((lsn.0 - last.lsn.0) as f64);
             }
-            last = last.followed_by(lsn, mover);
+            let is_backup =
+                verdict.is_some_and(|verdict| verdict.evidence == Evidence::BackupFromRedoPoint);
+            let is_asked = cause == Some(Cause::Requested) && !is_backup && !is_shutdown;
+            let begun = match mover {
+                Some(cause) => Begun::By(cause),
+                None if is_asked => Begun::Asked,
+                None => Begun::Otherwise,
+            };
+            last = last.followed_by(lsn, begun);
             redo.points.push(last);
         }
         redo
@@ -83,8 +121,7 @@ impl RedoPoints {
         images: &[(Lsn, Lsn)],
         reading: Reading,
     ) -> RedoPoints {
-        let last =
-            self.points.last().copied().unwrap_or(RedoPoint { lsn: start, ..RedoPoint::default() });
+        let last = self.points.last().copied().unwrap_or(RedoPoint::at(start));
         let again = || images.iter().filter(|(changed, lsn)| *changed > last.lsn && lsn > changed);
         let newest_change = again().map(|(changed, _)| *changed).max();
         let first_image = again().map(|(_, lsn)| *lsn).min();
@@ -94,7 +131,7 @@ impl RedoPoints {
         if mover == Some(Cause::Wal) {
             self.distance = self.distance.max((lsn.0 - last.lsn.0) as f64);
         }
-        self.points.push(last.followed_by(lsn, mover));
+        self.points.push(last.followed_by(lsn, mover.map_or(Begun::Otherwise, Begun::By)));
         self
     }
 
@@ -105,8 +142,13 @@ impl RedoPoints {
 
     /// How many of them other settings move.
     pub(crate) fn moving(&self) -> usize {
-        let staying = self.points.last().map_or(0, |last| last.staying);
+        let staying = self.points.last().map_or(0, |last| last.all.staying);
         self.points.len() - staying as usize
+    }
+
+    /// How many of them somebody asked for, base backups left out.
+    pub(crate) fn asked(&self) -> usize {
+        self.points.last().map_or(0, |last| (last.all.staying - last.unasked.staying) as usize)
     }
 
     /// Whether volume brought one.
@@ -132,7 +174,8 @@ impl RedoPoints {
     fn cycle(&self, lsn: Lsn, apart: Apart) -> (u32, u64, u64) {
         let last = self.before(lsn).checked_sub(1).and_then(|index| self.points.get(index));
         let Some(last) = last else { return (0, 0, 0) };
-        let since = (lsn.0 - last.lsn.0) as f64 / self.distance.max(1.0);
+        let last = if apart.asked { last.all } else { last.unasked };
+        let since = (lsn.0 - last.last.0) as f64 / self.distance.max(1.0);
         let by_volume = f64::from(last.by_volume) + since.min(NEARLY_ONE);
         let count = |come: f64, times: f64| (come / times) as u64;
         (last.staying, count(by_volume, apart.volume), count(last.by_clock.into(), apart.clock))
@@ -140,12 +183,30 @@ impl RedoPoints {
 }
 
 impl RedoPoint {
-    /// The next one, which settings move for this cause or not at all.
-    fn followed_by(self, lsn: Lsn, mover: Option<Cause>) -> RedoPoint {
-        match mover {
-            Some(Cause::Time) => RedoPoint { lsn, by_clock: self.by_clock + 1, ..self },
-            Some(_) => RedoPoint { lsn, by_volume: self.by_volume + 1, ..self },
-            None => RedoPoint { lsn, staying: self.staying + 1, by_volume: 0, by_clock: 0 },
+    /// The one that the range begins with.
+    fn at(lsn: Lsn) -> RedoPoint {
+        let come = Come { last: lsn, ..Come::default() };
+        RedoPoint { lsn, all: come, unasked: come }
+    }
+
+    /// The next one.
+    fn followed_by(self, lsn: Lsn, begun: Begun) -> RedoPoint {
+        let unasked = match begun {
+            Begun::Asked => self.unasked,
+            _ => self.unasked.with(lsn, begun),
+        };
+        RedoPoint { lsn, all: self.all.with(lsn, begun), unasked }
+    }
+}
+
+impl Come {
+    fn with(self, lsn: Lsn, begun: Begun) -> Come {
+        match begun {
+            Begun::By(Cause::Time) => Come { last: lsn, by_clock: self.by_clock + 1, ..self },
+            Begun::By(_) => Come { last: lsn, by_volume: self.by_volume + 1, ..self },
+            Begun::Asked | Begun::Otherwise => {
+                Come { last: lsn, staying: self.staying + 1, by_volume: 0, by_clock: 0 }
+            }
         }
     }
 }
@@ -157,10 +218,10 @@ mod tests {
     /// Two by volume, one that stays, two by volume; 100 bytes apart.
     fn points() -> RedoPoints {
         let mut last = RedoPoint::default();
-        let wal = Some(Cause::Wal);
-        let movers = [wal, wal, None, wal, wal];
-        let points = (1..).zip(movers).map(|(number, mover)| {
-            last = last.followed_by(Lsn(100 * number), mover);
+        let wal = Begun::By(Cause::Wal);
+        let begun = [wal, wal, Begun::Asked, wal, wal];
+        let points = (1..).zip(begun).map(|(number, begun)| {
+            last = last.followed_by(Lsn(100 * number), begun);
             last
         });
         RedoPoints { points: points.collect(), distance: 100.0 }
@@ -184,6 +245,15 @@ mod tests {
         // Volume is counted from there on.
         let twice = Apart::times(Some(2));
         assert!(!stays(350, 450, twice) && stays(450, 550, twice));
+    }
+
+    #[test]
+    fn had_nobody_asked_volume_would_be_counted_on() {
+        assert_eq!(points().asked(), 1);
+        assert!(!stays(250, 290, Apart::unasked()));
+        // 100 bytes after the second one volume begins one, whoever had not asked then.
+        assert!(stays(250, 450, Apart::unasked()) && stays(250, 350, Apart::times(Some(1))));
+        assert!(!stays(290, 310, Apart::unasked()) && stays(290, 310, Apart::times(Some(1))));
     }
 
     #[test]

@@ -73,6 +73,12 @@ pub struct Estimates {
     pub redo_points: u64,
     /// Those of them that volume or clock brought, which other settings move.
     pub moving_redo_points: u64,
+    /// Redo points in the range that somebody asked for, base backups left out.
+    #[serde(default)]
+    pub asked_redo_points: u64,
+    /// What it comes to without them; null where there is none.
+    #[serde(default)]
+    pub unasked: Option<Predicted>,
     /// Whether those were all, so that no sampling error is left.
     pub is_whole: bool,
     /// The combinations; the first is the WAL as it is.

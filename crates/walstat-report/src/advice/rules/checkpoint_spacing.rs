@@ -89,9 +89,11 @@ fn check(report: &Report) -> Option<Finding> {
             },
         )
     };
-    Some(match worth_apart(report) {
-        None if asked => finding.explaining(images_after_asked(report, when)),
-        row => finding.quoting(report, row),
+    let unasked = report.estimates.as_ref().and_then(|estimates| estimates.unasked);
+    Some(match (unasked.filter(|_| asked), worth_apart(report)) {
+        (Some(predicted), _) => finding.predicting(report, predicted),
+        (None, None) if asked => finding.explaining(images_after_asked(report, when)),
+        (None, row) => finding.quoting(report, row),
     })
 }
 
@@ -153,9 +155,7 @@ pub(crate) fn volume(report: &Report, when: &Overview) -> String {
             .to_owned();
     }
     let Some((low, high)) = max_wal_size_now(report, when) else {
-        let times = worth_apart(report)
-            .and_then(|row| row.checkpoints_apart)
-            .map_or_else(|| times_to_aim(report), u64::from);
+        let times = times_of_use(report);
         return format!("raise max_wal_size to about {times} times what it is");
     };
     let now = if low == high {
@@ -183,20 +183,24 @@ pub(crate) fn checkpoint_timeout_now(report: &Report) -> Option<u64> {
     set.or(report.when.as_ref()?.checkpoint_timeout_seconds)
 }
 
-/// How many times further apart they are where one aims at.
-fn times_to_aim(report: &Report) -> u64 {
-    times_apart(report).min(MOST_TIMES)
+/// How many times as far apart they make a difference in this WAL.
+fn times_of_use(report: &Report) -> u64 {
+    let aim = times_apart(report).min(MOST_TIMES);
+    match worth_apart(report).map(|row| row.checkpoints_apart) {
+        Some(Some(times)) => times.into(),
+        // None of those in this WAL: so many are enough for that.
+        Some(None) => {
+            let moving = report.estimates.as_ref().map_or(0, |tried| tried.moving_redo_points);
+            aim.min(moving + 1)
+        }
+        None => aim,
+    }
 }
 
 /// The max_wal_size that makes a difference, where it is at most `high` now. `None` where that is no more
 /// than now.
 fn useful_size(report: &Report, when: &Overview, high: u64) -> Option<u64> {
-    let needed = match worth_apart(report).map(|row| row.checkpoints_apart) {
-        Some(Some(times)) => high.saturating_mul(times.into()),
-        // No checkpoint in all of this WAL.
-        Some(None) => u64::MAX,
-        None => high.saturating_mul(times_to_aim(report)),
-    };
+    let needed = high.saturating_mul(times_of_use(report));
     // What is written in that time, and once more what is kept meanwhile.
     let sustained = when.running_rate.map_or(u64::MAX, |rate| (rate * 2.0) as u64 * FAR_APART);
     let seen = 2 * report.totals.total_bytes;
@@ -326,11 +330,38 @@ mod tests {
     }
 
     #[test]
+    fn where_none_by_volume_is_left_more_makes_no_difference() {
+        let none = [(Some(1), 0.0), (Some(2), 0.15), (None, 0.28)];
+        let mut report = by_volume(&none, 400 << 20, 1e8);
+        report.estimates.iter_mut().for_each(|tried| tried.moving_redo_points = 3);
+        let told = |report: &Report| check(report).expect("a finding").advice[0].clone();
+        assert!(told(&report).starts_with("max_wal_size = 512MB"), "{}", told(&report));
+        report.when.iter_mut().for_each(|when| when.max_wal_size_high = None);
+        assert_eq!(told(&report), "raise max_wal_size to about 4 times what it is");
+    }
+
+    #[test]
     fn where_nothing_is_saved_it_is_for_information() {
         let report = by_volume(&[(Some(1), 0.0), (Some(2), 0.002)], 400 << 20, 1e8);
         let finding = check(&report).expect("a finding");
         assert_eq!((finding.severity, finding.estimate), (Severity::Info, None));
         assert!(finding.advice[0].contains("less than 1 %"), "{:?}", finding.advice);
+    }
+
+    #[test]
+    fn those_that_were_asked_for_save_what_the_sample_says() {
+        let mut report = by_volume(&[(Some(1), 0.0)], 400 << 20, 1e8);
+        let asked = Causes { requested: 3, unknown: 1, ..Causes::default() };
+        report.when.iter_mut().for_each(|when| when.wal_by_cause = asked.clone());
+        let predicted = Predicted {
+            predicted_bytes: 300 << 20,
+            change_ratio: -0.25,
+            low_bytes: 290 << 20,
+            high_bytes: 310 << 20,
+        };
+        report.estimates.iter_mut().for_each(|tried| tried.unasked = Some(predicted));
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.predicted, finding.estimate), (Some(predicted), Some(100 << 20)));
     }
 
     #[test]
