@@ -3,6 +3,7 @@
 mod closed;
 #[cfg(not(unix))]
 mod elsewhere;
+pub mod ending;
 pub mod inputs;
 #[cfg(unix)]
 mod interrupt;

@@ -7,6 +7,8 @@ pub mod closing;
 pub mod csv;
 pub mod diff;
 pub mod events;
+pub mod follow;
+pub mod follow_metrics;
 pub mod github;
 pub mod gitlab;
 pub mod html;

@@ -6,6 +6,7 @@
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
 //! * [`events`]: what was done to tables, as it is told.
+//! * [`follow`]: what is told of WAL while it is written, and the state in which that stops.
 //! * [`known`]: names of relations that are known before the WAL is read.
 //! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
@@ -47,6 +48,7 @@ pub mod check;
 pub mod diff;
 mod estimate;
 pub mod events;
+pub mod follow;
 pub mod known;
 mod large_work;
 mod maintenance;
