@@ -12,6 +12,8 @@ mod new_file;
 #[cfg(unix)]
 mod place;
 mod target;
+#[cfg(unix)]
+pub mod terminal;
 
 use crate::args::values::When;
 use crate::failure::Failure;

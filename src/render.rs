@@ -9,6 +9,7 @@ pub mod diff;
 pub mod events;
 pub mod follow;
 pub mod follow_metrics;
+pub mod follow_screen;
 pub mod github;
 pub mod gitlab;
 pub mod html;

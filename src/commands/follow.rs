@@ -2,6 +2,8 @@
 //! until a signal ends it.
 
 mod listen;
+#[cfg(unix)]
+mod live;
 mod stored;
 mod telling;
 
@@ -26,6 +28,7 @@ use walstat_read::input::probe::NotWal;
 use walstat_read::scan::streamed::Wanted;
 use walstat_report::follow::Teller;
 use walstat_report::known::Known;
+use walstat_report::model::follow::{Moment, Now};
 
 /// Between two looks: a checkpoint recycles what was written in the last second.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -40,32 +43,41 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     check_usage(args, &path)?;
     let stored = args.state.as_deref().map(Stored::read).transpose()?;
     let mut telling = Telling::begin(args)?;
-    let ending = Ending::heed(|| ());
+    let ending = Ending::heed(last);
     let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };
     let mut following = begin(args, &found, from, stored)?;
-    catch_up(&mut following, ending)?;
+    telling.begin_screen(args, &path)?;
+    catch_up(&mut following, &mut telling, ending)?;
     let redo = redo_of(found.data_directory.as_deref());
     following.follower.counted(|counted: &mut Following| {
         redo.into_iter().for_each(|redo| counted.marks.begin_at(redo));
     });
-    telling.tell(&mut following)?;
+    telling.tell(&mut following, false)?;
     let every = Duration::from_micros(args.every.microseconds());
     let mut due = Instant::now() + every;
     while !telling.is_over() && !ending.is_asked() {
         following.look()?;
         if Instant::now() >= due {
-            telling.tell(&mut following)?;
+            telling.tell(&mut following, false)?;
             due = (due + every).max(Instant::now());
         }
-        if following.is_at_end {
-            let left = due.saturating_duration_since(Instant::now());
-            ending.wait(PAUSE.min(left.max(Duration::from_millis(1))));
+        telling.refresh_screen(&mut following)?;
+        let left = due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let pause = if following.is_at_end { PAUSE.min(left) } else { Duration::ZERO };
+        if telling.pause(pause, ending)? {
+            break;
         }
     }
-    telling.tell(&mut following)?;
+    telling.tell(&mut following, true)?;
     Ok(Exit::Done)
+}
+
+/// What is done in any case when a signal ends the program.
+fn last() {
+    #[cfg(unix)]
+    crate::output::terminal::restore();
 }
 
 /// What is followed, and what tells of it.
@@ -83,6 +95,12 @@ impl Followed {
         self.is_at_end = look.is_at_end;
         self.happenings.extend(look.happenings);
         Ok(())
+    }
+
+    /// What there is now; `is_last`: nothing is looked up for it any more.
+    fn moment(&mut self, is_last: bool) -> (Moment, Now) {
+        let happenings = std::mem::take(&mut self.happenings);
+        self.teller.tell(&mut self.follower, &happenings, is_last)
     }
 }
 
@@ -188,9 +206,16 @@ fn begin(
 }
 
 /// Reads what is there, before anything is told.
-fn catch_up(following: &mut Followed, ending: &Ending) -> Result<(), Failure> {
+fn catch_up(
+    following: &mut Followed,
+    telling: &mut Telling,
+    ending: &Ending,
+) -> Result<(), Failure> {
     while !following.is_at_end && !ending.is_asked() {
         following.look()?;
+        if telling.pause(Duration::ZERO, ending)? {
+            ending.ask();
+        }
     }
     Ok(())
 }

@@ -9,13 +9,15 @@ use super::build::rfc3339;
 use super::known::Known;
 use super::model::Numbers;
 use super::model::follow::{
-    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, RmgrSums, TableNow, TableSums,
+    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow, TableSums,
 };
 use super::model::kind::KindRow;
+use super::wal_keepers;
 use super::who;
 use family::{Family, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use walstat_analyse::follow::{Dropped, Following, News};
 use walstat_analyse::totals::Totals;
@@ -32,6 +34,8 @@ use walstat_read::input::plan::Plan;
 /// What the WAL teaches of names is looked at so often, and where a file has no name.
 const LEARN_EVERY: Duration = Duration::from_secs(15);
 const LEARN_AT_MOST_EVERY: Duration = Duration::from_secs(1);
+/// What keeps segments is looked at so often.
+const KEEPERS_EVERY: Duration = Duration::from_secs(5);
 /// A transaction of so many bytes is told of.
 const LARGE_BYTES: u64 = 64 << 20;
 /// Names are remembered for so many files.
@@ -62,6 +66,9 @@ pub struct Teller {
     /// Where and when it was told last.
     before: Option<(Lsn, Instant, Numbers)>,
     redo: Option<Lsn>,
+    /// The data directory that the WAL lies in.
+    directory: Option<PathBuf>,
+    pg_wal: Option<(PgWal, Instant)>,
 }
 
 impl Teller {
@@ -82,6 +89,8 @@ impl Teller {
             top: if top == 0 { usize::MAX } else { top },
             before: None,
             redo: None,
+            directory: plan.data_directory.clone(),
+            pg_wal: None,
         }
     }
 
@@ -96,10 +105,18 @@ impl Teller {
     }
 
     /// Tells what a follower has counted, and what came since the last time.
-    pub fn tell(&mut self, follower: &mut Follower, happenings: &[Happening]) -> (Moment, Now) {
+    /// `is_last`: nothing is looked up any more.
+    pub fn tell(
+        &mut self,
+        follower: &mut Follower,
+        happenings: &[Happening],
+        is_last: bool,
+    ) -> (Moment, Now) {
         let told = follower.counted(|following: &mut Following| {
             let news = following.take_news();
-            self.learn(following, &news);
+            if !is_last || self.learned.is_none() {
+                self.learn(following, &news);
+            }
             let sums = by_rmgr(following, self.version);
             (news, sums, following.oldest_open(), following.marks.clone())
         });
@@ -143,9 +160,23 @@ impl Teller {
             rmgrs,
             tables: self.tables.told(3).into_iter().map(table_sums).collect(),
             kinds: self.kinds.told(2).into_iter().map(kind_sums).collect(),
+            pg_wal: self.pg_wal(position),
             happenings: rows,
         };
         (moment, now)
+    }
+
+    /// What lies in `pg_wal`; looked at now and then.
+    fn pg_wal(&mut self, position: Lsn) -> Option<PgWal> {
+        let is_old = |(_, at): &(PgWal, Instant)| at.elapsed() >= KEEPERS_EVERY;
+        if let Some(directory) = &self.directory
+            && self.pg_wal.as_ref().is_none_or(is_old)
+        {
+            // What cannot be read is told by the report.
+            let found = wal_keepers::read(directory, position, &mut Vec::new());
+            self.pg_wal = found.map(|found| (found, Instant::now()));
+        }
+        self.pg_wal.as_ref().map(|(found, _)| found.clone())
     }
 
     /// Looks up names where it is time to, or where some are missing.

@@ -15,6 +15,7 @@
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
 //!   can be restored, [`mod@window`] from where to where recovery can go, [`annotation`] how code hosts
 //!   and scanners take it.
+//! * [`wal_keepers`]: what keeps segments in `pg_wal`.
 //! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
 //! * [`amount`]: sizes, ratios, rates and times as people write them in options.
 //! * `official`: what `pg_waldump` prints around its table.
@@ -60,6 +61,7 @@ pub mod schema;
 mod segment_group;
 mod settings;
 pub mod table_budget;
+pub mod wal_keepers;
 pub mod whatif;
 pub mod when;
 pub mod who;

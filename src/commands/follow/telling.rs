@@ -1,16 +1,22 @@
 //! What is written each time: to standard output, to files, to who asks over HTTP, and the state.
 
 use super::listen::Listener;
+#[cfg(unix)]
+use super::live::Live;
 use super::{Followed, stored};
 use crate::args::follow::{FollowArgs, FollowFormat};
 use crate::args::outputs::Output;
 use crate::args::values::When;
 use crate::failure::Failure;
 use crate::output::Stream;
+use crate::output::ending::Ending;
+#[cfg(unix)]
+use crate::output::{terminal, wanted};
 use crate::render;
 use std::io::{self, Write};
-use std::path::PathBuf;
-use walstat_report::model::follow::{Moment, Now};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use walstat_report::model::follow::{HappeningRow, Moment, Now};
 
 /// Where it is told.
 pub struct Telling {
@@ -19,6 +25,10 @@ pub struct Telling {
     listener: Option<Listener>,
     /// Standard output, and whether nobody reads it any more.
     lines: Lines,
+    #[cfg(unix)]
+    screen: Option<Live>,
+    /// What happened since it was told, and what the screen has shown before.
+    happenings: Vec<HappeningRow>,
 }
 
 /// Standard output, to which lines are written one after the other.
@@ -32,7 +42,15 @@ impl Telling {
         let outputs = args.outputs.shown(&args.show).cloned().collect();
         let listener = args.listen.map(Listener::begin).transpose()?;
         let lines = Lines { is_closed: false };
-        Ok(Telling { outputs, state: args.state.clone(), listener, lines })
+        Ok(Telling {
+            outputs,
+            state: args.state.clone(),
+            listener,
+            lines,
+            #[cfg(unix)]
+            screen: None,
+            happenings: Vec::new(),
+        })
     }
 
     /// Whether nobody is there any more to be told anything.
@@ -40,10 +58,54 @@ impl Telling {
         self.lines.is_closed
     }
 
-    /// Tells what there is now.
-    pub fn tell(&mut self, following: &mut Followed) -> Result<(), Failure> {
-        let happenings = std::mem::take(&mut following.happenings);
-        let (moment, now) = following.teller.tell(&mut following.follower, &happenings);
+    /// Begins the live screen, if this is for somebody at a terminal.
+    pub fn begin_screen(&mut self, args: &FollowArgs, path: &Path) -> Result<(), Failure> {
+        #[cfg(unix)]
+        {
+            let is_shown = |output: &Output<FollowFormat>| {
+                output.file.is_none() && output.format == FollowFormat::Table
+            };
+            if terminal::is_there() && self.outputs.iter().any(is_shown) {
+                self.outputs.retain(|output| !is_shown(output));
+                let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                let has_styles = wanted(args.show.color, false) && !is_plain;
+                self.screen = Some(Live::begin(path.display().to_string(), has_styles)?);
+            }
+        }
+        let _ = (args, path);
+        Ok(())
+    }
+
+    /// Shows what there is now, if it is time to.
+    pub fn refresh_screen(&mut self, following: &mut Followed) -> Result<(), Failure> {
+        #[cfg(unix)]
+        if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_due()) {
+            let (moment, now) = following.moment(false);
+            self.happenings.extend(moment.happenings.iter().cloned());
+            screen.take(&moment, now)?;
+        }
+        let _ = following;
+        Ok(())
+    }
+
+    /// Waits so long; whether somebody has ended it meanwhile.
+    pub fn pause(&mut self, pause: Duration, ending: &Ending) -> Result<bool, Failure> {
+        #[cfg(unix)]
+        if let Some(screen) = &mut self.screen {
+            return Ok(screen.heed_keys(pause)? || ending.is_asked());
+        }
+        Ok(ending.wait(pause))
+    }
+
+    /// Tells what there is now; `is_last`: it is for the last time.
+    pub fn tell(&mut self, following: &mut Followed, is_last: bool) -> Result<(), Failure> {
+        let (mut moment, now) = following.moment(is_last);
+        #[cfg(unix)]
+        if let Some(screen) = &mut self.screen {
+            screen.take(&moment, now.clone())?;
+        }
+        self.happenings.append(&mut moment.happenings);
+        moment.happenings = std::mem::take(&mut self.happenings);
         if let Some(path) = &self.state {
             stored::write(path, &following.teller.state(&mut following.follower))?;
         }
@@ -94,7 +156,7 @@ impl Lines {
 }
 
 /// Adds lines to a file.
-fn append(path: &std::path::Path, text: &[u8]) -> Result<(), Failure> {
+fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
     file.and_then(|mut file| file.write_all(text)).map_err(failed)

@@ -56,8 +56,44 @@ pub struct Moment {
     pub tables: Vec<TableSums>,
     /// By kind of transaction, of those that have ended; the same.
     pub kinds: Vec<KindSums>,
+    /// What lies in `pg_wal`, where a data directory is followed.
+    pub pg_wal: Option<PgWal>,
     /// What happened since the line before.
     pub happenings: Vec<HappeningRow>,
+}
+
+/// What lies in `pg_wal`, and what for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct PgWal {
+    /// Segments.
+    pub segments: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those before the last redo point that something keeps.
+    pub kept_segments: u64,
+    /// Those that will be written next.
+    pub ahead_segments: u64,
+    /// One sentence.
+    pub text: String,
+    /// What keeps segments, the most first.
+    pub keepers: Vec<Keeper>,
+}
+
+/// What keeps segments.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Keeper {
+    /// `replication_slot`, `archiving`, `wal_keep_size`.
+    pub keeper: String,
+    /// The slot.
+    pub name: Option<String>,
+    /// The oldest WAL that it keeps.
+    pub since_lsn: Option<String>,
+    /// Segments that would go without it, if nothing else kept them.
+    pub segments: u64,
+    /// From there to the position.
+    pub bytes: u64,
+    /// One sentence.
+    pub text: String,
 }
 
 /// A transaction that goes on.
@@ -148,4 +184,52 @@ pub struct TableNow {
     pub numbers: Numbers,
     /// The table itself with its TOAST, and its indexes by name.
     pub parts: Vec<(String, Numbers)>,
+}
+
+impl Now {
+    /// What came in several times after each other.
+    pub fn sum<'n>(times: impl IntoIterator<Item = &'n Now>) -> Now {
+        let mut sum = Now::default();
+        for now in times {
+            sum.seconds += now.seconds;
+            sum.wal_bytes += now.wal_bytes;
+            sum.numbers.add(&now.numbers);
+            for table in &now.tables {
+                match sum.tables.iter_mut().find(|known| known.labels == table.labels) {
+                    Some(known) => known.add(table),
+                    None => sum.tables.push(table.clone()),
+                }
+            }
+            for kind in &now.kinds {
+                let is_it = |known: &&mut KindSums| {
+                    (&known.database, &known.kind) == (&kind.database, &kind.kind)
+                };
+                match sum.kinds.iter_mut().find(is_it) {
+                    Some(known) => known.add(kind),
+                    None => sum.kinds.push(kind.clone()),
+                }
+            }
+        }
+        sum
+    }
+}
+
+impl TableNow {
+    fn add(&mut self, other: &TableNow) {
+        self.numbers.add(&other.numbers);
+        for (name, numbers) in &other.parts {
+            match self.parts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sums)) => sums.add(numbers),
+                None => self.parts.push((name.clone(), *numbers)),
+            }
+        }
+    }
+}
+
+impl KindSums {
+    fn add(&mut self, other: &KindSums) {
+        self.transactions += other.transactions;
+        self.aborted += other.aborted;
+        self.numbers.add(&other.numbers);
+    }
 }
