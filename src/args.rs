@@ -6,6 +6,7 @@ pub mod config;
 pub mod diff;
 pub mod events;
 pub mod examples;
+pub mod follow;
 pub mod moment;
 pub mod name_sources;
 pub mod names;
@@ -25,6 +26,7 @@ use crate::args::check::CheckArgs;
 use crate::args::config::ConfigArgs;
 use crate::args::diff::DiffArgs;
 use crate::args::events::EventsArgs;
+use crate::args::follow::FollowArgs;
 use crate::args::name_sources::NameArgs;
 use crate::args::names::NamesArgs;
 use crate::args::outputs::Outputs;
@@ -103,6 +105,8 @@ pub enum Command {
     WhatIf(Box<WhatIfArgs>),
     /// From where to where this WAL can recover, and whether a recovery target can be reached
     Window(Box<WindowArgs>),
+    /// WAL as it is written: a live screen, counters for dashboards
+    Follow(Box<FollowArgs>),
     /// The advice rules, with thresholds and sources
     Rules(RulesArgs),
     /// Completions for a shell

@@ -4,6 +4,7 @@
 mod check;
 mod diff;
 mod events;
+mod follow;
 mod gather;
 mod manual;
 mod names;
@@ -59,6 +60,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Merge(args)) => partial::merge(args),
         Some(Command::Names(args)) => names::run(args),
         Some(Command::Events(args)) => events::run(args),
+        Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Records(args)) => records::run(args),
         Some(Command::Diff(args)) => diff::run(args),
         Some(Command::WhatIf(args)) => whatif::run(args),

@@ -3,6 +3,7 @@
 mod closed;
 #[cfg(not(unix))]
 mod elsewhere;
+pub mod ending;
 pub mod inputs;
 #[cfg(unix)]
 mod interrupt;
@@ -11,6 +12,8 @@ mod new_file;
 #[cfg(unix)]
 mod place;
 mod target;
+#[cfg(unix)]
+pub mod terminal;
 
 use crate::args::values::When;
 use crate::failure::Failure;

@@ -165,7 +165,7 @@ impl FilterArgs {
 }
 
 /// Decimal or, with `0x`, hexadecimal; at least 1.
-fn parse_timeline(text: &str) -> Result<u32, String> {
+pub(super) fn parse_timeline(text: &str) -> Result<u32, String> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => text.parse(),
@@ -183,7 +183,7 @@ fn parse_zone(text: &str) -> Result<Zone, String> {
     zone.map(|zone| Zone { name: text.to_owned(), zone }).map_err(|_| expected.to_owned())
 }
 
-fn parse_taken_for(text: &str) -> Result<InputKind, String> {
+pub(super) fn parse_taken_for(text: &str) -> Result<InputKind, String> {
     let told = [InputKind::Archive, InputKind::PgWal].into_iter().find(|told| told.name() == text);
     told.ok_or_else(|| format!("expected {} or {}", InputKind::Archive, InputKind::PgWal))
 }

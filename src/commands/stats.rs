@@ -20,6 +20,7 @@ use walstat_report::build::Request;
 use walstat_report::model::table::Top;
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::wal_keepers;
 use walstat_report::who;
 use walstat_report::who::By;
 
@@ -27,7 +28,21 @@ use walstat_report::who::By;
 pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let asked = dimensions_with(args, has_charts(args));
     refuse_to_overwrite(args)?;
-    run_on(args, &asked, || gather(args, command(args), &asked), |_| Ok(()))
+    run_on(args, &asked, || with_keepers(gather(args, command(args), &asked)?, args), |_| Ok(()))
+}
+
+/// Adds what keeps segments in `pg_wal`, if that is what was read.
+fn with_keepers(
+    (mut gathered, filters): (Gathered, Filters),
+    args: &StatsArgs,
+) -> Result<(Gathered, Filters), Failure> {
+    if command(args) == CommandName::Report
+        && let Some(directory) = &gathered.plan.data_directory
+    {
+        let notes = wal_keepers::notes(directory, gathered.scanned.ending.lsn);
+        gathered.warnings.extend(notes);
+    }
+    Ok((gathered, filters))
 }
 
 /// Refuses to overwrite anything that is read.

@@ -97,10 +97,26 @@ impl Temporary {
     }
 }
 
+static WATCH: Once = Once::new();
+
+/// From now on a signal ends the program as `end` does, and temporary files are removed after that.
+pub fn heed_ending(end: impl FnOnce() + Send + 'static) {
+    WATCH.call_once(|| {
+        let heeded = SIGNALS.into_iter().filter(|signal| *signal != SIGQUIT);
+        let Ok(mut signals) = Signals::new(heeded) else { return };
+        std::thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                end();
+                there().drain(..).for_each(|temporary| _ = temporary.remove());
+                std::process::exit(0);
+            }
+        });
+    });
+}
+
 /// From now on a signal removes temporary files before it ends the program: at once, whatever the
 /// program is waiting for.
 fn watch() {
-    static WATCH: Once = Once::new();
     WATCH.call_once(|| {
         let ignored = ignored();
         let heeded = SIGNALS.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);

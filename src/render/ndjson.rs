@@ -31,7 +31,8 @@ impl Take for Lines<'_> {
     }
 }
 
-fn line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+/// Writes one object as a line.
+pub fn line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     writeln!(out)
 }

@@ -72,7 +72,8 @@ pub fn unreadable(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# EOF")
 }
 
-fn begin(up: u8, out: &mut dyn Write) -> io::Result<()> {
+/// Writes what every text begins with.
+pub(super) fn begin(up: u8, out: &mut dyn Write) -> io::Result<()> {
     head("walstat_build_info", "The version of walstat", out)?;
     sample("walstat_build_info", &["version"], &[VERSION.to_owned()], 1.0, out)?;
     gauge("walstat_up", "Whether the WAL could be read", f64::from(up), out)
@@ -270,20 +271,32 @@ fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_default()
 }
 
-fn gauge(name: &str, help: &str, value: f64, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a gauge without labels.
+pub(super) fn gauge(name: &str, help: &str, value: f64, out: &mut dyn Write) -> io::Result<()> {
     head(name, help, out)?;
     sample(name, &[], &[], value, out)
 }
 
 fn head(name: &str, help: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "# HELP {name} {help}.\n# TYPE {name} gauge")
+    head_of("gauge", name, help, out)
 }
 
-fn sample(
+/// What describes a metric of a type.
+pub(super) fn head_of(
+    of_type: &str,
+    name: &str,
+    help: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "# HELP {name} {help}.\n# TYPE {name} {of_type}")
+}
+
+/// Writes a value.
+pub(super) fn sample(
     name: &str,
     labels: &[&str],
     values: &[String],
-    value: f64,
+    value: impl std::fmt::Display,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     write!(out, "{name}")?;

@@ -19,6 +19,7 @@
 //! * **What does a backup need of it?** [`backup`], [`replay_points`], [`recovery_window`].
 //! * **How long would images be otherwise?** [`sample`] keeps some, [`image_compressor`] compresses them as
 //!   the server does.
+//! * **While it is written?** [`follow`]: what is counted is taken away at each telling.
 //! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
 //! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, [`amounts`];
 //!   `open_events` is what waits for the WAL before.
@@ -47,6 +48,7 @@ pub mod dimension;
 mod distribution;
 pub mod events;
 pub mod finished_transactions;
+pub mod follow;
 mod fork_table;
 pub mod hot_blocks;
 pub mod image_compressor;

@@ -57,6 +57,13 @@ impl NameLessons {
         store.names()
     }
 
+    /// Applies the lessons to what was known before, and begins anew: what was known then knows it all.
+    pub fn fold_into(&mut self, store: &mut Store) {
+        std::mem::take(&mut self.lessons).apply_to(store);
+        store.forget_what_names_do_not_need();
+        *self = NameLessons::over(store);
+    }
+
     /// The catalogs moment by moment, on top of what was known before.
     pub fn history(self, store: Store) -> History {
         self.lessons.history_over(store)

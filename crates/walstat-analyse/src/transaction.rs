@@ -16,6 +16,7 @@ use super::fork_table::{ForkKey, ForkTable};
 use super::kind::{FoundKinds, Kinds, RowOperation};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::{BlockMark, RelFileLocator};
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::standby;
@@ -26,6 +27,9 @@ use walstat_format::record::Record;
 use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
 use walstat_read::scan::observe::Observe;
+
+/// Of more files than this those are forgotten that no transaction is about any more.
+const FILES_MAX: usize = 50_000;
 
 /// All transactions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,6 +89,27 @@ impl Transactions {
         let Finished { rows, kinds } = self.finished;
         let kinds = kinds.map(|kinds| kinds.finish(&self.files));
         FoundTransactions { rows, without_transaction: self.without_transaction, kinds }
+    }
+
+    /// What has ended since the last call; what goes on is told when it has ended. `rows`: which of it is
+    /// kept as rows from now on.
+    pub fn take_ended(&mut self, rows: FinishedRows) -> (FinishedRows, Option<FoundKinds>) {
+        self.generations.settle(&mut self.finished);
+        self.generations.forget_ended();
+        self.current = Current::default();
+        let kinds = self.finished.kinds.as_mut().map(std::mem::take);
+        let kinds = kinds.map(|kinds| kinds.finish(&self.files));
+        if self.files.len() > FILES_MAX {
+            let used = self.generations.keep_files(&self.files);
+            self.files = used;
+        }
+        (std::mem::replace(&mut self.finished.rows, rows), kinds)
+    }
+
+    /// The first record of the oldest transaction that goes on, of those for which `may_run` holds of xid and
+    /// first record.
+    pub fn oldest_open(&self, may_run: impl Fn(u32, Lsn) -> bool) -> Option<(u32, Lsn)> {
+        self.generations.open().filter(|(xid, start)| may_run(*xid, *start)).min_by_key(|of| of.1)
     }
 
     /// Counts a record with its mark, if it has one.

@@ -28,3 +28,4 @@ pub mod names_file;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod server_settings;
+pub mod wal_keepers;

@@ -74,6 +74,36 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<ServerSettin
     Some(settings)
 }
 
+/// Settings that keep WAL in `pg_wal`; `None` where a value is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keeping {
+    /// `wal_keep_size`, or `wal_keep_segments` (up to 12), in bytes.
+    pub wal_keep_bytes: Option<u64>,
+    /// The same as it stands there.
+    pub wal_keep_text: String,
+    /// Whether `archive_mode` is on.
+    pub archives: Option<bool>,
+    /// `max_wal_size`, in bytes.
+    pub max_wal_size: Option<u64>,
+}
+
+/// Reads those of a data directory with segments of so many bytes.
+pub fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
+    let conf = read_conf(directory);
+    let given = |name: &str| conf.values.get(name).map(String::as_str);
+    let size = |name: &str, unit| given(name).and_then(|text| unit::bytes(text, unit));
+    let segments = given("wal_keep_segments").and_then(|text| text.trim().parse::<u64>().ok());
+    let of_segments = segments.map(|count| count.saturating_mul(segment_bytes));
+    let text = |name: &str| given(name).map(|value| format!("{name} = {value}"));
+    let archives = given("archive_mode").map(|mode| unit::switch(mode) != Some(false));
+    Keeping {
+        wal_keep_bytes: size("wal_keep_size", 1 << 20).or(of_segments),
+        wal_keep_text: text("wal_keep_size").or(text("wal_keep_segments")).unwrap_or_default(),
+        archives: archives.or(Some(false).filter(|_| conf.warnings.is_empty())),
+        max_wal_size: size("max_wal_size", 1 << 20),
+    }
+}
+
 /// All that sets something, what counts most last.
 fn read_conf(directory: &Path) -> Conf {
     let mut conf = Conf::default();

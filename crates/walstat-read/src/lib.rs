@@ -59,11 +59,14 @@
 //! | [`partial`](scan::partial) | results that are merged later |
 //! | [`seek`](scan::seek) | a look into single segments |
 
+//! [`follow`] reads WAL as it is written, by the same means.
+
 #![warn(unreachable_pub)]
 
 #[macro_use]
 extern crate walstat_format;
 
+pub mod follow;
 pub mod input;
 mod reading;
 pub mod scan;

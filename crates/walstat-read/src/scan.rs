@@ -14,7 +14,7 @@ mod page_buffer;
 pub mod pages;
 mod parallel;
 pub mod partial;
-mod pending;
+pub(crate) mod pending;
 pub mod read;
 pub mod reader;
 mod resync;

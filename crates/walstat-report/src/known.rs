@@ -208,6 +208,30 @@ impl Known {
         (store, names, self.warnings)
     }
 
+    /// The catalogs of the WAL's cluster, taken out.
+    pub fn take_store(&mut self, plan: &Plan) -> Store {
+        let catalog = self.take_catalog();
+        self.store_of(catalog, plan)
+    }
+
+    /// Names by these catalogs, and by the lists that there are, which have seen these files.
+    pub fn names_by(
+        &mut self,
+        store: &Store,
+        seen: &BTreeSet<RelFileLocator>,
+        cluster: u64,
+    ) -> Names {
+        let mut names = store.names();
+        self.add_lists(&mut names, seen, cluster);
+        names
+    }
+
+    /// What there is to be said of names since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.warnings.dedup();
+        std::mem::take(&mut self.warnings)
+    }
+
     /// The names where there is no WAL; and what there is to be said of them.
     pub fn without_wal(mut self) -> (Names, Vec<String>) {
         let mut names =

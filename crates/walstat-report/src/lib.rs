@@ -6,6 +6,7 @@
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
 //! * [`events`]: what was done to tables, as it is told.
+//! * [`follow`]: what is told of WAL while it is written, and the state in which that stops.
 //! * [`known`]: names of relations that are known before the WAL is read.
 //! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
@@ -14,6 +15,7 @@
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
 //!   can be restored, [`mod@window`] from where to where recovery can go, [`annotation`] how code hosts
 //!   and scanners take it.
+//! * [`wal_keepers`]: what keeps segments in `pg_wal`.
 //! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
 //! * [`amount`]: sizes, ratios, rates and times as people write them in options.
 //! * `official`: what `pg_waldump` prints around its table.
@@ -47,6 +49,7 @@ pub mod check;
 pub mod diff;
 mod estimate;
 pub mod events;
+pub mod follow;
 pub mod known;
 mod large_work;
 mod maintenance;
@@ -58,6 +61,7 @@ pub mod schema;
 mod segment_group;
 mod settings;
 pub mod table_budget;
+pub mod wal_keepers;
 pub mod whatif;
 pub mod when;
 pub mod who;

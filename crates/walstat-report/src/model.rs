@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod events;
 pub mod filters;
 pub mod finding;
+pub mod follow;
 pub mod kind;
 pub mod large;
 pub mod names;

@@ -5,6 +5,7 @@ mod kind;
 mod table;
 
 use super::build::rfc3339;
+use super::model::kind::KindRow;
 use super::model::table::{LeftOut, Sort};
 use super::model::who::{
     BlockRow, BlockSummary, BlockUse, Blocks, CommitBytes, DatabaseRow, ForkRow, NamesSummary,
@@ -29,6 +30,12 @@ use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::kind::UNKNOWN;
 
 pub(crate) use kind::kind_sample;
+
+/// Kinds of transactions by table, and whether percentiles of all are exact. What vacuum pruned by records
+/// that statements write too is not told apart.
+pub(crate) fn kind_rows(found: FoundKinds, names: &Names) -> (Vec<KindRow>, bool) {
+    kind::rows(found, &Amounts::default(), names, By::Table)
+}
 
 /// What stands in a row of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@
 
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
+use crate::fork_table::ForkTable;
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ use walstat_format::lsn::Lsn;
 
 /// So many parts that go on are kept; beyond that the oldest are given up on.
 const OPEN_MAX: usize = 2_000_000;
+
+/// So many that have ended are remembered by who takes them away meanwhile.
+const ENDED_MAX: u64 = 1 << 20;
 
 /// All parts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -297,6 +301,32 @@ impl Generations {
             finished.rows.is_exact = false;
             self.hand_on(finished, |part| part.end > middle);
         }
+    }
+
+    /// The transactions that go on: xid and first record.
+    pub fn open(&self) -> impl Iterator<Item = (u32, Lsn)> {
+        let open = self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
+        open.map(|part| (part.xid, part.start))
+    }
+
+    /// Forgets which transactions have ended, where they are many: nothing is said of them any more.
+    pub fn forget_ended(&mut self) {
+        if self.ended.len() > ENDED_MAX {
+            self.ended.clear();
+        }
+    }
+
+    /// Gives files new numbers, those that parts are about; returns them in their order.
+    pub fn keep_files(&mut self, files: &ForkTable<()>) -> ForkTable<()> {
+        let mut used = ForkTable::default();
+        let mut numbers = vec![0; files.len()];
+        for file in self.parts.iter().flat_map(|part| part.files.iter()) {
+            if let (Some(key), Some(number)) = (files.key(file), numbers.get_mut(file as usize)) {
+                *number = used.number(*key);
+            }
+        }
+        self.parts.iter_mut().for_each(|part| part.renumber(&numbers));
+        used
     }
 
     /// Takes no more memory than it needs.

@@ -162,6 +162,11 @@ impl Part {
     /// The same where parts and relations have other numbers.
     pub fn moved(&mut self, to: impl Fn(u32) -> Option<u32>, files: &[u32]) {
         self.move_claims(to);
+        self.renumber(files);
+    }
+
+    /// The same where relations have other numbers.
+    pub fn renumber(&mut self, files: &[u32]) {
         let known = std::mem::take(&mut self.files);
         let renumbered = known.iter().filter_map(|file| files.get(file as usize));
         renumbered.for_each(|file| self.files.insert(*file));

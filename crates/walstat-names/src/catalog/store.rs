@@ -96,6 +96,9 @@ pub(super) struct Subject {
     second: u32,
 }
 
+/// So many rows that are gone are kept where WAL is followed for days.
+const GONE_MAX: usize = 50_000;
+
 /// The versions of catalog rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Store {
@@ -173,6 +176,27 @@ impl Store {
     /// Which catalog a file is, as far as is known.
     pub(crate) fn catalog_files(&self) -> impl Iterator<Item = (RelFileLocator, CatalogTable)> {
         self.heaps.iter().map(|(file, heap)| (*file, heap.table))
+    }
+
+    /// Forgets what names do not need: the ends of transactions that no row is of, and, of very many rows
+    /// that are gone, all.
+    pub fn forget_what_names_do_not_need(&mut self) {
+        if self.gone.len() > GONE_MAX {
+            self.gone.clear();
+        }
+        let heaps = self.heaps.values();
+        let rows = heaps.flat_map(|heap| heap.versions().chain(heap.past_versions()));
+        let rows = rows.chain(self.gone.values().map(|(_, kept)| kept));
+        let mut needed = XidStatuses::default();
+        for row in rows.map(|kept| &kept.row) {
+            for xid in [row.xmin, row.xmax] {
+                needed.note(xid, self.statuses.of(xid));
+            }
+        }
+        for updater in self.updaters.values() {
+            needed.note(*updater, self.statuses.of(*updater));
+        }
+        self.statuses = needed;
     }
 
     /// Puts in a file of a catalog; `is_whole` if all of its pages are or will be put in.

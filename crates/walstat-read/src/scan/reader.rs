@@ -54,6 +54,8 @@ pub struct Reader<'s> {
     begins: bool,
     /// Memory for records that wait to be handed on; empty between two calls.
     waiting: Vec<Shown<'static>>,
+    /// Nothing after the first place without a valid record is looked at: it may come to be one.
+    ends_at_gap: bool,
 }
 
 impl<'s> Reader<'s> {
@@ -70,7 +72,25 @@ impl<'s> Reader<'s> {
             switched: false,
             begins: false,
             waiting: Vec::new(),
+            ends_at_gap: false,
         }
+    }
+
+    /// The same for WAL that is being written: it goes on with the record that was met last, if that was
+    /// not whole, and ends where the WAL ends for now.
+    pub(crate) fn following(mut self, pending: Option<Pending>) -> Self {
+        (self.pending, self.ends_at_gap) = (pending, true);
+        self
+    }
+
+    /// Bytes still to come of the record that is being followed.
+    pub(crate) fn pending_bytes(&self) -> Option<u32> {
+        self.pending.as_ref().map(Pending::left)
+    }
+
+    /// Whether there is a gap, and nothing after it matters.
+    fn is_over(&self) -> bool {
+        self.ends_at_gap && self.run.gap.is_some()
     }
 
     /// A segment begins: the next pages are those of a file of this timeline.
@@ -92,6 +112,9 @@ impl<'s> Reader<'s> {
             if ended && !self.reach_end() {
                 return Flow::Done;
             }
+            if self.is_over() {
+                return Flow::Done;
+            }
             let last = self.take_page(page);
             let run = self.ended.as_mut().unwrap_or(&mut self.run);
             let read_to = run.range_end.map_or(last.end(), |end| end.min(last.end()));
@@ -99,7 +122,7 @@ impl<'s> Reader<'s> {
             next = last.next(page_bytes);
         }
         match () {
-            () if self.run.range_end.is_some() => Flow::Done,
+            () if self.run.range_end.is_some() || self.is_over() => Flow::Done,
             () if self.switched => Flow::SkipSegment,
             () => Flow::Next,
         }
@@ -327,6 +350,9 @@ impl<'s> Reader<'s> {
     /// Reads records from `offset` of `page` on, and returns the last page that was read.
     fn records<'w>(&mut self, mut page: Page<'w>, mut offset: usize) -> Page<'w> {
         loop {
+            if self.is_over() {
+                return page;
+            }
             if let Some(previous) = self.previous_if_usual(Lsn(page.lsn.0 + offset as u64)) {
                 (page, offset) = self.usual_records(page, offset, previous);
             }

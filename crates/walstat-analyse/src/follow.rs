@@ -1,0 +1,269 @@
+//! What is counted of WAL while it is written, in memory that stays flat: sums since the beginning by record
+//! type, and by relation and kind of transaction what came since the last time that somebody asked.
+
+use super::finished_transactions::{FinishedRows, FinishedTransaction, Order};
+use super::kind::FoundKinds;
+use super::names::NameLessons;
+use super::relation::Relations;
+use super::time_map::extend_span;
+use super::totals::RecordTable;
+use super::transaction::Transactions;
+use std::ops::Range;
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
+use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::standby::RunningXacts;
+use walstat_format::payload::{standby, xact, xlog};
+use walstat_format::record::Record;
+use walstat_format::rmgr;
+use walstat_names::catalog::store::Store;
+use walstat_read::scan::observe::Observe;
+
+/// Of what ended since the last telling, so many transactions are rows.
+const ROWS: usize = 8;
+/// Files that transactions dropped are noted for so many of them between two tellings.
+const DROPPED_MAX: usize = 1000;
+/// Places for which it is kept what was counted up to there.
+const PLACES_MAX: usize = 4096;
+
+/// What is counted.
+#[derive(Clone)]
+pub struct Following {
+    /// By record type since the beginning.
+    pub records: RecordTable,
+    relations: Relations,
+    transactions: Transactions,
+    names: NameLessons,
+    /// Places that WAL is measured from.
+    pub marks: Marks,
+}
+
+/// What came since the last telling.
+pub struct News {
+    /// By relation.
+    pub relations: Relations,
+    /// By kind, of the transactions that have ended.
+    pub kinds: FoundKinds,
+    /// The largest of them.
+    pub transactions: Vec<FinishedTransaction>,
+    /// Transactions that committed and dropped files.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A transaction that dropped files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its end.
+    pub lsn: Lsn,
+    /// When.
+    pub time: Time,
+    /// Which.
+    pub xid: u32,
+    /// The files.
+    pub files: Vec<RelFileLocator>,
+}
+
+/// What was counted up to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The place.
+    pub lsn: Lsn,
+    /// Bytes of images before it.
+    pub fpi_bytes: u64,
+    /// Bytes of records before it.
+    pub total_bytes: u64,
+}
+
+/// Places that WAL is measured from.
+#[derive(Debug, Clone, Default)]
+pub struct Marks {
+    now: Place,
+    /// Places of looks, ascending.
+    places: Vec<Place>,
+    /// Where recovery would begin, as far as is known: the last redo point.
+    pub redo: Option<Lsn>,
+    /// What was counted up to there.
+    redo_place: Place,
+    /// The oldest running xid, and where that was said.
+    oldest_running: Option<(u32, Lsn)>,
+    /// Where the server last began with no transaction running.
+    idle: Lsn,
+    /// The last time that a transaction stated.
+    pub time: Option<Time>,
+    dropped: Vec<Dropped>,
+}
+
+fn rows() -> FinishedRows {
+    FinishedRows::new(ROWS, Order::Bytes)
+}
+
+impl Following {
+    /// Nothing yet; names begin with those that `known` has.
+    pub fn new(known: &Store) -> Following {
+        let mut transactions = Transactions::new(rows(), true);
+        transactions.settle();
+        Following {
+            records: RecordTable::default(),
+            relations: Relations::default(),
+            transactions,
+            names: NameLessons::over(known),
+            marks: Marks::default(),
+        }
+    }
+
+    /// What came since the last call.
+    pub fn take_news(&mut self) -> News {
+        self.relations.settle();
+        let (rows, kinds) = self.transactions.take_ended(rows());
+        News {
+            relations: std::mem::take(&mut self.relations),
+            kinds: kinds.unwrap_or_default(),
+            transactions: rows.into_rows().0,
+            dropped: std::mem::take(&mut self.marks.dropped),
+        }
+    }
+
+    /// Adds what the WAL has taught of names since the last call to what was known before.
+    pub fn teach(&mut self, store: &mut Store) {
+        self.names.fold_into(store);
+    }
+
+    /// The first record of the oldest transaction that goes on, and its xid.
+    pub fn oldest_open(&self) -> Option<(u32, Lsn)> {
+        let Marks { oldest_running, idle, .. } = self.marks;
+        let may_run = |xid: u32, start: Lsn| {
+            let ended = |(oldest, said): (u32, Lsn)| {
+                start < said && xid.wrapping_sub(oldest).cast_signed() < 0
+            };
+            start >= idle && !oldest_running.is_some_and(ended)
+        };
+        self.transactions.oldest_open(may_run)
+    }
+}
+
+impl Marks {
+    /// Bytes of images, and of all records, since the last redo point.
+    pub fn since_redo(&self) -> Option<(u64, u64)> {
+        self.redo?;
+        let Place { fpi_bytes, total_bytes, .. } = self.redo_place;
+        Some((self.now.fpi_bytes - fpi_bytes, self.now.total_bytes - total_bytes))
+    }
+
+    /// The redo point that is known otherwise, before WAL says one.
+    pub fn begin_at(&mut self, redo: Lsn) {
+        self.redo.get_or_insert(redo);
+    }
+
+    fn redo_is(&mut self, redo: Lsn) {
+        if self.redo.is_some_and(|known| known >= redo) {
+            return;
+        }
+        let after = self.places.partition_point(|place| place.lsn < redo);
+        self.redo_place = self.places.get(after).copied().unwrap_or(self.now);
+        self.redo = Some(redo);
+    }
+
+    fn note(&mut self, record: &Record<'_>) {
+        let before = Place { lsn: record.lsn, ..self.now };
+        match (record.header.rmgr, record.header.info & 0xF0) {
+            (rmgr::XLOG, xlog::CHECKPOINT_REDO) => {
+                self.now = before;
+                self.places.push(before);
+                self.redo_is(record.lsn);
+            }
+            (rmgr::XLOG, info @ (xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN)) => {
+                let layout = record.version.checkpoint;
+                let checkpoint = Checkpoint::parse(record.main_data_start(), layout);
+                if info == xlog::CHECKPOINT_SHUTDOWN {
+                    self.places.push(before);
+                    self.idle = record.lsn;
+                }
+                checkpoint.into_iter().for_each(|checkpoint| self.redo_is(checkpoint.redo));
+            }
+            (rmgr::STANDBY, standby::RUNNING_XACTS) => {
+                let main_data = record.main_data().unwrap_or_default();
+                let running = RunningXacts::parse(&main_data);
+                let oldest = running.map(|running| (running.oldest_running_xid, record.lsn));
+                self.oldest_running = oldest.or(self.oldest_running);
+            }
+            (rmgr::TRANSACTION, _) => self.note_end(record),
+            _ => {}
+        }
+        self.now = Place {
+            lsn: record.end,
+            fpi_bytes: self.now.fpi_bytes + u64::from(record.parts.fpi_bytes),
+            total_bytes: self.now.total_bytes + u64::from(record.header.total_bytes),
+        };
+    }
+
+    fn note_end(&mut self, record: &Record<'_>) {
+        let info = record.header.info;
+        if let Some(time) = xact::stated_time(info, record.main_data_start()) {
+            let mut span = self.time.map(|time| (time, time));
+            extend_span(&mut span, time);
+            self.time = span.map(|span| span.1);
+        }
+        if xact::ends_alone(info).is_some() || self.dropped.len() >= DROPPED_MAX {
+            return;
+        }
+        let main_data = record.main_data().unwrap_or_default();
+        let Some(end) = xact::End::parse(info, &main_data, record.version) else { return };
+        let files: Vec<RelFileLocator> = end.dropped.iter().collect();
+        if end.commits && !files.is_empty() {
+            let xid = end.prepared_xid.unwrap_or(record.header.xid);
+            self.dropped.push(Dropped { lsn: record.lsn, time: end.time, xid, files });
+        }
+    }
+
+    fn settle(&mut self) {
+        if self.places.last().is_none_or(|last| last.lsn < self.now.lsn) {
+            self.places.push(self.now);
+        }
+        if let Some(redo) = self.redo {
+            let old = self.places.partition_point(|place| place.lsn < redo);
+            self.places.drain(..old.saturating_sub(1));
+        }
+        if self.places.len() > PLACES_MAX {
+            let mut is_kept = false;
+            self.places.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+    }
+}
+
+impl Observe for Following {
+    const WHOLE: bool = true;
+
+    fn observe(&mut self, record: &Record<'_>) {
+        let mark = record.block_mark();
+        self.records.observe(record);
+        let goes_on = self.relations.take(record, mark);
+        self.transactions.take(record, mark);
+        if !goes_on || !self.names.is_idle() {
+            self.names.observe(record);
+        }
+        self.marks.note(record);
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
+        self.relations.lost(range.clone());
+        self.transactions.lost(range.clone());
+        self.names.lost(range);
+    }
+
+    fn merge(&mut self, later: Following) {
+        self.records.merge(later.records);
+        self.relations.merge(later.relations);
+        self.transactions.merge(later.transactions);
+        self.names.merge(later.names);
+        self.marks = later.marks;
+    }
+
+    fn settle(&mut self) {
+        self.relations.settle();
+        self.marks.settle();
+    }
+}

@@ -1,0 +1,184 @@
+//! What a server keeps in `pg_wal`, and what for: replication slots, segments that wait to be archived,
+//! `wal_keep_size`. All by files; what a running server knows better it writes there at each checkpoint.
+
+use crate::data_directory::{read_at_most, warning};
+use crate::server_settings::{self, Keeping};
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+use walstat_format::crc::Crc32c;
+use walstat_format::cursor::at;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+use walstat_read::input::control;
+use walstat_read::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
+
+/// `SLOT_MAGIC` in `src/backend/replication/slot.c`.
+const SLOT_MAGIC: u32 = 0x0105_1CA1;
+/// No state of a slot is longer.
+const SLOT_BYTES_MAX: u64 = 4096;
+/// What the checksum covers begins behind it.
+const CHECKSUMMED: usize = 8;
+/// Where fields lie that have not moved since 9.5: name, database, persistency, `restart_lsn`.
+const NAME: usize = 16;
+const NAME_BYTES: usize = 64;
+const DATABASE: usize = NAME + NAME_BYTES;
+const PERSISTENCY: usize = DATABASE + 4;
+const RESTART_LSN: usize = DATABASE + 16;
+/// The cause why a slot is not valid any more, from this version of the file on (16).
+const INVALIDATED: usize = RESTART_LSN + 8;
+const VERSION_WITH_CAUSE: u32 = 3;
+/// A slot that was being created, or of a session (`ReplicationSlotPersistency`).
+const TEMPORARY: u32 = 2;
+
+/// A replication slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Its name.
+    pub name: String,
+    /// Whether it is one of logical replication.
+    pub is_logical: bool,
+    /// Whether it ends with a session.
+    pub is_temporary: bool,
+    /// The oldest WAL that it needs; `None`: it keeps nothing (any more).
+    pub restart: Option<Lsn>,
+    /// When that was saved.
+    pub saved: Option<SystemTime>,
+}
+
+/// What lies in `pg_wal`, and what for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Numbers of the segments, ascending, each once.
+    pub segments: Vec<u64>,
+    /// Where recovery would begin.
+    pub redo: Lsn,
+    /// Replication slots.
+    pub slots: Vec<Slot>,
+    /// Segments that wait to be archived, ascending.
+    pub ready: Vec<SegmentName>,
+    /// Settings.
+    pub settings: Keeping,
+}
+
+/// Reads what a data directory keeps; `None` where it is none. `warnings` says what cannot be read.
+pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
+    let control = control::read(directory).ok()?;
+    let wal = SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
+    let segment_bytes = control.wal_segment_bytes;
+    let names = names_in(&wal);
+    let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
+    let mut segments: Vec<u64> = numbers.collect();
+    segments.sort_unstable();
+    segments.dedup();
+    let status = names_in(&wal.join(ARCHIVE_STATUS));
+    let ready = status.iter().filter_map(|name| SegmentName::parse(name.strip_suffix(".ready")?));
+    let mut ready: Vec<SegmentName> = ready.collect();
+    ready.sort_unstable();
+    Some(Kept {
+        segment_bytes: u64::from(segment_bytes),
+        segments,
+        redo: control.checkpoint.redo,
+        slots: slots(&directory.join("pg_replslot"), warnings),
+        ready,
+        settings: server_settings::keeping(directory, u64::from(segment_bytes)),
+    })
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    for name in names_in(folder) {
+        let path = folder.join(&name).join("state");
+        // A slot that is being made or dropped has a folder of another name, or no state.
+        if name.ends_with(".tmp") || !path.is_file() {
+            continue;
+        }
+        match read_at_most(&path, SLOT_BYTES_MAX) {
+            Ok(bytes) => match slot(&bytes) {
+                Ok(slot) => {
+                    let saved = fs::metadata(&path).and_then(|file| file.modified()).ok();
+                    slots.push(Slot { saved, ..slot });
+                }
+                Err(found) => warnings.push(warning(&path, found)),
+            },
+            Err(error) => warnings.push(warning(&path, error)),
+        }
+    }
+    slots.sort_by(|a, b| a.name.cmp(&b.name));
+    slots
+}
+
+/// Reads a slot's state; `Err`: what is wrong with it.
+fn slot(bytes: &[u8]) -> Result<Slot, String> {
+    let short = || format!("found {} bytes, expected the state of a replication slot", bytes.len());
+    let word = |place| at::<u32>(bytes, place).ok_or_else(short);
+    let (magic, expected, version) = (word(0)?, word(4)?, word(8)?);
+    if magic != SLOT_MAGIC {
+        return Err(format!("found magic 0x{magic:08X}, expected 0x{SLOT_MAGIC:08X}, that of a slot"));
+    }
+    let length = usize::try_from(word(12)?).unwrap_or(usize::MAX);
+    let covered = bytes.get(CHECKSUMMED..NAME.saturating_add(length)).ok_or_else(short)?;
+    let found = Crc32c::finish(Crc32c::detect().update(Crc32c::START, covered));
+    if found != expected {
+        return Err(format!("found checksum 0x{found:08X}, expected 0x{expected:08X}"));
+    }
+    let name = bytes.get(NAME..DATABASE).ok_or_else(short)?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let restart: u64 = at(bytes, RESTART_LSN).ok_or_else(short)?;
+    let is_invalid = version >= VERSION_WITH_CAUSE && word(INVALIDATED)? != 0;
+    Ok(Slot {
+        name: String::from_utf8_lossy(name).into_owned(),
+        is_logical: word(DATABASE)? != 0,
+        is_temporary: word(PERSISTENCY)? == TEMPORARY,
+        restart: Some(Lsn(restart)).filter(|restart| restart.0 > 0 && !is_invalid),
+        saved: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(version: u32, cause: u32) -> Vec<u8> {
+        let mut bytes = vec![0; 200];
+        let mut put = |place: usize, value: u32| {
+            bytes[place..place + 4].copy_from_slice(&value.to_le_bytes());
+        };
+        for (place, value) in [(0, SLOT_MAGIC), (8, version), (12, 184), (DATABASE, 5)] {
+            put(place, value);
+        }
+        put(RESTART_LSN, 0x100_0028);
+        put(INVALIDATED, cause);
+        bytes[NAME..NAME + 4].copy_from_slice(b"dead");
+        let crc = Crc32c::portable().update(Crc32c::START, &bytes[8..]);
+        bytes[4..8].copy_from_slice(&Crc32c::finish(crc).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_slot_keeps_wal_unless_it_is_invalid() {
+        let restart = |version, cause| slot(&state(version, cause)).map(|slot| slot.restart);
+        assert_eq!(restart(2, 0), Ok(Some(Lsn(0x100_0028))));
+        assert_eq!(restart(2, 7), Ok(Some(Lsn(0x100_0028))), "no cause in this version");
+        assert_eq!((restart(5, 0), restart(5, 1)), (Ok(Some(Lsn(0x100_0028))), Ok(None)));
+        let slot = slot(&state(5, 0)).expect("a slot");
+        assert_eq!((slot.name.as_str(), slot.is_logical), ("dead", true));
+    }
+
+    #[test]
+    fn a_damaged_state_is_told() {
+        let mut bytes = state(5, 0);
+        bytes[100] ^= 1;
+        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found checksum")));
+        assert!(slot(&bytes[..50]).is_err());
+        bytes[0] = 0;
+        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found magic")));
+    }
+}

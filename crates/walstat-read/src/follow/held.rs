@@ -1,0 +1,82 @@
+//! A segment that is held open: what a server removes or renames meanwhile can be read on.
+
+use super::shelf::Copy;
+use crate::input::names::Standing;
+use crate::input::probe::probe;
+use crate::input::source::Source;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// The bytes of a segment.
+#[derive(Debug)]
+pub(super) enum Held {
+    /// A file as a server writes it.
+    File(File),
+    /// What was compressed, unpacked as a whole.
+    Unpacked(Vec<u8>),
+}
+
+impl Held {
+    /// Opens a segment; `None`: it is not there, or not whole yet. `may_grow`: a server writes into files
+    /// that have their whole length from the beginning.
+    pub(super) fn open(
+        copy: &Copy,
+        segment_bytes: u32,
+        may_grow: bool,
+    ) -> io::Result<Option<Held>> {
+        let probe = match probe(&copy.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            probe => probe?,
+        };
+        match probe.source {
+            Source::Raw(path) => {
+                let is_whole = probe.raw_bytes.is_some_and(|bytes| bytes >= u64::from(segment_bytes));
+                if !is_whole && !may_grow && copy.standing != Standing::Partial {
+                    return Ok(None);
+                }
+                match File::open(path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    file => Ok(Some(Held::File(file?))),
+                }
+            }
+            // It grows in blocks of its codec, and is read when it is whole.
+            Source::Compressed(..) if copy.standing == Standing::Partial => Ok(None),
+            source => {
+                let mut bytes = Vec::new();
+                let read = source.open(0).and_then(|packed| {
+                    packed.into_reader().take(u64::from(segment_bytes)).read_to_end(&mut bytes)
+                });
+                // While it is being copied, its end is missing.
+                let is_whole = read.is_ok() && bytes.len() == segment_bytes as usize;
+                Ok(is_whole.then_some(Held::Unpacked(bytes)))
+            }
+        }
+    }
+
+    /// Fills `window` from byte `at` on; how many bytes there were.
+    pub(super) fn read_at(&mut self, at: u64, window: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Held::File(file) => {
+                file.seek(SeekFrom::Start(at))?;
+                fill(file, window)
+            }
+            Held::Unpacked(bytes) => {
+                let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..));
+                rest.unwrap_or_default().read(window)
+            }
+        }
+    }
+}
+
+fn fill(file: &mut File, window: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = window.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

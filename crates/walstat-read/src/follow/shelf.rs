@@ -1,0 +1,134 @@
+//! The segments that lie in a folder by their names alone, listed again when the folder has changed: no file
+//! is opened for it.
+
+use crate::input::history::{Ancestor, Histories};
+use crate::input::names::{FileName, Standing, compression_suffix, file_name};
+use crate::input::placing::Key;
+use crate::input::probe::read_text;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Archivers nest folders no deeper.
+const DEPTH_MAX: usize = 8;
+
+/// A folder that was changed less than this before it was listed may change again without another time.
+const CLOCK_TICK: Duration = Duration::from_millis(100);
+
+/// A file that a segment may be read from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Copy {
+    pub standing: Standing,
+    pub is_compressed: bool,
+    pub path: PathBuf,
+}
+
+/// The segments of a folder.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    root: PathBuf,
+    segment_bytes: u32,
+    /// Folders with the time of their last change, if that is long enough ago to be relied on.
+    folders: BTreeMap<PathBuf, Option<SystemTime>>,
+    /// The best file of each segment.
+    pub segments: BTreeMap<Key, Copy>,
+    pub histories: Histories,
+}
+
+impl Shelf {
+    pub(super) fn new(root: &Path, segment_bytes: u32) -> Shelf {
+        Shelf {
+            root: root.to_owned(),
+            segment_bytes,
+            folders: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            histories: Histories::default(),
+        }
+    }
+
+    /// Lists what is there from segment `first` on, if anything has changed; says whether it was listed.
+    pub(super) fn refresh(&mut self, first: u64) -> io::Result<bool> {
+        let is_as_before = |(folder, time): (&PathBuf, &Option<SystemTime>)| {
+            time.is_some() && changed_at(folder).ok() == *time
+        };
+        if !self.folders.is_empty() && self.folders.iter().all(is_as_before) {
+            return Ok(false);
+        }
+        self.list(first)?;
+        Ok(true)
+    }
+
+    /// Lists what is there from segment `first` on.
+    pub(super) fn list(&mut self, first: u64) -> io::Result<()> {
+        self.folders.clear();
+        self.segments.clear();
+        let root = self.root.clone();
+        self.add_folder(&root, first, DEPTH_MAX)
+    }
+
+    fn add_folder(&mut self, folder: &Path, first: u64, depth: usize) -> io::Result<()> {
+        let changed = changed_at(folder)?;
+        let age = changed.elapsed().unwrap_or_default();
+        self.folders.insert(folder.to_owned(), (age > CLOCK_TICK).then_some(changed));
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            match FileName::parse(&file_name(&path)) {
+                FileName::Segment(file) => {
+                    let Some(number) = file.name.number(self.segment_bytes) else { continue };
+                    let is_compressed = compression_suffix(&file_name(&path)).is_some();
+                    if number >= first && file.standing != Standing::Aside {
+                        let copy = Copy { standing: file.standing, is_compressed, path };
+                        let best = self.segments.entry((file.name.timeline, number));
+                        let best = best.or_insert_with(|| copy.clone());
+                        if copy < *best {
+                            *best = copy;
+                        }
+                    }
+                }
+                FileName::History(timeline) => self.add_history(timeline, &path),
+                FileName::Other if depth > 0 && is_folder_of_wal(&path) => {
+                    match self.add_folder(&path, first, depth - 1) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        _ => {}
+                    }
+                }
+                FileName::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a history once it is whole; it never changes.
+    fn add_history(&mut self, timeline: u32, path: &Path) {
+        if self.histories.ancestors(timeline).is_none()
+            && let Ok(text) = read_text(path)
+        {
+            self.histories.add(timeline, Ok(&text), &file_name(path));
+            self.histories.problems.clear();
+        }
+    }
+
+    /// Where the segments lie.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The newest timeline that has a history, and its ancestors.
+    pub(super) fn newest_history(&self) -> Option<(u32, &[Ancestor])> {
+        self.histories.all().last()
+    }
+}
+
+fn changed_at(folder: &Path) -> io::Result<SystemTime> {
+    fs::metadata(folder)?.modified()
+}
+
+/// Whether there may be segments in it: not beside those of a server, nor in base backups.
+fn is_folder_of_wal(path: &Path) -> bool {
+    const PASSED_OVER: [&str; 6] =
+        ["archive_status", "summaries", "lost+found", "backup", "base", "basebackups_005"];
+    !PASSED_OVER.contains(&&*file_name(path)) && path.is_dir()
+}

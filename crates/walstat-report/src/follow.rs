@@ -1,0 +1,390 @@
+//! What is told of WAL while it is written. At each telling what came since the last one is taken from what
+//! counts, put together by table and kind, and added to what was told before: memory is as large as what is
+//! told, not as what was read.
+
+mod family;
+pub mod state;
+
+use super::build::rfc3339;
+use super::known::Known;
+use super::model::Numbers;
+use super::model::follow::{
+    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow, TableSums,
+};
+use super::model::kind::KindRow;
+use super::wal_keepers;
+use super::who;
+use family::{Family, Tally};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use walstat_analyse::follow::{Dropped, Following, News};
+use walstat_analyse::totals::Totals;
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_format::rmgr;
+use walstat_format::version::Version;
+use walstat_names::catalog::names;
+use walstat_names::catalog::names::Names;
+use walstat_names::catalog::store::Store;
+use walstat_read::follow::{Follower, Happening};
+use walstat_read::input::plan::Plan;
+
+/// What the WAL teaches of names is looked at so often, and where a file has no name.
+const LEARN_EVERY: Duration = Duration::from_secs(15);
+const LEARN_AT_MOST_EVERY: Duration = Duration::from_secs(1);
+/// What keeps segments is looked at so often.
+const KEEPERS_EVERY: Duration = Duration::from_secs(5);
+/// A transaction of so many bytes is told of.
+const LARGE_BYTES: u64 = 64 << 20;
+/// Names are remembered for so many files.
+const FILES_MAX: usize = 20_000;
+
+/// Database, schema and table; and the index, if a file is one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+struct Owner {
+    table: [String; 3],
+    index: Option<String>,
+}
+
+/// Tells what is counted.
+pub struct Teller {
+    known: Known,
+    cluster: u64,
+    version: &'static Version,
+    store: Store,
+    names: Names,
+    learned: Option<Instant>,
+    /// Files without a name when names were looked up last.
+    unknown: BTreeSet<RelFileLocator>,
+    /// Names that files had.
+    owners: BTreeMap<RelFileLocator, Owner>,
+    tables: Family,
+    kinds: Family,
+    top: usize,
+    /// Where and when it was told last.
+    before: Option<(Lsn, Instant, Numbers)>,
+    redo: Option<Lsn>,
+    /// The data directory that the WAL lies in.
+    directory: Option<PathBuf>,
+    pg_wal: Option<(PgWal, Instant)>,
+}
+
+impl Teller {
+    /// Tells of the cluster of this plan, with what is `known` of names; `top` rows a family, 0 for all.
+    pub fn new(mut known: Known, plan: &Plan, top: usize) -> Teller {
+        let store = known.take_store(plan);
+        Teller {
+            known,
+            cluster: plan.geometry.system_identifier,
+            version: plan.version(),
+            store,
+            names: Names::default(),
+            learned: None,
+            unknown: BTreeSet::new(),
+            owners: BTreeMap::new(),
+            tables: Family::default(),
+            kinds: Family::default(),
+            top: if top == 0 { usize::MAX } else { top },
+            before: None,
+            redo: None,
+            directory: plan.data_directory.clone(),
+            pg_wal: None,
+        }
+    }
+
+    /// The catalogs that names begin with.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What there is to be said of names.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.known.take_warnings()
+    }
+
+    /// Tells what a follower has counted, and what came since the last time.
+    /// `is_last`: nothing is looked up any more.
+    pub fn tell(
+        &mut self,
+        follower: &mut Follower,
+        happenings: &[Happening],
+        is_last: bool,
+    ) -> (Moment, Now) {
+        let told = follower.counted(|following: &mut Following| {
+            let news = following.take_news();
+            if !is_last || self.learned.is_none() {
+                self.learn(following, &news);
+            }
+            let sums = by_rmgr(following, self.version);
+            (news, sums, following.oldest_open(), following.marks.clone())
+        });
+        let Some((news, (rmgrs, commits), oldest, marks)) = told else { return Default::default() };
+        let mut numbers = Numbers::default();
+        rmgrs.iter().for_each(|row| numbers.add(&row.numbers));
+        let position = follower.position();
+        let mut rows: Vec<HappeningRow> = happenings.iter().map(happening_row).collect();
+        rows.extend(self.told_of(&news));
+        if marks.redo != self.redo && self.redo.is_some() {
+            rows.extend(marks.redo.map(|redo| checkpoint_row(redo, self.redo)));
+        }
+        self.redo = marks.redo;
+        let now = self.add(news);
+        let (now, rate) = self.pace(now, position, numbers);
+        let since_redo = marks.since_redo();
+        let moment = Moment {
+            time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
+            wal_time: marks.time.and_then(rfc3339),
+            postgres: self.version.name.to_owned(),
+            system_identifier: self.cluster.to_string(),
+            timeline: follower.timeline(),
+            start_lsn: follower.start().to_string(),
+            position_lsn: position.to_string(),
+            start_bytes: follower.start().0,
+            position_bytes: position.0,
+            numbers,
+            commits,
+            lost_bytes: follower.lost_bytes(),
+            behind_bytes: follower.behind_bytes(),
+            bytes_per_second: rate,
+            redo_lsn: marks.redo.map(|redo| redo.to_string()),
+            checkpoint_distance_bytes: marks.redo.map(|redo| position.0.saturating_sub(redo.0)),
+            bytes_since_redo: since_redo.map(|(_, total)| total),
+            fpi_bytes_since_redo: since_redo.map(|(images, _)| images),
+            oldest_transaction: oldest.map(|(xid, start)| OpenTransaction {
+                xid: xid.to_string(),
+                start_lsn: start.to_string(),
+                bytes: position.0.saturating_sub(start.0),
+            }),
+            rmgrs,
+            tables: self.tables.told(3).into_iter().map(table_sums).collect(),
+            kinds: self.kinds.told(2).into_iter().map(kind_sums).collect(),
+            pg_wal: self.pg_wal(position),
+            happenings: rows,
+        };
+        (moment, now)
+    }
+
+    /// What lies in `pg_wal`; looked at now and then.
+    fn pg_wal(&mut self, position: Lsn) -> Option<PgWal> {
+        let is_old = |(_, at): &(PgWal, Instant)| at.elapsed() >= KEEPERS_EVERY;
+        if let Some(directory) = &self.directory
+            && self.pg_wal.as_ref().is_none_or(is_old)
+        {
+            // What cannot be read is told by the report.
+            let found = wal_keepers::read(directory, position, &mut Vec::new());
+            self.pg_wal = found.map(|found| (found, Instant::now()));
+        }
+        self.pg_wal.as_ref().map(|(found, _)| found.clone())
+    }
+
+    /// Looks up names where it is time to, or where some are missing.
+    fn learn(&mut self, following: &mut Following, news: &News) {
+        let files = || {
+            let files = news.relations.rows().filter_map(|row| row.key.map(|key| key.relation));
+            files.chain(news.kinds.files())
+        };
+        let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
+        let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
+        let age = self.learned.map(|at| at.elapsed());
+        let pause = if is_new { LEARN_AT_MOST_EVERY } else { LEARN_EVERY };
+        if age.is_some_and(|age| age < pause) {
+            return;
+        }
+        self.learned = Some(Instant::now());
+        following.teach(&mut self.store);
+        self.names = self.known.names_by(&self.store, &BTreeSet::new(), self.cluster);
+        self.unknown = files().filter(|file| self.names.relation(*file).is_none()).collect();
+    }
+
+    fn owner(&mut self, file: RelFileLocator) -> Owner {
+        let Some(named) = self.names.relation(file) else {
+            let known = self.owners.get(&file).cloned();
+            return known.unwrap_or_else(|| {
+                let database = self.database(file.database);
+                Owner { table: [database, String::new(), file.to_string()], index: None }
+            });
+        };
+        let table = self.names.table_of(file.database, named).unwrap_or(named);
+        let schema = table.schema.as_deref().unwrap_or_default().to_owned();
+        let is_own = named.is_index() && !is_of_toast(named);
+        let owner = Owner {
+            table: [self.database(file.database), schema, table.name.to_string()],
+            index: is_own.then(|| named.name.to_string()),
+        };
+        if self.owners.len() > FILES_MAX {
+            self.owners.clear();
+        }
+        self.owners.insert(file, owner.clone());
+        owner
+    }
+
+    fn database(&self, oid: u32) -> String {
+        self.names.database(oid).map_or_else(|| oid.to_string(), str::to_owned)
+    }
+
+    /// Adds what is new by table and by kind.
+    fn add(&mut self, news: News) -> Now {
+        let mut tables: BTreeMap<[String; 3], TableNow> = BTreeMap::new();
+        for row in news.relations.rows() {
+            let owner = row.key.map(|key| self.owner(key.relation)).unwrap_or_default();
+            let numbers = row.amounts.numbers();
+            let now = tables.entry(owner.table.clone()).or_default();
+            now.labels = owner.table;
+            now.numbers.add(&numbers);
+            let part = owner.index.unwrap_or_default();
+            match now.parts.iter_mut().find(|(name, _)| *name == part) {
+                Some((_, sums)) => sums.add(&numbers),
+                None => now.parts.push((part, numbers)),
+            }
+        }
+        let by_table = tables.values().map(|now| (now.labels.to_vec(), Tally::of(now.numbers)));
+        self.tables.add(by_table.collect(), self.top);
+        let (rows, _) = who::kind_rows(news.kinds, &self.names);
+        let by_kind = rows.iter().map(|row| (kind_labels(row), Tally::of_kind(row)));
+        let by_kind: Vec<(Vec<String>, Tally)> = by_kind.collect();
+        let kinds = by_kind.iter().cloned().map(kind_sums).collect();
+        self.kinds.add(by_kind, self.top);
+        Now { tables: tables.into_values().collect(), kinds, ..Now::default() }
+    }
+
+    /// How fast it goes since the last time.
+    fn pace(&mut self, now: Now, position: Lsn, numbers: Numbers) -> (Now, Option<f64>) {
+        let moment = Instant::now();
+        let Some((lsn, at, before)) = self.before.replace((position, moment, numbers)) else {
+            return (now, None);
+        };
+        let seconds = moment.duration_since(at).as_secs_f64();
+        let wal_bytes = position.0.saturating_sub(lsn.0);
+        let rate = (seconds > 0.0).then(|| wal_bytes as f64 / seconds);
+        let numbers = Numbers {
+            count: numbers.count - before.count,
+            record_bytes: numbers.record_bytes - before.record_bytes,
+            fpi_bytes: numbers.fpi_bytes - before.fpi_bytes,
+            total_bytes: numbers.total_bytes - before.total_bytes,
+            fpi_count: numbers.fpi_count - before.fpi_count,
+        };
+        (Now { seconds, wal_bytes, numbers, ..now }, rate)
+    }
+
+    /// Tables that were dropped, and large transactions.
+    fn told_of(&mut self, news: &News) -> Vec<HappeningRow> {
+        let large = news.transactions.iter().filter(|of| of.amounts.total_bytes() >= LARGE_BYTES);
+        let large = large.map(|of| HappeningRow {
+            time: of.commit_time.and_then(rfc3339),
+            event: "large_transaction".to_owned(),
+            lsn: of.start.to_string(),
+            text: format!(
+                "transaction {} wrote {} bytes in {} records",
+                of.xid,
+                of.amounts.total_bytes(),
+                of.amounts.count
+            ),
+        });
+        let mut rows: Vec<HappeningRow> = large.collect();
+        for Dropped { lsn, time, xid, files } in &news.dropped {
+            let owners: BTreeSet<[String; 3]> =
+                files.iter().map(|file| self.owner(*file).table).collect();
+            let names = owners.iter().map(|[_, schema, table]| match schema.as_str() {
+                "" => table.clone(),
+                schema => format!("{schema}.{table}"),
+            });
+            let text = format!(
+                "transaction {xid} dropped, truncated or rewrote {}",
+                names.collect::<Vec<_>>().join(", ")
+            );
+            let (time, lsn) = (rfc3339(*time), lsn.to_string());
+            rows.push(HappeningRow { time, event: "dropped".to_owned(), lsn, text });
+        }
+        rows
+    }
+}
+
+/// Whether an index is that of a TOAST table.
+fn is_of_toast(named: &names::Relation) -> bool {
+    named.schema.as_deref() == Some("pg_toast")
+}
+
+fn by_rmgr(following: &Following, version: &Version) -> (Vec<RmgrSums>, u64) {
+    let mut sums: BTreeMap<u8, Totals> = BTreeMap::new();
+    let mut commits = 0;
+    for (record, totals) in following.records.rows() {
+        sums.entry(record.rmgr).or_default().add(totals);
+        let is_commit = ["COMMIT", "COMMIT_PREPARED"].contains(&&*record.name(version));
+        if record.rmgr == rmgr::TRANSACTION && is_commit {
+            commits += totals.count;
+        }
+    }
+    let row = |(id, totals): (u8, Totals)| RmgrSums {
+        rmgr: rmgr::name(id).to_string(),
+        numbers: totals.sums(0).numbers(),
+    };
+    (sums.into_iter().map(row).collect(), commits)
+}
+
+fn kind_labels(row: &KindRow) -> Vec<String> {
+    let oid = || row.database.map(|oid| oid.to_string());
+    let database = row.database_name.clone().or_else(oid).unwrap_or_default();
+    let kind = match &row.maintenance {
+        Some(maintenance) => format!("{}: {maintenance}", row.kind),
+        None => row.kind.clone(),
+    };
+    vec![database, kind]
+}
+
+fn table_sums((labels, tally): (Vec<String>, Tally)) -> TableSums {
+    let mut labels = labels.into_iter();
+    let mut next = || labels.next().unwrap_or_default();
+    TableSums { database: next(), schema: next(), table: next(), numbers: tally.numbers }
+}
+
+fn kind_sums((labels, tally): (Vec<String>, Tally)) -> KindSums {
+    let mut labels = labels.into_iter();
+    let mut next = || labels.next().unwrap_or_default();
+    let Tally { numbers, transactions, aborted } = tally;
+    KindSums { database: next(), kind: next(), transactions, aborted, numbers }
+}
+
+fn happening_row(happening: &Happening) -> HappeningRow {
+    let time = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
+    let (event, lsn, text) = match happening {
+        Happening::Lost { from, to } => (
+            "lost",
+            from,
+            format!("{} bytes were gone before they were read: {from} to {to}", to.0 - from.0),
+        ),
+        Happening::Damaged { from, to, found } => (
+            "damaged",
+            from,
+            format!("no valid record from {from} to {to}, which counts as lost: found {found}"),
+        ),
+        Happening::Timeline { timeline, at, counted_to: None } => {
+            ("timeline", at, format!("the WAL goes on on timeline {timeline}, from {at} on"))
+        }
+        Happening::Timeline { timeline, at, counted_to: Some(counted) } => (
+            "timeline",
+            at,
+            format!(
+                "the WAL goes on on timeline {timeline}, from {at} on; what the one before wrote up to \
+                 {counted} has been counted"
+            ),
+        ),
+    };
+    HappeningRow { time, event: event.to_owned(), lsn: lsn.to_string(), text }
+}
+
+fn checkpoint_row(redo: Lsn, before: Option<Lsn>) -> HappeningRow {
+    let distance = redo.0.saturating_sub(before.unwrap_or_default().0);
+    HappeningRow {
+        time: None,
+        event: "checkpoint".to_owned(),
+        lsn: redo.to_string(),
+        text: format!("a checkpoint with redo point {redo}, {distance} bytes after the one before"),
+    }
+}
+
+/// The labels of all that is told together.
+fn others(labels: usize) -> Vec<String> {
+    vec![OTHER.to_owned(); labels]
+}

@@ -1,0 +1,107 @@
+//! Where following stopped, and what had been counted: written whole, and read back.
+
+use super::family::Family;
+use super::{Owner, Teller};
+use serde::{Deserialize, Serialize};
+use walstat_analyse::follow::Following;
+use walstat_analyse::totals::Totals;
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_format::rmgr::RecordType;
+use walstat_read::follow::Follower;
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+/// What is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct State {
+    /// The version of this form, first.
+    walstat_follow_state: u32,
+    /// The cluster.
+    pub system_identifier: u64,
+    /// The timeline that was read last.
+    pub timeline: u32,
+    /// Where the first counted record starts.
+    start: Lsn,
+    /// After the last counted record.
+    pub position: Lsn,
+    lost_bytes: u64,
+    records: Vec<(u8, u8, Totals)>,
+    tables: Family,
+    kinds: Family,
+    owners: Vec<(RelFileLocator, Owner)>,
+    redo: Option<Lsn>,
+    /// The last key: what is cut off has it not.
+    end: bool,
+}
+
+/// What a file of another form says.
+#[derive(Deserialize)]
+struct Form {
+    walstat_follow_state: Option<u32>,
+}
+
+impl State {
+    /// Reads a state back.
+    ///
+    /// # Errors
+    ///
+    /// What was found, and what was expected.
+    pub fn parse(text: &[u8]) -> Result<State, String> {
+        let form = serde_json::from_slice::<Form>(text).map_err(|error| {
+            format!("found {error}, expected a whole state of walstat follow")
+        })?;
+        match form.walstat_follow_state {
+            Some(VERSION) => {}
+            Some(newer) => {
+                return Err(format!("found version {newer} of a state, expected version {VERSION}"));
+            }
+            None => return Err("found another file, expected a state of walstat follow".to_owned()),
+        }
+        serde_json::from_slice(text)
+            .map_err(|error| format!("found {error}, expected a whole state of walstat follow"))
+    }
+
+    /// The state as it is stored.
+    pub fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl Teller {
+    /// Where it stands, right after a telling.
+    pub fn state(&self, follower: &mut Follower) -> State {
+        let records = follower.counted(|following: &mut Following| {
+            let rows = following.records.rows();
+            rows.map(|(of, totals)| (of.rmgr, of.slot, *totals)).collect()
+        });
+        State {
+            walstat_follow_state: VERSION,
+            system_identifier: self.cluster,
+            timeline: follower.timeline(),
+            start: follower.start(),
+            position: follower.position(),
+            lost_bytes: follower.lost_bytes(),
+            records: records.unwrap_or_default(),
+            tables: self.tables.clone(),
+            kinds: self.kinds.clone(),
+            owners: self.owners.iter().map(|(file, owner)| (*file, owner.clone())).collect(),
+            redo: self.redo,
+            end: true,
+        }
+    }
+
+    /// Goes on where another one stopped.
+    pub fn go_on(&mut self, state: State, follower: &mut Follower) {
+        follower.go_on(state.start, state.lost_bytes);
+        follower.counted(|following: &mut Following| {
+            for (rmgr, slot, totals) in &state.records {
+                following.records.add(RecordType { rmgr: *rmgr, slot: *slot }, totals);
+            }
+            state.redo.into_iter().for_each(|redo| following.marks.begin_at(redo));
+        });
+        (self.tables, self.kinds, self.redo) = (state.tables, state.kinds, state.redo);
+        self.owners = state.owners.into_iter().collect();
+    }
+}

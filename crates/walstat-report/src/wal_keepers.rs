@@ -1,0 +1,126 @@
+//! Why there is so much in `pg_wal`: what keeps segments there, and how many, in sentences.
+
+use super::model::follow::{Keeper, PgWal};
+use std::path::Path;
+use walstat_format::lsn::Lsn;
+use walstat_names::wal_keepers::{self, Kept, Slot};
+
+/// What a data directory keeps, whose WAL goes up to `position`.
+pub fn read(directory: &Path, position: Lsn, warnings: &mut Vec<String>) -> Option<PgWal> {
+    wal_keepers::read(directory, warnings).map(|kept| told(&kept, position))
+}
+
+/// The same in sentences, if anything is kept longer than recovery needs it.
+pub fn notes(directory: &Path, position: Lsn) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(pg_wal) = read(directory, position, &mut notes) else { return notes };
+    if pg_wal.kept_segments > 0 {
+        notes.push(pg_wal.text);
+        notes.extend(pg_wal.keepers.into_iter().map(|keeper| keeper.text));
+    }
+    notes
+}
+
+fn told(kept: &Kept, position: Lsn) -> PgWal {
+    let bytes = kept.segment_bytes;
+    let number = |lsn: Lsn| lsn.0 / bytes;
+    let (redo, current) = (number(kept.redo), number(position));
+    let count = |from: u64, to: u64| {
+        let inside = kept.segments.iter().filter(|of| (from..to).contains(*of));
+        inside.count() as u64
+    };
+    let all = kept.segments.len() as u64;
+    let older = count(0, redo);
+    let ahead = count(current + 1, u64::MAX);
+    let mut keepers: Vec<Keeper> = Vec::new();
+    for slot in &kept.slots {
+        let Some(restart) = slot.restart else { continue };
+        let segments = count(number(restart), redo);
+        let behind = position.0.saturating_sub(restart.0);
+        keepers.push(Keeper {
+            keeper: "replication_slot".to_owned(),
+            name: Some(slot.name.clone()),
+            since_lsn: Some(restart.to_string()),
+            segments,
+            bytes: behind,
+            text: slot_text(slot, restart, segments, behind),
+        });
+    }
+    let waiting = kept.ready.len() as u64;
+    if let Some(oldest) = kept.ready.first() {
+        let archives = kept.settings.archives;
+        let why = match archives {
+            Some(false) => "archive_mode is off, and nothing archives them",
+            _ => "archive_command fails, or is slower than WAL is written",
+        };
+        // One that is waiting just now is nothing unusual.
+        let why = if waiting > 2 { why } else { "they will be archived next" };
+        keepers.push(Keeper {
+            keeper: "archiving".to_owned(),
+            name: None,
+            since_lsn: oldest.start(u32::try_from(bytes).unwrap_or(u32::MAX)).map(|of| of.to_string()),
+            segments: waiting,
+            bytes: waiting * bytes,
+            text: format!("{} to be archived, the oldest {oldest}: {why}", waits(waiting)),
+        });
+    }
+    if let Some(keep) = kept.settings.wal_keep_bytes.filter(|keep| *keep > 0) {
+        let from = number(Lsn(position.0.saturating_sub(keep)));
+        let segments = count(from, redo);
+        keepers.push(Keeper {
+            keeper: "wal_keep_size".to_owned(),
+            name: None,
+            since_lsn: Some(Lsn(from * bytes).to_string()),
+            segments,
+            bytes: keep,
+            text: format!("{} keeps {}", kept.settings.wal_keep_text, segments_text(segments)),
+        });
+    }
+    keepers.retain(|keeper| keeper.segments > 0);
+    keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
+    let reason = match (older, keepers.is_empty()) {
+        (0, _) => String::new(),
+        (_, false) => format!(", {older} kept beyond that"),
+        (_, true) => format!(", {older} before it that the next checkpoint removes or reuses"),
+    };
+    let limit = kept.settings.max_wal_size.map(|size| format!("; max_wal_size is {}", mb(size)));
+    let text = format!(
+        "pg_wal has {}, {}: {} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
+        segments_text(all),
+        mb(all * bytes),
+        all - older - ahead,
+        kept.redo,
+        limit.unwrap_or_default()
+    );
+    let kept_segments = if keepers.is_empty() { 0 } else { older };
+    PgWal { segments: all, bytes: all * bytes, kept_segments, ahead_segments: ahead, text, keepers }
+}
+
+fn waits(count: u64) -> String {
+    if count == 1 { "1 segment waits".to_owned() } else { format!("{count} segments wait") }
+}
+
+fn segments_text(count: u64) -> String {
+    if count == 1 { "1 segment".to_owned() } else { format!("{count} segments") }
+}
+
+fn mb(bytes: u64) -> String {
+    match bytes {
+        0..0x4000_0000 => format!("{} MB", bytes >> 20),
+        _ => format!("{:.1} GB", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+fn slot_text(slot: &Slot, restart: Lsn, segments: u64, behind: u64) -> String {
+    let kind = if slot.is_logical { "logical" } else { "physical" };
+    let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
+    let saved = saved.map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
+    format!(
+        "replication slot {} ({kind}) keeps {}: it needs WAL since {restart}, {} ago{}; drop it if nobody \
+         uses it, or set max_slot_wal_keep_size",
+        slot.name,
+        segments_text(segments),
+        mb(behind),
+        saved.unwrap_or_default()
+    )
+}

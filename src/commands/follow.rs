@@ -1,0 +1,226 @@
+//! `walstat follow`: looks for new WAL some times a second, and tells what came of it each time it is due,
+//! until a signal ends it.
+
+mod listen;
+#[cfg(unix)]
+mod live;
+mod stored;
+mod telling;
+
+use crate::args::follow::FollowArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::ending::Ending;
+use crate::output::tell;
+use crate::render::visible::visible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use stored::Stored;
+use telling::Telling;
+use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_analyse::follow::Following;
+use walstat_format::crc::Crc32c;
+use walstat_read::follow::{Follower, From, Happening};
+use walstat_read::input::control;
+use walstat_read::input::discover::{Found, discover_as};
+use walstat_read::input::error::InputError;
+use walstat_read::input::probe::NotWal;
+use walstat_read::scan::streamed::Wanted;
+use walstat_report::follow::Teller;
+use walstat_report::known::Known;
+use walstat_report::model::follow::{Moment, Now};
+
+/// Between two looks: a checkpoint recycles what was written in the last second.
+const PAUSE: Duration = Duration::from_millis(100);
+/// One look takes no longer, so that a signal is heeded.
+const LOOK: Duration = Duration::from_millis(200);
+/// Where there is no WAL yet.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Runs the command.
+pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
+    let path = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
+    check_usage(args, &path)?;
+    let stored = args.state.as_deref().map(Stored::read).transpose()?;
+    let mut telling = Telling::begin(args)?;
+    let ending = Ending::heed(last);
+    let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
+        return Ok(Exit::Done);
+    };
+    let mut following = begin(args, &found, from, stored)?;
+    telling.begin_screen(args, &path)?;
+    catch_up(&mut following, &mut telling, ending)?;
+    let redo = redo_of(found.data_directory.as_deref());
+    following.follower.counted(|counted: &mut Following| {
+        redo.into_iter().for_each(|redo| counted.marks.begin_at(redo));
+    });
+    telling.tell(&mut following, false)?;
+    let every = Duration::from_micros(args.every.microseconds());
+    let mut due = Instant::now() + every;
+    while !telling.is_over() && !ending.is_asked() {
+        following.look()?;
+        if Instant::now() >= due {
+            telling.tell(&mut following, false)?;
+            due = (due + every).max(Instant::now());
+        }
+        telling.refresh_screen(&mut following)?;
+        let left = due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let pause = if following.is_at_end { PAUSE.min(left) } else { Duration::ZERO };
+        if telling.pause(pause, ending)? {
+            break;
+        }
+    }
+    telling.tell(&mut following, true)?;
+    Ok(Exit::Done)
+}
+
+/// What is done in any case when a signal ends the program.
+fn last() {
+    #[cfg(unix)]
+    crate::output::terminal::restore();
+}
+
+/// What is followed, and what tells of it.
+struct Followed {
+    follower: Follower,
+    teller: Teller,
+    happenings: Vec<Happening>,
+    is_at_end: bool,
+}
+
+impl Followed {
+    /// Reads what is new, as far as a moment allows.
+    fn look(&mut self) -> Result<(), Failure> {
+        let look = self.follower.look(Instant::now() + LOOK)?;
+        self.is_at_end = look.is_at_end;
+        self.happenings.extend(look.happenings);
+        Ok(())
+    }
+
+    /// What there is now; `is_last`: nothing is looked up for it any more.
+    fn moment(&mut self, is_last: bool) -> (Moment, Now) {
+        let happenings = std::mem::take(&mut self.happenings);
+        self.teller.tell(&mut self.follower, &happenings, is_last)
+    }
+}
+
+/// What clap cannot check.
+fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
+    let usage = |text: String| Err(Failure::Usage(text));
+    if path.is_file() {
+        return usage(format!("{}: is a file, expected a folder that WAL is written to", path.display()));
+    }
+    if let (Some(From::Lsn(_) | From::Now), Some(state)) = (args.start, &args.state)
+        && state.exists()
+    {
+        let state = state.display();
+        return usage(format!("--start and {state} both say where to begin: remove one of them"));
+    }
+    args.outputs.refuse_to_overwrite(args.names.inputs())
+}
+
+/// Waits until there is WAL; `None`: it was ended before there was.
+fn wait_for_wal(
+    args: &FollowArgs,
+    path: &Path,
+    stored: Option<&Stored>,
+    ending: &Ending,
+) -> Result<Option<(Found, From)>, Failure> {
+    let mut is_told = false;
+    let start = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
+    loop {
+        let found = discover_as(&[path.to_owned()], args.taken_for);
+        let begun = found.map_err(|error| denied(path).unwrap_or(error));
+        let error = match begun {
+            Ok(found) => match Follower::begin(&found, start, &wanted(args)) {
+                Ok(_) => return Ok(Some((found, start))),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        if !is_empty(&error) {
+            return Err(error.into());
+        }
+        if !std::mem::replace(&mut is_told, true) && !args.show.quiet {
+            let path = visible(&path.display().to_string()).into_owned();
+            tell(&format!("walstat: {path}: no WAL yet, waiting for it"));
+        }
+        if ending.wait(PATIENCE) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Whether there is no WAL yet.
+fn is_empty(error: &InputError) -> bool {
+    match error {
+        InputError::NoSegments { .. } | InputError::NoRecord { .. } => true,
+        InputError::NotWal { reason, .. } => {
+            matches!(reason, NotWal::Empty | NotWal::Short(_) | NotWal::Zeros)
+        }
+        _ => false,
+    }
+}
+
+/// Why a folder without segments cannot be looked into, if that is so.
+fn denied(path: &Path) -> Option<InputError> {
+    let inside = ["pg_wal", "pg_xlog"].map(|name| path.join(name));
+    let folders = std::iter::once(path.to_owned()).chain(inside);
+    folders.into_iter().find_map(|folder| match std::fs::read_dir(&folder) {
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Some(InputError::Io { path: folder, source })
+        }
+        _ => None,
+    })
+}
+
+fn wanted(args: &FollowArgs) -> Wanted {
+    let crc = (!args.no_verify_checksums).then(Crc32c::detect);
+    Wanted { crc, timeline: args.timeline, ..Wanted::default() }
+}
+
+fn begin(
+    args: &FollowArgs,
+    found: &Found,
+    from: From,
+    stored: Option<Stored>,
+) -> Result<Followed, Failure> {
+    let (mut follower, plan) = Follower::begin(found, from, &wanted(args))?;
+    let asked = Dimensions::from([Dimension::Table, Dimension::Kind]);
+    let known = Known::of(&args.names.sources(), found, &asked);
+    let mut teller = Teller::new(known, &plan, args.top);
+    if from == From::Now {
+        // Nothing of what is there is counted.
+        while !follower.look(Instant::now() + LOOK)?.is_at_end {}
+        follower.begin_here();
+    }
+    follower.count(Following::new(teller.store()));
+    if let Some(stored) = stored {
+        stored.check(&plan)?;
+        stored.go_on(&mut teller, &mut follower);
+    }
+    for warning in teller.take_warnings() {
+        tell(&format!("walstat: {}", visible(&warning)));
+    }
+    Ok(Followed { follower, teller, happenings: Vec::new(), is_at_end: false })
+}
+
+/// Reads what is there, before anything is told.
+fn catch_up(
+    following: &mut Followed,
+    telling: &mut Telling,
+    ending: &Ending,
+) -> Result<(), Failure> {
+    while !following.is_at_end && !ending.is_asked() {
+        following.look()?;
+        if telling.pause(Duration::ZERO, ending)? {
+            ending.ask();
+        }
+    }
+    Ok(())
+}
+
+/// The last redo point, as a data directory has it.
+fn redo_of(data_directory: Option<&Path>) -> Option<walstat_format::lsn::Lsn> {
+    control::read(data_directory?).ok().map(|control| control.checkpoint.redo)
+}

@@ -1,0 +1,157 @@
+//! The live screen: what is shown on it, and what keys do.
+
+use crate::failure::Failure;
+use crate::output::terminal::{Key, Terminal};
+use crate::render::follow_screen::{Page, lines};
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+use walstat_report::model::follow::{HappeningRow, Moment, Now, TableNow};
+
+/// The page is made anew so often.
+const EVERY: Duration = Duration::from_secs(1);
+/// What is written now is what came in so many of those times.
+const LATELY: usize = 5;
+/// Bars are kept for some minutes.
+const RATES: usize = 600;
+const HAPPENINGS: usize = 100;
+
+/// By what tables are ordered.
+const SORTS: [&str; 4] = ["bytes", "records", "images", "name"];
+
+/// The screen.
+pub struct Live {
+    terminal: Terminal,
+    path: String,
+    has_styles: bool,
+    due: Instant,
+    moment: Option<Moment>,
+    lately: VecDeque<Now>,
+    /// The sums of what came lately.
+    now: Now,
+    tables: Vec<TableNow>,
+    rates: VecDeque<f64>,
+    happenings: VecDeque<HappeningRow>,
+    sort: usize,
+    chosen: usize,
+    is_open: bool,
+    is_paused: bool,
+}
+
+impl Live {
+    /// Begins the screen.
+    pub fn begin(path: String, has_styles: bool) -> Result<Live, Failure> {
+        let terminal = Terminal::begin().map_err(failed)?;
+        let mut live = Live {
+            terminal,
+            path,
+            has_styles,
+            due: Instant::now(),
+            moment: None,
+            lately: VecDeque::new(),
+            now: Now::default(),
+            tables: Vec::new(),
+            rates: VecDeque::new(),
+            happenings: VecDeque::new(),
+            sort: 0,
+            chosen: 0,
+            is_open: false,
+            is_paused: false,
+        };
+        live.draw()?;
+        Ok(live)
+    }
+
+    /// Whether the page is to be made anew.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
+    }
+
+    /// Takes over what there is now.
+    pub fn take(&mut self, moment: &Moment, now: Now) -> Result<(), Failure> {
+        self.due = Instant::now() + EVERY;
+        for happening in &moment.happenings {
+            self.happenings.push_front(happening.clone());
+        }
+        self.happenings.truncate(HAPPENINGS);
+        if moment.bytes_per_second.is_some() {
+            self.rates.extend(moment.bytes_per_second);
+            self.lately.push_back(now);
+        }
+        while self.rates.len() > RATES {
+            self.rates.pop_front();
+        }
+        while self.lately.len() > LATELY {
+            self.lately.pop_front();
+        }
+        if self.is_paused {
+            return Ok(());
+        }
+        self.moment = Some(moment.clone());
+        self.now = Now::sum(&self.lately);
+        self.order();
+        self.draw()
+    }
+
+    /// Waits so long for keys, and does what they say; whether the screen is to end.
+    pub fn heed_keys(&mut self, pause: Duration) -> Result<bool, Failure> {
+        let keys = self.terminal.keys(pause);
+        for key in &keys {
+            match key {
+                Key::Character('q') | Key::Interrupt => return Ok(true),
+                Key::Escape if !self.is_open => return Ok(true),
+                Key::Escape => self.is_open = false,
+                Key::Character('p' | ' ') => self.is_paused = !self.is_paused,
+                Key::Character('s') => self.sort = (self.sort + 1) % SORTS.len(),
+                Key::Down | Key::Character('j') => self.chosen += 1,
+                Key::Up | Key::Character('k') => self.chosen = self.chosen.saturating_sub(1),
+                Key::Enter => self.is_open = !self.is_open,
+                Key::Character(_) => {}
+            }
+        }
+        if !keys.is_empty() {
+            self.order();
+            self.draw()?;
+        }
+        Ok(false)
+    }
+
+    fn order(&mut self) {
+        let numbers = |table: &TableNow| match self.sort {
+            1 => table.numbers.count,
+            2 => table.numbers.fpi_bytes,
+            _ => table.numbers.total_bytes,
+        };
+        let has_name = |table: &&TableNow| table.labels.iter().any(|label| !label.is_empty());
+        let mut tables: Vec<TableNow> = self.now.tables.iter().filter(has_name).cloned().collect();
+        if self.sort == 3 {
+            tables.sort_by(|a, b| a.labels.cmp(&b.labels));
+        } else {
+            tables.sort_by_key(|table| std::cmp::Reverse(numbers(table)));
+        }
+        self.chosen = self.chosen.min(tables.len().saturating_sub(1));
+        self.tables = tables;
+    }
+
+    fn draw(&mut self) -> Result<(), Failure> {
+        let page = Page {
+            path: self.path.clone(),
+            moment: self.moment.as_ref(),
+            now: &self.now,
+            tables: &self.tables,
+            sort: SORTS.get(self.sort).copied().unwrap_or_default(),
+            rates: Some(&self.rates),
+            happenings: Some(&self.happenings),
+            chosen: self.chosen,
+            is_open: self.is_open,
+            is_paused: self.is_paused,
+            has_styles: self.has_styles,
+        };
+        let lines = lines(&page, self.terminal.size());
+        self.terminal.show(lines).map_err(failed)
+    }
+}
+
+fn failed(source: io::Error) -> Failure {
+    Failure::Output { path: "terminal".to_owned(), source }
+}

@@ -1,0 +1,63 @@
+//! `--state`: where following stopped, in a file that is written whole, and left as it is where it does not
+//! belong to the WAL.
+
+use crate::failure::Failure;
+use crate::output::write_bytes;
+use std::io;
+use std::path::{Path, PathBuf};
+use walstat_read::follow::{Follower, From};
+use walstat_read::input::plan::Plan;
+use walstat_report::follow::Teller;
+use walstat_report::follow::state::State;
+
+/// A state's file, and what it says.
+pub struct Stored {
+    path: PathBuf,
+    state: Option<State>,
+}
+
+impl Stored {
+    /// Reads the file, if it is there.
+    pub fn read(path: &Path) -> Result<Stored, Failure> {
+        let shown = path.display();
+        let state = match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Failure::Usage(format!("{shown}: {error}"))),
+            Ok(text) => {
+                let read = State::parse(&text);
+                Some(read.map_err(|reason| Failure::Usage(format!("{shown}: {reason}")))?)
+            }
+        };
+        Ok(Stored { path: path.to_owned(), state })
+    }
+
+    /// Where it stopped.
+    pub fn start(&self) -> Option<From> {
+        self.state.as_ref().map(|state| From::Before(state.position, state.timeline))
+    }
+
+    /// Refuses the state of another cluster.
+    pub fn check(&self, plan: &Plan) -> Result<(), Failure> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let (found, expected) = (state.system_identifier, plan.geometry.system_identifier);
+        if found == expected {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{}: found the state of cluster {found}, expected {expected}, that of the WAL",
+            self.path.display()
+        )))
+    }
+
+    /// Goes on there.
+    pub fn go_on(self, teller: &mut Teller, follower: &mut Follower) {
+        if let Some(state) = self.state {
+            teller.go_on(state, follower);
+        }
+    }
+}
+
+/// Writes a state.
+pub fn write(path: &Path, state: &State) -> Result<(), Failure> {
+    write_bytes(Some(path), &state.text())
+}

@@ -1,0 +1,163 @@
+//! What is written each time: to standard output, to files, to who asks over HTTP, and the state.
+
+use super::listen::Listener;
+#[cfg(unix)]
+use super::live::Live;
+use super::{Followed, stored};
+use crate::args::follow::{FollowArgs, FollowFormat};
+use crate::args::outputs::Output;
+use crate::args::values::When;
+use crate::failure::Failure;
+use crate::output::Stream;
+use crate::output::ending::Ending;
+#[cfg(unix)]
+use crate::output::{terminal, wanted};
+use crate::render;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use walstat_report::model::follow::{HappeningRow, Moment, Now};
+
+/// Where it is told.
+pub struct Telling {
+    outputs: Vec<Output<FollowFormat>>,
+    state: Option<PathBuf>,
+    listener: Option<Listener>,
+    /// Standard output, and whether nobody reads it any more.
+    lines: Lines,
+    #[cfg(unix)]
+    screen: Option<Live>,
+    /// What happened since it was told, and what the screen has shown before.
+    happenings: Vec<HappeningRow>,
+}
+
+/// Standard output, to which lines are written one after the other.
+struct Lines {
+    is_closed: bool,
+}
+
+impl Telling {
+    /// Begins to listen, if that is asked for.
+    pub fn begin(args: &FollowArgs) -> Result<Telling, Failure> {
+        let outputs = args.outputs.shown(&args.show).cloned().collect();
+        let listener = args.listen.map(Listener::begin).transpose()?;
+        let lines = Lines { is_closed: false };
+        Ok(Telling {
+            outputs,
+            state: args.state.clone(),
+            listener,
+            lines,
+            #[cfg(unix)]
+            screen: None,
+            happenings: Vec::new(),
+        })
+    }
+
+    /// Whether nobody is there any more to be told anything.
+    pub fn is_over(&self) -> bool {
+        self.lines.is_closed
+    }
+
+    /// Begins the live screen, if this is for somebody at a terminal.
+    pub fn begin_screen(&mut self, args: &FollowArgs, path: &Path) -> Result<(), Failure> {
+        #[cfg(unix)]
+        {
+            let is_shown = |output: &Output<FollowFormat>| {
+                output.file.is_none() && output.format == FollowFormat::Table
+            };
+            if terminal::is_there() && self.outputs.iter().any(is_shown) {
+                self.outputs.retain(|output| !is_shown(output));
+                let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                let has_styles = wanted(args.show.color, false) && !is_plain;
+                self.screen = Some(Live::begin(path.display().to_string(), has_styles)?);
+            }
+        }
+        let _ = (args, path);
+        Ok(())
+    }
+
+    /// Shows what there is now, if it is time to.
+    pub fn refresh_screen(&mut self, following: &mut Followed) -> Result<(), Failure> {
+        #[cfg(unix)]
+        if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_due()) {
+            let (moment, now) = following.moment(false);
+            self.happenings.extend(moment.happenings.iter().cloned());
+            screen.take(&moment, now)?;
+        }
+        let _ = following;
+        Ok(())
+    }
+
+    /// Waits so long; whether somebody has ended it meanwhile.
+    pub fn pause(&mut self, pause: Duration, ending: &Ending) -> Result<bool, Failure> {
+        #[cfg(unix)]
+        if let Some(screen) = &mut self.screen {
+            return Ok(screen.heed_keys(pause)? || ending.is_asked());
+        }
+        Ok(ending.wait(pause))
+    }
+
+    /// Tells what there is now; `is_last`: it is for the last time.
+    pub fn tell(&mut self, following: &mut Followed, is_last: bool) -> Result<(), Failure> {
+        let (mut moment, now) = following.moment(is_last);
+        #[cfg(unix)]
+        if let Some(screen) = &mut self.screen {
+            screen.take(&moment, now.clone())?;
+        }
+        self.happenings.append(&mut moment.happenings);
+        moment.happenings = std::mem::take(&mut self.happenings);
+        if let Some(path) = &self.state {
+            stored::write(path, &following.teller.state(&mut following.follower))?;
+        }
+        if let Some(listener) = &self.listener {
+            let mut text = Vec::new();
+            // Into memory: it cannot fail.
+            let _ = render::follow_metrics::render(&moment, &mut text);
+            listener.serve(text);
+        }
+        for output in &self.outputs {
+            let mut text = Vec::new();
+            let _ = write(output.format, &moment, &now, &mut text);
+            match &output.file {
+                Some(_) if output.format == FollowFormat::Openmetrics => {
+                    output.write(false, When::Never, |out| out.write_all(&text))?;
+                }
+                Some(path) => append(path, &text)?,
+                None => self.lines.write(&text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(
+    format: FollowFormat,
+    moment: &Moment,
+    now: &Now,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        FollowFormat::Table => render::follow::render(moment, now, out),
+        FollowFormat::Ndjson => render::ndjson::line(moment, out),
+        FollowFormat::Openmetrics => render::follow_metrics::render(moment, out),
+    }
+}
+
+impl Lines {
+    fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let mut out = Stream::begin(None)?;
+        let failed = out.write_all(text).and_then(|()| out.flush()).err();
+        self.is_closed = failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        out.end(failed)
+    }
+}
+
+/// Adds lines to a file.
+fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let failed = |source| Failure::Output { path: path.display().to_string(), source };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    file.and_then(|mut file| file.write_all(text)).map_err(failed)
+}

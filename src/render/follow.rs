@@ -1,0 +1,81 @@
+//! `walstat follow` for people who read a log: a line each time.
+
+use super::number::{counted, human_bytes};
+use super::time::clock;
+use super::visible::visible;
+use std::io::{self, Write};
+use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, TableNow};
+use walstat_report::model::percent::percent;
+
+/// So many tables are named in a line.
+const TABLES: usize = 3;
+
+/// Writes what happened, and a line of what came since the one before.
+pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()> {
+    for happening in moment.happenings.iter().filter(|of| of.event != "checkpoint") {
+        writeln!(out, "{} {}", clock(&moment.time), happening_line(happening))?;
+    }
+    let Moment { start_lsn, position_lsn, numbers, .. } = moment;
+    write!(out, "{} {position_lsn}", clock(&moment.time))?;
+    match moment.bytes_per_second {
+        Some(rate) => {
+            write!(out, "  {}/s", human_bytes(rate as u64))?;
+            write!(out, "  images {}", share(now.numbers.fpi_bytes, now.numbers.total_bytes))?;
+        }
+        None => {
+            let records = counted(numbers.count, "record");
+            write!(out, "  {records}, {} since {start_lsn}", human_bytes(numbers.total_bytes))?;
+            write!(out, "  images {}", share(numbers.fpi_bytes, numbers.total_bytes))?;
+        }
+    }
+    if let Some(distance) = moment.checkpoint_distance_bytes {
+        write!(out, "  checkpoint {} ago", human_bytes(distance))?;
+    }
+    if moment.lost_bytes > 0 {
+        write!(out, "  lost {}", human_bytes(moment.lost_bytes))?;
+    }
+    let tables = largest_tables(now);
+    let tables = tables.iter().take(TABLES).map(|table| {
+        format!("{} {}", table_name(table), share(table.numbers.total_bytes, now.numbers.total_bytes))
+    });
+    let tables: Vec<String> = tables.collect();
+    if moment.bytes_per_second.is_some() && !tables.is_empty() {
+        write!(out, "  {}", tables.join(", "))?;
+    }
+    writeln!(out)
+}
+
+/// What happened, in a line.
+pub fn happening_line(happening: &HappeningRow) -> String {
+    visible(&happening.text).into_owned()
+}
+
+/// Tables that wrote, most first; what belongs to no table is none.
+pub fn largest_tables(now: &Now) -> Vec<&TableNow> {
+    let has_name = |table: &&TableNow| table.labels.iter().any(|label| !label.is_empty());
+    let mut tables: Vec<&TableNow> = now.tables.iter().filter(has_name).collect();
+    tables.sort_by_key(|table| std::cmp::Reverse(table.numbers.total_bytes));
+    tables
+}
+
+/// Kinds of transactions that ended, most bytes first.
+pub fn largest_kinds(now: &Now) -> Vec<&KindSums> {
+    let mut kinds: Vec<&KindSums> =
+        now.kinds.iter().filter(|kind| kind.numbers.total_bytes > 0).collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.numbers.total_bytes));
+    kinds
+}
+
+/// A table as people call it.
+pub fn table_name(table: &TableNow) -> String {
+    let [_, schema, name] = &table.labels;
+    match schema.as_str() {
+        "" | "public" => visible(name).into_owned(),
+        schema => visible(&format!("{schema}.{name}")).into_owned(),
+    }
+}
+
+/// A share in percent; a dash of nothing.
+pub fn share(part: u64, whole: u64) -> String {
+    if whole == 0 { "–".to_owned() } else { percent(part as f64 / whole as f64, 0) }
+}
