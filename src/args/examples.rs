@@ -12,6 +12,7 @@ const EXAMPLES: &[Example] = &[
     ("backup-label", "--backup-label base/backup_label"),
     ("baseline", "--baseline wal-main.json --max-growth 10%"),
     ("block", "-R public.orders -B 42"),
+    ("blocks", "--blocks -f csv -o blocks.csv"),
     ("bucket", "--stats=timeline --bucket 10s"),
     ("by", "--stats=table --by parent"),
     ("by-hour", "--stats=timeline --by-hour --tz Europe/Paris"),
