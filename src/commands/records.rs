@@ -135,7 +135,7 @@ impl Writer {
         let place = Some((row.lsn, row.block.map_or(0, |block| block.id)));
         if place > *last {
             *last = place;
-            *failed = rows.row(row, out).err();
+            *failed = rows.row(&row, out).err();
         }
     }
 }

@@ -50,9 +50,9 @@ impl RowWriter {
     }
 
     /// Takes a row.
-    pub fn row(&mut self, row: Row, out: &mut dyn Write) -> io::Result<()> {
+    pub fn row(&mut self, row: &Row, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            RowWriter::Text(lines) => lines.row(&row, out),
+            RowWriter::Text(lines) => lines.row(row, out),
             #[cfg(feature = "parquet")]
             RowWriter::Parquet(groups) => groups.row(row, out),
         }

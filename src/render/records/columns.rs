@@ -129,7 +129,7 @@ const PLACE: &[Column] = &[
     nullable("relfilenode", Kind::Number, |row| number(row.block?.relation.relfilenode)),
     nullable("fork", Kind::Text, |row| Some(Value::Text(fork_name(row.block?.fork)))),
     nullable("block", Kind::Number, |row| number(row.block?.block)),
-    nullable("time", Kind::Time, |row| row.time.map(Value::Time)),
+    nullable("time", Kind::Time, |row| row.time.filter(has_date).map(Value::Time)),
     nullable("schema_name", Kind::Text, |row| text(row.names.as_ref()?.schema.as_deref())),
     nullable("table_name", Kind::Text, |row| text(row.names.as_ref()?.table.as_deref())),
     nullable("relation_name", Kind::Text, |row| text(Some(&row.names.as_ref()?.relation))),
@@ -174,6 +174,11 @@ fn number<'r>(number: u32) -> Option<Value<'r>> {
 
 fn text(text: Option<&str>) -> Option<Value<'_>> {
     text.map(Value::Text)
+}
+
+/// Whether a time is one that has a date: a damaged record can state any.
+fn has_date(time: &Time) -> bool {
+    jiff::Timestamp::from_microsecond(time.0).is_ok()
 }
 
 fn image(row: &Row) -> Option<Image> {

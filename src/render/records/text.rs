@@ -77,7 +77,7 @@ impl Lines {
         let text = format!(
             "{:<12} {:<19} {:>10} {name:<24} {:>8} {:>8} {}",
             row.lsn.to_string(),
-            moment(row.time.and_then(|time| self.clock.text(time))),
+            moment(row.time.map(|time| self.clock.text(time))),
             row.xid,
             grouped(bytes.into()),
             grouped(image.into()),
@@ -98,7 +98,7 @@ impl Lines {
                 Some(Value::Number(number)) => write!(out, "{number}")?,
                 Some(Value::Text(text)) => out.write_all(csv::quoted(text).as_bytes())?,
                 Some(Value::Time(time)) => {
-                    out.write_all(self.clock.text(time).unwrap_or_default().as_bytes())?;
+                    out.write_all(self.clock.text(time).as_bytes())?;
                 }
                 Some(Value::Flag(flag)) => write!(out, "{flag}")?,
             }
@@ -115,10 +115,7 @@ impl Lines {
                 Some(Value::Lsn(lsn)) => write!(out, "\"{lsn}\"")?,
                 Some(Value::Number(number)) => write!(out, "{number}")?,
                 Some(Value::Text(text)) => serde_json::to_writer(&mut *out, text)?,
-                Some(Value::Time(time)) => match self.clock.text(time) {
-                    Some(text) => write!(out, "\"{text}\"")?,
-                    None => out.write_all(b"null")?,
-                },
+                Some(Value::Time(time)) => write!(out, "\"{}\"", self.clock.text(time))?,
                 Some(Value::Flag(flag)) => write!(out, "{flag}")?,
             }
         }
@@ -142,15 +139,17 @@ fn place(row: &Row, more: u32) -> String {
 /// Times as text. Most rows have the time of the row before.
 #[derive(Default)]
 struct Clock {
-    last: Option<(Time, Option<String>)>,
+    last: Option<Time>,
+    text: String,
 }
 
 impl Clock {
-    /// The time in RFC 3339; `None` of one so far off that it has no such form.
-    fn text(&mut self, time: Time) -> Option<&str> {
-        if self.last.as_ref().is_none_or(|(last, _)| *last != time) {
-            self.last = Some((time, rfc3339(time)));
+    /// The time in RFC 3339; empty of one that has no date.
+    fn text(&mut self, time: Time) -> &str {
+        if self.last != Some(time) {
+            self.last = Some(time);
+            self.text = rfc3339(time).unwrap_or_default();
         }
-        self.last.as_ref()?.1.as_deref()
+        &self.text
     }
 }
