@@ -96,7 +96,7 @@ const OTHERS: &[(&str, Example)] = &[
     ("diff", ("top", "--top 0")),
     ("events", ("format", "-f json -o events.json")),
     ("events", ("output", "-f json -o events.json")),
-    ("merge", ("partial", "")),
+    ("merge", ("partial", "--partial part1 part2 -o parts")),
     ("names", ("format", "-f json -o names.json")),
     ("names", ("output", "-f json -o names.json")),
     ("records", ("format", "-f csv -o records.csv")),
