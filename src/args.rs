@@ -89,6 +89,9 @@ pub enum Command {
     /// One report out of partial results (--partial)
     #[command(
         mut_arg("paths", |paths| paths.value_name("PARTIAL").help("Files that --partial wrote")),
+        mut_arg("partial", |partial| {
+            partial.help("Write one partial result out of many, for a merge in several steps")
+        }),
         after_help = "--partial has decided what is counted; how it is shown can be decided here."
     )]
     Merge(Box<StatsArgs>),

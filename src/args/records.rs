@@ -30,6 +30,9 @@ pub struct RecordsArgs {
         help_heading = "Output"
     )]
     pub format: RecordsFormat,
+    /// A row a block that records refer to, with its image
+    #[arg(long, help_heading = "Output")]
+    pub blocks: bool,
     /// Write to this file, whole or not at all
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -44,4 +47,6 @@ pub enum RecordsFormat {
     Csv,
     /// One object a line
     Ndjson,
+    /// Columns, for DuckDB, Spark and their like
+    Parquet,
 }

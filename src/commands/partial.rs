@@ -68,21 +68,24 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(text.to_owned()));
     }
     stats::check_rules(args)?;
-    let output = args.outputs.only()?.file.as_deref();
+    args.outputs.only()?;
     stats::refuse_to_overwrite(args)?;
     let filters = filters(args)?;
     let mut beside = Beside::of(args)?;
     let (partial, known) = read_partial(args, &filters)?;
     let all_names = all_names::read(args, &known)?;
     beside.directory = known.into_directory();
-    let exit = if partial.has_problems() { Exit::Damage } else { Exit::Done };
-    let content = Layout { asked: AskedOptions::of(args), beside, partial, all_names };
-    let bytes = pack(LAYOUT_VERSION, &content).map_err(|error| Failure::Beside {
+    write_layout(&Layout { asked: AskedOptions::of(args), beside, partial, all_names }, args)
+}
+
+fn write_layout(layout: &Layout, args: &StatsArgs) -> Result<Exit, Failure> {
+    let output = args.outputs.only()?.file.as_deref();
+    let bytes = pack(LAYOUT_VERSION, layout).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
     })?;
     write_bytes(output, &bytes)?;
-    Ok(exit)
+    Ok(if layout.partial.has_problems() { Exit::Damage } else { Exit::Done })
 }
 
 /// The filters; names would stand for other files in each part.
@@ -124,44 +127,83 @@ pub fn merge(given: &StatsArgs) -> Result<Exit, Failure> {
         let text = "merge needs the files that 'walstat --partial' wrote";
         return Err(Failure::Usage(text.to_owned()));
     }
-    if given.partial {
-        let text = "merge makes a report of partial results, it takes no --partial";
-        return Err(Failure::Usage(text.to_owned()));
-    }
     stats::refuse_to_overwrite(given)?;
-    let own = AskedOptions::of(given);
-    let mut asked: Option<(&Path, AskedOptions)> = None;
-    let mut beside = Beside::default();
-    let (mut partials, mut names) = (Vec::new(), Vec::new());
-    for path in &given.source.paths {
-        let layout = guarded(path, || load(path))?;
-        let Layout { asked: theirs, beside: others, partial, all_names } = layout;
-        let (first, expected) = asked.get_or_insert_with(|| (path.as_path(), theirs.clone()));
-        let joined = beside.join(others.without_given(given));
-        joined.map_err(|difference| made_otherwise(path, &difference, first))?;
-        theirs.agrees_with(expected, path, first)?;
-        partials.push(partial);
-        names.push(all_names);
+    let parts = Parts::load(given)?;
+    if given.partial { parts.write(given) } else { parts.report(given) }
+}
+
+/// What lies in the files of partial results.
+#[derive(Default)]
+struct Parts {
+    /// What all of them were asked for.
+    asked: AskedOptions,
+    beside: Beside,
+    partials: Vec<Partial<Counters>>,
+    names: Vec<Option<Partial<Who>>>,
+}
+
+impl Parts {
+    /// Reads the files, and holds what they were made with against the first of them.
+    fn load(given: &StatsArgs) -> Result<Parts, Failure> {
+        let own = AskedOptions::of(given);
+        let mut parts = Parts::default();
+        let first = first_of(given);
+        for (index, path) in given.source.paths.iter().enumerate() {
+            let layout = guarded(path, || load(path))?;
+            let Layout { asked: theirs, beside: others, partial, all_names } = layout;
+            if index == 0 {
+                parts.asked = theirs.clone();
+            }
+            let joined = parts.beside.join(others.without_given(given));
+            joined.map_err(|difference| made_otherwise(path, &difference, first))?;
+            theirs.agrees_with(&parts.asked, path, first)?;
+            parts.partials.push(partial);
+            parts.names.push(all_names);
+        }
+        own.repeats(&parts.asked, first)?;
+        Ok(parts)
     }
-    let (first, asked) = asked.unwrap_or((Path::new(""), AskedOptions::default()));
-    own.repeats(&asked, first)?;
-    let has_charts = asked.has_charts();
-    let mut args = asked.arguments(&own)?;
-    args.outputs = given.outputs.with_format_of_partial(&args.outputs);
-    // A connection string may have a password in it: no partial result keeps one.
-    #[cfg(feature = "server")]
-    args.names.dsn.clone_from(&given.names.dsn);
-    let directory = beside.give_to(&mut args, given);
-    args.source.threads = given.source.threads;
-    if stats::has_charts(&args) && !has_charts {
-        return Err(apart(first, "made without --format html: a page needs more than was counted"));
+
+    /// Writes one partial result that has what all of them have.
+    fn write(self, given: &StatsArgs) -> Result<Exit, Failure> {
+        let Parts { asked, beside, partials, names } = self;
+        let path = first_of(given);
+        let layout = guarded(path, || {
+            let partial = Partial::join(partials).map_err(InputError::from)?;
+            let names = names.into_iter().collect::<Option<Vec<_>>>().map(Partial::join);
+            let all_names = names.transpose().map_err(InputError::from)?;
+            Ok(Layout { asked, beside, partial, all_names })
+        })?;
+        write_layout(&layout, given)
     }
-    let counted = stats::dimensions_with(&args, has_charts);
-    let path = given.source.paths.first().map_or(Path::new(""), |path| path.as_path());
-    guarded(path, || {
-        let read = || put_together(partials, names, &args, &counted, directory);
-        stats::run_on(&args, &counted, read, |report| books_close(path, report))
-    })
+
+    /// Shows what was asked for of all of them.
+    fn report(self, given: &StatsArgs) -> Result<Exit, Failure> {
+        let Parts { asked, beside, partials, names } = self;
+        let (own, first) = (AskedOptions::of(given), first_of(given));
+        let has_charts = asked.has_charts();
+        let mut args = asked.arguments(&own)?;
+        args.outputs = given.outputs.with_format_of_partial(&args.outputs);
+        // A connection string may have a password in it: no partial result keeps one.
+        #[cfg(feature = "server")]
+        args.names.dsn.clone_from(&given.names.dsn);
+        let directory = beside.give_to(&mut args, given);
+        args.source.threads = given.source.threads;
+        if stats::has_charts(&args) && !has_charts {
+            let reason = "made without --format html: a page needs more than was counted";
+            return Err(apart(first, reason));
+        }
+        let counted = stats::dimensions_with(&args, has_charts);
+        guarded(first, || {
+            let read = || put_together(partials, names, &args, &counted, directory);
+            stats::run_on(&args, &counted, read, |report| books_close(first, report))
+        })
+    }
+}
+
+/// The first file of a merge: the one that others are held against.
+fn first_of(given: &StatsArgs) -> &Path {
+    given.source.paths.first().map_or(Path::new(""), |path| path.as_path())
 }
 
 /// Refuses partial results of which more or less was counted than there was to read.

@@ -14,7 +14,7 @@ use walstat_analyse::who::Who;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names::{Names, Relation};
 use walstat_read::input::discover::Found;
-use walstat_report::known::{Known, Sources};
+use walstat_report::known::Known;
 
 /// An identifier as SQL writes it.
 fn quoted(name: &str) -> String {
@@ -49,22 +49,12 @@ pub fn filters(
     Ok((filters.filters(Some(relation)), Some(named)))
 }
 
-/// The names where a data directory, a names file or a server tells them, with what the WAL says of changes
-/// since. None without any of these.
+/// The names of all sources, the WAL too; where that can be read only once, those that are known without it.
 pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
-    let found = found(source)?;
-    let sources = names.sources();
-    if found.data_directory.is_none() && sources == Sources::default() {
-        return Ok(Named::default());
+    match all_names(source, names)? {
+        Some(named) => Ok(named),
+        None => Ok(Known::names(&names.sources(), &found(source)?).without_wal()),
     }
-    let known = Known::names(&sources, &found);
-    if !can_be_read_again(&found) {
-        return Ok(known.without_wal());
-    }
-    let who = Who::names(known.store());
-    let (plan, scanned) = read::all(source).count_found(found, &who)?;
-    let (counted, warnings) = known.finish(scanned.observer, &plan);
-    Ok((counted.names, warnings))
 }
 
 /// Whether what was found can be read twice.

@@ -1,59 +1,14 @@
-//! `walstat records`: one row a record, for SQL and for whoever looks closer.
+//! `walstat records`: one row a record, or a block reference, for SQL and for whoever looks closer.
 
-use super::csv;
-use super::number::grouped;
-use super::time::moment;
-use super::visible::visible;
-use serde::Serialize;
-use std::borrow::Cow;
+pub mod columns;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod text;
+
+use columns::{Column, Row};
 use std::io::{self, Write};
 
-/// A record. The place is that of its first block; null without any.
-#[derive(Debug, Clone, Serialize)]
-pub struct RecordLine {
-    /// Where it starts.
-    pub lsn: String,
-    /// After its last byte.
-    pub end_lsn: String,
-    /// Transaction; 0: none.
-    pub xid: u32,
-    /// Resource manager.
-    pub rmgr: Cow<'static, str>,
-    /// Type.
-    pub record: Cow<'static, str>,
-    /// Total length.
-    pub total_bytes: u32,
-    /// Without images.
-    pub record_bytes: u32,
-    /// Images.
-    pub fpi_bytes: u32,
-    /// Images.
-    pub fpi_count: u32,
-    /// Main data.
-    pub main_data_bytes: u32,
-    /// Block data.
-    pub block_data_bytes: u32,
-    /// Blocks that it refers to.
-    pub block_refs: u32,
-    /// Tablespace of the first.
-    pub tablespace: Option<u32>,
-    /// Its database.
-    pub database: Option<u32>,
-    /// Its file number.
-    pub relfilenode: Option<u32>,
-    /// Its fork.
-    pub fork: Option<String>,
-    /// Its number.
-    pub block: Option<u32>,
-    /// The time that it states, or that the last transaction before it has stated that ended.
-    pub time: Option<String>,
-    /// Schema of the relation that the first block is of.
-    pub schema: Option<String>,
-    /// Name of that relation, where it is known.
-    pub relation: Option<String>,
-}
-
-/// Formats of rows.
+/// What rows are written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -62,93 +17,53 @@ pub enum Form {
     Csv,
     /// One object a line.
     Ndjson,
+    /// Columns, for engines.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
-/// The keys of a row, in their order.
-const KEYS: &str = "lsn,end_lsn,xid,rmgr,record,total_bytes,record_bytes,fpi_bytes,fpi_count,\
-                    main_data_bytes,block_data_bytes,block_refs,tablespace,database,relfilenode,\
-                    fork,block,time,schema,relation";
+/// Writes rows, one after the other.
+pub enum RowWriter {
+    /// As text, a line a row.
+    Text(text::Lines),
+    /// In groups, column by column.
+    #[cfg(feature = "parquet")]
+    Parquet(Box<parquet::Groups>),
+}
 
-/// Writes what comes before all rows.
-pub fn head(form: Form, out: &mut dyn Write) -> io::Result<()> {
-    match form {
-        Form::Table => writeln!(
-            out,
-            "{:<12} {:<19} {:>10} {:<24} {:>8} {:>8} {:<30}",
-            "LSN", "time", "xid", "record", "size", "FPI", "block"
-        ),
-        Form::Csv => writeln!(out, "{KEYS}"),
-        Form::Ndjson => Ok(()),
+impl RowWriter {
+    /// Writes rows with these columns; what comes before all of them is written now.
+    pub fn begin(form: Form, columns: Vec<Column>, out: &mut dyn Write) -> io::Result<RowWriter> {
+        let form = match form {
+            Form::Table => text::Form::Table,
+            Form::Csv => text::Form::Csv,
+            Form::Ndjson => text::Form::Ndjson,
+            #[cfg(feature = "parquet")]
+            Form::Parquet => {
+                let groups = parquet::Groups::begin(columns)?;
+                return Ok(RowWriter::Parquet(Box::new(groups)));
+            }
+        };
+        let mut lines = text::Lines::of(form, columns);
+        lines.head(out)?;
+        Ok(RowWriter::Text(lines))
     }
-}
 
-/// Writes a row.
-pub fn row(line: &RecordLine, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    match form {
-        Form::Table => table(line, out),
-        Form::Csv => csv_row(line, out),
-        Form::Ndjson => {
-            serde_json::to_writer(&mut *out, line).map_err(io::Error::from)?;
-            writeln!(out)
+    /// Takes a row.
+    pub fn row(&mut self, row: &Row, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            RowWriter::Text(lines) => lines.row(row, out),
+            #[cfg(feature = "parquet")]
+            RowWriter::Parquet(groups) => groups.row(row, out),
         }
     }
-}
 
-fn table(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
-    let place = match (line.tablespace, line.database, line.relfilenode, line.block) {
-        (Some(tablespace), Some(database), Some(file), Some(block)) => {
-            let fork = line.fork.as_deref().filter(|fork| *fork != "main").unwrap_or_default();
-            let more = match line.block_refs {
-                0 | 1 => String::new(),
-                count => format!(" +{}", count - 1),
-            };
-            let file = match (&line.schema, &line.relation) {
-                (Some(schema), Some(name)) => format!("{schema}.{name}"),
-                (None, Some(name)) => name.clone(),
-                (_, None) => format!("{tablespace}/{database}/{file}"),
-            };
-            format!("{} {fork}{block}{more}", visible(&file))
+    /// All rows were taken.
+    pub fn end(self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            RowWriter::Text(_) => out.flush(),
+            #[cfg(feature = "parquet")]
+            RowWriter::Parquet(groups) => groups.end(out),
         }
-        _ => String::new(),
-    };
-    let name = format!("{}/{}", line.rmgr, line.record);
-    let text = format!(
-        "{:<12} {:<19} {:>10} {name:<24} {:>8} {:>8} {place}",
-        line.lsn,
-        moment(line.time.as_deref()),
-        line.xid,
-        grouped(line.record_bytes.into()),
-        grouped(line.fpi_bytes.into()),
-    );
-    writeln!(out, "{}", text.trim_end())
-}
-
-/// Only a name may need quotes.
-fn csv_row(line: &RecordLine, out: &mut dyn Write) -> io::Result<()> {
-    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
-    let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, csv::quoted);
-    writeln!(
-        out,
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-        line.lsn,
-        line.end_lsn,
-        line.xid,
-        line.rmgr,
-        line.record,
-        line.total_bytes,
-        line.record_bytes,
-        line.fpi_bytes,
-        line.fpi_count,
-        line.main_data_bytes,
-        line.block_data_bytes,
-        line.block_refs,
-        number(line.tablespace),
-        number(line.database),
-        number(line.relfilenode),
-        line.fork.as_deref().unwrap_or_default(),
-        number(line.block),
-        line.time.as_deref().unwrap_or_default(),
-        name(&line.schema),
-        name(&line.relation),
-    )
+    }
 }

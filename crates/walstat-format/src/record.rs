@@ -3,6 +3,8 @@
 use crate::block::places::{StoredPlace, places};
 use crate::block::{BlockMark, BlockRef, Blocks, Image, Parts};
 use crate::body::Body;
+use crate::data_page::{PAGE_HEADER_BYTES, is_page_size, stated_size};
+use crate::image::HAS_HOLE;
 use crate::lsn::Lsn;
 use crate::record_header::RecordHeader;
 use crate::rmgr::RecordType;
@@ -105,5 +107,22 @@ impl<'a> Record<'a> {
         let from = self.parts.head_bytes + block.payload_at;
         let bytes = self.body.get(from as usize, usize::from(header.bytes))?;
         Some(StoredImage { header, bytes })
+    }
+
+    /// Bytes of the hole that was left out of the image of one of its blocks. An image that is not compressed
+    /// does not say it: there it is what the page's own header says of its size, less what is stored. `None`
+    /// without an image, and where that header cannot be read.
+    pub fn hole_bytes(&self, block: &BlockRef) -> Option<u32> {
+        let image = block.image?;
+        if image.info & HAS_HOLE == 0 {
+            return Some(0);
+        }
+        if self.version.image_flags.is_compressed(image.info) {
+            return Some(image.hole_bytes.into());
+        }
+        let from = self.parts.head_bytes + block.payload_at;
+        let header = self.body.get(from as usize, PAGE_HEADER_BYTES)?;
+        let page = stated_size(&header).filter(|bytes| is_page_size(*bytes))?;
+        u32::try_from(page).ok()?.checked_sub(image.bytes.into())
     }
 }

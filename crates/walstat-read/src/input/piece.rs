@@ -2,7 +2,7 @@
 //! one it is. Once that is known, it is a [`Segment`](super::segment::Segment).
 
 use super::names::{SegmentFile, file_name};
-use super::probe::{FirstPage, Probe};
+use super::probe::{FirstPage, NotWal, Probe};
 use std::collections::BTreeMap;
 use std::path::Path;
 use walstat_format::page::{Geometry, LongHeader};
@@ -50,8 +50,15 @@ pub fn geometry_of(page: &FirstPage) -> Option<Geometry> {
 
 /// Release, cluster and sizes that most first pages agree on; among equals the newest release.
 pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
+    vote_of(pieces.iter().map(|piece| &piece.probe.first_page))
+}
+
+/// The same, of first pages.
+pub fn vote_of<'p>(
+    pages: impl IntoIterator<Item = &'p Result<FirstPage, NotWal>>,
+) -> Option<Geometry> {
     let mut votes: BTreeMap<Identity, (usize, Geometry)> = BTreeMap::new();
-    for page in pieces.iter().filter_map(|piece| piece.probe.first_page.as_ref().ok()) {
+    for page in pages.into_iter().filter_map(|page| page.as_ref().ok()) {
         let Some(geometry) = geometry_of(page) else { continue };
         votes.entry(identity(page)).or_insert((0, geometry)).0 += 1;
     }

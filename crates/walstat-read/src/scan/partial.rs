@@ -16,7 +16,7 @@ use crate::input::input_kind::Directories;
 use crate::input::names::FileName;
 use crate::input::names::file_name;
 use crate::input::piece::Piece;
-use crate::input::piece::vote;
+use crate::input::piece::vote_of;
 use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
 use crate::input::source::{KeptBytes, Source};
@@ -131,33 +131,68 @@ impl<O: Observe> Partial<O> {
     ///
     /// When they are not of one cluster, release and segment size.
     pub fn merge(partials: Vec<Partial<O>>) -> Result<(Found, BTreeMap<usize, Passed>), OtherWal> {
-        let (mut found, mut passed) = (Found::default(), BTreeMap::new());
+        let Partial { paths, pieces, directories, histories, others, problems, notes, passed } =
+            Partial::join(partials)?;
+        let mut found = Found::default();
+        found.paths = paths.into_iter().map(PathBuf::from).collect();
+        found.pieces = pieces.into_iter().map(PieceForm::into_piece).collect();
+        found.directories = directories;
+        found.histories = histories;
+        found.others = others;
+        found.problems = problems;
+        found.notes = notes;
+        let passed = passed.into_iter().map(|(index, form)| (index, form.into_passed()));
+        Ok((found, passed.collect()))
+    }
+
+    /// Puts partial results into one, which has what they have.
+    ///
+    /// # Errors
+    ///
+    /// When they are not of one cluster, release and segment size.
+    pub fn join(partials: Vec<Partial<O>>) -> Result<Partial<O>, OtherWal> {
+        let mut joined = Partial::default();
         let mut first: Option<(String, Geometry)> = None;
         for partial in partials {
-            let (pieces, root) = (found.pieces.len(), found.paths.len());
-            let paths = partial.paths.join(", ");
-            let directories = found.directories.extend(root, partial.directories);
-            let own: Vec<Piece> = partial.pieces.into_iter().map(PieceForm::into_piece).collect();
-            if let Some(geometry) = vote(&own) {
-                agree(&mut first, paths, geometry)?;
+            let pages = partial.pieces.iter().map(|piece| &piece.first_page);
+            if let Some(geometry) = vote_of(pages) {
+                agree(&mut first, partial.paths.join(", "), geometry)?;
             }
-            found.pieces.extend(own.into_iter().map(|piece| Piece {
-                directory: piece.directory.saturating_add(directories),
-                after: piece.after.map(|before| before.saturating_add(pieces)),
-                ..piece
-            }));
-            found.paths.extend(partial.paths.into_iter().map(PathBuf::from));
-            found.histories.extend(partial.histories);
-            found.others.extend(partial.others);
-            found.problems.extend(partial.problems);
-            found.notes.extend(partial.notes);
-            let own = partial.passed.into_iter();
-            let form = |(index, form): (usize, PassedForm<O>)| {
-                (index.saturating_add(pieces), form.into_passed())
-            };
-            passed.extend(own.map(form));
+            joined.add(partial);
         }
-        Ok((found, passed))
+        Ok(joined)
+    }
+
+    fn add(&mut self, other: Partial<O>) {
+        let (pieces, root) = (self.pieces.len(), self.paths.len());
+        let directories = self.directories.extend(root, other.directories);
+        self.pieces.extend(other.pieces.into_iter().map(|piece| PieceForm {
+            directory: piece.directory.saturating_add(directories),
+            after: piece.after.map(|before| before.saturating_add(pieces)),
+            ..piece
+        }));
+        self.paths.extend(other.paths);
+        self.histories.extend(other.histories);
+        self.others.extend(other.others);
+        self.problems.extend(other.problems);
+        self.notes.extend(other.notes);
+        let passed = other.passed.into_iter();
+        self.passed.extend(passed.map(|(index, form)| (index.saturating_add(pieces), form)));
+    }
+}
+
+impl<O> Default for Partial<O> {
+    fn default() -> Partial<O> {
+        Partial {
+            paths: Vec::new(),
+            pieces: Vec::new(),
+            directories: Directories::default(),
+            histories: Histories::default(),
+            others: Vec::new(),
+            problems: Vec::new(),
+            notes: Vec::new(),
+            passed: BTreeMap::new(),
+        }
     }
 }
 
