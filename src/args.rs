@@ -14,6 +14,7 @@ pub mod order;
 pub mod outputs;
 pub mod records;
 pub mod relation;
+pub mod round;
 pub mod rules;
 pub mod show;
 pub mod source;

@@ -1,6 +1,7 @@
 //! `walstat.toml`: the limits of `walstat check`, in a table `[check]`, by the names of their
 //! options; thresholds of rules in a table `[rules]`.
 
+mod gaps;
 mod rules;
 
 use crate::args::values::nearest;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use walstat_read::input::limited;
 use walstat_report::budget::{BudgetOption, Budgets, OPTIONS};
+use walstat_report::gap::Gap;
 use walstat_report::model::threshold::Thresholds;
 use walstat_report::table_budget::{TABLE_OPTIONS, TableBudget};
 
@@ -29,6 +31,8 @@ pub struct Config {
     pub budgets: Budgets,
     /// Those of single tables.
     pub tables: Vec<TableBudget>,
+    /// Gaps that are accepted.
+    pub gaps: Vec<Gap>,
     /// The thresholds of the advice rules.
     pub thresholds: Thresholds,
     /// Whether the file has a table of rules.
@@ -117,8 +121,12 @@ fn limits(table: &Table, directory: &Path) -> Result<Config, String> {
             config.tables = tables(value, directory)?;
             continue;
         }
+        if key == gaps::GAPS {
+            config.gaps = gaps::gaps(value)?;
+            continue;
+        }
         let Some(option) = OPTIONS.iter().find(|option| option.name == key) else {
-            let near = nearest(key, keys().chain([TABLES]));
+            let near = nearest(key, keys().chain([TABLES, gaps::GAPS]));
             return Err(format!("unknown key \"{TABLE}.{key}\"{near}"));
         };
         set(&mut config.budgets, option, value, directory)?;

@@ -22,12 +22,29 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use target::Target;
 
+#[cfg(not(unix))]
+pub use elsewhere::Waiting;
+#[cfg(unix)]
+pub use interrupt::Waiting;
 pub use target::file_of;
 
 /// Prepares the program for what can happen to its outputs.
 pub fn prepare() {
     #[cfg(unix)]
     interrupt::heed_size_limit();
+}
+
+/// As long as what is returned is there, a signal that ends the program has `task` done before, where there
+/// are signals.
+#[must_use]
+pub fn before_end(task: impl FnOnce() + Send + 'static) -> Waiting {
+    #[cfg(unix)]
+    return interrupt::before_end(Box::new(task));
+    #[cfg(not(unix))]
+    {
+        drop(task);
+        Waiting
+    }
 }
 
 /// Whether `when` holds for standard output.

@@ -4,6 +4,7 @@ use super::outputs::Outputs;
 use crate::args::budget::BudgetArgs;
 use crate::args::config::ConfigArgs;
 use crate::args::name_sources::NameArgs;
+use crate::args::round::RoundArgs;
 use crate::args::show::ShowArgs;
 use crate::args::source::{FilterArgs, SourceArgs};
 use clap::{Args, ValueEnum};
@@ -33,6 +34,9 @@ pub struct CheckArgs {
     /// The backup
     #[command(flatten)]
     pub restore: RestoreArgs,
+    /// What is remembered, and what may be missing
+    #[command(flatten)]
+    pub round: RoundArgs,
     /// What to count
     #[command(flatten)]
     pub filters: FilterArgs,

@@ -2,6 +2,7 @@
 
 use super::REPORT_BYTES_MAX;
 use super::read::{self, Read};
+use super::round::{self, OpenState};
 use crate::args::check::{CheckArgs, CheckFormat, RestoreArgs};
 use crate::args::values::When;
 use crate::commands::relation_files;
@@ -9,7 +10,7 @@ use crate::config::Config;
 use crate::failure::{Exit, Failure};
 use crate::output::write_to;
 use crate::render;
-use crate::render::nagios::State;
+use crate::render::nagios;
 use crate::render::style::Show;
 use std::fs;
 use std::io::Write;
@@ -22,6 +23,7 @@ use walstat_format::segment::SegmentName;
 use walstat_read::input::label;
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
+use walstat_read::scan::round::Round;
 use walstat_report::annotation::{Places, relative, unreadable};
 use walstat_report::assemble::{self, Gathered, Telling, assemble};
 use walstat_report::baseline;
@@ -29,6 +31,7 @@ use walstat_report::baseline::Baseline;
 use walstat_report::budget::Budgets;
 use walstat_report::build::Request;
 use walstat_report::check::{Criteria, judge};
+use walstat_report::gap::Gap;
 use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
@@ -56,7 +59,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         let file = output.file.as_deref().filter(|_| !matches!(failure, Failure::Target { .. }));
         write_to(file, When::Never, write)
     })?;
-    Ok(Exit::Plugin(State::Unknown))
+    Ok(Exit::Plugin(nagios::State::Unknown))
 }
 
 /// Says in the format asked for why there is no report.
@@ -81,7 +84,7 @@ fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
 /// The plugin's answer where there is none.
 pub fn unknown(reason: &str) -> Result<Exit, Failure> {
     write_to(None, When::Never, |out| render::nagios::unknown(reason, out))?;
-    Ok(Exit::Plugin(State::Unknown))
+    Ok(Exit::Plugin(nagios::State::Unknown))
 }
 
 /// Whether arguments that could not be parsed ask for a plugin's answer.
@@ -99,7 +102,8 @@ pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let label = args.restore.backup_label.as_deref();
-    let beside = args.names.inputs().chain([args.config.file()]).chain(label);
+    let state = args.round.state.as_deref();
+    let beside = args.names.inputs().chain([args.config.file()]).chain(label).chain(state);
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(beside))?;
     let limits = args.budgets.limits(&args.config)?;
     let budgets = &limits.budgets;
@@ -107,20 +111,26 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     args.outputs.refuse_to_overwrite(budgets.baseline.as_deref())?;
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
-    let mut view = read_and_judge(args, &limits, baseline.as_ref(), backup)?;
+    let gaps = args.round.gaps(&limits)?;
+    let (mut view, state) = read_and_judge(args, &limits, &gaps, baseline.as_ref(), backup)?;
     let what = if limits.has_rules { "limits and thresholds of rules" } else { "limits" };
     let found = limits.found.map(|path| format!("{what} are from {}", path.display()));
     view.report.notes.extend(found);
+    // What was verified is not lost where the result cannot be shown, nor the result where it cannot be
+    // remembered.
+    let saved = state.map_or(Ok(()), |state| state.save());
     show(&view, args)?;
+    saved?;
     Ok(exit(&view.report, args.outputs.has(CheckFormat::Nagios)))
 }
 
 fn read_and_judge(
     args: &CheckArgs,
     limits: &Config,
+    gaps: &[Gap],
     baseline: Option<&Baseline>,
     backup: Option<Backup>,
-) -> Result<View, Failure> {
+) -> Result<(View, Option<OpenState>), Failure> {
     let begun = Instant::now();
     let request = Request {
         command: CommandName::Check,
@@ -129,14 +139,24 @@ fn read_and_judge(
         start: args.source.range.start,
         filters: relation_files::filters(&args.source, &args.filters, &args.names)?.0,
     };
-    let (gathered, filters) = gather(args, limits, &request)?;
+    let state = round::open(args, &request.filters, needs_tables(limits))?;
+    let (gathered, filters, round) = gather(args, limits, &request, gaps, state.as_ref())?;
     let request = Request { filters, ..request };
-    let (plan, problems) = (gathered.plan.clone(), gathered.scanned.problems.clone());
+    let (plan, accepted) = (gathered.plan.clone(), gathered.scanned.holes.accepted.clone());
+    // A backup is not restored across a gap, whoever accepts it.
+    let problems = [&gathered.scanned.problems[..], &accepted].concat();
     let end = gathered.scanned.ending.lsn;
     let (backups, reach) = gathered.restore.clone();
     let mut draft = assemble(gathered, &request, &Telling::default());
     draft.report.thresholds.clone_from(&limits.thresholds);
     let mut view = draft.conclude();
+    if !gaps.is_empty() {
+        view.report.accepted_gaps = Some(gaps.iter().map(|gap| gap.told(&accepted)).collect());
+    }
+    if let Some(round) = round {
+        round::books_close(args, &view.report)?;
+        round::told(&mut view.report, round, plan.geometry.segment_bytes);
+    }
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
@@ -154,7 +174,7 @@ fn read_and_judge(
     if limits.tables.is_empty() {
         (view.report.tables, view.report.names) = (None, None);
     }
-    Ok(view)
+    Ok((view, state))
 }
 
 /// Whether tables have to be counted: for limits of their own, or for rules.
@@ -162,21 +182,31 @@ fn needs_tables(limits: &Config) -> bool {
     !limits.tables.is_empty() || limits.budgets.fail_on.is_some()
 }
 
-/// Reads the WAL and counts what the limits need; returns it with the filters that were on.
+/// Reads the WAL and counts what the limits need; returns it with the filters that were on, and what a round
+/// with a state has done.
 fn gather(
     args: &CheckArgs,
     limits: &Config,
     request: &Request,
-) -> Result<(Gathered, Filters), Failure> {
+    gaps: &[Gap],
+    state: Option<&OpenState>,
+) -> Result<(Gathered, Filters, Option<Round>), Failure> {
     read::range(&args.source)?;
-    let found = read::found(&args.source)?;
+    let found = round::found(args, state)?;
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let counters =
         if needs_tables(limits) { assemble::whole(&known) } else { assemble::overview() };
     let counters = Counters { restore: Some(Default::default()), ..counters };
-    let read = read::read_found(&args.source, found, &request.filters, &counters)?;
+    let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());
+    let (read, round) = match state {
+        None => (read::read_found(&args.source, found, filters, gaps, &counters)?, None),
+        Some(state) => {
+            let (read, round) = round::read(args, state, found, filters, gaps, &counters)?;
+            (read, Some(round))
+        }
+    };
     let Read { paths, plan, scanned, filters } = read;
-    Ok((Gathered::of(paths, plan, scanned, known), filters))
+    Ok((Gathered::of(paths, plan, scanned, known), filters, round))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.
@@ -185,6 +215,7 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
     if budgets.max_growth.is_some() && budgets.baseline.is_none() {
         return usage("--max-growth needs a --baseline to grow from");
     }
+    round::check_usage(args)?;
     let restore = args.restore.from.is_some() || args.restore.backup_label.is_some();
     if restore && !args.filters.is_empty() {
         return usage("a restore needs every record: --from and --backup-label take no filter");
@@ -249,7 +280,7 @@ fn places(paths: &[String], plan: &Plan) -> Places {
 /// The exit code; a monitoring plugin has codes of its own.
 fn exit(report: &Report, is_plugin: bool) -> Exit {
     if is_plugin {
-        Exit::Plugin(State::of(report))
+        Exit::Plugin(nagios::State::of(report))
     } else if !report.problems.is_empty() {
         Exit::Damage
     } else if report.checks_that(Verdict::Fail).next().is_some() {

@@ -8,14 +8,13 @@ use super::stats;
 use crate::args::relation::RelationArg;
 use crate::args::values::When;
 use crate::args::{Cli, Format, StatsArgs};
-use crate::commands::gather;
+use crate::commands::{gather, guarded};
 use crate::failure::{Exit, Failure};
 use crate::output::write_bytes;
 use beside::{Beside, Difference};
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
-use std::panic;
 use std::path::Path;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::{Dimension, Dimensions};
@@ -24,7 +23,7 @@ use walstat_analyse::who::Who;
 use walstat_format::rmgr;
 use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
-use walstat_read::input::packed::{self, PackedError, pack, unpack};
+use walstat_read::input::packed::{self, PARTIAL, PackedError, pack, unpack};
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
@@ -80,7 +79,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
 
 fn write_layout(layout: &Layout, args: &StatsArgs) -> Result<Exit, Failure> {
     let output = args.outputs.only()?.file.as_deref();
-    let bytes = pack(LAYOUT_VERSION, layout).map_err(|error| Failure::Beside {
+    let bytes = pack(PARTIAL, LAYOUT_VERSION, layout).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
     })?;
@@ -221,14 +220,9 @@ fn books_close(path: &Path, report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// Does `work` on partial results. Any number in them may be any number, and they are added up and taken
-/// from each other everywhere: where that cannot be done, they are refused.
+/// Does `work` on partial results.
 fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
-    panic::set_hook(hook);
-    result.unwrap_or_else(|_| Err(unsound(path)))
+    guarded::guarded(work, || unsound(path))
 }
 
 fn unsound(path: &Path) -> Failure {
@@ -284,8 +278,8 @@ fn load(path: &Path) -> Result<Layout, Failure> {
                       the WAL in it";
         return Err(apart(path, reason));
     }
-    let bytes = packed::read(path).map_err(|error| beside(error.to_string()))?;
-    let layout: Layout = unpack(LAYOUT_VERSION, &bytes).map_err(|error| match error {
+    let bytes = packed::read(PARTIAL, path).map_err(|error| beside(error.to_string()))?;
+    let layout: Layout = unpack(PARTIAL, LAYOUT_VERSION, &bytes).map_err(|error| match error {
         PackedError::Layout { .. } => apart(path, &error.to_string()),
         _ => beside(error.to_string()),
     })?;

@@ -14,8 +14,9 @@ use walstat_analyse::select::Filters;
 use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
 use walstat_read::Scan;
-use walstat_read::input::discover::{Found, discover_as};
+use walstat_read::input::discover::{Found, discover_known};
 use walstat_read::input::plan::Plan;
+use walstat_read::input::stamp::KnownFiles;
 use walstat_read::scan::observer::Observer;
 use walstat_read::scan::outcome::Outcome;
 use walstat_read::scan::streamed::Wanted;
@@ -33,15 +34,19 @@ pub struct Read<O = Counters> {
     pub filters: Filters,
 }
 
-/// Reads the WAL that was found at the paths, and counts what `prototype` counts.
+/// Reads the WAL that was found at the paths, and counts what `prototype` counts. `accepted_gaps`: segments that
+/// may be missing.
 pub fn read_found(
     source: &SourceArgs,
     found: Found,
     filters: &Filters,
+    accepted_gaps: Vec<Range<Lsn>>,
     prototype: &Counters,
 ) -> Result<Read, Failure> {
     let window = window(source, &found)?;
-    let read = read_in(source, found, window, filters, &prototype.observer())?;
+    let (mut scan, filters) = scan_in(source, window.as_ref(), filters)?;
+    scan.wanted.accepted_gaps = accepted_gaps;
+    let read = read_by(&scan, found, window, filters, &prototype.observer())?;
     Ok(read.map(Counters::of))
 }
 
@@ -66,8 +71,18 @@ pub fn read_in(
     filters: &Filters,
     prototype: &Observer,
 ) -> Result<Read<Observer>, Failure> {
-    let (paths, named) = (found.paths.clone(), names_of(&found.paths));
     let (scan, filters) = scan_in(source, window.as_ref(), filters)?;
+    read_by(&scan, found, window, filters, prototype)
+}
+
+fn read_by(
+    scan: &Scan,
+    found: Found,
+    window: Option<TimeWindow>,
+    filters: Filters,
+    prototype: &Observer,
+) -> Result<Read<Observer>, Failure> {
+    let (paths, named) = (found.paths.clone(), names_of(&found.paths));
     let (plan, scanned) = scan.count_in(found, prototype)?;
     if let Some(window) = window.filter(|_| scanned.counted_end.is_none()) {
         return Err(nothing_in(&window, &paths));
@@ -114,11 +129,16 @@ pub fn range(source: &SourceArgs) -> Result<Range<Lsn>, Failure> {
 
 /// What lies at the paths given, or in the current directory if it holds WAL.
 pub fn found(source: &SourceArgs) -> Result<Found, Failure> {
+    found_known(source, Arc::default())
+}
+
+/// The same, where some files were read before.
+pub fn found_known(source: &SourceArgs, known: Arc<KnownFiles>) -> Result<Found, Failure> {
     if !source.paths.is_empty() {
-        return Ok(discover_as(&source.paths, source.taken_for)?);
+        return Ok(discover_known(&source.paths, source.taken_for, known)?);
     }
     let here = [PathBuf::from(".")];
-    let found = discover_as(&here, source.taken_for).ok().filter(Found::holds_wal);
+    let found = discover_known(&here, source.taken_for, known).ok().filter(Found::holds_wal);
     found.ok_or_else(|| {
         Failure::Usage(
             "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
@@ -146,6 +166,7 @@ pub fn scan(source: &SourceArgs, range: Range<Lsn>, filters: &Filters) -> Scan {
             limit: source.range.limit.filter(|&limit| limit > 0),
             timeline: source.range.timeline,
             select: (!filters.is_empty()).then(|| Arc::new(filters.clone()) as _),
+            accepted_gaps: Vec::new(),
         },
         threads: source.threads.or_else(cores).unwrap_or(NonZeroUsize::MIN),
         watch: ProgressDisplay::when(source.progress),

@@ -5,6 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
+/// Stands for what is to be done before a signal ends the program: there are none.
+#[derive(Debug)]
+pub struct Waiting;
+
 /// A path.
 #[derive(Debug)]
 pub struct Place(PathBuf);

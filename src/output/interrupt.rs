@@ -1,5 +1,6 @@
 //! Temporary files that have a name, and signals: whatever ends the program, none of them is left. Where a
-//! file has no name before it is complete, there is nothing to do.
+//! file has no name before it is complete, there is nothing to do. And what else is to be done before a signal
+//! ends the program.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -28,6 +29,32 @@ static THERE: Mutex<Vec<Temporary>> = Mutex::new(Vec::new());
 
 fn there() -> MutexGuard<'static, Vec<Temporary>> {
     THERE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is to be done before a signal ends the program.
+type Task = Box<dyn FnOnce() + Send>;
+
+static LAST_TASK: Mutex<Option<Task>> = Mutex::new(None);
+
+fn last_task() -> MutexGuard<'static, Option<Task>> {
+    LAST_TASK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has something done before a signal ends the program, as long as what is returned is there.
+pub fn before_end(task: Task) -> Waiting {
+    watch();
+    *last_task() = Some(task);
+    Waiting
+}
+
+/// Something is to be done.
+#[derive(Debug)]
+pub struct Waiting;
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        last_task().take();
+    }
 }
 
 /// Makes a new file in a directory.
@@ -124,6 +151,9 @@ fn watch() {
         let Ok(mut signals) = Signals::new(heeded) else { return };
         std::thread::spawn(move || {
             for signal in signals.forever() {
+                if let Some(task) = last_task().take() {
+                    task();
+                }
                 let mut there = there();
                 there.drain(..).for_each(|temporary| {
                     let _ = temporary.remove();

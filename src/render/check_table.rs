@@ -48,7 +48,8 @@ fn header(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 /// What is more than pass or fail: whatever is broken or skipped, and how far a restore comes.
 fn speaks(check: &Check, style: &Show) -> bool {
-    check.verdict != Verdict::Pass || check.kind == CheckKind::Restore || style.verbose
+    let kinds = [CheckKind::Restore, CheckKind::Gap];
+    check.verdict != Verdict::Pass || kinds.contains(&check.kind) || style.verbose
 }
 
 /// A check's value for people.
@@ -56,7 +57,7 @@ pub fn value(check: &Check, style: &Show) -> String {
     match check.kind {
         CheckKind::Rule if check.text == "nothing found" => "–".into(),
         CheckKind::Rule => check.severity.name().into(),
-        CheckKind::Integrity | CheckKind::Budget | CheckKind::Restore => {
+        CheckKind::Integrity | CheckKind::Budget | CheckKind::Restore | CheckKind::Gap => {
             amount(check.unit, check.value, style)
         }
     }

@@ -6,6 +6,7 @@ use super::style::Show;
 use super::visible::visible;
 use anstyle::{AnsiColor, Effects, Style};
 use std::io::{self, Write};
+use walstat_report::model::checked::CheckKind;
 use walstat_report::model::view::View;
 use walstat_report::model::{Input, Problem, ProblemKind, Report};
 
@@ -23,6 +24,12 @@ pub fn origin(input: &Input) -> String {
 /// The line about the filters, if any was on.
 pub fn filters(report: &Report) -> Option<String> {
     report.input.filters.options().map(|options| format!("Filters: {options}"))
+}
+
+/// A line about each gap that was accepted, for formats that list no checks.
+pub fn accepted_gaps(report: &Report) -> impl Iterator<Item = String> {
+    let gaps = report.checks().iter().filter(|check| check.kind == CheckKind::Gap);
+    gaps.map(|gap| format!("{}: {}", visible(&gap.check), visible(&gap.text)))
 }
 
 /// Whether checksums were verified, and how many failed.

@@ -2,7 +2,7 @@
 //! step is the check in Markdown.
 
 use super::check_table::verdict_line;
-use super::closing::{filters, verified};
+use super::closing::{accepted_gaps, filters, verified};
 use super::number::counted;
 use std::io::{self, Write};
 use walstat_report::model::view::{Annotation, Level, View};
@@ -26,6 +26,9 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     }
     if let Some(filters) = filters(&view.report) {
         writeln!(out, "{}", data(&filters))?;
+    }
+    for gap in accepted_gaps(&view.report) {
+        writeln!(out, "::notice title=walstat::{}", data(&gap))?;
     }
     writeln!(out, "{}: {}", verdict_line(&view.report), verified(view))
 }

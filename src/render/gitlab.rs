@@ -25,18 +25,21 @@ struct Lines {
     begin: u32,
 }
 
-/// Writes the list of issues; empty if nothing is broken.
+/// Writes the list of issues; empty if nothing is broken and no gap was accepted.
 pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    list(&view.annotations, out)
+    list(view.annotations.iter().chain(&view.gaps), out)
 }
 
 /// Writes why nothing could be checked.
 pub fn unreadable(annotation: &Annotation, out: &mut dyn Write) -> io::Result<()> {
-    list(std::slice::from_ref(annotation), out)
+    list([annotation], out)
 }
 
-fn list(annotations: &[Annotation], out: &mut dyn Write) -> io::Result<()> {
-    let issues: Vec<Issue<'_>> = annotations.iter().map(issue).collect();
+fn list<'a>(
+    annotations: impl IntoIterator<Item = &'a Annotation>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let issues: Vec<Issue<'_>> = annotations.into_iter().map(issue).collect();
     serde_json::to_writer_pretty(&mut *out, &issues).map_err(io::Error::from)?;
     writeln!(out)
 }
@@ -46,6 +49,7 @@ fn issue(annotation: &Annotation) -> Issue<'_> {
         (true, _) => "critical",
         (false, Level::Error) => "major",
         (false, Level::Warning) => "minor",
+        (false, Level::Note) => "info",
     };
     Issue {
         description: format!("{}: {}", annotation.rule, annotation.message),

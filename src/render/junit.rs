@@ -90,6 +90,13 @@ fn properties(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         ("start", &report.range.start),
         ("end", &report.range.end),
     ];
+    let gaps: Vec<(&str, &str)> = report
+        .checks()
+        .iter()
+        .filter(|check| check.kind == CheckKind::Gap)
+        .map(|gap| (gap.check.as_str(), gap.text.as_str()))
+        .collect();
+    properties.extend(gaps);
     let filters = report.input.filters.options();
     properties.extend(filters.as_deref().map(|filters| ("filters", filters)));
     properties.extend(report.notes.iter().map(|note| ("note", note.as_str())));

@@ -1,7 +1,7 @@
 //! `--format nagios`: one line with performance data, then details, as the Monitoring Plugins
 //! guidelines have it for Nagios, Icinga and their kin.
 
-use super::closing::{filters, problem_line, verified};
+use super::closing::{accepted_gaps, filters, problem_line, verified};
 use std::io::{self, Write};
 use walstat_report::model::Report;
 use walstat_report::model::checked::{Bound, Check, Unit, Verdict};
@@ -56,6 +56,7 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     if let Some(filters) = filters(report) {
         writeln!(out, "{}", plain(&filters))?;
     }
+    accepted_gaps(report).try_for_each(|gap| writeln!(out, "{}", plain(&gap)))?;
     for problem in report.problems.iter().take(DETAILS) {
         writeln!(out, "{}", plain(&problem_line(problem)))?;
     }

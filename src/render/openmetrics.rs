@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::checked::{AcceptedGap, Check, Verdict};
 use walstat_report::model::finding::Finding;
 use walstat_report::model::kind::KindRow;
 use walstat_report::model::table::{Table, TableRow};
@@ -62,6 +62,7 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let labels = ["database", "kind"];
     rows("kind", "by kind of transaction", &report.kinds, labels, kind, out)?;
     checks(report, out)?;
+    state(report, out)?;
     predictions(report, out)?;
     writeln!(out, "# EOF")
 }
@@ -192,6 +193,27 @@ fn checks(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     family("walstat_check_passed", "Whether the check holds", &passed)?;
     family("walstat_check_value", "What the check found", &|check| check.value)?;
     family("walstat_check_limit", "The limit of the check", &|check| check.limit)
+}
+
+/// What a round with a state has read, and the gaps that were accepted.
+fn state(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(state) = &report.state {
+        let told = [
+            ("known", "Segments that an earlier round has read", state.known_segments),
+            ("read", "Segments that are new or were changed", state.read_segments),
+            ("rechecked", "Known segments that were read again", state.rechecked_segments),
+        ];
+        for (name, help, count) in told {
+            gauge(&format!("walstat_state_{name}_segments"), help, count as f64, out)?;
+        }
+    }
+    let sample = |gap: &AcceptedGap| {
+        let labels = [gap.start_lsn.clone(), gap.end_lsn.clone(), gap.because.clone()];
+        (labels, f64::from(u8::from(gap.used)))
+    };
+    let samples = report.accepted_gaps.iter().flatten().map(sample).collect();
+    let help = "Whether segments are missing in a gap that was accepted";
+    family("walstat_accepted_gap_used", help, ["start_lsn", "end_lsn", "because"], samples, out)
 }
 
 /// What other settings would have written.

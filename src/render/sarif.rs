@@ -1,7 +1,7 @@
 //! `--format sarif`: SARIF 2.1.0 (OASIS), for code scanning and its viewers. Every result has
 //! its rule, a file and a fingerprint that stays the same from run to run.
 
-use super::closing::{filters, verified};
+use super::closing::{accepted_gaps, filters, verified};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -26,6 +26,7 @@ pub fn render(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let rules: Vec<Value> = rules.values().map(|annotation| rule(annotation)).collect();
     let said: Vec<Value> = std::iter::once(verified(view))
         .chain(filters(&view.report))
+        .chain(accepted_gaps(&view.report))
         .chain(view.report.notes.iter().cloned())
         .map(|text| notification("note", &text))
         .collect();
@@ -74,6 +75,7 @@ fn level(level: Level) -> &'static str {
     match level {
         Level::Error => "error",
         Level::Warning => "warning",
+        Level::Note => "note",
     }
 }
 

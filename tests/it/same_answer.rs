@@ -18,7 +18,7 @@ use walstat_analyse::when::{self, When};
 use walstat_analyse::who::Who;
 use walstat_read::Scan;
 use walstat_read::input::error::InputError;
-use walstat_read::input::packed::{pack, unpack};
+use walstat_read::input::packed::{PARTIAL, pack, unpack};
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 use walstat_read::scan::pages::Progress;
@@ -101,15 +101,16 @@ impl Asked {
             let found = scan.found().expect("a file");
             let prototype = self.prototype(&Known::default());
             let part = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-            pack(0, &part).expect("a partial result")
+            pack(PARTIAL, 0, &part).expect("a partial result")
         };
         files.iter().map(part).collect()
     }
 
     /// What they say together.
     fn merged<'p>(self, parts: impl Iterator<Item = &'p Vec<u8>>) -> String {
-        let part =
-            |bytes: &Vec<u8>| unpack::<Partial<Counters>>(0, bytes).expect("a partial result");
+        let part = |bytes: &Vec<u8>| {
+            unpack::<Partial<Counters>>(PARTIAL, 0, bytes).expect("a partial result")
+        };
         let (found, passed) = match Partial::merge(parts.map(part).collect()) {
             Ok(merged) => merged,
             Err(error) => return InputError::from(error).to_string(),

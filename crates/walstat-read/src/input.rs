@@ -24,6 +24,7 @@ pub mod recognise;
 mod salvage;
 pub mod segment;
 pub mod source;
+pub mod stamp;
 pub mod stream;
 pub mod tar;
 pub mod timeline;

@@ -4,18 +4,23 @@ use crate::input::discover::{Found, discover_as};
 use crate::input::error::InputError;
 use crate::input::input_kind::InputKind;
 use crate::input::plan::Plan;
+use crate::scan::alone::Passed;
+use crate::scan::memory::Memory;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
 use crate::scan::outcome::Outcome;
 use crate::scan::pages::Progress;
 use crate::scan::read::{read_found, read_passed};
-use crate::scan::streamed::{Passed, Wanted};
+use crate::scan::round::{self, Recheck, Round};
+use crate::scan::streamed::Wanted;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A scan of WAL, to be configured and then run.
 #[derive(Debug, Clone)]
@@ -115,6 +120,32 @@ impl Scan {
         prototype: &Observer,
     ) -> Result<(Plan, Outcome<Observer>), InputError> {
         let wanted = self.wanted.clone();
-        read_passed(found, passed, wanted, self.threads, &Progress::default(), prototype)
+        let mut passed = Some(passed);
+        let mut recall = |_: &Found| passed.take().unwrap_or_default();
+        read_passed(found, &mut recall, wanted, self.threads, &Progress::default(), prototype)
+    }
+
+    /// The same for segments of which many were read before: those are remembered, and what is read now is
+    /// remembered from then on. `found`: with the files of `memory` known. Whoever holds the memory
+    /// meanwhile may do so for moments only.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Scan::count`], and when the memory is one of other WAL.
+    pub fn count_round<O: Observe + Serialize + DeserializeOwned>(
+        &self,
+        found: Found,
+        memory: &Mutex<Memory>,
+        recheck: Recheck,
+        prototype: &O,
+    ) -> Result<(Plan, Outcome<O>, Round), InputError> {
+        let progress = Arc::new(Progress::default());
+        let begin = |watch: &Arc<dyn Watch>| watch.begin(None, Arc::clone(&progress));
+        let _shown = self.watch.as_ref().map(begin);
+        let (wanted, threads) = (self.wanted.clone(), self.threads);
+        let reading = round::Reading { wanted, threads, progress: &progress, memory, recheck };
+        let (plan, outcome, round) = reading.read(found, prototype)?;
+        let counted = |seen: Observer| seen.into_inner().unwrap_or_else(|_| prototype.clone());
+        Ok((plan, outcome.map(counted), round))
     }
 }

@@ -1,5 +1,6 @@
 //! From segments to records, in LSN order. Knows nothing of what is counted.
 
+pub mod alone;
 pub mod books;
 mod copies;
 mod damage;
@@ -7,6 +8,7 @@ pub mod ending;
 mod fast;
 mod join;
 mod joined_runs;
+pub mod memory;
 pub mod observe;
 pub mod observer;
 pub mod outcome;
@@ -18,6 +20,7 @@ pub(crate) mod pending;
 pub mod read;
 pub mod reader;
 mod resync;
+pub mod round;
 pub mod run;
 pub mod scope;
 pub mod seek;

@@ -78,6 +78,7 @@ fn of_check(check: &Check, places: &Places) -> Annotation {
     let warning = check.kind == CheckKind::Rule && check.severity < Severity::Critical;
     let rule_text = match check.kind {
         CheckKind::Rule => format!("Advice rule {}", check.check),
+        CheckKind::Gap => "A gap in the WAL that was accepted".into(),
         CheckKind::Restore => "The WAL is enough to restore the backup".into(),
         CheckKind::Integrity | CheckKind::Budget => format!("Budget --{}", check.check),
     };
@@ -91,6 +92,15 @@ fn of_check(check: &Check, places: &Places) -> Annotation {
         offset: None,
         fingerprint: fingerprint(&[&check.check]),
     }
+}
+
+/// The gaps that were accepted: nothing is broken.
+pub(crate) fn gaps(checks: &[Check], places: &Places) -> Vec<Annotation> {
+    let gaps = checks.iter().filter(|check| check.kind == CheckKind::Gap);
+    let mut gaps: Vec<Annotation> =
+        gaps.map(|gap| Annotation { level: Level::Note, ..of_check(gap, places) }).collect();
+    number_twins(&mut gaps);
+    gaps
 }
 
 /// What stands for the whole run where nothing could be checked: `error` says why.

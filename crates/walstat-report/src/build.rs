@@ -151,7 +151,7 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
 }
 
 /// The filters that are on, by the names of their options.
-fn filters(filters: &select::Filters) -> Filters {
+pub fn filters(filters: &select::Filters) -> Filters {
     let fork = |number| Fork::of(number).map_or_else(|| number.to_string(), |f| f.to_string());
     Filters {
         rmgr: filters.rmgrs.iter().map(|id| rmgr::name(*id).into()).collect(),

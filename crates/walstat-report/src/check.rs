@@ -6,7 +6,7 @@ use super::annotation::{self, Places};
 use super::baseline::Baseline;
 use super::budget::{Budgets, MAX_GROWTH, OPTIONS, Words, hold};
 use super::model::Report;
-use super::model::checked::{Bound, Check, CheckKind, Unit, Verdict};
+use super::model::checked::{AcceptedGap, Bound, Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use super::model::view::View;
 use super::segment_group::groups;
@@ -35,6 +35,7 @@ pub fn judge(view: &mut View, criteria: Criteria<'_>) {
     let Criteria { budgets, tables, baseline, restore, places, segments } = criteria;
     let report = &mut view.report;
     let mut checks = vec![integrity(report)];
+    checks.extend(report.accepted_gaps.iter().flatten().map(gap));
     checks.extend(restore);
     checks.extend(limits(report, budgets));
     checks.extend(tables.iter().flat_map(|table| table.checks(report)));
@@ -44,6 +45,7 @@ pub fn judge(view: &mut View, criteria: Criteria<'_>) {
     }
     report.segment_groups = Some(groups(segments, &report.problems));
     view.annotations = annotation::annotations(report, &checks, places);
+    view.gaps = annotation::gaps(&checks, places);
     report.checks = Some(checks);
 }
 
@@ -59,8 +61,14 @@ fn integrity(report: &Report) -> Check {
     } else {
         "checksums not verified"
     };
+    let gaps = report.accepted_gaps.iter().flatten().filter(|gap| gap.used).count();
+    let contiguous = match gaps {
+        0 => "contiguous and intact".to_owned(),
+        1 => "intact, and contiguous but for 1 accepted gap".to_owned(),
+        _ => format!("intact, and contiguous but for {gaps} accepted gaps"),
+    };
     let text = match count {
-        0 => format!("contiguous and intact, {checksums}"),
+        0 => format!("{contiguous}, {checksums}"),
         _ => format!("{}; {} bytes damaged", kinds.join(", "), report.books.damaged_bytes),
     };
     Check {
@@ -73,6 +81,20 @@ fn integrity(report: &Report) -> Check {
         unit: Unit::Problems,
         bound: Some(Bound::Max),
         text,
+    }
+}
+
+/// A gap that was accepted: it breaks nothing, and is told wherever checks are.
+fn gap(gap: &AcceptedGap) -> Check {
+    let AcceptedGap { start_lsn, end_lsn, because, used } = gap;
+    let used = if *used { "used" } else { "not used: no segment of it is missing" };
+    Check {
+        check: format!("accepted-gap {start_lsn}..{end_lsn}"),
+        kind: CheckKind::Gap,
+        verdict: Verdict::Pass,
+        severity: Severity::Info,
+        text: format!("{because} ({used})"),
+        ..Check::default()
     }
 }
 

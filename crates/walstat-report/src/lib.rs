@@ -17,6 +17,7 @@
 //!   and scanners take it.
 //! * [`wal_keepers`]: what keeps segments in `pg_wal`.
 //! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
+//! * [`gap`]: segments that may be missing, since somebody said so.
 //! * [`amount`]: sizes, ratios, rates and times as people write them in options.
 //! * `official`: what `pg_waldump` prints around its table.
 //! * `schema`: the JSON Schema, with the feature of that name.
@@ -50,6 +51,7 @@ pub mod diff;
 mod estimate;
 pub mod events;
 pub mod follow;
+pub mod gap;
 pub mod known;
 mod large_work;
 mod maintenance;

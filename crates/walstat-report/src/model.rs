@@ -34,7 +34,7 @@ pub use walstat_read::input::input_kind::InputKind;
 pub use walstat_read::input::problem::ProblemKind;
 pub use walstat_read::scan::ending::EndingKind;
 
-use checked::{Check, SegmentGroup};
+use checked::{AcceptedGap, Check, SegmentGroup, StateSummary};
 use filters::Filters;
 use finding::Finding;
 use serde::{Deserialize, Serialize};
@@ -188,6 +188,12 @@ pub struct Report {
     /// One verdict each, of `check`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<Check>>,
+    /// What was remembered and what was read, of a round with a state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateSummary>,
+    /// Segments that may be missing, as far as any may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_gaps: Option<Vec<AcceptedGap>>,
     /// Integrity by group of segments, as archives group them in directories; of `check`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_groups: Option<Vec<SegmentGroup>>,

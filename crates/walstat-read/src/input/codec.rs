@@ -25,13 +25,14 @@ mod skippable;
 mod zstd;
 
 use pump::Pump;
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read};
 
 /// Bytes read from the inner reader at a time.
 const INPUT_BUFFER: usize = 128 << 10;
 
 /// A compression that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Codec {
     /// RFC 1952; several members, zeros after the last one.
     Gzip,

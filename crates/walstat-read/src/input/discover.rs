@@ -12,11 +12,13 @@ use super::piece::{Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
+use super::stamp::KnownFiles;
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use walstat_format::lsn::Lsn;
 
@@ -45,6 +47,8 @@ pub struct Found {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
+    /// Files that were read before: those that are still the same are not looked into.
+    known: Arc<KnownFiles>,
     /// Directories that were looked into.
     seen: BTreeSet<Identity>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
@@ -84,9 +88,18 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The same; `taken_for`: what the user says the directories are.
 pub fn discover_as(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputError> {
+    discover_known(paths, taken_for, Arc::default())
+}
+
+/// The same, where some files were read before.
+pub fn discover_known(
+    paths: &[PathBuf],
+    taken_for: Option<InputKind>,
+    known: Arc<KnownFiles>,
+) -> Result<Found, InputError> {
     let mut looks = 1;
     loop {
-        match look(paths, taken_for) {
+        match look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.
             Err(InputError::NoSegments { path }) if looks < LOOKS && is_server_directory(&path) => {
                 looks += 1;
@@ -103,8 +116,13 @@ fn is_server_directory(path: &Path) -> bool {
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
 }
 
-fn look(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputError> {
-    let mut found = Found { paths: paths.to_vec(), taken_for, ..Found::default() };
+fn look(
+    paths: &[PathBuf],
+    taken_for: Option<InputKind>,
+    known: &Arc<KnownFiles>,
+) -> Result<Found, InputError> {
+    let known = Arc::clone(known);
+    let mut found = Found { paths: paths.to_vec(), taken_for, known, ..Found::default() };
     for (root, path) in paths.iter().enumerate() {
         let added = found.add_path(root, path);
         if let Some(lacking) = found.lacking.take() {
@@ -118,7 +136,7 @@ fn look(paths: &[PathBuf], taken_for: Option<InputKind>) -> Result<Found, InputE
 impl Found {
     /// The same paths once more, as they are now.
     pub fn again(&self) -> Result<Found, InputError> {
-        discover_as(&self.paths, self.taken_for)
+        discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))
     }
 
     /// Whether anything looks like WAL.
@@ -313,7 +331,9 @@ impl Found {
                 return;
             }
         };
-        let probe = match probe(path) {
+        let known = self.known.get(&*path.to_string_lossy());
+        let known = known.and_then(|known| known.probe(path));
+        let probe = match known.map_or_else(|| probe(path), Ok) {
             Ok(probe) => probe,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !asked => return,
             Err(error) if self.is_lacking(path, &error) => return,

@@ -1,5 +1,6 @@
-//! The file of a partial result: the version of its layout, a checksum, and what was written, compressed.
-//! Knows nothing of what that is, and believes nothing that a file says of itself.
+//! The files that walstat writes for itself, partial results and states: the version of the layout, a checksum,
+//! and what was written, compressed. Knows nothing of what that is, and believes nothing that a file says of
+//! itself.
 
 use super::limited;
 use serde::Serialize;
@@ -9,8 +10,30 @@ use std::io::{self, Read};
 use std::path::Path;
 use walstat_format::crc::Crc32c;
 
-/// What such a file begins with.
-const MAGIC: &[u8; 16] = b"walstat partial\n";
+/// One kind of such files.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// What it begins with.
+    magic: &'static [u8; 16],
+    /// What it is called.
+    name: &'static str,
+    /// Where it comes from.
+    origin: &'static str,
+}
+
+/// Partial results.
+pub const PARTIAL: Form = Form {
+    magic: b"walstat partial\n",
+    name: "partial result",
+    origin: "the output of 'walstat --partial'",
+};
+
+/// What a round remembers for the next one.
+pub const STATE: Form = Form {
+    magic: b"walstat a state\n",
+    name: "state",
+    origin: "a file that 'walstat check --state' wrote",
+};
 
 /// What is unpacked takes so much memory for each byte of the file, at most, besides `BYTES_FREE`: a small
 /// file cannot claim to be a large one. What compresses better is filled up.
@@ -20,31 +43,37 @@ const BYTES_FREE: u64 = 16 << 20;
 /// A frame that decoders of zstd pass over begins so, followed by its length.
 const SKIPPED_FRAME: u32 = 0x184D_2A50;
 
-/// Why a file is no partial result that can be read.
+/// Why a file cannot be read as one of its kind.
 #[derive(Debug, thiserror::Error)]
 pub enum PackedError {
     /// It is something else.
-    #[error("no partial result, expected the output of 'walstat --partial'")]
-    Other,
+    #[error("no {}, expected {}", .0.name, .0.origin)]
+    Other(Form),
     /// What is in it is laid out in another way.
-    #[error("a partial result of layout {found}, expected layout {expected}")]
+    #[error("a {} of layout {found}, expected layout {expected}", form.name)]
     Layout {
+        /// What it is.
+        form: Form,
         /// The layout's version found.
         found: u32,
         /// The one that is read.
         expected: u32,
     },
     /// Its end is missing.
-    #[error("a partial result that is cut off: {found} bytes, expected {expected}")]
+    #[error("a {} that is cut off: {found} bytes, expected {expected}", form.name)]
     Cut {
+        /// What it is.
+        form: Form,
         /// Bytes that are there.
         found: usize,
         /// Bytes that should be there.
         expected: u64,
     },
     /// Its bytes are not those that were written.
-    #[error("a damaged partial result: checksum 0x{found:08X}, expected 0x{expected:08X}")]
+    #[error("a damaged {}: checksum 0x{found:08X}, expected 0x{expected:08X}", form.name)]
     Damaged {
+        /// What it is.
+        form: Form,
         /// The checksum of what is there.
         found: u32,
         /// The checksum of what was written.
@@ -52,15 +81,19 @@ pub enum PackedError {
     },
     /// More is in it than can be in a file of its size.
     #[error(
-        "a partial result that unpacks to more than {limit} bytes, expected less of a file of its size"
+        "a {} that unpacks to more than {limit} bytes, expected less of a file of its size", form.name
     )]
     TooLarge {
+        /// What it is.
+        form: Form,
         /// How many bytes are believed in.
         limit: u64,
     },
     /// There is something after what was written.
-    #[error("a partial result with {bytes} bytes after its end")]
+    #[error("a {} with {bytes} bytes after its end", form.name)]
     GoesOn {
+        /// What it is.
+        form: Form,
         /// How many bytes.
         bytes: usize,
     },
@@ -69,28 +102,28 @@ pub enum PackedError {
     Content(String),
 }
 
-/// No partial result is larger: 1 GB.
+/// None is larger: 1 GB.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// The bytes of a file, as far as it begins as a partial result does.
+/// The bytes of a file, as far as it begins as one of its kind does.
 ///
 /// # Errors
 ///
 /// When it cannot be read, or is too large for one.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(form: Form, path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut head)?;
-    if head == MAGIC { limited::read(path, FILE_BYTES_MAX) } else { Ok(head) }
+    File::open(path)?.take(form.magic.len() as u64).read_to_end(&mut head)?;
+    if head == form.magic { limited::read(path, FILE_BYTES_MAX) } else { Ok(head) }
 }
 
 /// The bytes of a file that holds `content`, laid out as `layout` says: a version that changes whenever
 /// anything does that is written.
-pub fn pack(layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
+pub fn pack(form: Form, layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
     let plain = postcard::to_allocvec(content).map_err(content_error)?;
     let mut body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
         .map_err(content_error)?;
     fill_up(&mut body, plain.len() as u64);
-    let mut file = MAGIC.to_vec();
+    let mut file = form.magic.to_vec();
     file.extend(layout.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(&body).to_le_bytes());
@@ -99,17 +132,17 @@ pub fn pack(layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedErro
 }
 
 /// What a file of this layout holds.
-pub fn unpack<T: DeserializeOwned>(layout: u32, file: &[u8]) -> Result<T, PackedError> {
-    let (magic, rest) = file.split_first_chunk::<16>().ok_or(PackedError::Other)?;
-    if magic != MAGIC {
-        return Err(PackedError::Other);
+pub fn unpack<T: DeserializeOwned>(form: Form, layout: u32, file: &[u8]) -> Result<T, PackedError> {
+    let (magic, rest) = file.split_first_chunk::<16>().ok_or(PackedError::Other(form))?;
+    if magic != form.magic {
+        return Err(PackedError::Other(form));
     }
-    let cut = |expected| PackedError::Cut { found: file.len(), expected };
+    let cut = |expected| PackedError::Cut { form, found: file.len(), expected };
     let header_bytes = file.len() as u64 - rest.len() as u64 + 16;
     let (version, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
     let found = u32::from_le_bytes(*version);
     if found != layout {
-        return Err(PackedError::Layout { found, expected: layout });
+        return Err(PackedError::Layout { form, found, expected: layout });
     }
     let (length, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
     let (expected, body) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
@@ -119,22 +152,22 @@ pub fn unpack<T: DeserializeOwned>(layout: u32, file: &[u8]) -> Result<T, Packed
     }
     let found = checksum(body);
     if found != expected {
-        return Err(PackedError::Damaged { found, expected });
+        return Err(PackedError::Damaged { form, found, expected });
     }
-    let plain = decompressed(body)?;
+    let plain = decompressed(form, body)?;
     let (content, rest) = postcard::take_from_bytes(&plain).map_err(content_error)?;
     match rest.len() {
         0 => Ok(content),
-        bytes => Err(PackedError::GoesOn { bytes }),
+        bytes => Err(PackedError::GoesOn { form, bytes }),
     }
 }
 
-fn decompressed(body: &[u8]) -> Result<Vec<u8>, PackedError> {
+fn decompressed(form: Form, body: &[u8]) -> Result<Vec<u8>, PackedError> {
     let mut plain = Vec::new();
     let decoder = zstd::Decoder::new(body).map_err(content_error)?;
     let limit = limit_of(body.len() as u64);
     decoder.take(limit + 1).read_to_end(&mut plain).map_err(|e: io::Error| content_error(e))?;
-    if plain.len() as u64 > limit { Err(PackedError::TooLarge { limit }) } else { Ok(plain) }
+    if plain.len() as u64 > limit { Err(PackedError::TooLarge { form, limit }) } else { Ok(plain) }
 }
 
 /// How much a body of so many bytes may unpack to.
@@ -167,30 +200,31 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_what_is_unpacked() {
-        let file = pack(7, &("text", vec![1u64, u64::MAX])).expect("packed");
-        let (text, numbers): (String, Vec<u64>) = unpack(7, &file).expect("unpacked");
+        let file = pack(PARTIAL, 7, &("text", vec![1u64, u64::MAX])).expect("packed");
+        let (text, numbers): (String, Vec<u64>) = unpack(PARTIAL, 7, &file).expect("unpacked");
         assert_eq!((text.as_str(), numbers), ("text", vec![1, u64::MAX]));
     }
 
     #[test]
     fn a_small_file_cannot_unpack_to_a_large_one() {
         let zeros = vec![0u8; 100 << 20];
-        let file = pack(7, &zeros).expect("packed");
+        let file = pack(PARTIAL, 7, &zeros).expect("packed");
         assert!(file.len() as u64 >= (84 << 20) / EXPANSION_MAX, "{}", file.len());
-        assert_eq!(unpack::<Vec<u8>>(7, &file).expect("unpacked"), zeros);
+        assert_eq!(unpack::<Vec<u8>>(PARTIAL, 7, &file).expect("unpacked"), zeros);
         let body = zstd::encode_all(zeros.as_slice(), 1).expect("compressed");
         let mut bomb =
-            [&MAGIC[..], &7u32.to_le_bytes(), &(body.len() as u64).to_le_bytes()].concat();
+            [&PARTIAL.magic[..], &7u32.to_le_bytes(), &(body.len() as u64).to_le_bytes()].concat();
         bomb.extend(checksum(&body).to_le_bytes());
         bomb.extend(body);
-        let told = unpack::<Vec<u8>>(7, &bomb).expect_err("refused").to_string();
+        let told = unpack::<Vec<u8>>(PARTIAL, 7, &bomb).expect_err("refused").to_string();
         assert!(told.starts_with("a partial result that unpacks to more than 16"), "{told}");
     }
 
     #[test]
     fn anything_else_is_refused_by_name() {
-        let file = pack(7, &7u32).expect("packed");
-        let error = |bytes: &[u8]| unpack::<u32>(7, bytes).err().map(|error| error.to_string());
+        let file = pack(PARTIAL, 7, &7u32).expect("packed");
+        let error =
+            |bytes: &[u8]| unpack::<u32>(PARTIAL, 7, bytes).err().map(|error| error.to_string());
         assert!(error(b"{}").is_some_and(|text| text.starts_with("no partial result")));
         for end in 16..file.len() {
             let told = error(&file[..end]).expect("an error");
@@ -203,7 +237,7 @@ mod tests {
         let mut damaged = file;
         *damaged.last_mut().expect("a byte") ^= 1;
         assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));
-        let more = pack(7, &(7u32, 1u8)).expect("packed");
+        let more = pack(PARTIAL, 7, &(7u32, 1u8)).expect("packed");
         let told = error(&more).expect("an error");
         assert_eq!(told, "a partial result with 1 bytes after its end");
     }

@@ -58,6 +58,8 @@ pub struct Plan {
     pub begin: Option<Lsn>,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
+    /// Segments that may be missing: from the first byte of one to that of a later one.
+    pub accepted_gaps: Vec<Range<Lsn>>,
 }
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
@@ -155,6 +157,7 @@ impl Plan {
             notes: Vec::new(),
             begin: None,
             data_directory: None,
+            accepted_gaps: Vec::new(),
         }
     }
 
@@ -239,6 +242,17 @@ impl Plan {
         self.other_files.sort();
     }
 
+    /// Takes note of segments that may be missing.
+    ///
+    /// # Errors
+    ///
+    /// When a gap does not begin or end where a segment does.
+    pub fn accept(&mut self, gaps: &[Range<Lsn>]) -> Result<(), InputError> {
+        check_bounds(gaps, self.geometry.segment_bytes)?;
+        self.accepted_gaps = gaps.to_vec();
+        Ok(())
+    }
+
     /// Leaves only what the range needs.
     pub fn clip(&mut self, range: &Range<Lsn>) -> Result<(), InputError> {
         let bytes = u64::from(self.geometry.segment_bytes);
@@ -280,7 +294,12 @@ impl Plan {
 
     /// The segments that are read, with their history.
     pub fn chain(&self) -> Chain<'_> {
-        Chain { geometry: &self.geometry, segments: &self.segments, lineage: &self.lineage }
+        Chain {
+            geometry: &self.geometry,
+            segments: &self.segments,
+            lineage: &self.lineage,
+            accepted_gaps: &self.accepted_gaps,
+        }
     }
 
     /// What the input is taken for: the directory of the last segment decides.
@@ -294,6 +313,26 @@ impl Plan {
     pub fn version(&self) -> &'static Version {
         self.geometry.version
     }
+}
+
+/// Checks that gaps begin and end where segments do.
+///
+/// # Errors
+///
+/// When one does not; the nearest place that is one is named.
+pub fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<(), InputError> {
+    let bytes = u64::from(segment_bytes);
+    let mut bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
+    let Some(wrong) = bounds.find(|bound| !bound.0.is_multiple_of(bytes)) else { return Ok(()) };
+    let below = wrong.0 / bytes * bytes;
+    let is_nearer = wrong.0 - below >= bytes / 2;
+    let nearest = below.checked_add(bytes).filter(|_| is_nearer).unwrap_or(below);
+    let reason = format!(
+        "an accepted gap begins and ends where segments of {bytes} bytes do: found {wrong}, expected the \
+         nearest, {}",
+        Lsn(nearest)
+    );
+    Err(InputError::Apart { reason })
 }
 
 /// The segment that a base backup begins in and that is not there.
@@ -321,6 +360,8 @@ pub struct Chain<'p> {
     pub segments: &'p [Segment],
     /// The history.
     pub lineage: &'p Lineage,
+    /// Segments that may be missing.
+    pub accepted_gaps: &'p [Range<Lsn>],
 }
 
 impl<'p> Chain<'p> {

@@ -3,6 +3,7 @@
 use super::codec::Codec;
 use super::recognise::{Content, Encryption, recognise};
 use super::source::Source;
+use super::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fs::File;
@@ -35,6 +36,8 @@ pub struct Probe {
     pub raw_bytes: Option<u64>,
     /// When it was last written to, before it was looked at.
     pub modified: Option<SystemTime>,
+    /// What it was like, as far as that tells whether it is changed later.
+    pub stamp: Option<Stamp>,
     /// Its first page, or why it is none.
     pub first_page: Result<FirstPage, NotWal>,
 }
@@ -103,6 +106,7 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     let (raw_bytes, modified) = (metadata.len(), metadata.modified().ok());
+    let stamp = Some(Stamp::of(&metadata));
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
@@ -110,10 +114,11 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
         compressed: false,
         raw_bytes: Some(raw_bytes),
         modified,
+        stamp: stamp.clone(),
         first_page,
     };
     Ok(match recognise(&head, &name) {
-        Content::Compressed(codec) => probe_compressed(path, codec, modified)?,
+        Content::Compressed(codec) => Probe { stamp, ..probe_compressed(path, codec, modified)? },
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
         Content::Tar => raw(Err(NotWal::Tar)),
@@ -130,7 +135,7 @@ fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> 
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Ok(Probe { source, compressed: true, raw_bytes: None, modified, first_page })
+    Ok(Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page })
 }
 
 /// The text of a small file, which may be compressed.
@@ -164,6 +169,7 @@ impl Probe {
             compressed: false,
             raw_bytes: None,
             modified: None,
+            stamp: None,
             first_page: Err(reason),
         }
     }

@@ -2,6 +2,7 @@
 //! segments reported, and files checked against what their names say they hold.
 
 mod filename_check;
+pub mod holes;
 
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
@@ -12,6 +13,7 @@ use super::run::{Last, Run};
 use crate::input::input_kind::InputKind;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
+use holes::Holes;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -46,6 +48,8 @@ pub struct Outcome<O> {
     pub filtered_commits: u64,
     /// The part of the range asked for that the WAL does not cover.
     pub uncovered: Option<Problem>,
+    /// Where segments are missing.
+    pub holes: Holes,
     /// What was counted.
     pub observer: O,
 }
@@ -66,6 +70,7 @@ impl<O> Outcome<O> {
             counted_end: self.counted_end,
             filtered_commits: self.filtered_commits,
             uncovered: self.uncovered,
+            holes: self.holes,
             observer: change(self.observer),
         }
     }
@@ -86,7 +91,10 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
     };
     let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect();
     let new = |problem: &&Problem| lost(problem).is_none_or(|segment| !told.contains(&segment));
-    outcome.problems.extend(plan.problems.iter().filter(new).cloned());
+    let (accepted, others): (Vec<_>, Vec<_>) =
+        plan.problems.iter().filter(new).cloned().partition(|problem| plan.accepts(problem));
+    outcome.problems.extend(others);
+    outcome.holes.accepted.extend(accepted);
     outcome.sort_problems();
     if plan.branch_point == Some(outcome.ending.lsn) {
         outcome.ending.kind = EndingKind::TimelineSwitch;
@@ -107,7 +115,7 @@ pub fn conclude_chain(chain: &Chain<'_>, runs: Vec<Run>, observer: Observer) -> 
                     || filename_check::is_missing_before(&outcome, chain, *end, &run))
         };
         if let Some(end) = before.filter(missed) {
-            outcome.problems.push(missing(chain, end, run.start));
+            outcome.problems.extend(outcome.holes.add(chain, end..run.start));
         }
         let is_first = before.replace(run.end).is_none();
         let place = live.map_or(std::cmp::Ordering::Greater, |live| index.cmp(&live));
@@ -192,6 +200,7 @@ impl<O> Outcome<O> {
             counted_end: None,
             filtered_commits: 0,
             uncovered: None,
+            holes: Holes::default(),
             observer,
         }
     }
@@ -254,22 +263,4 @@ fn begins_in_switch(run: &Run, gap: &Gap, chain: &Chain<'_>) -> bool {
         && run.lead.books.total() == 0
         && zeros == gap.counts.total()
         && first % segment == LONG_HEADER_BYTES as u64
-}
-
-/// The segments that are missing between two runs.
-pub fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
-    let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
-    let first = chain.segment_name(from);
-    let found = match count {
-        1 => "no such file".to_owned(),
-        _ => format!("none of {count} segments, up to {}", chain.segment_name(Lsn(to.0 - 1))),
-    };
-    Problem {
-        kind: ProblemKind::MissingSegment,
-        segment: first.clone(),
-        lsn: Some(from),
-        expected: format!("segment {first}"),
-        found,
-        skipped_bytes: 0,
-    }
 }

@@ -1,6 +1,7 @@
 //! Segments over threads: each thread reads runs of consecutive segments, and the results are
 //! joined in WAL order, so they do not depend on the number of threads.
 
+use super::alone::Counted;
 use super::joined_runs::JoinedRuns;
 use super::observe::Observe;
 use super::observer::Observer;
@@ -26,8 +27,9 @@ const KEPT_RUN_BYTES: u64 = 4 << 20;
 /// takes, memory stays flat.
 const AHEAD: usize = 2;
 
-/// Runs of single segments that were read before, by segment number.
-pub(super) type Ready = BTreeMap<u64, Run>;
+/// Runs of single segments that were read before, by segment number; with what was counted in them, where that
+/// is not in the run.
+pub(super) type Ready = BTreeMap<u64, (Run, Option<Counted>)>;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads; those in `ready` were read
 /// before. Returns one run for each series of segments in which none is missing.
@@ -123,10 +125,14 @@ struct Task {
 }
 
 impl Task {
-    /// The run, if it is ready.
+    /// The run, if it is ready and can be unpacked.
     fn take(&self, ready: &Mutex<Ready>) -> Option<Run> {
         let number = self.ready?;
-        ready.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+        let taken = ready.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        match taken? {
+            (run, None) => Some(run),
+            (run, Some(counted)) => Some(Run { observer: counted.into_observer()?, ..run }),
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //! together with others elsewhere. Judges nothing: that is done when all are together, as if all had
 //! been read at once.
 
+use super::alone::{Counted, Passed};
 use super::observe::Observe;
 use super::observer::Observer;
 use super::pages::Progress;
 use super::run::Run;
-use super::streamed::{self, Passed, Wanted};
+use super::streamed::{self, Wanted};
 use super::timeline_switches::TimelineSwitches;
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
@@ -217,6 +218,7 @@ fn agree(
 impl<O: Observe> PassedForm<O> {
     fn of(passed: Passed) -> Option<PassedForm<O>> {
         let Passed { mut run, counted, digest } = passed;
+        let counted = counted.into_observer()?;
         let turns = std::mem::take(&mut run.observer).into_inner().ok()?;
         Some(PassedForm { run, turns, counted: counted.into_inner().ok()?, digest })
     }
@@ -224,7 +226,8 @@ impl<O: Observe> PassedForm<O> {
     fn into_passed(self) -> Passed {
         let PassedForm { run, turns, counted, digest } = self;
         let run = Run { observer: Observer::new(turns), ..run };
-        Passed { run, counted: Partial::observer(&counted), digest }
+        let counted = Counted::Plain(Partial::observer(&counted));
+        Passed { run, counted, digest }
     }
 }
 
@@ -265,6 +268,7 @@ impl PieceForm {
             compressed: self.compressed,
             raw_bytes: None,
             modified: None,
+            stamp: None,
             first_page: self.first_page,
         };
         Piece { name, probe, directory: self.directory, after: self.after }

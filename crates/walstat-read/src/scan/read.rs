@@ -1,14 +1,14 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
+use super::alone::Passed;
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
 use super::outcome::{Outcome, conclude};
 use super::pages::Progress;
 use super::parallel::{self, Ready};
-use super::run::Run;
-use super::streamed::{self, Passed, Wanted};
-use super::verify::{self, Verifier};
+use super::streamed::{self, Wanted};
+use super::verify::{self, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
 use crate::input::error::{InputError, is_lack};
@@ -42,34 +42,40 @@ pub fn read_found(
     if let Some(path) = streamed.unordered {
         return Err(InputError::Unordered { path });
     }
-    read_passed(found, streamed.passed, wanted, threads, progress, prototype)
+    let mut passed = Some(streamed.passed);
+    let mut recall = |_: &Found| passed.take().unwrap_or_default();
+    read_passed(found, &mut recall, wanted, threads, progress, prototype)
 }
 
-/// The same for WAL of which some segments (`passed`) were read before.
+/// The same for WAL of which some segments were read before: those that `recall` knows of what was found, by
+/// the index of the piece. It is asked again where files are looked for again.
 ///
 /// # Errors
 ///
 /// As those of [`read_found`].
 pub fn read_passed(
     mut found: Found,
-    passed: BTreeMap<usize, Passed>,
+    recall: &mut dyn FnMut(&Found) -> BTreeMap<usize, Passed>,
     wanted: Wanted,
     threads: NonZeroUsize,
     progress: &Progress,
     prototype: &Observer,
 ) -> Result<(Plan, Outcome<Observer>), InputError> {
     let range = wanted.range.clone();
+    let passed = recall(&found);
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
     let (plan, mut outcome) = loop {
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
+        plan.accept(&reading.wanted.accepted_gaps)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
         if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
             (tries, seen) = (tries + 1, there);
             std::thread::sleep(SETTLING);
             found = found.again()?;
+            reading.passed = recall(&found);
             continue;
         }
         let start = reading.wanted.range.start;
@@ -84,6 +90,7 @@ pub fn read_passed(
             break (plan, result?);
         }
         found = found.again()?;
+        reading.passed = recall(&found);
     };
     if range.start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, range.start));
@@ -150,19 +157,20 @@ impl Reading<'_> {
     fn read(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
         let verified = Wanted { select: None, ..self.wanted.clone() };
         self.forgive_aside(plan);
-        let runs = self.passed.iter().map(|(piece, passed)| (*piece, passed.run.clone()));
         let verifier = Verifier {
             scope: verified.scope(plan.geometry),
             threads: self.threads,
             progress: self.progress,
-            passed: runs.collect(),
+            passed: &self.passed,
+            accepted_gaps: &plan.accepted_gaps.clone(),
         };
         let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
         let digests: BTreeMap<usize, Digest> = digests.collect();
         copies::resolve(plan, &digests, &verifier);
-        let problems = verify::others(plan, &verifier);
+        let Verified { problems, holes } = verify::others(plan, &verifier);
         let mut outcome = self.read_live(plan)?;
         outcome.add_problems(problems);
+        outcome.holes.extend(holes);
         Ok(outcome)
     }
 
@@ -211,7 +219,7 @@ impl Reading<'_> {
         let scope = Wanted { range: start..end, ..self.wanted.clone() }.scope(plan.geometry);
         let passed = |segment: &Segment| {
             let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
-            Some((segment.number, Run { observer: counted, ..run }))
+            Some((segment.number, (run, Some(counted))))
         };
         let ready: Ready = plan.segments.iter().filter_map(passed).collect();
         let Reading { threads, progress, prototype, .. } = *self;
@@ -229,7 +237,7 @@ fn may_be_overtaken(plan: &Plan, lsn: Lsn, seen: Lsn) -> bool {
 }
 
 /// Longer than a tick of the clock that file systems take modification times from.
-const CLOCK_TICK: Duration = Duration::from_millis(20);
+pub(super) const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// The files in which a record at `lsn` can lie: its own segment's and the next one's.
 fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {

@@ -2,26 +2,21 @@
 //! the sizes that its own first page says. Which of them belong together is decided when all were read,
 //! as for files.
 
-use super::observe::{Observe, Select};
+use super::alone::{Alone, Passed, segment_of};
+use super::observe::Select;
 use super::observer::Observer;
 use super::page_buffer::PageBuffer;
-use super::pages::{Pages, Progress};
-use super::reader::Reader;
-use super::run::Run;
+use super::pages::Progress;
 use super::scope::Scope;
-use super::timeline_switches::TimelineSwitches;
-use crate::input::digest::{Digest, Digesting};
 use crate::input::discover::{Found, Stream};
-use crate::input::input_kind::{ARCHIVE_STATUS, InputKind, SERVER_DIRECTORIES};
+use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
+use crate::input::names::FileName;
 use crate::input::names::file_name;
-use crate::input::names::{FileName, Standing};
 use crate::input::packing;
-use crate::input::piece::Piece;
 use crate::input::piece::geometry_of;
 use crate::input::probe::{NotWal, Probe};
 use crate::input::problem::{Problem, ProblemKind};
-use crate::input::segment::Segment;
-use crate::input::source::{Bytes, KeptBytes, Source};
+use crate::input::source::{KeptBytes, Source};
 use crate::input::stream::{Item, StreamSegment, for_each_item};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -31,7 +26,7 @@ use std::sync::Arc;
 use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
-use walstat_format::segment::{SEGMENT_BYTES, number_of};
+use walstat_format::segment::SEGMENT_BYTES;
 
 /// What is asked of a scan, before release and sizes are known.
 #[derive(Debug, Clone)]
@@ -49,6 +44,8 @@ pub struct Wanted {
     pub timeline: Option<u32>,
     /// The filters; `None`: all records are counted.
     pub select: Option<Arc<dyn Select>>,
+    /// Segments that may be missing: from the first byte of one to that of a later one.
+    pub accepted_gaps: Vec<Range<Lsn>>,
 }
 
 /// Everything, with its checksums verified.
@@ -61,6 +58,7 @@ impl Default for Wanted {
             limit: None,
             timeline: None,
             select: None,
+            accepted_gaps: Vec::new(),
         }
     }
 }
@@ -79,17 +77,6 @@ const UNREAD_MAX: usize = 1000;
 /// Segments without a first page do not say how long a segment is; up to so many bytes of them are
 /// kept until it is known. Zeros are only counted.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-
-/// A segment that was read from a stream.
-#[derive(Debug)]
-pub struct Passed {
-    /// Its run, whose observer has noted the timeline switches in it.
-    pub run: Run,
-    /// What was counted in it.
-    pub counted: Observer,
-    /// Digest of all its bytes.
-    pub digest: Digest,
-}
 
 /// Reads streams, and collects what is in them.
 struct Collector<'a> {
@@ -354,6 +341,7 @@ impl<'a> Collector<'a> {
             compressed: item.compressed,
             raw_bytes: None,
             modified: None,
+            stamp: None,
             first_page: item.first_page.clone(),
         };
         if let Some(name) = &item.name {
@@ -390,14 +378,10 @@ impl<'a> Collector<'a> {
         geometry: Geometry,
         item: StreamSegment<'_>,
     ) -> ControlFlow<()> {
-        let path = self.found.pieces.get(index).map_or(Path::new(""), Piece::path);
-        let Some(segment) = segment_of(index, &item, &geometry, path) else {
-            return ControlFlow::Continue(());
-        };
-        // Whether a file with an unusual name has to be whole is known only at the end: so every
-        // problem is noted.
-        let standing = Standing::of(item.name.as_ref(), self.found.taken_for, false);
-        let segment = Segment { standing, ..segment };
+        let piece = self.found.pieces.get(index);
+        let segment =
+            piece.and_then(|piece| segment_of(index, piece, self.found.taken_for, &geometry));
+        let Some(segment) = segment else { return ControlFlow::Continue(()) };
         let bytes = u64::from(geometry.segment_bytes);
         let (start, end) = (Lsn(segment.number * bytes), Lsn((segment.number + 1) * bytes));
         let scope = self.wanted.clone().scope(geometry);
@@ -412,62 +396,17 @@ impl<'a> Collector<'a> {
         }
         let limit = scope.limit.map(|limit| limit.saturating_sub(self.counted).max(1));
         let scope = Scope { limit, ..scope };
-        let observer = Observer::new((self.prototype.clone(), TimelineSwitches::default()));
-        let mut reader = Reader::new(&scope, start, end, observer);
-        let window = std::mem::take(&mut self.window);
-        let mut pages = Pages::through(window, &scope, self.progress);
-        let from = pages.first_page_in_range(&segment);
-        let mut digesting = Digesting::new(item.bytes, geometry.segment_bytes);
-        let mut bytes = Bytes::Read(Box::new(&mut digesting));
-        if bytes.skip(from).is_ok() {
-            pages.push_bytes(&segment, from, &mut bytes, &mut reader);
-        }
-        drop(bytes);
-        self.window = pages.into_window();
-        let mut run = reader.finish();
+        let Collector { progress, prototype, .. } = *self;
+        let alone = Alone { scope: &scope, progress, prototype };
+        let passed = alone.read(&segment, item.bytes, &mut self.window);
+        let run = &passed.run;
         self.counted += run.counted + u64::from(run.open.is_some());
         self.order.is_done = scope.limit.is_some_and(|limit| run.counted >= limit);
         // A member that comes later may lie before this one: so its name is looked at.
         let is_over = self.order.is_done && !segment.named;
-        let (mut counted, switches): (Observer, TimelineSwitches) =
-            std::mem::take(&mut run.observer).into_inner().unwrap_or_default();
-        run.observer = Observer::new(switches);
-        counted.shrink();
-        self.passed.insert(index, Passed { run, counted, digest: digesting.finish() });
+        self.passed.insert(index, passed);
         if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
-
-/// The segment, as far as it is known while the stream is read; `None` if it cannot be told which one
-/// it is.
-fn segment_of(
-    piece: usize,
-    item: &StreamSegment<'_>,
-    geometry: &Geometry,
-    path: &Path,
-) -> Option<Segment> {
-    let page = item.first_page.as_ref().ok()?;
-    let (number, timeline) = match &item.name {
-        Some(file) => (file.name.number(geometry.segment_bytes)?, file.name.timeline),
-        None => {
-            let number = number_of(page.header.address, geometry.segment_bytes)?;
-            (number, page.header.timeline)
-        }
-    };
-    Some(Segment {
-        number,
-        timeline,
-        raw_bytes: None,
-        modified: None,
-        sha1: item.name.as_ref().and_then(|name| name.sha1.clone()),
-        named: item.name.is_some(),
-        standing: Standing::Aside,
-        taken_for: InputKind::Copy,
-        first_page: item.first_page.clone(),
-        compressed: item.compressed,
-        source: Source::Streamed(path.to_owned()),
-        piece,
-    })
 }
 
 /// All bytes of a reader, if there are at most `room`; zeros at the start do not count.

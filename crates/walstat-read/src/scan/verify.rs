@@ -1,11 +1,12 @@
 //! Verifies files with a segment's name that are not counted: segments of other timelines, and the
 //! places where a timeline leaves another. Each is read after the segment before it.
 
+use super::alone::Passed;
 use super::observer::Observer;
+use super::outcome::holes::Holes;
 use super::outcome::{Outcome, conclude_chain};
 use super::pages::Progress;
 use super::parallel::{self, Ready};
-use super::run::Run;
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
 use crate::input::history;
@@ -16,6 +17,7 @@ use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 
 /// Reads segments without counting their records.
@@ -26,8 +28,10 @@ pub(super) struct Verifier<'a> {
     pub threads: NonZeroUsize,
     /// Bytes read.
     pub progress: &'a Progress,
-    /// The runs of what came through streams, by the index of the piece.
-    pub passed: BTreeMap<usize, Run>,
+    /// What was read before, by the index of the piece.
+    pub passed: &'a BTreeMap<usize, Passed>,
+    /// Segments that may be missing.
+    pub accepted_gaps: &'a [Range<Lsn>],
 }
 
 impl Verifier<'_> {
@@ -37,10 +41,11 @@ impl Verifier<'_> {
         segments: &[Segment],
         lineage: &Lineage,
     ) -> Outcome<TimelineSwitches> {
-        let chain = Chain { geometry: &self.scope.geometry, segments, lineage };
+        let Verifier { scope, accepted_gaps, .. } = self;
+        let chain = Chain { geometry: &scope.geometry, segments, lineage, accepted_gaps };
         let passed = |segment: &Segment| {
-            let run = self.passed.get(&segment.piece)?;
-            Some((segment.number, run.clone()))
+            let passed = self.passed.get(&segment.piece)?;
+            Some((segment.number, (passed.run.clone(), None)))
         };
         let ready: Ready = segments.iter().filter_map(passed).collect();
         let prototype = Observer::new(TimelineSwitches::default());
@@ -50,24 +55,32 @@ impl Verifier<'_> {
     }
 }
 
-/// Problems of all segments that are not counted.
-pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
-    if verifier.scope.limit.is_some() {
-        return problems;
-    }
-    for lineage in &plan.other_lineages {
-        problems.extend(timeline(plan, lineage, verifier));
-    }
-    for branch in &plan.branches {
-        problems.extend(branch_point(plan, branch, verifier));
-    }
-    problems
+/// What is wrong with segments that are not counted.
+#[derive(Debug, Default)]
+pub(super) struct Verified {
+    pub problems: Vec<Problem>,
+    /// Where segments are missing.
+    pub holes: Holes,
 }
 
-/// Problems of the segments of a timeline that are not counted: of another timeline than the one that
+/// What is wrong with all segments that are not counted.
+pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
+    let mut verified = Verified::default();
+    if verifier.scope.limit.is_some() {
+        return verified;
+    }
+    for lineage in &plan.other_lineages {
+        timeline(plan, lineage, verifier, &mut verified);
+    }
+    for branch in &plan.branches {
+        verified.problems.extend(branch_point(plan, branch, verifier));
+    }
+    verified
+}
+
+/// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one that
 /// is followed, or of an ancestor after the place where it was left.
-fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>) -> Vec<Problem> {
+fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &mut Verified) {
     let bytes = plan.geometry.segment_bytes;
     let timeline = lineage.timeline();
     let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect();
@@ -77,7 +90,7 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>) -> Vec<Prob
         lineage.of_file(*number, bytes) == timeline && !counted.contains(&(timeline, *number))
     };
     let numbers: Vec<u64> = numbers.filter(ours).collect();
-    let Some(&first) = numbers.first() else { return Vec::new() };
+    let Some(&first) = numbers.first() else { return };
     let context = before(plan, lineage, first);
     let target = Lsn(first * u64::from(bytes));
     let own = numbers.iter().filter_map(|number| file(plan, timeline, *number));
@@ -91,7 +104,8 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>) -> Vec<Prob
             None => own.iter().any(|segment| segment.file() == problem.segment),
         }
     };
-    outcome.problems.into_iter().filter(reaches).collect()
+    verified.problems.extend(outcome.problems.into_iter().filter(reaches));
+    verified.holes.extend(outcome.holes);
 }
 
 fn is_hole(problem: &Problem) -> bool {

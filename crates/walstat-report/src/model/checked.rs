@@ -53,6 +53,7 @@ named! {
         Restore "restore" "The WAL is enough to restore from";
         Budget "budget" "A number and its limit";
         Rule "rule" "An advice rule";
+        Gap "gap" "A gap in the WAL that was accepted";
     }
 }
 
@@ -81,6 +82,36 @@ named! {
         Max "max" "The value may reach the limit, not pass it";
         Min "min" "The value must reach the limit";
     }
+}
+
+/// A gap in the WAL that was accepted: segments that may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AcceptedGap {
+    /// Where the first of them begins.
+    pub start_lsn: String,
+    /// Where the last of them ends.
+    pub end_lsn: String,
+    /// Why they may be missing.
+    pub because: String,
+    /// Whether any of them is.
+    pub used: bool,
+}
+
+/// What a round with a state has read, and what it knew before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StateSummary {
+    /// Segments that are as they were when an earlier round read them.
+    pub known_segments: u64,
+    /// Segments that are new, or were changed.
+    pub read_segments: u64,
+    /// Of those that are known, how many were read again.
+    pub rechecked_segments: u64,
+    /// Bytes of segments that were read, uncompressed.
+    pub read_bytes: u64,
+    /// Up to where the WAL is without a problem.
+    pub verified_to: String,
 }
 
 /// A group of segments.

@@ -57,6 +57,8 @@ impl Report {
             window: None,
             findings: None,
             checks: None,
+            state: None,
+            accepted_gaps: None,
             segment_groups: None,
         }
     }

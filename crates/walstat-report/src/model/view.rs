@@ -15,6 +15,8 @@ pub struct View {
     pub finished: i64,
     /// What a check found broken, worst first, each with the file it is about.
     pub annotations: Vec<Annotation>,
+    /// The gaps that were accepted, in the same form.
+    pub gaps: Vec<Annotation>,
 }
 
 /// What the official tool of the same release prints around its table.
@@ -52,6 +54,8 @@ pub enum Level {
     Error,
     /// An advice rule's warning.
     Warning,
+    /// Nothing that is broken.
+    Note,
 }
 
 /// Something that was broken.
@@ -79,7 +83,14 @@ impl View {
     /// A view of `report` that was just made.
     pub(crate) fn of(report: Report, official: Official) -> View {
         let finished = jiff::Timestamp::now().as_microsecond();
-        View { report, official, elapsed_seconds: 0.0, finished, annotations: Vec::new() }
+        View {
+            report,
+            official,
+            elapsed_seconds: 0.0,
+            finished,
+            annotations: Vec::new(),
+            gaps: Vec::new(),
+        }
     }
 
     /// How much was verified.

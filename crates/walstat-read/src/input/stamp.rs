@@ -1,0 +1,129 @@
+//! What tells that a file was not changed since it was looked at, without reading it; and what is known of
+//! files that were read before.
+
+use super::codec::Codec;
+use super::probe::{FirstPage, Probe};
+use super::source::Source;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Where two of a file are equal, its bytes are the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Its length.
+    bytes: u64,
+    /// When it was last written to, since 1970; `None`: before that, or not known.
+    modified: Option<Duration>,
+    /// When anything of it was last changed, its times too; with the number of the file. Where there are
+    /// such.
+    changed: Option<(i64, i64, u64)>,
+    /// What an object store says of the content.
+    etag: Option<String>,
+}
+
+impl Stamp {
+    /// That of a file.
+    pub fn of(metadata: &Metadata) -> Stamp {
+        let since_1970 = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+        Stamp {
+            bytes: metadata.len(),
+            modified: metadata.modified().ok().and_then(since_1970),
+            changed: changed(metadata),
+            etag: None,
+        }
+    }
+
+    /// Whether the file was changed so shortly ago that a change after this one might have the same times.
+    /// A time in the future is that of another clock, and says nothing.
+    pub(crate) fn is_younger_than(&self, age: Duration) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let changed = self.changed.and_then(|(seconds, nanos, _)| {
+            Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
+        });
+        let last = changed.max(self.modified).unwrap_or_default();
+        now.checked_sub(last).is_none_or(|old| old < age)
+    }
+}
+
+#[cfg(unix)]
+fn changed(metadata: &Metadata) -> Option<(i64, i64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.ctime(), metadata.ctime_nsec(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn changed(_: &Metadata) -> Option<(i64, i64, u64)> {
+    None
+}
+
+/// What is known of a segment's file that was read before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KnownFile {
+    /// What the file was like.
+    pub stamp: Stamp,
+    first_page: FirstPage,
+    /// How it is compressed.
+    codec: Option<Codec>,
+}
+
+/// Files that were read before, by their paths as they are shown.
+pub type KnownFiles = BTreeMap<String, KnownFile>;
+
+impl KnownFile {
+    /// What is to be known of a file: that of a segment whose first page is whole.
+    pub fn of(probe: &Probe) -> Option<KnownFile> {
+        let stamp = probe.stamp.clone().filter(|_| probe.source.is_file())?;
+        let first_page = *probe.first_page.as_ref().ok()?;
+        Some(KnownFile { stamp, first_page, codec: probe.source.codec() })
+    }
+
+    /// What a look into the file would find, if it is still the same.
+    pub(crate) fn probe(&self, path: &Path) -> Option<Probe> {
+        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+        (Stamp::of(&metadata) == self.stamp).then(|| Probe {
+            source: match self.codec {
+                Some(codec) => Source::Compressed(path.to_owned(), codec),
+                None => Source::Raw(path.to_owned()),
+            },
+            compressed: self.codec.is_some(),
+            raw_bytes: self.codec.is_none().then_some(metadata.len()),
+            modified: metadata.modified().ok(),
+            stamp: Some(self.stamp.clone()),
+            first_page: Ok(self.first_page),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn other_bytes_of_the_same_length_and_time_are_another_stamp() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let stamp = || Stamp::of(&fs::metadata(file.path()).expect("metadata"));
+        fs::write(file.path(), b"one").expect("written");
+        let modified =
+            fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");
+        let before = stamp();
+        assert_eq!(before, stamp());
+        std::thread::sleep(Duration::from_millis(30));
+        fs::write(file.path(), b"two").expect("written");
+        let open = fs::File::options().write(true).open(file.path()).expect("open");
+        open.set_modified(modified).expect("set back");
+        assert_eq!(stamp().modified, before.modified);
+        assert_ne!(stamp(), before);
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_young() {
+        let stamp = |modified| Stamp { bytes: 0, modified, changed: None, etag: None };
+        let tick = Duration::from_millis(20);
+        assert!(stamp(Some(Duration::from_secs(1 << 40))).is_younger_than(tick));
+        assert!(!stamp(Some(Duration::from_secs(1))).is_younger_than(tick));
+    }
+}

@@ -1,0 +1,183 @@
+//! What is remembered of segments from one reading to the next: what each gave, as a partial result, as long as
+//! its file stays as it was; and which segments there were, so that it is seen if they are lost.
+//!
+//! An entry is a few kB, whatever its segment holds, and stays packed until its turn comes. None of what it says
+//! is believed where the file can be asked, and no file is opened because an entry names it.
+
+use super::alone::{Counted, PackedCount, Passed};
+use super::observe::Observe;
+use super::observer::Observer;
+use super::partial::Partial;
+use super::run::Run;
+use super::timeline_switches::TimelineSwitches;
+use crate::input::digest::Digest;
+use crate::input::error::InputError;
+use crate::input::placing::Key;
+use crate::input::plan::Plan;
+use crate::input::stamp::{KnownFile, KnownFiles};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::{Geometry, LongHeader};
+
+/// What is remembered of segments that were read.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub struct Memory {
+    /// Whose WAL it is: the magic of the release, and cluster and sizes.
+    cluster: Option<(u16, LongHeader)>,
+    /// How many rounds there were.
+    round: u64,
+    /// By the paths of the files, as they are shown.
+    entries: BTreeMap<String, Entry>,
+    /// Segments that there were, and that retention has not taken.
+    promised: BTreeSet<Key>,
+}
+
+/// What is remembered of one file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry {
+    file: KnownFile,
+    /// In which round it was read.
+    round: u64,
+    /// What was found in it, and what was counted.
+    #[serde(with = "shared_bytes")]
+    packed: Arc<[u8]>,
+}
+
+mod shared_bytes {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: Serializer>(
+        bytes: &Arc<[u8]>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<[u8]>, D::Error> {
+        <&[u8]>::deserialize(deserializer).map(Arc::from)
+    }
+}
+
+/// What stands before the counters in a packed entry.
+type Head = (Run, TimelineSwitches, Digest);
+
+impl Memory {
+    /// The files that need not be looked into, as long as they are the same.
+    pub fn files(&self) -> KnownFiles {
+        let files = self.entries.iter();
+        files.map(|(path, entry)| (path.clone(), entry.file.clone())).collect()
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.promised.is_empty()
+    }
+
+    /// Begins a round over WAL of this cluster.
+    pub(super) fn begin(&mut self, geometry: &Geometry) -> Result<u64, InputError> {
+        self.check(geometry)?;
+        self.cluster = Some((geometry.version.magic, geometry.long_header()));
+        self.round = self.round.saturating_add(1);
+        Ok(self.round)
+    }
+
+    /// Whether it is of this cluster.
+    pub(super) fn check(&self, geometry: &Geometry) -> Result<(), InputError> {
+        let found = (geometry.version.magic, geometry.long_header());
+        match &self.cluster {
+            Some(known) if *known != found => {
+                let of = |(magic, header): &(u16, LongHeader)| {
+                    format!("{header}, page magic 0x{magic:04X}")
+                };
+                let (found, known) = (of(&found), of(known));
+                let reason = format!("the state is of WAL with {known}, and this WAL has {found}");
+                Err(InputError::Apart { reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// In which round a file was read, if it is still the same.
+    pub(super) fn round_of(&self, path: &str, file: &KnownFile) -> Option<u64> {
+        let entry = self.entries.get(path).filter(|entry| entry.file.stamp == file.stamp)?;
+        Some(entry.round)
+    }
+
+    /// What a file gave when it was read, if it is still the same.
+    pub(super) fn recall<O: Observe + DeserializeOwned>(
+        &self,
+        path: &str,
+        file: &KnownFile,
+    ) -> Option<Passed> {
+        let entry = self.entries.get(path).filter(|entry| entry.file.stamp == file.stamp)?;
+        let ((run, turns, digest), rest): (Head, _) =
+            postcard::take_from_bytes(&entry.packed).ok()?;
+        let bytes = Arc::clone(&entry.packed);
+        let packed = PackedCount { from: bytes.len() - rest.len(), bytes, unpack: unpack::<O> };
+        let run = Run { observer: Observer::new(turns), ..run };
+        run.is_sound().then_some(Passed { run, counted: Counted::Packed(packed), digest })
+    }
+
+    /// Remembers what a file gave.
+    pub(super) fn remember<O: Observe + Serialize>(
+        &mut self,
+        path: String,
+        file: KnownFile,
+        passed: Passed,
+    ) {
+        match pack::<O>(passed) {
+            Some(packed) => {
+                let entry = Entry { file, round: self.round, packed };
+                self.entries.insert(path, entry);
+            }
+            None => self.forget(&path),
+        }
+    }
+
+    /// Forgets a file.
+    pub(super) fn forget(&mut self, path: &str) {
+        self.entries.remove(path);
+    }
+
+    /// Forgets all files but these.
+    pub(super) fn retain(&mut self, paths: &BTreeSet<String>) {
+        self.entries.retain(|path, _| paths.contains(path));
+    }
+
+    /// Takes note of the segments of `plan`, of which there is WAL up to `end`; returns those that were there
+    /// and are lost.
+    pub(super) fn promise(&mut self, plan: &Plan, end: Lsn) -> BTreeSet<Key> {
+        let there: BTreeSet<Key> = plan.files.keys().copied().collect();
+        let oldest = there.iter().map(|(_, number)| *number).min().unwrap_or(0);
+        let first = there.first().copied().unwrap_or_default();
+        // By number whatever the timeline, as pg_archivecleanup; or by name, as pgBackRest.
+        self.promised.retain(|key| key.1 >= oldest && *key >= first);
+        let lost = self.promised.difference(&there).copied().collect();
+        let holds_wal = |segment: &&crate::input::segment::Segment| {
+            let start = segment.number.saturating_mul(u64::from(plan.geometry.segment_bytes));
+            segment.must_be_full() || segment.claims_whole_segment() && Lsn(start) < end
+        };
+        let others = plan.files.values().flatten().filter(|segment| segment.must_be_full());
+        let promised = plan.segments.iter().filter(holds_wal).chain(others);
+        self.promised.extend(promised.map(|segment| (segment.timeline, segment.number)));
+        lost
+    }
+}
+
+fn pack<O: Observe + Serialize>(passed: Passed) -> Option<Arc<[u8]>> {
+    let Passed { mut run, counted, digest } = passed;
+    let turns: TimelineSwitches = std::mem::take(&mut run.observer).into_inner().ok()?;
+    let counted: O = counted.into_observer()?.into_inner().ok()?;
+    let head = postcard::to_allocvec(&(run, turns, digest)).ok()?;
+    Some(postcard::to_extend(&counted, head).ok()?.into())
+}
+
+fn unpack<O: Observe + DeserializeOwned>(bytes: &[u8]) -> Option<Observer> {
+    postcard::from_bytes::<O>(bytes).ok().map(|counted| Partial::observer(&counted))
+}

@@ -1,0 +1,148 @@
+//! Where segments are missing: those that may be, since somebody said so, and those that may not.
+
+use crate::input::plan::{Chain, Plan};
+use crate::input::problem::{Problem, ProblemKind};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+
+/// Where segments are missing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holes {
+    /// Each with the timeline whose history it is a hole in.
+    all: Vec<(u32, Range<Lsn>)>,
+    /// What would be a problem, had it not been accepted.
+    pub accepted: Vec<Problem>,
+}
+
+impl Holes {
+    /// Adds a hole; returns what is a problem in it.
+    pub(super) fn add(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) -> Vec<Problem> {
+        self.all.push((chain.lineage.timeline(), hole.clone()));
+        let problem = |part: Range<Lsn>| missing(chain, part.start, part.end);
+        let parts = parts(&hole, chain.accepted_gaps).into_iter().map(problem);
+        let (accepted, problems) = parts.partition(|part| is_in(part, chain.accepted_gaps));
+        self.accepted.extend(accepted);
+        problems
+    }
+
+    /// Adds those that were found elsewhere.
+    pub(in crate::scan) fn extend(&mut self, others: Holes) {
+        self.all.extend(others.all);
+        self.accepted.extend(others.accepted);
+    }
+
+    /// Adds segments that were there once and are not any more, where no hole tells of them; returns what
+    /// is a problem. Behind the newest segment there is no hole to be seen.
+    pub fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
+        let bytes = plan.geometry.segment_bytes;
+        let is_told = |(timeline, number): (u32, u64)| {
+            let start = Lsn(number.saturating_mul(u64::from(bytes)));
+            self.all.iter().any(|(history, hole)| {
+                let lineage = plan.lineage_of(*history);
+                hole.contains(&start)
+                    && lineage.is_some_and(|lineage| lineage.of_file(number, bytes) == timeline)
+            })
+        };
+        let mut ranges: Vec<(u32, Range<u64>)> = Vec::new();
+        for (timeline, number) in lost.iter().copied().filter(|key| !is_told(*key)) {
+            match ranges.last_mut() {
+                Some((before, range)) if *before == timeline && range.end == number => {
+                    range.end += 1;
+                }
+                _ => ranges.push((timeline, number..number.saturating_add(1))),
+            }
+        }
+        let problems = ranges.into_iter().flat_map(|(timeline, range)| {
+            let at = |number: u64| Lsn(number.saturating_mul(u64::from(bytes)));
+            let parts = parts(&(at(range.start)..at(range.end)), &plan.accepted_gaps);
+            parts.into_iter().map(move |part| gone(timeline, &part, bytes))
+        });
+        let (accepted, problems) = problems.partition(|part| is_in(part, &plan.accepted_gaps));
+        self.accepted.extend::<Vec<_>>(accepted);
+        problems
+    }
+}
+
+impl Plan {
+    /// Whether a problem is that of a segment of which there is nothing, and may be.
+    pub(super) fn accepts(&self, problem: &Problem) -> bool {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let number = problem.lsn.map(|lsn| lsn.0 / bytes);
+        let is_there = || self.files.keys().any(|(_, there)| Some(*there) == number);
+        problem.kind == ProblemKind::MissingSegment
+            && is_in(problem, &self.accepted_gaps)
+            && !is_there()
+    }
+}
+
+fn is_in(problem: &Problem, gaps: &[Range<Lsn>]) -> bool {
+    problem.lsn.is_some_and(|lsn| gaps.iter().any(|gap| gap.contains(&lsn)))
+}
+
+/// A hole divided where accepted gaps begin and end: each part is in one, or in none.
+fn parts(hole: &Range<Lsn>, gaps: &[Range<Lsn>]) -> Vec<Range<Lsn>> {
+    let bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
+    let inside = bounds.filter(|bound| hole.start < *bound && *bound < hole.end);
+    let bounds: BTreeSet<Lsn> = inside.chain([hole.start, hole.end]).collect();
+    let bounds: Vec<Lsn> = bounds.into_iter().collect();
+    bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)).collect()
+}
+
+/// The segments that are missing between two runs.
+fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
+    let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
+    let found = match count {
+        1 => "no such file".to_owned(),
+        _ => format!("none of {count} segments, up to {}", chain.segment_name(Lsn(to.0 - 1))),
+    };
+    problem(chain.segment_name(from), from, found)
+}
+
+/// Segments that were there.
+fn gone(timeline: u32, range: &Range<Lsn>, segment_bytes: u32) -> Problem {
+    let bytes = u64::from(segment_bytes);
+    let name = |lsn: Lsn| SegmentName::new(timeline, lsn.0 / bytes, segment_bytes).to_string();
+    let found = match (range.end.0 - range.start.0) / bytes {
+        0 | 1 => "no such file, and there was one".to_owned(),
+        count => {
+            let last = name(Lsn(range.end.0 - 1));
+            format!("none of {count} segments that there were, up to {last}")
+        }
+    };
+    problem(name(range.start), range.start, found)
+}
+
+fn problem(name: String, lsn: Lsn, found: String) -> Problem {
+    Problem {
+        kind: ProblemKind::MissingSegment,
+        expected: format!("segment {name}"),
+        segment: name,
+        lsn: Some(lsn),
+        found,
+        skipped_bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_divided_where_a_gap_begins_or_ends() {
+        let range = |from, to| Lsn(from)..Lsn(to);
+        for (gaps, want) in [
+            (vec![], vec![range(10, 20)]),
+            (vec![range(0, 10), range(20, 30)], vec![range(10, 20)]),
+            (vec![range(10, 20)], vec![range(10, 20)]),
+            (vec![range(0, 15)], vec![range(10, 15), range(15, 20)]),
+            (
+                vec![range(12, 14), range(13, 90)],
+                vec![range(10, 12), range(12, 13), range(13, 14), range(14, 20)],
+            ),
+        ] {
+            assert_eq!(parts(&range(10, 20), &gaps), want, "{gaps:?}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Work on what other runs have written: any number in it may be any number, and they are added up and taken from
+//! each other everywhere. Where that cannot be done, the file is refused.
+
+use crate::failure::Failure;
+use std::panic;
+
+/// Does `work`; what panics in it is refused with `refused`.
+pub fn guarded<T>(
+    work: impl FnOnce() -> Result<T, Failure>,
+    refused: impl FnOnce() -> Failure,
+) -> Result<T, Failure> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
+    panic::set_hook(hook);
+    result.unwrap_or_else(|_| Err(refused()))
+}

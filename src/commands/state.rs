@@ -1,0 +1,159 @@
+//! The file of `walstat check --state`: read at the beginning of a round, written at its end, and locked between.
+
+use crate::failure::Failure;
+use crate::output::inputs::refuse_to_overwrite;
+use crate::output::write_bytes;
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use walstat_read::input::packed::{self, STATE, pack, unpack};
+use walstat_read::scan::memory::Memory;
+
+/// The version of what is in the file: to be raised whenever anything changes that is written, in it or in
+/// anything that it is made of. `tests/it/partial_layout.rs` fails where it was forgotten.
+const LAYOUT_VERSION: u32 = 1;
+
+/// What is in the file: the options that it was made with, and what is remembered.
+type Layout = (Vec<String>, Memory);
+
+/// A state, and that nobody else uses it meanwhile.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    asked: Vec<String>,
+    /// What is remembered.
+    pub memory: Mutex<Memory>,
+    _lock: Lock,
+}
+
+impl State {
+    /// Opens the state at `path`, or begins one; `asked`: the options on which depends what is remembered.
+    ///
+    /// # Errors
+    ///
+    /// When another round is using it, or it cannot be read as one of these options.
+    pub fn open<'p>(
+        path: &Path,
+        asked: Vec<String>,
+        inputs: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<Arc<State>, Failure> {
+        refuse_to_overwrite(Some(path), inputs).map_err(|failure| match failure {
+            Failure::Target { path, reason } => {
+                Failure::Usage(format!("{path}: {reason}, expected another file for --state"))
+            }
+            other => other,
+        })?;
+        let lock = Lock::take(path)?;
+        let memory = match packed::read(STATE, path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Memory::default(),
+            Err(error) => return Err(usage(path, &error.to_string())),
+            Ok(bytes) => memory_of(path, &bytes, &asked)?,
+        };
+        Ok(Arc::new(State {
+            path: path.to_owned(),
+            asked,
+            memory: Mutex::new(memory),
+            _lock: lock,
+        }))
+    }
+
+    /// Writes what is remembered, whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written: the file is then as it was.
+    pub fn save(&self) -> Result<(), Failure> {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |source| Failure::Output { path: self.path.display().to_string(), source };
+        let content = (&self.asked, &*memory);
+        let bytes =
+            pack(STATE, LAYOUT_VERSION, &content).map_err(|e| failed(io::Error::other(e)))?;
+        write_bytes(Some(&self.path), &bytes)
+    }
+
+    /// Writes what is remembered, if the program is ended before the round is over.
+    pub fn end_early(&self) {
+        let is_empty = self.memory.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if !is_empty && let Err(failure) = self.save() {
+            crate::output::tell(&format!("walstat: {failure}"));
+        }
+        self._lock.remove();
+    }
+}
+
+fn memory_of(path: &Path, bytes: &[u8], asked: &[String]) -> Result<Memory, Failure> {
+    let (made, memory): Layout = unpack(STATE, LAYOUT_VERSION, bytes)
+        .map_err(|error| usage(path, &format!("{error}; without the file all is read anew")))?;
+    if made == asked {
+        return Ok(memory);
+    }
+    let told = |options: &[String]| match options {
+        [] => "no options".to_owned(),
+        options => options.join(" "),
+    };
+    let (found, expected) = (told(&made), told(asked));
+    Err(usage(path, &format!("a state made with {found}, expected one made with {expected}")))
+}
+
+fn usage(path: &Path, reason: &str) -> Failure {
+    Failure::Usage(format!("{}: {reason}", path.display()))
+}
+
+/// A file beside the state that one round holds locked. It is removed with the lock.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    fn take(state: &Path) -> Result<Lock, Failure> {
+        let mut name = state.file_name().unwrap_or_default().to_owned();
+        name.push(".lock");
+        let path = state.with_file_name(name);
+        let failed = |source| Failure::Output { path: path.display().to_string(), source };
+        loop {
+            let mut options = File::options();
+            let file =
+                options.create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let reason = "another round is using this state, expected none; it is the one that \
+                                  verifies";
+                    return Err(usage(state, reason));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            // Whoever held it before may have removed it meanwhile, and a third one made a new one.
+            if is_at(&file, &path) {
+                return Ok(Lock { path, _file: file });
+            }
+        }
+    }
+
+    fn remove(&self) {
+        // What is gone need not be removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let there = std::fs::metadata(path).map(identity).ok();
+    there.is_some() && there == file.metadata().map(identity).ok()
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
