@@ -20,7 +20,7 @@ fn count(paths: &[PathBuf], threads: NonZeroUsize) -> Counted {
         map_files: true,
         limit: None,
         timeline: None,
-        select: None,
+        ..Wanted::default()
     };
     let prototype = <(RecordTable, Clock)>::default();
     let scan = Scan { wanted, threads, ..Scan::paths(paths) };

@@ -114,7 +114,7 @@ fn wanted(shape: &Shape) -> Wanted {
         map_files: true,
         limit: shape.limit,
         timeline: None,
-        select: None,
+        ..Wanted::default()
     }
 }
 

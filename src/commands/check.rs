@@ -112,7 +112,8 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let baseline = budgets.baseline.as_deref().map(read_baseline).transpose()?;
     let backup = backup(&args.restore)?;
     let gaps = args.round.gaps(&limits)?;
-    let (mut view, state) = read_and_judge(args, &limits, &gaps, baseline.as_ref(), backup)?;
+    let work = || read_and_judge(args, &limits, &gaps, baseline.as_ref(), backup);
+    let (mut view, state) = round::guarded_by_state(args, work)?;
     let what = if limits.has_rules { "limits and thresholds of rules" } else { "limits" };
     let found = limits.found.map(|path| format!("{what} are from {}", path.display()));
     view.report.notes.extend(found);

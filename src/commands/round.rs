@@ -104,9 +104,16 @@ pub fn read(
     scan.wanted.accepted_gaps = accepted_gaps;
     let paths = read::names_of(&found.paths);
     let recheck = args.round.recheck.unwrap_or_default();
-    let work = || Ok(scan.count_round(found, &open.state.memory, recheck, prototype)?);
-    let (plan, scanned, round) = guarded(work, || unsound(args))?;
+    let (plan, scanned, round) = scan.count_round(found, &open.state.memory, recheck, prototype)?;
     Ok((Read { paths, plan, scanned, filters: filters.clone() }, round))
+}
+
+/// Does `work`, in which a state may be believed.
+pub fn guarded_by_state<T>(
+    args: &CheckArgs,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if args.round.state.is_some() { guarded(work, || unsound(args)) } else { work() }
 }
 
 /// Refuses a state of which more or less was counted than there was to read.

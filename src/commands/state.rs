@@ -1,5 +1,6 @@
 //! The file of `walstat check --state`: read at the beginning of a round, written at its end, and locked between.
 
+use super::partial;
 use crate::failure::Failure;
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::write_bytes;
@@ -10,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use walstat_read::input::packed::{self, STATE, pack, unpack};
 use walstat_read::scan::memory::Memory;
 
-/// The version of what is in the file: to be raised whenever anything changes that is written, in it or in
-/// anything that it is made of. `tests/it/partial_layout.rs` fails where it was forgotten.
-const LAYOUT_VERSION: u32 = 1;
+/// The version of what is in the file. Most of it is partial results: with their layout, that of the state
+/// changes too. The thousands are to be raised whenever anything else changes that is written.
+const LAYOUT_VERSION: u32 = 1000 + partial::LAYOUT_VERSION;
 
 /// What is in the file: the options that it was made with, and what is remembered.
 type Layout = (Vec<String>, Memory);

@@ -68,7 +68,7 @@ fn wanted(ask: &Ask) -> Wanted {
         map_files: true,
         limit: ask.limit,
         timeline: ask.timeline,
-        select: None,
+        ..Wanted::default()
     }
 }
 

@@ -77,7 +77,7 @@ fn see(directory: &Path, way: Way) -> Option<Seen> {
         map_files: !way.slow,
         limit: way.slow.then_some(u64::MAX),
         timeline: None,
-        select: None,
+        ..Wanted::default()
     };
     let threads = NonZeroUsize::new(way.threads).expect("at least one thread");
     let scan = Scan { wanted, threads, ..Scan::paths([directory]) };

@@ -32,6 +32,7 @@ mod mutations;
 mod naive_twin;
 mod names;
 mod names_learned;
+mod nightly;
 mod odd_names;
 mod oracle;
 mod partial;

@@ -14,6 +14,7 @@ use crate::input::digest::Digest;
 use crate::input::error::InputError;
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
+use crate::input::segment::Segment;
 use crate::input::stamp::{KnownFile, KnownFiles};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, LongHeader};
+use walstat_format::segment::SegmentName;
 
 /// What is remembered of segments that were read.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
@@ -151,16 +153,26 @@ impl Memory {
     }
 
     /// Takes note of the segments of `plan`, of which there is WAL up to `end`; returns those that were there
-    /// and are lost.
-    pub(super) fn promise(&mut self, plan: &Plan, end: Lsn) -> BTreeSet<Key> {
-        let there: BTreeSet<Key> = plan.files.keys().copied().collect();
+    /// and are lost. `named`: segments for which there are files, whatever is in them.
+    pub(super) fn promise(
+        &mut self,
+        plan: &Plan,
+        named: &[SegmentName],
+        end: Lsn,
+    ) -> BTreeSet<Key> {
+        let bytes = plan.geometry.segment_bytes;
+        let whole =
+            plan.files.iter().filter(|(_, files)| files.iter().any(Segment::claims_whole_segment));
+        let whole = whole.map(|(key, _)| *key);
+        let named = named.iter().filter_map(|name| Some((name.timeline, name.number(bytes)?)));
+        let there: BTreeSet<Key> = whole.chain(named).collect();
         let oldest = there.iter().map(|(_, number)| *number).min().unwrap_or(0);
         let first = there.first().copied().unwrap_or_default();
         // By number whatever the timeline, as pg_archivecleanup; or by name, as pgBackRest.
         self.promised.retain(|key| key.1 >= oldest && *key >= first);
         let lost = self.promised.difference(&there).copied().collect();
-        let holds_wal = |segment: &&crate::input::segment::Segment| {
-            let start = segment.number.saturating_mul(u64::from(plan.geometry.segment_bytes));
+        let holds_wal = |segment: &&Segment| {
+            let start = segment.number.saturating_mul(u64::from(bytes));
             segment.must_be_full() || segment.claims_whole_segment() && Lsn(start) < end
         };
         let others = plan.files.values().flatten().filter(|segment| segment.must_be_full());

@@ -13,6 +13,7 @@ use super::read::{CLOCK_TICK, read_passed};
 use super::streamed::{self, Wanted};
 use crate::input::discover::Found;
 use crate::input::error::InputError;
+use crate::input::names::Standing;
 use crate::input::piece::{Piece, geometry_of, vote};
 use crate::input::plan::{Plan, check_bounds};
 use crate::input::stamp::{KnownFile, Stamp};
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use walstat_format::segment::SegmentName;
 
 /// The share of what is known that is read again, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -71,8 +73,10 @@ impl Reading<'_> {
         self.read_files(&found, &tasks, prototype);
         let files: BTreeSet<String> = found.pieces.iter().map(path_of).collect();
         let observer = Partial::observer(prototype);
+        // Those in tars, too.
         let streamed = streamed::pass(&mut found, &self.wanted, self.progress, &observer).passed;
         round.read += streamed.len();
+        let named = named(&found);
         let mut streamed = Some(streamed);
         let mut recall = |found: &Found| {
             let mut passed = streamed.take().unwrap_or_default();
@@ -85,7 +89,7 @@ impl Reading<'_> {
         let mut memory = self.memory();
         memory.check(&plan.geometry)?;
         memory.retain(&files);
-        let lost = memory.promise(&plan, outcome.ending.lsn);
+        let lost = memory.promise(&plan, &named, outcome.ending.lsn);
         let problems = outcome.holes.add_lost(&plan, &lost);
         outcome.add_problems(problems);
         round.read_bytes = self.progress.load(Ordering::Relaxed);
@@ -188,6 +192,12 @@ impl Reading<'_> {
         });
         recalled.collect()
     }
+}
+
+/// The segments for which there are files, whatever is in them.
+fn named(found: &Found) -> Vec<SegmentName> {
+    let names = found.pieces.iter().filter_map(|piece| piece.name.as_ref());
+    names.filter(|name| name.standing <= Standing::Unusual).map(|name| name.name).collect()
 }
 
 /// The path of a piece, as it is shown.
