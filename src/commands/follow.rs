@@ -108,7 +108,10 @@ impl Followed {
 fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
     if path.is_file() {
-        return usage(format!("{}: is a file, expected a folder that WAL is written to", path.display()));
+        return usage(format!(
+            "{}: is a file, expected a folder that WAL is written to",
+            path.display()
+        ));
     }
     if let (Some(From::Lsn(_) | From::Now), Some(state)) = (args.start, &args.state)
         && state.exists()

@@ -36,7 +36,11 @@ pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()>
     }
     let tables = largest_tables(now);
     let tables = tables.iter().take(TABLES).map(|table| {
-        format!("{} {}", table_name(table), share(table.numbers.total_bytes, now.numbers.total_bytes))
+        format!(
+            "{} {}",
+            table_name(table),
+            share(table.numbers.total_bytes, now.numbers.total_bytes)
+        )
     });
     let tables: Vec<String> = tables.collect();
     if moment.bytes_per_second.is_some() && !tables.is_empty() {

@@ -43,7 +43,9 @@ pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
         ("walstat_kind_transactions_total", "Transactions that have ended, by kind", |k| {
             k.transactions
         }),
-        ("walstat_kind_aborted_total", "Those of them that were rolled back, by kind", |k| k.aborted),
+        ("walstat_kind_aborted_total", "Those of them that were rolled back, by kind", |k| {
+            k.aborted
+        }),
     ];
     for (name, help, value) in counts {
         head_of("counter", name, help, out)?;
@@ -57,9 +59,17 @@ pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
 fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
     let oldest = moment.oldest_transaction.as_ref().map_or(0, |oldest| oldest.bytes);
     let known = [
-        ("walstat_position_lsn_bytes", "LSN after the last counted record", Some(moment.position_bytes)),
+        (
+            "walstat_position_lsn_bytes",
+            "LSN after the last counted record",
+            Some(moment.position_bytes),
+        ),
         ("walstat_start_lsn_bytes", "LSN of the first counted record", Some(moment.start_bytes)),
-        ("walstat_behind_bytes", "WAL from the position to the newest byte there is", Some(moment.behind_bytes)),
+        (
+            "walstat_behind_bytes",
+            "WAL from the position to the newest byte there is",
+            Some(moment.behind_bytes),
+        ),
         ("walstat_timeline", "The timeline that is being read", Some(u64::from(moment.timeline))),
         (
             "walstat_checkpoint_distance_bytes",
@@ -84,7 +94,9 @@ fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     match moment.bytes_per_second {
-        Some(rate) => gauge("walstat_bytes_per_second", "WAL a second since it was told before", rate, out),
+        Some(rate) => {
+            gauge("walstat_bytes_per_second", "WAL a second since it was told before", rate, out)
+        }
         None => Ok(()),
     }
 }

@@ -119,14 +119,13 @@ fn head(page: &Page<'_>, moment: &Moment, lines: &mut Lines) {
         clock(time)
     );
     lines.add(Some(BOLD), &title);
-    let rate = if page.now.seconds > 0.0 { page.now.wal_bytes as f64 / page.now.seconds } else { 0.0 };
-    let bars = page.rates.map(|rates| bars(rates, lines.width.saturating_sub(46))).unwrap_or_default();
+    let rate =
+        if page.now.seconds > 0.0 { page.now.wal_bytes as f64 / page.now.seconds } else { 0.0 };
+    let bars =
+        page.rates.map(|rates| bars(rates, lines.width.saturating_sub(46))).unwrap_or_default();
     let peak = page.rates.into_iter().flatten().fold(0.0f64, |peak, rate| peak.max(*rate));
-    let text = format!(
-        "WAL         {:>12}  peak {:>12}  {bars}",
-        per_second(rate),
-        per_second(peak)
-    );
+    let text =
+        format!("WAL         {:>12}  peak {:>12}  {bars}", per_second(rate), per_second(peak));
     lines.add(None, &text);
     let text = format!(
         "Position    {}  {} records, {} since {}",
@@ -275,12 +274,19 @@ mod tests {
             numbers: Numbers { count: 9, total_bytes: 99, ..Numbers::default() },
             parts: vec![(String::new(), Numbers::default()), ("i".into(), Numbers::default())],
         };
-        let tables: Vec<TableNow> = (0..40).map(|n| table(&format!("table_{n}_{}", "ü".repeat(n)))).collect();
-        let happening =
-            HappeningRow { time: None, event: "lost".into(), lsn: String::new(), text: "x".repeat(300) };
+        let tables: Vec<TableNow> =
+            (0..40).map(|n| table(&format!("table_{n}_{}", "ü".repeat(n)))).collect();
+        let happening = HappeningRow {
+            time: None,
+            event: "lost".into(),
+            lsn: String::new(),
+            text: "x".repeat(300),
+        };
         let happenings: VecDeque<HappeningRow> = vec![happening; 30].into();
         let rates: VecDeque<f64> = (0..500).map(f64::from).collect();
-        for (size, is_open) in [((80, 24), false), ((40, 10), true), ((200, 60), true), ((10, 3), false)] {
+        for (size, is_open) in
+            [((80, 24), false), ((40, 10), true), ((200, 60), true), ((10, 3), false)]
+        {
             let page = Page {
                 moment: Some(&moment),
                 tables: &tables,

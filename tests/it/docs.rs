@@ -12,11 +12,12 @@ use walstat_format::version::VERSIONS;
 use walstat_read::input::problem::ProblemKind;
 use walstat_read::scan::ending::EndingKind;
 
-const PAPERS: [&str; 6] = [
+const PAPERS: [&str; 7] = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "docs/architecture.md",
+    "docs/nightly.md",
     "docs/problems.md",
     "docs/recovery.md",
 ];

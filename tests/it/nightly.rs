@@ -1,6 +1,7 @@
 //! `walstat check --state`: a round reads what is new, and has the verdict of a check that reads everything.
 
 mod gaps;
+mod paper;
 mod rounds;
 mod state_file;
 

@@ -66,7 +66,8 @@ pub struct Kept {
 /// Reads what a data directory keeps; `None` where it is none. `warnings` says what cannot be read.
 pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let control = control::read(directory).ok()?;
-    let wal = SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
+    let wal =
+        SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
     let segment_bytes = control.wal_segment_bytes;
     let names = names_in(&wal);
     let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
@@ -121,7 +122,9 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
     let word = |place| at::<u32>(bytes, place).ok_or_else(short);
     let (magic, expected, version) = (word(0)?, word(4)?, word(8)?);
     if magic != SLOT_MAGIC {
-        return Err(format!("found magic 0x{magic:08X}, expected 0x{SLOT_MAGIC:08X}, that of a slot"));
+        return Err(format!(
+            "found magic 0x{magic:08X}, expected 0x{SLOT_MAGIC:08X}, that of a slot"
+        ));
     }
     let length = usize::try_from(word(12)?).unwrap_or(usize::MAX);
     let covered = bytes.get(CHECKSUMMED..NAME.saturating_add(length)).ok_or_else(short)?;

@@ -487,7 +487,8 @@ impl Follower {
 
     fn is_page(&self, key: Key, at: Lsn, bytes: &[u8]) -> bool {
         let header = PageHeader::parse(bytes);
-        header.is_some_and(|header| self.scope.geometry.check(&header, bytes, at, (0, key.0)).is_ok())
+        header
+            .is_some_and(|header| self.scope.geometry.check(&header, bytes, at, (0, key.0)).is_ok())
     }
 
     /// Takes over what a stretch has brought; whether there was a record in it.
@@ -539,8 +540,7 @@ impl Follower {
             self.hole_since = None;
             return Ok(false);
         };
-        let settling =
-            if self.kind == InputKind::PgWal { SETTLING } else { ARCHIVE_SETTLING };
+        let settling = if self.kind == InputKind::PgWal { SETTLING } else { ARCHIVE_SETTLING };
         let since = *self.hole_since.get_or_insert_with(Instant::now);
         if since.elapsed() < settling {
             // It may be there under its name by now.
@@ -629,7 +629,8 @@ impl Follower {
         if self.timeline.is_some() {
             return;
         }
-        let Some((newer, _)) = self.shelf.newest_history().filter(|(newer, _)| *newer > ours) else {
+        let Some((newer, _)) = self.shelf.newest_history().filter(|(newer, _)| *newer > ours)
+        else {
             return;
         };
         let lineage = Lineage::of(newer, &self.shelf.histories);
@@ -643,7 +644,8 @@ impl Follower {
             _ = self.shelf.list(at.0 / self.segment_bytes());
         }
         self.lineage = lineage;
-        let still = |key: &Key| self.lineage.of_file(key.1, self.scope.geometry.segment_bytes) == key.0;
+        let still =
+            |key: &Key| self.lineage.of_file(key.1, self.scope.geometry.segment_bytes) == key.0;
         self.held.retain(|key, _| still(key));
         look.happenings.push(Happening::Timeline { timeline: newer, at, counted_to });
     }

@@ -9,7 +9,8 @@ use super::build::rfc3339;
 use super::known::Known;
 use super::model::Numbers;
 use super::model::follow::{
-    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow, TableSums,
+    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow,
+    TableSums,
 };
 use super::model::kind::KindRow;
 use super::wal_keepers;

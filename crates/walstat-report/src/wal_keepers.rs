@@ -58,7 +58,9 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         keepers.push(Keeper {
             keeper: "archiving".to_owned(),
             name: None,
-            since_lsn: oldest.start(u32::try_from(bytes).unwrap_or(u32::MAX)).map(|of| of.to_string()),
+            since_lsn: oldest
+                .start(u32::try_from(bytes).unwrap_or(u32::MAX))
+                .map(|of| of.to_string()),
             segments: waiting,
             bytes: waiting * bytes,
             text: format!("{} to be archived, the oldest {oldest}: {why}", waits(waiting)),

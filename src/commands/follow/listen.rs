@@ -51,7 +51,9 @@ fn answer(request: Request, text: &[u8]) -> io::Result<()> {
     let path = request.url().split('?').next().unwrap_or_default().to_owned();
     let (status, body) = match path.as_str() {
         _ if !is_read => (405, b"walstat serves /metrics to GET\n".to_vec()),
-        "/metrics" if text.is_empty() => (503, b"walstat is reading the WAL that is there\n".to_vec()),
+        "/metrics" if text.is_empty() => {
+            (503, b"walstat is reading the WAL that is there\n".to_vec())
+        }
         "/metrics" => (200, text.to_vec()),
         _ => (404, b"walstat serves /metrics\n".to_vec()),
     };

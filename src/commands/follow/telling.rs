@@ -130,12 +130,7 @@ impl Telling {
     }
 }
 
-fn write(
-    format: FollowFormat,
-    moment: &Moment,
-    now: &Now,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write(format: FollowFormat, moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()> {
     match format {
         FollowFormat::Table => render::follow::render(moment, now, out),
         FollowFormat::Ndjson => render::ndjson::line(moment, out),
@@ -150,7 +145,8 @@ impl Lines {
         }
         let mut out = Stream::begin(None)?;
         let failed = out.write_all(text).and_then(|()| out.flush()).err();
-        self.is_closed = failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        self.is_closed =
+            failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         out.end(failed)
     }
 }

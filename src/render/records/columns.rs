@@ -152,19 +152,11 @@ const BLOCK: &[Column] = &[
     }),
 ];
 
-const fn column(
-    name: &'static str,
-    kind: Kind,
-    field: fn(&Row) -> Option<Value<'_>>,
-) -> Column {
+const fn column(name: &'static str, kind: Kind, field: fn(&Row) -> Option<Value<'_>>) -> Column {
     Column { name, kind, has_nulls: false, field }
 }
 
-const fn nullable(
-    name: &'static str,
-    kind: Kind,
-    field: fn(&Row) -> Option<Value<'_>>,
-) -> Column {
+const fn nullable(name: &'static str, kind: Kind, field: fn(&Row) -> Option<Value<'_>>) -> Column {
     Column { name, kind, has_nulls: true, field }
 }
 

@@ -129,7 +129,9 @@ fn place(row: &Row, more: u32) -> String {
     let fork = Some(fork_name(block.fork)).filter(|fork| *fork != "main").unwrap_or_default();
     let more = if more > 0 { format!(" +{more}") } else { String::new() };
     let file = match row.names.as_deref() {
-        Some(RelationNames { schema: Some(schema), relation, .. }) => format!("{schema}.{relation}"),
+        Some(RelationNames { schema: Some(schema), relation, .. }) => {
+            format!("{schema}.{relation}")
+        }
         Some(names) => names.relation.to_string(),
         None => block.relation.to_string(),
     };

@@ -305,7 +305,8 @@ impl Generations {
 
     /// The transactions that go on: xid and first record.
     pub fn open(&self) -> impl Iterator<Item = (u32, Lsn)> {
-        let open = self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
+        let open =
+            self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
         open.map(|part| (part.xid, part.start))
     }
 

@@ -30,7 +30,8 @@ impl Held {
         };
         match probe.source {
             Source::Raw(path) => {
-                let is_whole = probe.raw_bytes.is_some_and(|bytes| bytes >= u64::from(segment_bytes));
+                let is_whole =
+                    probe.raw_bytes.is_some_and(|bytes| bytes >= u64::from(segment_bytes));
                 if !is_whole && !may_grow && copy.standing != Standing::Partial {
                     return Ok(None);
                 }

@@ -82,27 +82,24 @@ impl Memory {
     }
 
     /// Begins a round over WAL of this cluster.
-    pub(super) fn begin(&mut self, geometry: &Geometry) -> Result<u64, InputError> {
-        self.check(geometry)?;
-        self.cluster = Some((geometry.version.magic, geometry.long_header()));
+    pub(super) fn begin(&mut self, geometry: &Geometry) -> Result<(), InputError> {
+        self.belongs_to(geometry)?;
         self.round = self.round.saturating_add(1);
-        Ok(self.round)
+        Ok(())
     }
 
-    /// Whether it is of this cluster.
-    pub(super) fn check(&self, geometry: &Geometry) -> Result<(), InputError> {
+    /// Takes note of the cluster; fails if it is of another one.
+    pub(super) fn belongs_to(&mut self, geometry: &Geometry) -> Result<(), InputError> {
         let found = (geometry.version.magic, geometry.long_header());
-        match &self.cluster {
-            Some(known) if *known != found => {
-                let of = |(magic, header): &(u16, LongHeader)| {
-                    format!("{header}, page magic 0x{magic:04X}")
-                };
-                let (found, known) = (of(&found), of(known));
-                let reason = format!("the state is of WAL with {known}, and this WAL has {found}");
-                Err(InputError::Apart { reason })
-            }
-            _ => Ok(()),
+        let known = self.cluster.get_or_insert(found);
+        if *known == found {
+            return Ok(());
         }
+        let of =
+            |(magic, header): &(u16, LongHeader)| format!("{header}, page magic 0x{magic:04X}");
+        let (found, known) = (of(&found), of(known));
+        let reason = format!("the state is of WAL with {known}, and this WAL has {found}");
+        Err(InputError::Apart { reason })
     }
 
     /// In which round a file was read, if it is still the same.

@@ -1,12 +1,13 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
-use super::alone::Passed;
+use super::alone::{Counted, Passed};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
 use super::outcome::{Outcome, conclude};
 use super::pages::Progress;
 use super::parallel::{self, Ready};
+use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::verify::{self, Verified, Verifier};
 use crate::input::digest::Digest;
@@ -202,6 +203,7 @@ impl Reading<'_> {
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
         std::thread::sleep(CLOCK_TICK);
+        self.forget_at(plan, damage);
         let seen = outcome.last.map_or(Lsn(0), |last| last.lsn);
         let outcome = self.read_once(plan, end)?;
         let moved = outcome.first_damage.filter(|&again| again != damage);
@@ -209,18 +211,35 @@ impl Reading<'_> {
             return Ok(outcome);
         };
         plan.clip(&(start..moved))?;
+        // What was read before was read beyond that place, too.
+        self.passed.clear();
         let mut outcome = self.read_once(plan, moved)?;
         outcome.ending.kind = EndingKind::IncompleteRecord;
         Ok(outcome)
     }
 
+    /// What was read before is read again at a place.
+    fn forget_at(&mut self, plan: &Plan, lsn: Lsn) {
+        for segment in files_at(plan, lsn) {
+            self.passed.remove(&segment.piece);
+        }
+    }
+
+    /// What a segment gave that was read before. What is packed is small, and may be asked for again.
+    fn take(&mut self, segment: &Segment) -> Option<(Run, Option<Counted>)> {
+        if let Passed { run, counted: Counted::Packed(packed), .. } =
+            self.passed.get(&segment.piece)?
+        {
+            return Some((run.clone(), Some(Counted::Packed(packed.clone()))));
+        }
+        let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
+        Some((run, Some(counted)))
+    }
+
     fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<Observer>, InputError> {
         let start = self.wanted.range.start;
         let scope = Wanted { range: start..end, ..self.wanted.clone() }.scope(plan.geometry);
-        let passed = |segment: &Segment| {
-            let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
-            Some((segment.number, (run, Some(counted))))
-        };
+        let passed = |segment: &Segment| Some((segment.number, self.take(segment)?));
         let ready: Ready = plan.segments.iter().filter_map(passed).collect();
         let Reading { threads, progress, prototype, .. } = *self;
         let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);

@@ -87,7 +87,7 @@ impl Reading<'_> {
         let (plan, mut outcome) =
             read_passed(found, &mut recall, wanted.clone(), *threads, progress, &observer)?;
         let mut memory = self.memory();
-        memory.check(&plan.geometry)?;
+        memory.belongs_to(&plan.geometry)?;
         memory.retain(&files);
         let lost = memory.promise(&plan, &named, outcome.ending.lsn);
         let problems = outcome.holes.add_lost(&plan, &lost);

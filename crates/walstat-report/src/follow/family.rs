@@ -96,7 +96,8 @@ impl Family {
             return;
         }
         let mut bytes: Vec<u64> = self.rows.values().map(|row| row.bytes).collect();
-        let (_, least, _) = bytes.select_nth_unstable_by_key(top.saturating_sub(1), |of| Reverse(*of));
+        let (_, least, _) =
+            bytes.select_nth_unstable_by_key(top.saturating_sub(1), |of| Reverse(*of));
         let least = *least;
         let mut left = top - self.rows.values().filter(|row| row.bytes > least).count().min(top);
         for row in self.rows.values_mut() {

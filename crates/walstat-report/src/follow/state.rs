@@ -49,13 +49,14 @@ impl State {
     ///
     /// What was found, and what was expected.
     pub fn parse(text: &[u8]) -> Result<State, String> {
-        let form = serde_json::from_slice::<Form>(text).map_err(|error| {
-            format!("found {error}, expected a whole state of walstat follow")
-        })?;
+        let form = serde_json::from_slice::<Form>(text)
+            .map_err(|error| format!("found {error}, expected a whole state of walstat follow"))?;
         match form.walstat_follow_state {
             Some(VERSION) => {}
             Some(newer) => {
-                return Err(format!("found version {newer} of a state, expected version {VERSION}"));
+                return Err(format!(
+                    "found version {newer} of a state, expected version {VERSION}"
+                ));
             }
             None => return Err("found another file, expected a state of walstat follow".to_owned()),
         }
