@@ -3,6 +3,7 @@
 use crate::support::fixtures::{sample, samples};
 use crate::support::{json_of, walstat};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 fn text(path: &Path) -> &str {
@@ -35,6 +36,148 @@ fn rows_add_up_to_the_totals_and_come_in_wal_order() {
         }
         let lsns: Vec<&str> = rows.iter().map(|row| row["lsn"].as_str().expect("a text")).collect();
         assert!(lsns.is_sorted(), "{}", sample.name);
+    }
+}
+
+/// The columns that are there for good, in their order.
+#[test]
+fn columns_come_in_their_order() {
+    let sample = sample("pg15-mixed");
+    let keys = |more: &[&str]| {
+        let words = [&["records", text(&sample.wal), "-n", "1", "-f", "csv"], more].concat();
+        let csv = walstat(&words).exits(0).stdout;
+        let row = rows(&sample.wal, &[&["-n", "1"], more].concat()).remove(0);
+        let object: Vec<String> = row.as_object().expect("an object").keys().cloned().collect();
+        let head = csv.lines().next().expect("headings").to_owned();
+        assert_eq!(head, object.join(","));
+        head
+    };
+    let (place, names) = (
+        "tablespace,database,relfilenode,fork,block",
+        "time,schema_name,table_name,relation_name,index_name",
+    );
+    let record = "lsn,end_lsn,xid,rmgr,record,total_bytes,record_bytes,fpi_bytes,fpi_count,main_data_bytes";
+    let all = format!("{record},block_data_bytes,block_refs,{place},{names}");
+    assert_eq!(keys(&[]), all);
+    let of_block = "block_id,image_bytes,block_data_bytes,apply,hole_bytes,codec";
+    assert_eq!(keys(&["--blocks"]), format!("{record},block_refs,{place},{names},{of_block}"));
+}
+
+/// Sums by database, schema and table of what is in a table's row.
+#[test]
+fn rows_by_table_are_the_table_of_the_report() {
+    let sample = sample("pg15-mixed");
+    let report = json_of(&["--stats=table"], &sample.wal);
+    let sums = |rows: &[Value], keys: [&str; 3]| {
+        let mut sums: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+        for row in rows {
+            let key = keys.map(|key| row[key].to_string()).join("/");
+            let sum = sums.entry(key).or_default();
+            let number = |key: &str| row[key].as_u64().unwrap_or(1);
+            let amounts = [number("count"), number("total_bytes"), number("fpi_bytes")];
+            sum.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += amount);
+        }
+        sums
+    };
+    let tables = report["tables"].as_array().expect("rows");
+    let wanted = sums(tables, ["database", "schema", "name"]);
+    assert!(wanted.len() > 50, "{}", wanted.len());
+    let found = sums(&rows(&sample.wal, &[]), ["database", "schema_name", "table_name"]);
+    assert_eq!(found, wanted);
+}
+
+/// An index and TOAST have the name and the schema of their table, and their own.
+#[test]
+fn what_belongs_to_a_table_says_so() {
+    let sample = sample("pg15-mixed");
+    let rows = rows(&sample.wal, &["-r", "Btree,Heap"]);
+    let of_table = |row: &&Value| row["schema_name"] == "public" && row["table_name"] == "docs";
+    let toast = rows.iter().filter(of_table).find(|row| {
+        row["relation_name"].as_str().is_some_and(|name| name.starts_with("pg_toast_"))
+    });
+    assert!(toast.is_some());
+    let is_index = |row: &&Value| !row["index_name"].is_null();
+    assert!(rows.iter().filter(is_index).count() > 1000);
+    for row in rows.iter().filter(is_index) {
+        assert_eq!(row["index_name"], row["relation_name"], "{row}");
+        assert_ne!(row["index_name"], row["table_name"], "{row}");
+    }
+}
+
+/// A row a block reference: sums are those of the report, and a page is what is stored with its hole.
+#[test]
+fn blocks_add_up_to_their_records() {
+    for sample in ["pg15-mixed", "pages16k", "pg9.6-mixed"].map(sample) {
+        let records = rows(&sample.wal, &[]);
+        let blocks = rows(&sample.wal, &["--blocks"]);
+        let sum = |rows: &[Value], key: &str| -> u64 { rows.iter().filter_map(|row| row[key].as_u64()).sum() };
+        assert_eq!(blocks.len() as u64, sum(&records, "block_refs"), "{}", sample.name);
+        assert_eq!(sum(&blocks, "image_bytes"), sum(&records, "fpi_bytes"), "{}", sample.name);
+        let data = sum(&records, "block_data_bytes");
+        assert_eq!(sum(&blocks, "block_data_bytes"), data, "{}", sample.name);
+        let page = if sample.name == "pages16k" { 16384 } else { 8192 };
+        let mut last = None;
+        for row in &blocks {
+            let place = (row["lsn"].as_str(), row["block_id"].as_u64());
+            assert!(last.replace(place) < Some(place), "{}: {row}", sample.name);
+            let has_image = row["image_bytes"] != 0;
+            assert_eq!(row["apply"].is_boolean(), has_image, "{}: {row}", sample.name);
+            if has_image && row["codec"].is_null() {
+                let (stored, hole) = (row["image_bytes"].as_u64(), row["hole_bytes"].as_u64());
+                let whole = stored.zip(hole).map(|(stored, hole)| stored + hole);
+                assert_eq!(whole, Some(page), "{}: {row}", sample.name);
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_says_so_in_a_line() {
+    let sample = sample("pg15-mixed");
+    let ran = walstat(&["records", text(&sample.wal), "-f", "parquet"]).exits(2);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--features parquet"), "{}", ran.stderr);
+}
+
+/// Each column has what CSV has: places and times as numbers.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_what_csv_has() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    use walstat_format::lsn::Lsn;
+    let sample = sample("pg15-mixed");
+    let directory = tempfile::tempdir().expect("a directory");
+    for more in [&[][..], &["--blocks"], &["-r", "Heap2", "-n", "7"], &["-x", "4000000000"]] {
+        let file = directory.path().join("records.parquet");
+        let words = [&["records", text(&sample.wal), "-f", "parquet", "-o", text(&file)], more];
+        assert_eq!(walstat(&words.concat()).exits(0).stdout, "");
+        let file = std::fs::File::open(&file).expect("written");
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        let rows = reader.get_row_iter(None).expect("rows");
+        let lines = rows.map(|row| {
+            let row = row.expect("a row");
+            let fields = row.get_column_iter().map(|(name, field)| match field {
+                Field::ULong(lsn) => format!("\"{}\"", Lsn(*lsn)),
+                Field::TimestampMicros(time) => {
+                    let time = jiff::Timestamp::from_microsecond(*time).expect("a time");
+                    format!("\"{time:.6}\"")
+                }
+                Field::Str(text) => serde_json::to_string(text).expect("JSON"),
+                Field::UInt(number) => number.to_string(),
+                Field::Bool(flag) => flag.to_string(),
+                Field::Null => "null".to_owned(),
+                other => panic!("{name}: {other}"),
+            });
+            let names = row.get_column_iter().map(|(name, _)| name);
+            let pairs: Vec<String> =
+                names.zip(fields).map(|(name, field)| format!("\"{name}\":{field}")).collect();
+            format!("{{{}}}", pairs.join(","))
+        });
+        let words = [&["records", text(&sample.wal), "-f", "ndjson"], more].concat();
+        let wanted = walstat(&words).exits(0).stdout;
+        assert!(lines.eq(wanted.lines().map(str::to_owned)), "{more:?}");
     }
 }
 
@@ -94,13 +237,15 @@ fn relations_have_the_names_of_a_names_file() {
     };
     assert!(named.iter().filter(of_file).count() > 0);
     for row in named.iter().filter(of_file) {
-        assert_eq!((&row["schema"], &row["relation"]), (&"public".into(), &"or,ders".into()));
+        let names = [&row["schema_name"], &row["table_name"], &row["relation_name"]];
+        assert_eq!(names, ["public", "or,ders", "or,ders"]);
+        assert!(row["index_name"].is_null());
     }
     let shown = |format: &str| {
         let words = [&["records", text(&sample.wal), "-f", format], &names[..]].concat();
         walstat(&words).exits(0).stdout
     };
-    assert!(shown("csv").contains(",public,\"or,ders\"\n"));
+    assert!(shown("csv").contains(",public,\"or,ders\",\"or,ders\",\n"));
     assert!(shown("table").contains(" public.or,ders "));
 }
 

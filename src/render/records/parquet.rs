@@ -228,3 +228,66 @@ impl Texts {
 fn io_error(error: ParquetError) -> io::Error {
     io::Error::other(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::columns;
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::file::statistics::Statistics;
+    use std::borrow::Cow;
+    use walstat_format::block::Parts;
+    use walstat_format::lsn::Lsn;
+    use walstat_format::version::VERSIONS;
+
+    fn row(number: u64) -> Row {
+        Row {
+            // Beyond what a signed number can say.
+            lsn: Lsn(u64::MAX - 1_000_000_000 + number * 48),
+            end_lsn: Lsn(u64::MAX - 1_000_000_000 + number * 48 + 47),
+            xid: 4_000_000_000,
+            rmgr: Cow::Borrowed("Heap"),
+            record: Cow::Borrowed("INSERT"),
+            total_bytes: 47,
+            parts: Parts::default(),
+            block_refs: 0,
+            block: None,
+            hole_bytes: None,
+            time: None,
+            names: None,
+            version: &VERSIONS[0],
+        }
+    }
+
+    #[test]
+    fn groups_are_bounded_and_say_what_they_hold() {
+        let rows = 2 * GROUP_ROWS + 1;
+        let mut groups = Groups::begin(columns(false)).expect("begun");
+        let mut file = Vec::new();
+        for number in 0..rows as u64 {
+            groups.row(&row(number), &mut file).expect("taken");
+            assert!(groups.rows < GROUP_ROWS && groups.writer.inner().is_empty() || number == 0);
+        }
+        groups.end(&mut file).expect("written");
+        let bytes = file.len();
+        let mut stored = tempfile::tempfile().expect("a file");
+        stored.write_all(&file).expect("written");
+        let reader = SerializedFileReader::new(stored).expect("Parquet");
+        let metadata = reader.metadata();
+        let groups: Vec<i64> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+        assert_eq!(groups, [GROUP_ROWS as i64, GROUP_ROWS as i64, 1]);
+        let mut next = row(0).lsn.0;
+        for group in metadata.row_groups() {
+            let Some(Statistics::Int64(lsn)) = group.column(0).statistics() else { panic!("none") };
+            assert_eq!(lsn.min_opt().map(|lsn| lsn.cast_unsigned()), Some(next));
+            next += group.num_rows() as u64 * 48;
+            assert_eq!(lsn.max_opt().map(|lsn| lsn.cast_unsigned()), Some(next - 48));
+            let codecs = group.columns().iter().map(|column| column.compression());
+            assert!(codecs.into_iter().all(|codec| matches!(codec, Compression::ZSTD(_))));
+            let text = group.columns().iter().find(|column| column.column_path().string() == "rmgr");
+            let encodings: Vec<Encoding> = text.expect("there").encodings().collect();
+            assert!(encodings.contains(&Encoding::RLE_DICTIONARY), "{encodings:?}");
+        }
+        assert!(bytes < rows * 2, "{bytes} bytes of {rows} rows that are alike");
+    }
+}
