@@ -129,7 +129,7 @@ fn limits(table: &Table, directory: &Path) -> Result<Config, String> {
             let near = nearest(key, keys().chain([TABLES, gaps::GAPS]));
             return Err(format!("unknown key \"{TABLE}.{key}\"{near}"));
         };
-        set(&mut config.budgets, option, value, directory)?;
+        set(&mut config.budgets, option, value, TABLE, directory)?;
     }
     Ok(config)
 }
@@ -153,7 +153,7 @@ fn table_budget(table: &Table, directory: &Path) -> Result<TableBudget, String> 
             _ if TABLE_OPTIONS.contains(&key.as_str()) => {
                 let option = OPTIONS.iter().find(|option| option.name == key);
                 let option = option.ok_or_else(|| format!("unknown key \"{place}.{key}\""))?;
-                set(&mut budget.budgets, option, value, directory)?;
+                set(&mut budget.budgets, option, value, &place, directory)?;
             }
             _ if key == NAME => {
                 return Err(format!("{place}.{NAME} is {}, expected a text", name_of(value)));
@@ -172,11 +172,13 @@ fn table_budget(table: &Table, directory: &Path) -> Result<TableBudget, String> 
     }
 }
 
-/// A number or a text is read just as it would be on the command line.
+/// Sets an option that stands in the table `place`: a number or a text is read just as it would be on the
+/// command line.
 fn set(
     budgets: &mut Budgets,
     option: &BudgetOption,
     value: &Value,
+    place: &str,
     directory: &Path,
 ) -> Result<(), String> {
     let key = option.name;
@@ -189,11 +191,11 @@ fn set(
         Value::Float(number) => number.to_string(),
         other => {
             let found = name_of(other);
-            return Err(format!("{TABLE}.{key} is {found}, expected a number or a text"));
+            return Err(format!("{place}.{key} is {found}, expected a number or a text"));
         }
     };
     (option.set)(budgets, &text)
-        .map_err(|error| format!("{TABLE}.{key}: {error}, found \"{text}\""))
+        .map_err(|error| format!("{place}.{key}: {error}, found \"{text}\""))
 }
 
 /// What kind of value it is, with its article.
@@ -232,6 +234,10 @@ mod tests {
             ("[[check.table]]\nmin-hot-ratio = 0.5\n", "needs a name"),
             ("[[check.table]]\nname = \"a.b\"\n", "has no limit"),
             ("[[check.table]]\nname = 5\nmin-hot-ratio = 0.5\n", "expected a text"),
+            (
+                "[[check.table]]\nname = \"a.b\"\nmax-wal-bytes = \"many\"\n",
+                "check.table.max-wal-bytes: expected a size",
+            ),
             ("[[check.table]]\nname = \"a.b\"\nfail-on = \"warning\"\n", "unknown key"),
             ("[check]\ntable = 5\n", "expected [[check.table]]"),
         ] {

@@ -56,7 +56,8 @@ fn columns_come_in_their_order() {
         "tablespace,database,relfilenode,fork,block",
         "time,schema_name,table_name,relation_name,index_name",
     );
-    let record = "lsn,end_lsn,xid,rmgr,record,total_bytes,record_bytes,fpi_bytes,fpi_count,main_data_bytes";
+    let record =
+        "lsn,end_lsn,xid,rmgr,record,total_bytes,record_bytes,fpi_bytes,fpi_count,main_data_bytes";
     let all = format!("{record},block_data_bytes,block_refs,{place},{names}");
     assert_eq!(keys(&[]), all);
     let of_block = "block_id,image_bytes,block_data_bytes,apply,hole_bytes,codec";
@@ -110,7 +111,9 @@ fn blocks_add_up_to_their_records() {
     for sample in ["pg15-mixed", "pages16k", "pg9.6-mixed"].map(sample) {
         let records = rows(&sample.wal, &[]);
         let blocks = rows(&sample.wal, &["--blocks"]);
-        let sum = |rows: &[Value], key: &str| -> u64 { rows.iter().filter_map(|row| row[key].as_u64()).sum() };
+        let sum = |rows: &[Value], key: &str| -> u64 {
+            rows.iter().filter_map(|row| row[key].as_u64()).sum()
+        };
         assert_eq!(blocks.len() as u64, sum(&records, "block_refs"), "{}", sample.name);
         assert_eq!(sum(&blocks, "image_bytes"), sum(&records, "fpi_bytes"), "{}", sample.name);
         let data = sum(&records, "block_data_bytes");

@@ -206,11 +206,16 @@ fn notes(before: &Report, after: &Report) -> Vec<String> {
     let filters =
         |report: &Report| report.input.filters.options().unwrap_or_else(|| "no filters".to_owned());
     differs("filters", &filters(before), &filters(after));
-    let has = |report: &Report| match report.tables {
-        Some(_) => "there are tables",
-        None => "no tables (walstat -f json without --stats has them)",
+    let without = match (&before.tables, &after.tables) {
+        (Some(_), None) => Some("second"),
+        (None, Some(_)) => Some("first"),
+        _ => None,
     };
-    differs("tables", has(before), has(after));
+    notes.extend(without.map(|side| {
+        format!(
+            "the {side} report has no tables: walstat -f json, without --stats, makes one with them"
+        )
+    }));
     notes
 }
 

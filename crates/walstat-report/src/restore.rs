@@ -301,7 +301,7 @@ pub(crate) fn consistent(
     stop: Lsn,
 ) -> Result<&'static str, String> {
     let Some(label) = backup.label else {
-        return Ok("; where the backup is consistent only its label would tell");
+        return Ok("; from where on the backup is consistent, only its label says");
     };
     let of_standby = backup.control.filter(|_| label.from_standby);
     if label.from_standby && label.stop.is_none() && of_standby.is_none() {

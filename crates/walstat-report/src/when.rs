@@ -171,7 +171,7 @@ fn thin(thin: &ClockGaps) -> Option<String> {
         ));
     }
     text.push_str(&format!(
-        "{} bytes before the first time stated and after the last are taken for written then",
+        "{} bytes before the first time that is stated and after the last one are counted at these times",
         thin.flat
     ));
     Some(text)

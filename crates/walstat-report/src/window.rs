@@ -151,11 +151,12 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
 fn zoned(text: &str) -> Option<String> {
     let (time, zone) = text.trim().rsplit_once(' ')?;
     let offset = match zone {
-        "UTC" | "GMT" => "+00".to_owned(),
-        zone if zone.starts_with(['+', '-']) && zone.len() == 3 => zone.to_owned(),
+        "UTC" | "GMT" => "+0000".to_owned(),
+        zone if zone.starts_with(['+', '-']) && zone.len() == 3 => format!("{zone}00"),
+        zone if zone.starts_with(['+', '-']) => zone.to_owned(),
         _ => return None,
     };
-    let parsed = strtime::parse("%Y-%m-%d %H:%M:%S %z", format!("{time} {offset}00")).ok()?;
+    let parsed = strtime::parse("%Y-%m-%d %H:%M:%S %z", format!("{time} {offset}")).ok()?;
     let timestamp = parsed.to_timestamp().ok()?;
     Some(format!("{timestamp:.6}"))
 }
@@ -197,6 +198,7 @@ mod tests {
         let utc = Some("2026-11-21T09:12:01.000000Z".to_owned());
         assert_eq!(zoned("2026-11-21 09:12:01 UTC"), utc);
         assert_eq!(zoned("2026-11-21 12:12:01 +03"), utc);
+        assert_eq!(zoned("2026-11-21 14:57:01 +0545"), utc);
         assert_eq!(zoned("2026-11-21 09:12:01 CET"), None);
         assert_eq!(zoned("yesterday"), None);
     }

@@ -103,7 +103,7 @@ pub enum WhatIfError {
         end: Lsn,
     },
     /// The scan stops after some records.
-    #[error("a limit: a prediction is about a range")]
+    #[error("a limit of records: a prediction is about a range")]
     Limit,
     /// The filter selects no record.
     #[error("no record is selected")]

@@ -87,7 +87,8 @@ impl Seen {
     }
 
     fn compare(&mut self, rows: &[u64], value: i64) {
-        let taken = u64::try_from(value - self.value).unwrap_or(0);
+        let taken = value.checked_sub(self.value).and_then(|taken| u64::try_from(taken).ok());
+        let taken = taken.unwrap_or(0);
         let before = |fork: usize| self.rows.get(fork).copied().unwrap_or(0);
         let fits = |fork: &ForkNumber| {
             let index = *fork as usize;

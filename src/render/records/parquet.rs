@@ -284,7 +284,8 @@ mod tests {
             assert_eq!(lsn.max_opt().map(|lsn| lsn.cast_unsigned()), Some(next - 48));
             let codecs = group.columns().iter().map(|column| column.compression());
             assert!(codecs.into_iter().all(|codec| matches!(codec, Compression::ZSTD(_))));
-            let text = group.columns().iter().find(|column| column.column_path().string() == "rmgr");
+            let text =
+                group.columns().iter().find(|column| column.column_path().string() == "rmgr");
             let encodings: Vec<Encoding> = text.expect("there").encodings().collect();
             assert!(encodings.contains(&Encoding::RLE_DICTIONARY), "{encodings:?}");
         }

@@ -59,16 +59,15 @@ fn of_distance(evidence: &Evidence) -> String {
                 .to_owned()
         }
         Evidence::DoneAtOnce { bytes } => format!(
-            "complete after {bytes} bytes, although others went on to write: those by time or volume \
-             take longer"
+            "complete after {bytes} bytes of other WAL: checkpoints by time or volume are spread out longer"
         ),
         Evidence::TookItsTime { seconds, segments } => format!(
             "{seconds} s and {segments} segments after the one before, and it took its time while others \
              wrote: nobody waited for it, and for any checkpoint_timeout it is too soon"
         ),
         Evidence::UnderLoad { seconds, segments, checkpoints } => format!(
-            "{seconds} s and {segments} segments after the one before while others wrote, as \
-             {checkpoints} of them: too soon for any checkpoint_timeout"
+            "{seconds} s and {segments} segments after the one before while others wrote, like \
+             {checkpoints} checkpoints here: too soon for any checkpoint_timeout"
         ),
         Evidence::TimeoutOver { seconds, timeout } => {
             format!("{seconds} s after the one before, and checkpoint_timeout is {timeout} s")
@@ -84,12 +83,12 @@ fn of_distance(evidence: &Evidence) -> String {
             format!("{seconds} s after the one before, a usual checkpoint_timeout")
         }
         Evidence::RegularTime { seconds, checkpoints } => {
-            format!("{seconds} s after the one before, as {checkpoints} of them")
+            format!("{seconds} s after the one before, like {checkpoints} checkpoints here")
         }
         Evidence::RegularVolume { segments, checkpoints, max_wal_size } => {
             let how = match checkpoints {
                 1 => "at the beginning of one".to_owned(),
-                _ => format!("as {checkpoints} of them"),
+                _ => format!("like {checkpoints} checkpoints here"),
             };
             format!("{segments} segments after the one before, {how}: {}", between(max_wal_size))
         }

@@ -104,11 +104,12 @@ fn merge(page: &mut Page, intervals: List<'_, (u16, u16)>) -> Option<()> {
         match run {
             Some((_, count)) if count > 1 => {
                 let mut list = Posting::parse(tuple)?;
-                for later in number + 1..number + count {
+                let end = number.checked_add(count)?;
+                for later in number + 1..end {
                     list.merge(Posting::parse(page.tuple(later)?)?);
                 }
                 entries.push(list.bytes()?);
-                number += count;
+                number = end;
             }
             _ => {
                 entries.push(tuple.to_vec());

@@ -52,8 +52,6 @@ fn check(report: &Report) -> Option<Finding> {
     if ratio >= threshold || says_little(report) || updates < MIN_UPDATES {
         return None;
     }
-    // Of catalogs nobody sets the fillfactor or drops an index.
-    let is_ours = |row: &WholeTableRow| row.schema.as_deref() != Some("pg_catalog");
     let not_hot = |row: &WholeTableRow| row.updates - row.hot_updates;
     let tables = worst_tables(report, |row| if is_ours(row) { not_hot(row) } else { 0 });
     let named = |(row, ..): &(&WholeTableRow, u64, f64)| {
@@ -88,6 +86,16 @@ fn check(report: &Report) -> Option<Finding> {
         Some(bytes) => finding.explaining(bytes),
         None => finding,
     })
+}
+
+/// Of catalogs nobody sets the fillfactor or drops an index.
+fn is_ours(row: &WholeTableRow) -> bool {
+    row.schema.as_deref() != Some("pg_catalog")
+}
+
+/// The tables that somebody can do something about.
+fn our_rows(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
+    report.tables.iter().flat_map(|tables| &tables.rows).filter(|row| is_ours(row))
 }
 
 /// Updates that are not HOT, by what would cure them.
@@ -137,8 +145,7 @@ impl Split {
 
 fn split_of_all(report: &Report) -> Split {
     let mut all = Split::default();
-    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
-    rows.for_each(|row| all.add(Split::of(row)));
+    our_rows(report).for_each(|row| all.add(Split::of(row)));
     all
 }
 
@@ -192,8 +199,7 @@ fn prices_told(report: &Report, row: &WholeTableRow) -> String {
 /// Bytes that HOT updates would have saved at most where room would cure it: how many of them a page has room
 /// for, nobody knows, nor whose images would come all the same. `None` where it is not known what one costs.
 fn saved(report: &Report) -> Option<u64> {
-    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
-    let saved = rows.filter_map(|row| {
+    let saved = our_rows(report).filter_map(|row| {
         let (hot, non_hot) = prices(report, row);
         Some((non_hot? - hot?).max(0.0) * Split::of(row).no_room)
     });
@@ -202,8 +208,7 @@ fn saved(report: &Report) -> Option<u64> {
 
 /// Bytes that updates that were not HOT wrote into indexes; `None` where that is not known.
 fn index_bytes(report: &Report) -> Option<u64> {
-    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
-    let sum: u64 = rows.map(|row| row.update_bytes.non_hot.index_bytes).sum();
+    let sum: u64 = our_rows(report).map(|row| row.update_bytes.non_hot.index_bytes).sum();
     (sum > 0 && !is_partly_seen(&report.input.filters)).then_some(sum)
 }
 

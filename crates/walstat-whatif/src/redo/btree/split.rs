@@ -109,7 +109,7 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, new_entry_left: bool) -> 
     let was_rightmost = record.block(OLD_RIGHT).is_none();
     // Entries of the old page began at 1 if it was the right-most one; those of the left one
     // begin at 2.
-    let moved = split.new_item + u16::from(was_rightmost);
+    let moved = split.new_item.checked_add(u16::from(was_rightmost))?;
     let entry = match (new_entry_left, split.posting) {
         (true, _) => aligned(after.tuple(moved)?),
         (false, 0) => 0,
