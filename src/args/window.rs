@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
-use walstat_analyse::recovery_window::Target;
+use walstat_analyse::recovery_window::{Goal, Target};
 use walstat_format::lsn::Lsn;
 
 /// Arguments of `walstat window`.
@@ -28,6 +28,9 @@ pub struct WindowArgs {
     /// Where recovery is to stop: a time, an LSN, xid:N or name:RESTOREPOINT
     #[arg(long, value_name = "TARGET", help_heading = "Recovery")]
     pub target: Option<AskedTarget>,
+    /// Stop right before the target, as recovery_target_inclusive = off does
+    #[arg(long, requires = "target", help_heading = "Recovery")]
+    pub target_exclusive: bool,
     /// Formats, and where they are written to
     #[command(flatten)]
     pub outputs: Outputs<WindowFormat>,
@@ -57,7 +60,7 @@ pub struct AskedTarget {
 #[derive(Debug, Clone)]
 enum Place {
     At(Moment),
-    Other(Target),
+    Other(Goal),
 }
 
 /// Bytes that a restore point's name has at most (`MAXFNAMELEN`, with the zero at its end).
@@ -69,14 +72,14 @@ impl FromStr for AskedTarget {
     fn from_str(text: &str) -> Result<AskedTarget, String> {
         let place = if let Some(xid) = text.strip_prefix("xid:") {
             let xid = xid.parse().ok().filter(|xid| *xid > 0);
-            Place::Other(Target::Xid(xid.ok_or("expected xid:N, N from 1 to 4294967295")?))
+            Place::Other(Goal::Xid(xid.ok_or("expected xid:N, N from 1 to 4294967295")?))
         } else if let Some(name) = text.strip_prefix("name:") {
             if name.is_empty() || name.len() > NAME_BYTES_MAX {
                 return Err(format!("expected name: and up to {NAME_BYTES_MAX} bytes"));
             }
-            Place::Other(Target::Name(name.to_owned()))
+            Place::Other(Goal::Name(name.to_owned()))
         } else if let Ok(lsn) = text.parse::<Lsn>() {
-            Place::Other(Target::Lsn(lsn))
+            Place::Other(Goal::Lsn(lsn))
         } else {
             let moment: Moment = text.parse().map_err(|_| EXPECTED)?;
             if moment.is_relative() {
@@ -95,16 +98,17 @@ impl WindowArgs {
     /// The target, a time in the time zone that was asked for.
     pub fn target(&self) -> Result<Option<Target>, Failure> {
         let Some(asked) = &self.target else { return Ok(None) };
-        match &asked.place {
-            Place::Other(target) => Ok(Some(target.clone())),
+        let goal = match &asked.place {
+            Place::Other(goal) => goal.clone(),
             Place::At(moment) => {
                 let zone = self.source.range.tz.as_ref();
                 let zone = zone.map_or(jiff::tz::TimeZone::UTC, |zone| zone.zone.clone());
-                let time = moment.time(&zone, None);
                 let text = || format!("--target {}: no such time", asked.text);
-                time.map(|time| Some(Target::Time(time))).ok_or_else(|| Failure::Usage(text()))
+                let time = moment.time(&zone, None);
+                Goal::Time(time.ok_or_else(|| Failure::Usage(text()))?)
             }
-        }
+        };
+        Ok(Some(Target { goal, is_inclusive: !self.target_exclusive }))
     }
 
     /// What clap cannot check: recovery replays all of the WAL.
@@ -131,9 +135,9 @@ mod tests {
     #[test]
     fn a_target_says_itself_what_it_is() {
         let read = |text: &str| text.parse::<AskedTarget>().map(|asked| asked.place);
-        assert!(matches!(read("xid:741"), Ok(Place::Other(Target::Xid(741)))));
-        assert!(matches!(read("0/3000028"), Ok(Place::Other(Target::Lsn(Lsn(0x300_0028))))));
-        assert!(matches!(read("name:before 0/1"), Ok(Place::Other(Target::Name(_)))));
+        assert!(matches!(read("xid:741"), Ok(Place::Other(Goal::Xid(741)))));
+        assert!(matches!(read("0/3000028"), Ok(Place::Other(Goal::Lsn(Lsn(0x300_0028))))));
+        assert!(matches!(read("name:before 0/1"), Ok(Place::Other(Goal::Name(_)))));
         assert!(matches!(read("2026-11-21 09:12:00.5"), Ok(Place::At(_))));
         for text in ["", "xid:", "xid:0", "xid:-1", "name:", "-2h", "09:12", "today", "soon"] {
             assert!(read(text).is_err(), "{text}");

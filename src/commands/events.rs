@@ -13,7 +13,9 @@ use std::sync::Arc;
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::events::{Events, TableEvent};
 use walstat_analyse::select::Filters;
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
+use walstat_read::input::label;
 use walstat_read::scan::observer::Observer;
 use walstat_report::events::{Counted, report};
 use walstat_report::known::Known;
@@ -66,7 +68,14 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
     let Read { paths, plan, scanned, .. } = read.map(counted);
     let choice = Choice { args: &args.choice, times };
     let is_verified = !args.source.no_verify_checksums;
-    Ok(report(paths, plan, scanned, known, is_verified, |event| choice.takes(event)))
+    let wanted = |event: &TableEvent| choice.takes(event);
+    Ok(report(paths, plan, scanned, known, is_verified, backup_start(args), wanted))
+}
+
+/// Where the base backup begins that names come from, if it is one.
+fn backup_start(args: &EventsArgs) -> Option<Lsn> {
+    let label = label::read(args.names.data_directory.as_deref()?).ok()?.label;
+    Some(label.start)
 }
 
 /// Which events are told.

@@ -39,8 +39,12 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", table.trim_fmt())?;
     let told = told(&report.events);
     let file = report.settings.file;
-    let event = if told.len() > 1 { "one of these events" } else { "it" };
-    writeln!(out, "To stop right before {event}, put into {file} of a restored base backup:")?;
+    let (event, lines) = match told.len() {
+        0 | 1 => ("it", "this"),
+        _ => ("one of these events", "its lines alone"),
+    };
+    writeln!(out, "To stop right before {event}, put {lines} into {file} of a restored base backup")?;
+    writeln!(out, "(a server has one target, and takes the last that it finds):")?;
     for row in told {
         settings(row, report, out)?;
     }
@@ -64,6 +68,9 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
     let target = &row.recovery_target;
     let rows = row.rows.map(|rows| format!(" of {} rows", grouped(rows))).unwrap_or_default();
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
+    if row.is_before_backup {
+        writeln!(out, "# the backup in --data-directory is of later: this takes an older one")?;
+    }
     if report.settings.has_lsn {
         writeln!(out, "recovery_target_lsn = '{}'", target.recovery_target_lsn)?;
     } else if let Some(xid) = &target.recovery_target_xid {

@@ -29,12 +29,10 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn target(window: &Window, out: &mut dyn Write) -> io::Result<()> {
-    let Some(TargetRow { asked, reachable, why, stops_before_lsn, backup_start_lsn }) =
-        &window.target
-    else {
-        return Ok(());
-    };
+    let Some(row) = &window.target else { return Ok(()) };
+    let TargetRow { asked, inclusive, reachable, why, stops_before_lsn, backup_start_lsn } = row;
     let asked = visible(asked);
+    let asked = if *inclusive { asked } else { format!("{asked} (not inclusive)").into() };
     let word = if *reachable { "can be reached" } else { "cannot be reached" };
     writeln!(out, "TARGET  {asked} {word}: {}", visible(why))?;
     if let (Some(lsn), Some(start)) = (stops_before_lsn, backup_start_lsn) {

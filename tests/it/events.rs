@@ -1,7 +1,7 @@
 //! `walstat events`: held against the records that it is made of, in WAL of every release; its formats; and
 //! that it does not matter how the WAL is divided.
 
-use crate::support::fixtures::{Sample, sample, samples};
+use crate::support::fixtures::{Sample, fixtures, sample, samples};
 use crate::support::walstat;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -198,11 +198,34 @@ fn each_format_has_all_events() {
 fn settings_are_those_of_the_release() {
     let table = |name: &str| walstat(&["events", text(&sample(name).wal)]).exits(0).stdout;
     let old = table("pg9.6-mixed");
-    assert!(old.contains("put into recovery.conf of"), "{old}");
+    assert!(old.contains(" into recovery.conf of"), "{old}");
     assert!(old.contains("recovery_target_xid = '") && !old.contains("recovery_target_lsn = '"));
-    assert!(table("pg11-mixed").contains("put into recovery.conf of"));
+    assert!(table("pg11-mixed").contains(" into recovery.conf of"));
     let new = table("pg12-mixed");
-    assert!(new.contains("put into postgresql.conf of") && new.contains("recovery_target_lsn = '"));
+    assert!(new.contains(" into postgresql.conf of") && new.contains("recovery_target_lsn = '"));
+}
+
+/// The backup that names come from is of no use for what happened before it.
+#[test]
+fn what_lies_before_the_backup_is_said() {
+    let sample = sample("pg14-mixed");
+    let all = events(&sample.wal, &[]);
+    let backup = tempfile::tempdir().expect("a directory");
+    let start = key(&all[all.len() / 2]["recovery_target"], "recovery_target_lsn");
+    let label = std::fs::read_to_string(fixtures().join("backup/base/backup_label"))
+        .expect("a label")
+        .replace("0/800028", start);
+    std::fs::write(backup.path().join("backup_label"), label).expect("a label");
+    let words = ["events", text(&sample.wal), "--data-directory", text(backup.path())];
+    let ran = walstat(&words).exits(0);
+    assert!(ran.stderr.contains("where the backup in --data-directory begins"), "{}", ran.stderr);
+    let first = key(&all[0], "xid");
+    let remark = "# the backup in --data-directory is of later";
+    let told = walstat(&[&words[..], &["-x", first]].concat()).exits(0).stdout;
+    assert!(told.contains(remark), "{told}");
+    let last = key(&all[all.len() - 1], "xid");
+    let told = walstat(&[&words[..], &["-x", last]].concat()).exits(0).stdout;
+    assert!(!told.contains(remark) && told.contains("recovery_target_lsn"), "{told}");
 }
 
 /// Damage is a problem; what lies around it is told.

@@ -69,6 +69,42 @@ fn each_target_is_reached_or_it_is_said_why_not() {
     }
 }
 
+/// `recovery_target_inclusive = off` stops before what is named, and at a time that something ends at.
+#[test]
+fn a_target_that_is_not_inclusive_is_stopped_before() {
+    let stops = |target: &str, more: &[&str]| {
+        let words = [&["--target", target], more].concat();
+        let target = told(&window(&[&archive()], &words))["target"].clone();
+        (target["stops_before_lsn"].as_str().map(str::to_owned), target["inclusive"] == true)
+    };
+    let off = ["--target-exclusive"];
+    let end = "2026-11-21T09:13:33.459891Z";
+    assert_eq!(stops(end, &[]), (None, true), "nothing ends later");
+    let (Some(before), false) = stops(end, &off) else { panic!("it can be reached") };
+    assert_eq!(stops("xid:728", &off), (Some(before.clone()), false));
+    assert_eq!(stops(&before, &off), (Some(before.clone()), false));
+    let (Some(after), true) = stops("xid:728", &[]) else { panic!("it can be reached") };
+    assert_eq!(stops(&before, &[]), (Some(after.clone()), true));
+    assert!(before < after, "{before} {after}");
+    window(&[&archive()], &off).exits(2);
+}
+
+#[test]
+fn what_may_lie_in_a_gap_is_not_said_to_be_nowhere() {
+    let directory = tempfile::tempdir().expect("a folder");
+    for name in ["08.zst", "0A.zst", "08.00000028.backup"] {
+        let file = archive().join(format!("0000000100000000000000{name}"));
+        std::fs::copy(&file, directory.path().join(file.file_name().expect("a name")))
+            .expect("a copy");
+    }
+    for target in ["name:nothing", "2026-12-01", "xid:9999"] {
+        let target = &told(&window(&[directory.path()], &["--target", target]).exits(4))["target"];
+        let why = target["why"].as_str().expect("why");
+        let says = why.starts_with("it may lie in the gap at 0/00900000 (missing_segment)");
+        assert!(says && target["reachable"] == false, "{why}");
+    }
+}
+
 #[test]
 fn the_answer_does_not_depend_on_the_number_of_threads() {
     for name in ["pg15-mixed", "timeline"] {

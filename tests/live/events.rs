@@ -4,6 +4,7 @@
 
 mod recovered;
 mod story;
+mod told;
 
 use crate::archiving::wait_for_archiver;
 use crate::cluster::{Cluster, Settings};

@@ -2,6 +2,7 @@
 //! asked about a server is really restored. It has to stop where walstat says, or to fail where walstat says
 //! that it cannot be reached.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +14,7 @@ use crate::cluster::Cluster;
 use crate::server::{Server, as_server_user, give_to_server_user};
 use crate::shell::shell;
 use crate::wait::wait;
+use crate::walstat;
 
 /// What was done to the primary, by the targets that it makes.
 struct Story {
@@ -194,8 +196,14 @@ fn a_server_stops_where_walstat_says_and_fails_where_it_says_so() {
     let starts: Vec<&str> =
         backups.iter().filter_map(|backup| backup["start_lsn"].as_str()).collect();
     let mut counts = [0, 0];
-    for (asked, setting) in &story.targets {
-        let (code, report) = window(&story.archive(), &["--target", asked]);
+    for (place, (asked, setting)) in story.targets.iter().enumerate() {
+        // Every other one is tried not inclusive.
+        let (setting, exclusive) = match place % 2 {
+            0 => (setting.clone(), None),
+            _ => (format!("{setting}\nrecovery_target_inclusive = off"), Some("--target-exclusive")),
+        };
+        let words: Vec<&str> = ["--target", asked].into_iter().chain(exclusive).collect();
+        let (code, report) = window(&story.archive(), &words);
         let target = &report["window"]["target"];
         let reachable = target["reachable"] == true;
         assert_eq!(code, i32::from(!reachable), "{target}");
@@ -207,7 +215,7 @@ fn a_server_stops_where_walstat_says_and_fails_where_it_says_so() {
             vec!["backup", "second"]
         };
         for backup in backups {
-            let found = restored(&server, story.home.path(), backup, &story.archive(), setting);
+            let found = restored(&server, story.home.path(), backup, &story.archive(), &setting);
             match (reachable, &found) {
                 (true, Ok(stopped)) => {
                     let said = lsn(target["stops_before_lsn"].as_str().expect("an LSN"));
@@ -220,7 +228,30 @@ fn a_server_stops_where_walstat_says_and_fails_where_it_says_so() {
         }
     }
     assert!(counts.iter().all(|count| *count >= 7), "{counts:?}");
+    what_events_say_is_reached(&story);
     a_gap_is_in_the_way(&server, &story);
+}
+
+/// What `walstat events` says to stop at is a target that can be reached, and stops there.
+fn what_events_say_is_reached(story: &Story) {
+    let data = story.home.path().join("backup");
+    let names = ["events", "-f", "json", "--min-rows", "1", "--data-directory"];
+    let arguments = [&names[..], &[data.to_str().expect("UTF-8")]].concat();
+    let report: Value =
+        serde_json::from_str(&walstat::text(&arguments, &story.archive())).expect("JSON");
+    let (_, all) = window(&story.archive(), &[]);
+    let consistent = all["window"]["backups"][0]["consistent_from"].as_str().expect("an LSN");
+    let events = report["events"].as_array().expect("events").iter();
+    let targets: BTreeSet<&str> = events
+        .filter_map(|event| event["recovery_target"]["recovery_target_lsn"].as_str())
+        .filter(|target| lsn(target) >= lsn(consistent))
+        .collect();
+    assert!(targets.len() > 20, "{targets:?}");
+    for target in targets.iter().step_by(5) {
+        let (_, report) = window(&story.archive(), &["--target", target, "--target-exclusive"]);
+        let row = &report["window"]["target"];
+        assert_eq!((&row["reachable"], &row["stops_before_lsn"]), (&true.into(), &(*target).into()));
+    }
 }
 
 /// With a segment missing in between, what lies behind it cannot be reached, what lies before it can.

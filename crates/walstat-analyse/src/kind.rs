@@ -120,6 +120,8 @@ pub struct KindSums {
     pub transactions: u64,
     /// How many of them were rolled back.
     pub aborted: u64,
+    /// How many of these may be subtransactions, as far as the WAL tells.
+    pub maybe_savepoints: u64,
     /// Their records.
     pub amounts: Amounts,
     /// When the first of them ended, of those whose end is known.
@@ -132,7 +134,9 @@ pub struct KindSums {
 impl KindSums {
     fn add(&mut self, row: &FinishedTransaction, end: Option<Time>) {
         self.transactions += 1;
-        self.aborted += u64::from(row.outcome == TransactionOutcome::Aborted);
+        let is_aborted = row.outcome == TransactionOutcome::Aborted;
+        self.aborted += u64::from(is_aborted);
+        self.maybe_savepoints += u64::from(is_aborted && !row.top_level);
         self.amounts.add(&row.amounts);
         self.sizes.add(row.amounts.total_bytes());
         self.span(end, end);
@@ -147,6 +151,7 @@ impl KindSums {
     pub fn merge(&mut self, other: KindSums) {
         self.transactions += other.transactions;
         self.aborted += other.aborted;
+        self.maybe_savepoints += other.maybe_savepoints;
         self.amounts.add(&other.amounts);
         self.span(other.first_time, other.last_time);
         self.sizes.merge(other.sizes);

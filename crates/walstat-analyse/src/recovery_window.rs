@@ -16,16 +16,27 @@ use walstat_format::record::Record;
 use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_read::scan::observe::Observe;
 
-/// A recovery target, with the default of `recovery_target_inclusive`.
+/// A recovery target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Target {
-    /// `recovery_target_time`: stops before the first transaction that ends later.
+pub struct Target {
+    /// What recovery is to stop at.
+    pub goal: Goal,
+    /// `recovery_target_inclusive`.
+    pub is_inclusive: bool,
+}
+
+/// What recovery is to stop at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Goal {
+    /// `recovery_target_time`: stops before the first transaction that ends later; not inclusive, then or
+    /// later.
     Time(Time),
-    /// `recovery_target_lsn`: stops after the first record that begins here or later.
+    /// `recovery_target_lsn`: stops after the first record that begins here or later; not inclusive, before
+    /// it.
     Lsn(Lsn),
-    /// `recovery_target_xid`: stops after the record that ends the transaction.
+    /// `recovery_target_xid`: stops after the record that ends the transaction; not inclusive, before it.
     Xid(u32),
-    /// `recovery_target_name`: stops after the restore point.
+    /// `recovery_target_name`: stops after the restore point, inclusive or not.
     Name(String),
 }
 
@@ -43,7 +54,11 @@ pub struct Match {
 impl Target {
     /// Whether recovery stops before the record, and not after it.
     fn is_before(&self) -> bool {
-        matches!(self, Target::Time(_))
+        match self.goal {
+            Goal::Time(_) => true,
+            Goal::Lsn(_) | Goal::Xid(_) => !self.is_inclusive,
+            Goal::Name(_) => false,
+        }
     }
 
     /// What lies before this has been replayed when recovery stops at a record.
@@ -52,11 +67,12 @@ impl Target {
     }
 
     fn matches(&self, record: &Record<'_>, end: Option<&Ended>) -> bool {
-        match self {
-            Target::Time(time) => end.is_some_and(|end| end.time > *time),
-            Target::Lsn(lsn) => record.lsn >= *lsn,
-            Target::Xid(xid) => end.is_some_and(|end| end.xid == *xid),
-            Target::Name(name) => restore_point(record).is_some_and(|p| p.name == name.as_bytes()),
+        match &self.goal {
+            Goal::Time(time) if self.is_inclusive => end.is_some_and(|end| end.time > *time),
+            Goal::Time(time) => end.is_some_and(|end| end.time >= *time),
+            Goal::Lsn(lsn) => record.lsn >= *lsn,
+            Goal::Xid(xid) => end.is_some_and(|end| end.xid == *xid),
+            Goal::Name(name) => restore_point(record).is_some_and(|p| p.name == name.as_bytes()),
         }
     }
 }
@@ -300,11 +316,12 @@ impl Observe for RecoveryWindow {
 
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
-        if let Some(Target::Xid(xid)) = self.target {
-            self.hear(record, xid);
+        let goal = self.target.as_ref().map(|target| &target.goal);
+        let is_lsn = matches!(goal, Some(Goal::Lsn(_)));
+        if let Some(Goal::Xid(xid)) = goal {
+            self.hear(record, *xid);
         }
-        let of_interest = [TRANSACTION, XLOG].contains(&record.header.rmgr);
-        if of_interest || matches!(self.target, Some(Target::Lsn(_))) {
+        if is_lsn || [TRANSACTION, XLOG].contains(&record.header.rmgr) {
             let ended = ended(record);
             self.take(record, ended.as_ref());
         }

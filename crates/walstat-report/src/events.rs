@@ -10,6 +10,7 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::events::{Events, TableEvent};
 use walstat_analyse::finished_transactions::TransactionOutcome;
 use walstat_analyse::select::Filters;
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
@@ -17,13 +18,15 @@ use walstat_read::scan::outcome::Outcome;
 /// What is counted: the statistics of every report, and what was done to tables.
 pub type Counted = (Statistics, Events);
 
-/// Puts the report together; those events that are `wanted`.
+/// Puts the report together; those events that are `wanted`. `backup`: where the base backup begins that
+/// names come from.
 pub fn report(
     paths: Vec<String>,
     plan: Plan,
     scanned: Outcome<Counted>,
     known: Known,
     checksums_verified: bool,
+    backup: Option<Lsn>,
     wanted: impl Fn(&TableEvent) -> bool,
 ) -> EventsReport {
     let mut seen = None;
@@ -31,18 +34,31 @@ pub fn report(
         seen = Some(events);
         statistics
     });
+    let has_catalogs = known.store().is_some();
     let (store, names, mut warnings) = known.apart(&plan);
     let found = seen.map(|events| events.finish(store, &names)).unwrap_or_default();
     let chosen = found.events.iter().filter(|event| wanted(event));
-    let rows = chosen.map(|event| row(event, &plan)).collect();
+    let rows: Vec<EventRow> = chosen.map(|event| row(event, &plan, backup)).collect();
     let recovery = plan.version().recovery;
     let settings = RecoverySettings { file: recovery.file, has_lsn: recovery.has_lsn };
     if found.unknown > 0 {
+        let remedy = if has_catalogs {
+            "the data directory is of later; a base backup from before that change has it"
+        } else {
+            "a base backup from before, given as --data-directory, has it"
+        };
         warnings.push(format!(
             "of {} changes of pg_class and pg_database the row is not known, so events may be missing: \
-             the WAL at hand has no image of its page; a base backup from before, given as \
-             --data-directory, has it",
+             the WAL at hand has no image of its page, and {remedy}",
             found.unknown
+        ));
+    }
+    let before = rows.iter().filter(|row| row.is_before_backup).count();
+    if let Some(start) = backup.filter(|_| before > 0) {
+        warnings.push(format!(
+            "{before} of the {} events lie before {start}, where the backup in --data-directory begins: \
+             recovery to before them needs an older one",
+            rows.len()
         ));
     }
     let request = Request {
@@ -57,7 +73,7 @@ pub fn report(
     EventsReport::new(report, rows, warnings, settings)
 }
 
-fn row(event: &TableEvent, plan: &Plan) -> EventRow {
+fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
     let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
     let target = event.target;
     EventRow {
@@ -80,6 +96,7 @@ fn row(event: &TableEvent, plan: &Plan) -> EventRow {
             recovery_target_time: target.time.and_then(setting),
             recovery_target_timeline: plan.lineage.of_page(target.lsn),
         },
+        is_before_backup: backup.is_some_and(|start| target.lsn < start),
     }
 }
 

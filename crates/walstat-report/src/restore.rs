@@ -294,6 +294,15 @@ fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
     first.map_or(Lsn::MAX, |segment| Lsn(segment.number * bytes))
 }
 
+/// Where a backup is consistent, as far as that is known: where it ended by its history; of one that was taken
+/// from a standby, the minimum recovery point in its `pg_control`; else where the WAL says.
+pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
+    let of_standby = backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
+    let by_control = of_standby.map(|control| control.min_recovery_point);
+    let in_wal = wal.backups.ends.iter().find(|end| end.start == backup.start).map(|end| end.end);
+    backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
+}
+
 /// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
 pub(crate) fn consistent(
     backup: &Backup,
@@ -303,13 +312,11 @@ pub(crate) fn consistent(
     let Some(label) = backup.label else {
         return Ok("; from where on the backup is consistent, only its label says");
     };
-    let of_standby = backup.control.filter(|_| label.from_standby);
-    if label.from_standby && label.stop.is_none() && of_standby.is_none() {
+    let end = consistent_from(backup, wal);
+    if label.from_standby && end.is_none() {
         return Ok("; taken from a standby, it is consistent where its pg_control says");
     }
-    let by_control = of_standby.map(|control| control.min_recovery_point);
-    let in_wal = wal.backups.ends.iter().find(|end| end.start == label.start).map(|end| end.end);
-    match label.stop.or(by_control).or(in_wal) {
+    match end {
         Some(end) if end <= stop => Ok(""),
         Some(end) => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {stop} only"

@@ -6,7 +6,7 @@ mod reachable;
 
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
-use super::restore::{Backup, Reached, Wal, can_begin, consistent, reached};
+use super::restore::{Backup, Reached, Wal, can_begin, consistent, consistent_from, reached};
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
@@ -119,9 +119,9 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let found = told.map(|told| &told.found);
     let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
     let in_wal = wal.backups.ends.iter().find(|end| end.start == start).map(|end| end.end);
-    let stop = found.and_then(|found| found.label.stop).or(in_wal);
+    let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
-    let result = can_begin(&backup, wal).and_then(|()| match (backup.label, in_wal) {
+    let result = can_begin(&backup, wal).and_then(|()| match (backup.label, stop) {
         (None, Some(end)) if end > reaches => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {reaches} only"
         )),
@@ -133,7 +133,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),
         start_lsn: start.to_string(),
-        stop_lsn: stop.map(|lsn| lsn.to_string()),
+        stop_lsn: backup.label.and_then(|l| l.stop).or(in_wal).map(|lsn| lsn.to_string()),
         start_time: text(told.and_then(|told| told.start_time.as_ref())),
         stop_time: text(told.and_then(|told| told.stop_time.as_ref())),
         consistent_from: stop.map(|lsn| lsn.to_string()),
@@ -142,7 +142,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
         why: why_not.clone(),
     };
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
-    let ended = row.stop_time.clone().or_else(|| row.start_time.clone());
+    let clock = || wal.reach.before(stop.unwrap_or(start)).and_then(|point| rfc3339(point.time?));
+    let ended = row.stop_time.clone().or_else(|| row.start_time.clone()).or_else(clock);
     (Judged { start, consistent: stop, stop: reaches, ended, broken, why_not }, row)
 }
 

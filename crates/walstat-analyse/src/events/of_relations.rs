@@ -13,6 +13,12 @@ use walstat_names::catalog::row::{TOAST_SCHEMA, kind};
 /// What has rows: tables, materialized views, and tables that have partitions.
 const TABLES: [u8; 3] = [b'r', b'm', b'p'];
 
+/// What the name of an index is given that REINDEX CONCURRENTLY has put another one in the place of.
+const OLD_INDEX: &str = "_ccold";
+/// What the name of a table ends with that has the differences found by REFRESH MATERIALIZED VIEW
+/// CONCURRENTLY; it begins as that of the new rows does.
+const DIFFERENCES: &str = "_2";
+
 /// A relation, by database and oid.
 type Key = (u32, u32);
 
@@ -34,7 +40,8 @@ struct Tables {
 pub(super) fn told(scene: Scene<'_>) -> Vec<Deed> {
     let deeds = scene.deeds;
     let chains = chains(deeds);
-    let mut told = Telling { scene, tables: Tables::default(), told: Vec::new() };
+    let swapped = swapped(&chains);
+    let mut told = Telling { scene, tables: Tables::default(), swapped, told: Vec::new() };
     for (key, chain) in chains.iter().filter(|(_, chain)| chain.is_table()) {
         told.table(*key, chain);
     }
@@ -58,6 +65,24 @@ fn chains(deeds: &Deeds) -> BTreeMap<Key, Chain<'_>> {
     chains
 }
 
+/// Indexes that took the place of other ones: the last step but one of REINDEX CONCURRENTLY gives the new
+/// index the name of the old one, and that another name (`index_concurrently_swap`); with the file of the
+/// old one.
+fn swapped(chains: &BTreeMap<Key, Chain<'_>>) -> BTreeMap<Key, Option<RelFileLocator>> {
+    let renamed: Vec<_> = chains.iter().filter_map(|(key, chain)| chain.renamed(*key)).collect();
+    let had_name = |key: &Key, now: &ClassVersion| {
+        renamed.iter().find(|(other, before, after)| {
+            let is_old = before.name == now.name && after.name.contains(OLD_INDEX);
+            is_old && (other.0, before.namespace) == (key.0, now.namespace)
+        })
+    };
+    let pairs = renamed.iter().filter_map(|(key, _, now)| {
+        let (_, old, _) = had_name(key, now)?;
+        Some((*key, old.file))
+    });
+    pairs.collect()
+}
+
 impl<'d> Chain<'d> {
     fn first(&self) -> Option<&'d Touched<ClassVersion>> {
         self.versions.first().copied()
@@ -79,6 +104,13 @@ impl<'d> Chain<'d> {
 
     fn is_index(&self) -> bool {
         self.is_kind(|class| is_index(class) && class.namespace != TOAST_SCHEMA)
+    }
+
+    /// An index that was there before and has another name since: what it was, and is.
+    fn renamed(&self, key: Key) -> Option<(Key, &'d ClassVersion, &'d ClassVersion)> {
+        let (first, last) = (&self.first()?.row, &self.last()?.row);
+        let is_renamed = self.is_index() && self.created().is_none() && first.name != last.name;
+        is_renamed.then_some((key, first, last))
     }
 
     /// Where it was made, if it was not there before.
@@ -110,6 +142,8 @@ impl<'d> Chain<'d> {
 struct Telling<'t> {
     scene: Scene<'t>,
     tables: Tables,
+    /// Indexes that took the place of others, with the files of these.
+    swapped: BTreeMap<Key, Option<RelFileLocator>>,
     told: Vec<Deed>,
 }
 
@@ -133,7 +167,9 @@ impl Telling<'_> {
     }
 
     fn table(&mut self, key: Key, chain: &Chain<'_>) {
-        let Some(last) = chain.last() else { return };
+        let Some(last) = chain.last().filter(|last| !self.has_differences(&last.row)) else {
+            return;
+        };
         let subject = || Subject::Relation(last.row.clone(), None);
         if let Some(end) = chain.created() {
             self.tables.created.insert(key);
@@ -148,6 +184,15 @@ impl Telling<'_> {
             self.tables.dropped.insert(key);
             self.tell(EventKind::DropTable, end, subject(), Files::only(last.row.file));
         }
+    }
+
+    /// Whether it is the server's own, beside the new rows of a materialized view.
+    fn has_differences(&self, table: &ClassVersion) -> bool {
+        let Some(name) = table.name.strip_suffix(DIFFERENCES) else { return false };
+        let is_beside = |class: &ClassVersion| {
+            class.rewrites.is_some() && &*class.name == name && class.namespace == table.namespace
+        };
+        self.scene.deeds.classes.iter().any(|touched| is_beside(&touched.row))
     }
 
     /// Each of both once, however often it was done.
@@ -176,10 +221,16 @@ impl Telling<'_> {
             let class = &touched.row;
             let (Some(oid), Some(end)) = (class.rewrites, touched.inserted) else { continue };
             let key = (class.database, oid);
-            if self.tables.created.contains(&key) || !self.tables.rewritten.insert(key) {
+            let table = self.scene.history.class(class.database, oid);
+            // REFRESH MATERIALIZED VIEW CONCURRENTLY has the new rows in a temporary table, and changes those
+            // that differ.
+            let is_beside = |table: &ClassVersion| table.namespace != class.namespace;
+            if self.tables.created.contains(&key)
+                || table.as_ref().is_some_and(is_beside)
+                || !self.tables.rewritten.insert(key)
+            {
                 continue;
             }
-            let table = self.scene.history.class(class.database, oid);
             if let Some(table) = table.filter(|table| TABLES.contains(&table.kind)) {
                 let files = Files { file: table.file, new_file: class.file };
                 self.tell(EventKind::Rewrite, end, Subject::Relation(table, None), files);
@@ -203,6 +254,10 @@ impl Telling<'_> {
         let is_built_with = goes_with(&[created, rewritten, truncated]);
         let is_dropped_with = goes_with(&[dropped, rewritten]);
         let subject = |class: &ClassVersion| Subject::Relation(class.clone(), table);
+        if let (Some(file), Some(end)) = (self.swapped.get(&key).copied(), last.inserted) {
+            let files = Files { file, new_file: last.row.file };
+            return self.tell(EventKind::Reindex, end, subject(&last.row), files);
+        }
         match chain.created() {
             Some(end) if !is_created_with => {
                 self.tell(

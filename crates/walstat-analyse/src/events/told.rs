@@ -4,10 +4,10 @@ use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, 
 use super::ended::{Before, End, Ended};
 use super::in_flight::InFlight;
 use super::work::{Prepared, Work};
-use super::{EventsFound, TableEvent};
+use super::{EventKind, EventsFound, TableEvent};
 use super::{of_relations, of_rows};
 use crate::finished_transactions::TransactionOutcome;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
@@ -126,9 +126,25 @@ impl Teller {
         }
         let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others));
         let mut events: Vec<TableEvent> = told.map(|draft| draft.event).collect();
+        one_of_reindex(&mut events);
         events.sort_by_key(|event| (event.lsn, event.xid, event.kind));
         EventsFound { events, unknown: self.unknown }
     }
+}
+
+/// REINDEX CONCURRENTLY makes an index, puts it in the place of the old one, and drops that, each in a
+/// transaction of its own: the second is the event.
+fn one_of_reindex(events: &mut Vec<TableEvent>) {
+    let reindexed = events.iter().filter(|event| {
+        event.kind == EventKind::Reindex && event.outcome == TransactionOutcome::Committed
+    });
+    let (old, new): (HashSet<_>, HashSet<_>) =
+        reindexed.map(|event| (event.file, event.new_file)).unzip();
+    events.retain(|event| match event.kind {
+        EventKind::CreateIndex => event.file.is_none() || !new.contains(&event.file),
+        EventKind::DropIndex => event.file.is_none() || !old.contains(&event.file),
+        _ => true,
+    });
 }
 
 impl Draft {

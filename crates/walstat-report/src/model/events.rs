@@ -72,6 +72,9 @@ pub struct EventRow {
     pub bytes: Option<u64>,
     /// Where recovery has to stop.
     pub recovery_target: RecoveryTarget,
+    /// The backup that names come from begins after that; only people see it.
+    #[serde(skip)]
+    pub is_before_backup: bool,
 }
 
 /// Where recovery stops right before a transaction: all that committed before is there, nothing of it.

@@ -53,6 +53,8 @@ pub struct KindRow {
     pub transactions: u64,
     /// How many of them were rolled back.
     pub aborted: u64,
+    /// How many of these may be savepoints that were rolled back: the WAL does not tell whose they are.
+    pub maybe_savepoints: u64,
     /// The sums.
     #[serde(flatten)]
     pub numbers: Numbers,

@@ -106,6 +106,8 @@ row! {
     pub struct TargetRow {
         /// The target, as it was asked for.
         pub asked: String,
+        /// `recovery_target_inclusive`.
+        pub inclusive: bool,
         /// Whether a server restored from a usable backup stops there.
         pub reachable: bool,
         /// Why, in a sentence.

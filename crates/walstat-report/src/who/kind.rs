@@ -87,6 +87,7 @@ fn sums_row(sums: &KindSums) -> KindRow {
     KindRow {
         transactions: sums.transactions,
         aborted: sums.aborted,
+        maybe_savepoints: sums.maybe_savepoints,
         numbers: sums.amounts.numbers(),
         bytes_per_transaction: ratio(sums.amounts.total_bytes(), sums.transactions),
         median_bytes,

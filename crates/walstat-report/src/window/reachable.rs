@@ -3,7 +3,7 @@
 use super::{Judged, Question, gaps};
 use crate::build::rfc3339;
 use crate::model::window::{GapRow, TargetRow};
-use walstat_analyse::recovery_window::{Match, RecoveryWindow, Target, XidStory};
+use walstat_analyse::recovery_window::{Goal, Match, RecoveryWindow, Target, XidStory};
 use walstat_format::lsn::Lsn;
 
 /// What became of a target with one backup.
@@ -33,10 +33,11 @@ pub(super) fn judge(
         Stop::At(place) => Some((*backup, *place)),
         _ => None,
     });
-    let asked = asked.to_owned();
+    let (asked, inclusive) = (asked.to_owned(), target.is_inclusive);
     match reached {
         Some((backup, place)) => TargetRow {
             asked,
+            inclusive,
             reachable: true,
             why: reason(backup, target, &place),
             stops_before_lsn: Some(stops_before(question, target, &place).to_string()),
@@ -44,6 +45,7 @@ pub(super) fn judge(
         },
         None => TargetRow {
             asked,
+            inclusive,
             reachable: false,
             why: why_not(question, backups, &stops, target),
             stops_before_lsn: None,
@@ -74,9 +76,10 @@ fn stop(noted: &RecoveryWindow, backup: &Judged) -> Stop {
 /// Why recovery stops where it does.
 fn reason(backup: &Judged, target: &Target, place: &Match) -> String {
     let lsn = place.lsn;
-    match target {
-        Target::Time(time) => {
-            let reason = format!("the record at {lsn} ends the first transaction after it");
+    match &target.goal {
+        Goal::Time(time) => {
+            let after = if target.is_inclusive { "after it" } else { "then or later" };
+            let reason = format!("the record at {lsn} ends the first transaction {after}");
             let is_earlier = |ended: &&String| rfc3339(*time).is_some_and(|asked| asked < **ended);
             match backup.ended.as_ref().filter(is_earlier) {
                 Some(ended) => format!(
@@ -85,9 +88,12 @@ fn reason(backup: &Judged, target: &Target, place: &Match) -> String {
                 None => reason,
             }
         }
-        Target::Lsn(_) => format!("the record at {lsn} is the last that is replayed"),
-        Target::Xid(xid) => format!("the record at {lsn} ends transaction {xid}"),
-        Target::Name(_) => format!("the restore point is at {lsn}"),
+        Goal::Lsn(_) if target.is_inclusive => {
+            format!("the record at {lsn} is the last that is replayed")
+        }
+        Goal::Lsn(_) => format!("the record at {lsn} is the first that is not replayed"),
+        Goal::Xid(xid) => format!("the record at {lsn} ends transaction {xid}"),
+        Goal::Name(_) => format!("the restore point is at {lsn}"),
     }
 }
 
@@ -111,9 +117,9 @@ fn why_not(
         let Judged { stop, broken, .. } = backup;
         let broken = broken.as_ref().map_or(String::new(), |broken| format!(": {broken}"));
         // What is missing may have a record at which recovery would stop, too.
-        let or_before = match target {
-            Target::Time(_) | Target::Lsn(_) => " or before",
-            Target::Xid(_) | Target::Name(_) => "",
+        let or_before = match target.goal {
+            Goal::Time(_) | Goal::Lsn(_) => " or before",
+            Goal::Xid(_) | Goal::Name(_) => "",
         };
         return format!(
             "it would stop at {}{or_before}, but the WAL is good to {stop} only{broken}",
@@ -145,9 +151,9 @@ fn why_not(
 fn never(question: &Question<'_>, target: &Target) -> String {
     const FAILS: &str = "recovery would end before the target and fail";
     let why = unmatched(question, target);
-    match gaps(&question.wal).first().filter(|_| !matches!(target, Target::Lsn(_))) {
-        Some(GapRow { start_lsn, .. }) => {
-            format!("{why}, unless it is in what is missing from {start_lsn} on; {FAILS}")
+    match gaps(&question.wal).first().filter(|_| !matches!(target.goal, Goal::Lsn(_))) {
+        Some(GapRow { start_lsn, kind, .. }) => {
+            format!("it may lie in the gap at {start_lsn} ({kind}): elsewhere {why}; {FAILS}")
         }
         None => format!("{why}; {FAILS}"),
     }
@@ -155,16 +161,16 @@ fn never(question: &Question<'_>, target: &Target) -> String {
 
 fn unmatched(question: &Question<'_>, target: &Target) -> String {
     let XidStory { has_written, is_prepared, ended_with } = question.noted.story();
-    match target {
-        Target::Time(_) => match last_time(question.noted) {
+    match &target.goal {
+        Goal::Time(_) => match last_time(question.noted) {
             Some((time, lsn)) => {
                 format!("no transaction ends after it: the last end is of {time}{lsn}")
             }
             None => "no transaction ends in this WAL".to_owned(),
         },
-        Target::Lsn(_) => format!("the WAL ends at {}", question.wal.end),
-        Target::Name(_) => "no restore point has this name".to_owned(),
-        Target::Xid(xid) => match (ended_with, is_prepared, has_written) {
+        Goal::Lsn(_) => format!("the WAL ends at {}", question.wal.end),
+        Goal::Name(_) => "no restore point has this name".to_owned(),
+        Goal::Xid(xid) => match (ended_with, is_prepared, has_written) {
             (Some(top), ..) => format!(
                 "{xid} ended as a subtransaction of {top}, without a record of its own: xid:{top} is the \
                  target"
