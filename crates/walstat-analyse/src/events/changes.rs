@@ -40,6 +40,14 @@ impl RowChange {
             _ => None,
         }
     }
+
+    /// What a record of Heap does to one row, if its `xl_info` alone tells; with that.
+    pub(super) fn of_one(record: &Record<'_>) -> Option<(u8, RowChange)> {
+        let info = record.header.info;
+        let is_plain = record.header.rmgr == rmgr::HEAP && info & heap::OPCODE_MASK != heap::DELETE;
+        let (change, _) = RowChange::of(record).filter(|_| is_plain)?;
+        Some((info, change))
+    }
 }
 
 /// Changes of one kind.

@@ -1,6 +1,7 @@
 //! The dimension: transactions in flight, and those that have ended and are of interest.
 
 use super::EventsFound;
+use super::changes::{Changes, RowChange};
 use super::ended::{Before, End, Ended};
 use super::ended_log::EndedLog;
 use super::file_works::FileWorks;
@@ -47,6 +48,10 @@ struct Last {
     /// Zero: there is none.
     xid: u32,
     mark: BlockMark,
+    /// What each record with this `xl_info` does, to one row.
+    change: Option<(u8, RowChange)>,
+    /// Such records since that are not counted yet.
+    more: Changes,
 }
 
 impl Events {
@@ -157,7 +162,7 @@ impl Events {
     /// Counts a record if it is of rows, of the same transaction, and of the same block as the last one.
     #[inline(always)]
     fn takes(&mut self, record: &Record<'_>) -> bool {
-        let Last { xid, mark } = self.last;
+        let Last { xid, mark, change, .. } = self.last;
         if record.header.xid != xid
             || xid == 0
             || record.header.rmgr != rmgr::HEAP
@@ -165,13 +170,28 @@ impl Events {
         {
             return false;
         }
-        self.work(xid).count(record, mark.relation());
+        if change.is_some_and(|(info, _)| info == record.header.info) {
+            self.last.more.rows += 1;
+            self.last.more.bytes += u64::from(record.header.total_bytes);
+        } else {
+            self.work(xid).count(record, mark.relation());
+        }
         true
+    }
+
+    /// Counts the records that were like the last one.
+    fn count_more(&mut self) {
+        let Last { xid, mark, change, more } = self.last;
+        if let Some((_, change)) = change.filter(|_| more.rows > 0) {
+            self.work(xid).files.of(mark.relation()).count(change, more);
+            self.last.more = Changes { first: more.first, ..Changes::default() };
+        }
     }
 
     /// Takes note of a record that is not like the last one.
     #[inline(never)]
     fn another(&mut self, record: &Record<'_>) {
+        self.count_more();
         self.names.observe(record);
         if !self.names.is_idle() {
             // It may have taught which files are catalogs.
@@ -198,7 +218,8 @@ impl Events {
             Some(file) => {
                 self.work(xid).count(record, file);
                 if let Some(mark) = record.block_mark().filter(|_| self.names.is_idle()) {
-                    self.last = Last { xid, mark };
+                    let more = Changes { first: record.lsn, ..Changes::default() };
+                    self.last = Last { xid, mark, change: RowChange::of_one(record), more };
                 }
             }
             None => self.other(record),
@@ -248,7 +269,9 @@ impl Observe for Events {
         }
     }
 
-    fn merge(&mut self, later: Events) {
+    fn merge(&mut self, mut later: Events) {
+        self.count_more();
+        later.count_more();
         self.last = Last::default();
         self.names.merge(later.names);
         self.places.extend(later.places);
@@ -282,6 +305,7 @@ impl Observe for Events {
     }
 
     fn settle(&mut self) {
+        self.count_more();
         self.is_first = true;
         for ended in std::mem::take(&mut self.log).iter() {
             self.keep(ended);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
-use versions::{Moment, Versions};
+use versions::{Moment, Versions, Wanted};
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::lsn::Lsn;
@@ -32,7 +32,7 @@ pub struct History {
     invalid: HashMap<Place, Lsn>,
     /// The table of each index, by database.
     index_tables: HashMap<(u32, u32), u32>,
-    /// The rows of a catalog of a database, as long as nothing changes them.
+    /// Where the rows of a catalog of a database lie.
     versions: HashMap<(CatalogTable, u32), Versions>,
     moment: Moment,
 }
@@ -142,27 +142,31 @@ impl History {
     /// Goes on to a place in the WAL; `newest_xid`: the newest one that has been given out before it.
     pub fn advance(&mut self, to: Lsn, newest_xid: Option<u32>) {
         while let Some(event) = self.changes.next_if(|event| event.end().is_none_or(|e| e <= to)) {
-            if let Event::Rows { file, table, block, xid, end, change } = &event {
-                self.note(Place { file: *file, table: *table, block: *block, offset: 0 }, change);
-                self.touch(
-                    *xid,
-                    *end,
-                    Place { file: *file, table: *table, block: *block, offset: 0 },
-                    change,
-                );
+            let mut places = Vec::new();
+            match &event {
+                Event::Rows { file, table, block, xid, end, change } => {
+                    let page = Place { file: *file, table: *table, block: *block, offset: 0 };
+                    self.note_indexes(page, change);
+                    self.touch(*xid, *end, page, change);
+                    places.extend(filled(change).map(|offset| Place { offset, ..page }));
+                }
+                // It has the rows of another one.
+                Event::Copied { to, .. } => {
+                    self.versions.retain(|(_, database), _| *database != to.0);
+                }
+                Event::Map { .. } => {}
             }
             self.store.apply(event);
+            for place in places {
+                let versions = self.versions.get_mut(&(place.table, place.file.database));
+                versions.into_iter().for_each(|versions| versions.note(&self.store, place));
+            }
         }
         self.moment.newest_xid = newest_xid.or(self.moment.newest_xid);
     }
 
-    /// Takes note of what is not the matter of one transaction.
-    fn note(&mut self, page: Place, change: &Change) {
-        let is_quiet =
-            matches!(change, Change::Overwrite(..) | Change::Gone(_) | Change::Freeze(_));
-        if !is_quiet {
-            self.versions.remove(&(page.table, page.file.database));
-        }
+    /// Takes note of the tables of indexes.
+    fn note_indexes(&mut self, page: Place, change: &Change) {
         if let (CatalogTable::Index, Change::Page(rows) | Change::Insert(rows)) =
             (page.table, change)
         {
@@ -306,7 +310,7 @@ impl History {
     /// The name of a schema.
     pub fn schema(&mut self, database: u32, oid: u32) -> Option<Arc<str>> {
         let table = CatalogTable::Namespace;
-        if let Some(row) = self.best(table, database, |versions| versions.of_oid(oid)) {
+        if let Some(row) = self.best(table, database, Wanted::Oid(oid)) {
             return match decode(table, &row, self.store.layout())? {
                 Row::Named(_, name) => Some(String::from_utf8_lossy(name).into()),
                 _ => None,
@@ -319,7 +323,7 @@ impl History {
     /// The name of a database.
     pub fn database(&mut self, oid: u32) -> Option<Box<str>> {
         let table = CatalogTable::Database;
-        let row = self.best(table, 0, |versions| versions.of_oid(oid))?;
+        let row = self.best(table, 0, Wanted::Oid(oid))?;
         match decode(table, &row, self.store.layout())? {
             Row::Database(_, name, _) => Some(String::from_utf8_lossy(name).into()),
             _ => None,
@@ -328,14 +332,14 @@ impl History {
 
     /// The relation of this oid in a database.
     pub fn class(&mut self, database: u32, oid: u32) -> Option<ClassVersion> {
-        let row = self.best(CatalogTable::Class, database, |versions| versions.of_oid(oid))?;
+        let row = self.best(CatalogTable::Class, database, Wanted::Oid(oid))?;
         self.version_of(database, &row)
     }
 
     /// The relation that a file belongs to.
     pub fn owner(&mut self, file: RelFileLocator) -> Option<ClassVersion> {
         let database = file.database;
-        let row = self.best(CatalogTable::Class, database, |versions| versions.of_file(file))?;
+        let row = self.best(CatalogTable::Class, database, Wanted::File(file))?;
         self.version_of(database, &row)
     }
 
@@ -353,18 +357,19 @@ impl History {
         self.index_tables.get(&(database, index)).copied()
     }
 
-    /// Of some rows of a catalog the one that counts at this moment.
+    /// Of the rows of a catalog that are asked for the one that counts at this moment.
     fn best(
         &mut self,
         table: CatalogTable,
         database: u32,
-        of: impl Fn(&Versions) -> &[usize],
+        wanted: Wanted,
     ) -> Option<RowVersion> {
         let current = self.current_file(table, database);
         let versions = self.versions.entry((table, database));
         let versions = versions.or_insert_with(|| Versions::of(&self.store, table, database));
         let open = |xid: u32| self.touched.contains_key(&xid);
-        versions.best(of(versions), current, &self.moment, &self.store, &open).cloned()
+        let of = (table, database);
+        versions.best(of, wanted, current, &self.moment, &self.store, &open).cloned()
     }
 
     /// The file that a catalog has now: a file that it has left has its rows too.
@@ -378,6 +383,20 @@ impl History {
         };
         RelFileLocator { tablespace: self.store.tablespace_of(database), database, relfilenode }
     }
+}
+
+/// Line pointers of a page that get rows.
+fn filled(change: &Change) -> impl Iterator<Item = u16> {
+    let (rows, one) = match change {
+        Change::Page(rows) | Change::Insert(rows) => (&**rows, None),
+        Change::Update { offset, .. } => (&[][..], Some(*offset)),
+        Change::Lost
+        | Change::End(_)
+        | Change::Overwrite(..)
+        | Change::Gone(_)
+        | Change::Freeze(_) => (&[][..], None),
+    };
+    rows.iter().map(|(offset, _)| *offset).chain(one)
 }
 
 fn is_index(table: CatalogTable) -> bool {

@@ -70,6 +70,12 @@ impl Heap {
         pages.flat_map(|page| &page.rows).filter(move |kept| kept.offset == offset)
     }
 
+    /// All rows, with their blocks.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (u32, &PlacedRow)> {
+        let pages = self.past.iter().chain(&self.pages);
+        pages.flat_map(|(block, page)| page.rows.iter().map(|kept| (*block, kept)))
+    }
+
     pub(super) fn past_versions(&self) -> impl Iterator<Item = &PlacedRow> {
         self.past.values().flat_map(|page| &page.rows)
     }
@@ -171,6 +177,17 @@ impl Store {
     /// Takes note of a multixact: the member that updates or deletes, if there is one.
     pub(crate) fn note_multixact(&mut self, multixact: u32, updater: Option<u32>) {
         self.updaters.insert(multixact, updater.unwrap_or_default());
+    }
+
+    /// Of versions that pages have no more those of one oid, with the tablespace that they were in.
+    pub(super) fn gone_of(
+        &self,
+        table: CatalogTable,
+        database: u32,
+        oid: u32,
+    ) -> impl Iterator<Item = (u32, &RowVersion)> {
+        let [first, last] = [0, u32::MAX].map(|second| Subject { database, table, oid, second });
+        self.gone.range(first..=last).map(|(_, (tablespace, kept))| (*tablespace, &kept.row))
     }
 
     /// Which catalog a file is, as far as is known.

@@ -1,9 +1,11 @@
-//! The rows of one catalog of one database, and which of them counts at a moment.
+//! Where the rows of one catalog of one database lie, and which of them counts at a moment. Rows are found by
+//! what they are about; what changes adds places, so that each change costs what it changes and no more.
 
+use super::Place;
 use crate::catalog::row::{HintedStatus, Row, RowVersion, decode};
 use crate::catalog::store::Store;
 use crate::catalog::xid_status::XidStatus;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::data_page::heap_tuple::infomask;
@@ -18,11 +20,19 @@ pub(super) struct Moment {
     pub newest_xid: Option<u32>,
 }
 
-/// All versions of the rows of a catalog, those too that pages have no more.
+/// Where the versions of the rows of a catalog of one database lie, or once lay.
+#[derive(Default)]
 pub(super) struct Versions {
-    rows: Vec<(RelFileLocator, RowVersion)>,
-    by_oid: HashMap<u32, Vec<usize>>,
-    by_file: HashMap<RelFileLocator, Vec<usize>>,
+    by_oid: HashMap<u32, BTreeSet<Place>>,
+    /// Relations that had a file.
+    owners: HashMap<RelFileLocator, BTreeSet<u32>>,
+}
+
+/// What a row is asked for by.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    Oid(u32),
+    File(RelFileLocator),
 }
 
 /// How much a row counts: the most, last.
@@ -38,62 +48,105 @@ enum Standing {
 
 impl Versions {
     pub(super) fn of(store: &Store, table: CatalogTable, database: u32) -> Versions {
-        let mut versions =
-            Versions { rows: Vec::new(), by_oid: HashMap::new(), by_file: HashMap::new() };
+        let mut versions = Versions::default();
         let heaps = store.heaps.iter();
         for (file, heap) in heaps.filter(|(file, h)| (h.table, file.database) == (table, database))
         {
-            for kept in heap.versions().chain(heap.past_versions()) {
-                versions.add(store, table, *file, &kept.row);
+            for (block, kept) in heap.placed() {
+                versions.note(store, Place { file: *file, table, block, offset: kept.offset });
             }
         }
-        let gone = store.gone.iter();
-        for (subject, (tablespace, kept)) in gone {
+        for (subject, (tablespace, kept)) in &store.gone {
             if (subject.table, subject.database) == (table, database) {
-                let file = RelFileLocator { tablespace: *tablespace, database, relfilenode: 0 };
-                versions.add(store, table, file, &kept.row);
+                versions.note_owner(store, table, gone_heap(*tablespace, database), &kept.row);
             }
         }
         versions
     }
 
-    fn add(&mut self, store: &Store, table: CatalogTable, heap: RelFileLocator, row: &RowVersion) {
-        let Some(decoded) = decode(table, row, store.layout()) else { return };
-        let place = self.rows.len();
-        self.by_oid.entry(decoded.oid()).or_default().push(place);
+    /// Takes note of a place that has a row now.
+    pub(super) fn note(&mut self, store: &Store, place: Place) {
+        let Some(heap) = store.heaps.get(&place.file) else { return };
+        for kept in heap.at(place.block, place.offset) {
+            if let Some(oid) = self.note_owner(store, place.table, place.file, &kept.row) {
+                self.by_oid.entry(oid).or_default().insert(place);
+            }
+        }
+    }
+
+    /// Takes note of the file that a row names; what the row is about.
+    fn note_owner(
+        &mut self,
+        store: &Store,
+        table: CatalogTable,
+        heap: RelFileLocator,
+        row: &RowVersion,
+    ) -> Option<u32> {
+        let decoded = decode(table, row, store.layout())?;
         if let Row::Class(class) = decoded
             && let Some(file) = class.file(heap)
         {
-            self.by_file.entry(file).or_default().push(place);
+            self.owners.entry(file).or_default().insert(class.oid);
         }
-        self.rows.push((heap, row.clone()));
+        Some(decoded.oid())
     }
 
-    pub(super) fn of_oid(&self, oid: u32) -> &[usize] {
-        self.by_oid.get(&oid).map(Vec::as_slice).unwrap_or_default()
+    /// All versions of a row that there are, those too that pages have no more; with their files.
+    fn rows<'v>(
+        &'v self,
+        store: &'v Store,
+        (table, database): (CatalogTable, u32),
+        oid: u32,
+    ) -> impl Iterator<Item = (RelFileLocator, &'v RowVersion)> {
+        let places = self.by_oid.get(&oid).into_iter().flatten();
+        let there = places.flat_map(|place| {
+            let rows = store.heaps.get(&place.file).into_iter();
+            rows.flat_map(|heap| heap.at(place.block, place.offset))
+                .map(|kept| (place.file, &kept.row))
+        });
+        let gone = store.gone_of(table, database, oid);
+        let gone = gone.map(move |(tablespace, row)| (gone_heap(tablespace, database), row));
+        // Another row may have taken the place.
+        there.chain(gone).filter(move |(_, row)| {
+            decode(table, row, store.layout()).is_some_and(|decoded| decoded.oid() == oid)
+        })
     }
 
-    pub(super) fn of_file(&self, file: RelFileLocator) -> &[usize] {
-        self.by_file.get(&file).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Of these rows the one that counts; of several the newest. `open`: whether a transaction is known to
-    /// go on.
-    pub(super) fn best(
-        &self,
-        places: &[usize],
+    /// Of the rows that are asked for the one that counts; of several the newest. `open`: whether a
+    /// transaction is known to go on.
+    pub(super) fn best<'v>(
+        &'v self,
+        of: (CatalogTable, u32),
+        wanted: Wanted,
         current: RelFileLocator,
         moment: &Moment,
-        store: &Store,
+        store: &'v Store,
         open: &dyn Fn(u32) -> bool,
-    ) -> Option<&RowVersion> {
-        let rows = places.iter().filter_map(|place| self.rows.get(*place));
+    ) -> Option<&'v RowVersion> {
+        let (oids, file): (Vec<u32>, _) = match wanted {
+            Wanted::Oid(oid) => (vec![oid], None),
+            Wanted::File(file) => {
+                (self.owners.get(&file).into_iter().flatten().copied().collect(), Some(file))
+            }
+        };
+        let rows = oids.into_iter().flat_map(|oid| self.rows(store, of, oid));
+        let rows = rows.filter(|(heap, row)| {
+            file.is_none_or(|file| match decode(of.0, row, store.layout()) {
+                Some(Row::Class(class)) => class.file(*heap) == Some(file),
+                _ => false,
+            })
+        });
         let counting = rows.filter_map(|(heap, row)| {
-            let standing = moment.standing(row, *heap == current, store, open)?;
+            let standing = moment.standing(row, heap == current, store, open)?;
             Some(((standing, moment.age(row.xmin)), row))
         });
         counting.max_by_key(|(rank, _)| *rank).map(|(_, row)| row)
     }
+}
+
+/// The file of a row that its page has no more is not known.
+fn gone_heap(tablespace: u32, database: u32) -> RelFileLocator {
+    RelFileLocator { tablespace, database, relfilenode: 0 }
 }
 
 impl Moment {
