@@ -43,7 +43,10 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         0 | 1 => ("it", "this"),
         _ => ("one of these events", "its lines alone"),
     };
-    writeln!(out, "To stop right before {event}, put {lines} into {file} of a restored base backup")?;
+    writeln!(
+        out,
+        "To stop right before {event}, put {lines} into {file} of a restored base backup"
+    )?;
     writeln!(out, "(a server has one target, and takes the last that it finds):")?;
     for row in told {
         settings(row, report, out)?;

@@ -200,7 +200,9 @@ fn a_server_stops_where_walstat_says_and_fails_where_it_says_so() {
         // Every other one is tried not inclusive.
         let (setting, exclusive) = match place % 2 {
             0 => (setting.clone(), None),
-            _ => (format!("{setting}\nrecovery_target_inclusive = off"), Some("--target-exclusive")),
+            _ => {
+                (format!("{setting}\nrecovery_target_inclusive = off"), Some("--target-exclusive"))
+            }
         };
         let words: Vec<&str> = ["--target", asked].into_iter().chain(exclusive).collect();
         let (code, report) = window(&story.archive(), &words);
@@ -250,7 +252,10 @@ fn what_events_say_is_reached(story: &Story) {
     for target in targets.iter().step_by(5) {
         let (_, report) = window(&story.archive(), &["--target", target, "--target-exclusive"]);
         let row = &report["window"]["target"];
-        assert_eq!((&row["reachable"], &row["stops_before_lsn"]), (&true.into(), &(*target).into()));
+        assert_eq!(
+            (&row["reachable"], &row["stops_before_lsn"]),
+            (&true.into(), &(*target).into())
+        );
     }
 }
 

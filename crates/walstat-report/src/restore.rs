@@ -294,10 +294,11 @@ fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
     first.map_or(Lsn::MAX, |segment| Lsn(segment.number * bytes))
 }
 
-/// Where a backup is consistent, as far as that is known: where it ended by its history; of one that was taken
-/// from a standby, the minimum recovery point in its `pg_control`; else where the WAL says.
+/// Where a backup is consistent, as far as that is known: where it ended by its history; of one that was
+/// taken from a standby, the minimum recovery point in its `pg_control`; else where the WAL says.
 pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
-    let of_standby = backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
+    let of_standby =
+        backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
     let by_control = of_standby.map(|control| control.min_recovery_point);
     let in_wal = wal.backups.ends.iter().find(|end| end.start == backup.start).map(|end| end.end);
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)

@@ -112,9 +112,9 @@ fn fill_kinds(report: &mut Report, found: FoundKinds, pruning: &Amounts, names: 
     let maybe: u64 = rows.iter().map(|row| row.maybe_savepoints).sum();
     if maybe > 0 {
         report.notes.push(format!(
-            "{maybe} of the aborted transactions may be savepoints that were rolled back, and belong to other \
-             transactions: below wal_level = logical the WAL rarely says which, pg_subtrans of a data \
-             directory may"
+            "{maybe} of the aborted transactions may be savepoints that were rolled back, and belong to \
+             other transactions: below wal_level = logical the WAL rarely says which, pg_subtrans of a \
+             data directory may"
         ));
     }
     if !is_exact {

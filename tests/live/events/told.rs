@@ -40,12 +40,16 @@ const STATEMENTS: [(u32, &str, &[&str]); 17] = [
     (10, "ALTER TABLE orders RENAME TO orders_of_2026", &[]),
     (10, "DELETE FROM orders_of_2026", &[]),
     (10, "DROP SCHEMA old CASCADE", &["drop_table one", "drop_table two"]),
-    (10, "DROP TABLE parts, orders_of_2026 CASCADE", &[
-        "drop_table orders_of_2026",
-        "drop_table parts",
-        "drop_table parts_1",
-        "drop_table summary",
-    ]),
+    (
+        10,
+        "DROP TABLE parts, orders_of_2026 CASCADE",
+        &[
+            "drop_table orders_of_2026",
+            "drop_table parts",
+            "drop_table parts_1",
+            "drop_table summary",
+        ],
+    ),
 ];
 
 /// What an event is called.

@@ -358,12 +358,7 @@ impl History {
     }
 
     /// Of the rows of a catalog that are asked for the one that counts at this moment.
-    fn best(
-        &mut self,
-        table: CatalogTable,
-        database: u32,
-        wanted: Wanted,
-    ) -> Option<RowVersion> {
+    fn best(&mut self, table: CatalogTable, database: u32, wanted: Wanted) -> Option<RowVersion> {
         let current = self.current_file(table, database);
         let versions = self.versions.entry((table, database));
         let versions = versions.or_insert_with(|| Versions::of(&self.store, table, database));
