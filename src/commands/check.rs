@@ -195,8 +195,12 @@ fn gather(
     read::range(&args.source)?;
     let found = round::found(args, state)?;
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
-    let counters =
-        if needs_tables(limits) { assemble::whole(&known) } else { assemble::overview() };
+    let counters = match state {
+        _ if needs_tables(limits) => assemble::whole(&known),
+        None => assemble::overview(),
+        // When the WAL was written is no part of a verdict, and would be most of a state.
+        Some(_) => Counters::default(),
+    };
     let counters = Counters { restore: Some(Default::default()), ..counters };
     let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());
     let (read, round) = match state {

@@ -2,6 +2,7 @@
 
 use super::Archive;
 use crate::support::WALSTAT;
+use crate::support::catalogs::copy_tree;
 use crate::support::fixtures::unpacked;
 use std::fs;
 use std::path::Path;
@@ -40,17 +41,21 @@ fn every_command_of_the_paper_does_what_it_says() {
     let commands = commands(&paper);
     assert_eq!(commands.len(), 9, "{commands:#?}");
     let archive = Archive::with(12);
+    let tree = unpacked("archives/trees.tar.zst").join("trees/pgbackrest-zst/archive/demo");
+    copy_tree(&tree, &archive.path("demo"));
+    // The server's last segment, which it archived when it was stopped.
+    let group = archive.path("demo/15-1/0000000100000000");
+    for entry in fs::read_dir(group).expect("a group") {
+        let path = entry.expect("an entry").path();
+        if path.display().to_string().contains("00000001000000000000000F") {
+            fs::remove_file(path).expect("a file");
+        }
+    }
     let places = [
-        ("/var/lib/walstat", "states".to_owned()),
-        ("/var/lib/archive", "archive".to_owned()),
-        ("/var/lib/node_exporter", "states".to_owned()),
-        (
-            "/var/lib/pgbackrest/archive/demo",
-            unpacked("archives/trees.tar.zst")
-                .join("trees/pgbackrest-zst/archive/demo")
-                .display()
-                .to_string(),
-        ),
+        ("/var/lib/walstat", "states"),
+        ("/var/lib/archive", "archive"),
+        ("/var/lib/node_exporter", "states"),
+        ("/var/lib/pgbackrest/archive/demo", "demo"),
     ];
     fs::create_dir(archive.path("states")).expect("a directory");
     let directory = Path::new(WALSTAT).parent().expect("a directory").display();
@@ -58,7 +63,6 @@ fn every_command_of_the_paper_does_what_it_says() {
     let mut rounds = 0;
     for command in &commands {
         let placed = places.iter().fold(command.clone(), |text, (from, to)| text.replace(from, to));
-        // Segments of the sample are smaller than those of most servers.
         let ran = Command::new("sh")
             .args(["-c", &placed])
             .current_dir(archive.here.path())

@@ -102,8 +102,8 @@ pub enum PackedError {
     Content(String),
 }
 
-/// None is larger: 1 GB.
-const FILE_BYTES_MAX: u64 = 1 << 30;
+/// None is larger: 4 GB.
+pub const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// The bytes of a file, as far as it begins as one of its kind does.
 ///
