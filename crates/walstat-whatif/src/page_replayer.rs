@@ -21,6 +21,9 @@ const NO_PAGE: u32 = 0;
 /// So many pages that may rest do not, as far as all of them are in use: they fit the processor's cache.
 const AWAKE_PAGES: usize = 128;
 
+/// So much memory of single pages is kept for the next ones.
+const SPARE_PAGES: usize = 8;
+
 /// Pages.
 pub(crate) struct PageReplayer {
     /// By block number: its page's place in `pages`, from 1; [`NO_PAGE`].
@@ -149,7 +152,9 @@ impl PageReplayer {
 
     /// Takes back a page that is not needed any more.
     pub(crate) fn reuse(&mut self, page: Option<Page>) {
-        self.spare.extend(page.map(Page::into_bytes));
+        if self.spare.len() < SPARE_PAGES {
+            self.spare.extend(page.map(Page::into_bytes));
+        }
     }
 
     /// Forgets all pages.
@@ -223,7 +228,7 @@ impl PageReplayer {
                 && let Some(lean) = LeanPage::of(page, &mut self.room)
                 && let Kept::Whole(page) = std::mem::replace(&mut kept.page, Kept::Lean(lean))
             {
-                self.spare.push(page.into_bytes());
+                self.reuse(Some(page));
             }
         }
     }
