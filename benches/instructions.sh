@@ -75,20 +75,20 @@ count() {
             END { print sum + 0 }'
 }
 
-# collect DIRECTORY OPTION...: instructions of a whole run.
+# collect ARGUMENT...: instructions of a whole run.
 collect() {
     valgrind --tool=callgrind --callgrind-out-file="$work/profile" \
-        "$walstat" "$@" --stats=record --threads 1 --no-mmap 2>&1 >"$work/out" |
+        "$walstat" "$@" --threads 1 --no-mmap 2>&1 >"$work/out" |
         awk '/Collected :/ { print $4; found = 1 } END { exit !found }' ||
         fail "valgrind says nothing of: walstat $*"
 }
 
-# measure KIND OPTION...: instructions a record, with one decimal.
+# measure KIND ARGUMENT...: instructions a record, with one decimal; the directory comes last.
 measure() {
     local kind=$1 less more records_less records_more
     shift
-    less=$(collect "$work/$kind-less" "$@")
-    more=$(collect "$work/$kind-more" "$@")
+    less=$(collect "$@" "$work/$kind-less")
+    more=$(collect "$@" "$work/$kind-more")
     records_less=$(count "$work/$kind-less")
     records_more=$(count "$work/$kind-more")
     [ "$records_more" -gt $((records_less + 10000)) ] ||
@@ -111,12 +111,25 @@ judge() {
     }'
 }
 
+# What is measured, over each kind of WAL: how the figure's name goes on, and the arguments.
+works=(
+    ':--stats=record'
+    '_unverified:--stats=record --no-verify-checksums'
+    '_who:--stats=relation,transaction'
+    '_when:--stats=record,timeline,checkpoint'
+    '_report:'
+    '_whatif:whatif --checkpoint-every 2x'
+)
 make_wal
-names=(tiny tiny_unverified mixed mixed_unverified)
+names=()
 declare -A found
 for kind in tiny mixed; do
-    found[$kind]=$(measure "$kind")
-    found[${kind}_unverified]=$(measure "$kind" --no-verify-checksums)
+    for work_on in "${works[@]}"; do
+        name=$kind${work_on%%:*}
+        read -ra arguments <<<"${work_on#*:}"
+        names+=("$name")
+        found[$name]=$(measure "$kind" "${arguments[@]}")
+    done
 done
 
 if $update; then

@@ -8,14 +8,12 @@
 
 run_pg_waldump() { "$pg_waldump" --stats=record "${files[0]}" "${files[-1]}"; }
 run_stats() { "$walstat" --stats=record -j"$threads" "$dir"; }
-run_report() { "$walstat" -j"$threads" "$dir"; }
 run_bare_pass() { "$bare_pass" "${files[@]}"; }
 run_cat() { cat "${files[@]}"; }
 run_cat_pipe() { cat "${files[@]}" | cat; }
 run_stats_pipe() { cat "${files[@]}" | "$walstat" --stats=record -j"$threads" -; }
 
 json_stats() { "$walstat" --stats=record -j"$threads" -f json "$dir"; }
-json_report() { "$walstat" -j"$threads" -f json "$dir"; }
 json_pipe() { cat "${files[@]}" | "$walstat" --stats=record -j"$threads" -f json -; }
 
 # Chooses the folder of segments of kind "$1", made when first asked for.
@@ -60,35 +58,44 @@ case_records() {
     done
 }
 
-case_images() { case_records images 2.5 4.7; }
-case_tiny() { case_records tiny 3.6 6.8; }
+case_images() { case_records images 4.3 8.0; }
+case_tiny() { case_records tiny 4.6 8.5; }
 
-run_dimensions() { "$walstat" --stats="$dimensions" -j"$threads" "$dir"; }
-run_dimensions_1() { "$walstat" --stats="$dimensions" -j1 "$dir"; }
-json_dimensions() { "$walstat" --stats="$dimensions" -j"$threads" -f json "$dir"; }
+run_asked() { "$walstat" "${asked[@]}" -j"$threads" "$dir"; }
+run_asked_1() { "$walstat" "${asked[@]}" -j1 "$dir"; }
+json_asked() { run_asked -f json; }
 
-# "$1": the dimensions; "$2": least ratio to pg_waldump on one thread; "$3": of two threads to one.
-case_dimensions() {
-    local dimensions=$1 dir files threads kind label
+# "$1": least ratio of walstat on one thread to `pg_waldump --stats=record`, images; "$2": the same, tiny;
+# "$3": what prints the totals; "$4"...: what walstat is asked. On two threads each is to take 1.85 times
+# as little as on one.
+case_asked() {
+    local least=("$1" "$2") json=$3 dir files threads kind label
+    shift 3
+    local asked=("$@")
     for kind in images tiny; do
         choose "$kind"
         threads=1
-        label="$kind, \`--stats=$dimensions -j1\`"
-        if same_totals "$label" json_dimensions "${files[@]}"; then
-            compare "$label" 'pg_waldump `--stats=record`' run_pg_waldump run_dimensions "$2"
+        label="$kind, \`walstat ${asked[*]}\`"
+        if same_totals "$label" "$json" "${files[@]}"; then
+            compare "$label, \`-j1\`" 'pg_waldump `--stats=record`' run_pg_waldump run_asked "${least[0]}"
         fi
+        least=("${least[1]}")
         threads=2
-        label="$kind, \`--stats=$dimensions\`, two threads to one"
         if [ "$(nproc)" -lt 2 ]; then
-            row "$label" '`-j1`' '–' '–' "≥ $3" 'NOT MEASURED: one CPU'
+            row "$label, two threads to one" '`-j1`' '–' '–' '≥ 1.85' 'NOT MEASURED: one CPU'
         else
-            compare "$label" '`-j1`' run_dimensions_1 run_dimensions "$3"
+            compare "$label, two threads to one" '`-j1`' run_asked_1 run_asked 1.85
         fi
     done
 }
 
-case_who() { case_dimensions relation,transaction 2.5 1.85; }
-case_when() { case_dimensions record,timeline,checkpoint 2.5 1.85; }
+# The report has who and when in it, with names and what updates cost.
+case_report() { case_asked 2.2 2.8 json_asked; }
+case_who() { case_asked 2.5 2.9 json_asked --stats=relation,transaction; }
+case_when() { case_asked 3.0 3.4 json_asked --stats=record,timeline,checkpoint; }
+# These have no totals of their own.
+case_check() { case_asked 4.3 4.6 json_stats check; }
+case_whatif() { case_asked 0.8 1.2 json_stats whatif --checkpoint-every 2x; }
 
 # The whole process stands for "inside": start and exit count against walstat.
 case_bare() {
@@ -97,18 +104,6 @@ case_bare() {
     if same_totals 'images against a bare pass' json_stats "${files[@]}"; then
         compare 'images, `--stats=record -j1` against read and checksum alone' 'bare pass' run_bare_pass run_stats 0.85
     fi
-}
-
-# The report has who and when in it, with names and what updates cost.
-case_report() {
-    local dir files threads=1 kind label
-    for kind in images tiny; do
-        label="$kind, the report without options, \`-j1\`"
-        choose "$kind"
-        if same_totals "$label" json_report "${files[@]}"; then
-            compare "$label" 'pg_waldump `--stats=record`' run_pg_waldump run_report 1.5
-        fi
-    done
 }
 
 # A few milliseconds each: more rounds.
@@ -140,6 +135,36 @@ case_memory() {
         [ "$anon" -lt $((limit * 1000000 / 1024)) ] || mark=FAIL
         row "$label" '–' "$(quotient "$anon" 976.5625 1) MB (resident $(quotient "$resident" 976.5625 1))" '–' "< $limit MB" "$mark"
     done
+}
+
+# Of a tenth, a fifth, two fifths and all of the WAL a GB costs the same, and memory stays below its limit.
+# "$1": the limit in MB; "$2"...: what walstat is asked.
+case_growth_of() {
+    local limit=$1 dir files threads=1 kind share all label anon costs mark
+    shift
+    local asked=("$@")
+    for kind in images tiny; do
+        costs=()
+        for share in 10 20 40 100; do
+            choose "$kind"
+            all=${#files[@]}
+            choose_first $(((all * share + 99) / 100))
+            label="$share % of $kind, \`walstat ${asked[*]} -j1\`"
+            if ! side_by_side "$few" run_asked || ! read -r anon _ < <(peak_memory run_asked); then
+                row "$label" '–' '–' '–' '–' 'FAIL: did not run'
+                continue
+            fi
+            costs+=("$(quotient "${median_cpu[0]}" "$(stat -Lc %s "${files[@]}" | awk '{ n += $1 } END { print n / 1000 }')" 3)")
+            mark=pass
+            [ "$anon" -lt $((limit * 1000000 / 1024)) ] || mark=FAIL
+            row "$label" '–' "$(seconds 0)" "${costs[-1]} CPU ns a byte, $((anon * 1024 / 1000000)) MB" "≤ $limit MB" "$mark"
+        done
+    done
+}
+
+case_growth() {
+    case_growth_of 150
+    case_growth_of 150 whatif --checkpoint-every 2x
 }
 
 # The chosen segments, compressed by the tool "$1" with its default level to files named *."$2".

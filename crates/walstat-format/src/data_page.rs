@@ -110,6 +110,11 @@ impl Item {
     /// One without an item to which indexes still lead.
     pub const DEAD: Item = Item { state: ItemState::Dead, offset: 0, bytes: 0 };
 
+    /// Whether bytes of the page are the item's.
+    pub fn has_storage(self) -> bool {
+        self.bytes > 0 && self.state != ItemState::Redirect
+    }
+
     /// A line pointer as it is stored: 15 bits of offset, 2 of state, 15 of length.
     pub fn bits(self) -> u32 {
         u32::from(self.offset) | (self.state as u32) << 15 | u32::from(self.bytes) << 17

@@ -29,6 +29,7 @@
 //! | `trace_builder` | from records to the trace |
 //! | `blocks` | numbers of blocks, and when each was stamped |
 //! | `page`, `page_replayer`, `redo` | pages, rolled forward; one file a resource manager |
+//! | `lean_page` | what lengths need of a page that is not in use |
 //! | `registered` | how the server registers each block of each record |
 //! | `record_effect`, `running_transactions` | checkpoints, commits, switches and the like |
 //! | `freezing`, `imaged_page`, `free_space` | what vacuum does because of an image, and beside it |
@@ -58,6 +59,7 @@ mod free_space;
 mod freezing;
 mod hand_over;
 mod imaged_page;
+mod lean_page;
 mod level;
 #[cfg(test)]
 mod made_up;

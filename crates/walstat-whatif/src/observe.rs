@@ -205,3 +205,32 @@ impl<S: Sink + 'static> Observe for Feed<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroUsize;
+    use walstat_read::Scan;
+
+    const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
+
+    struct Counting(usize);
+
+    impl Sink for Counting {
+        fn push(&mut self, _: &WholeRecord<'_>) {
+            self.0 += 1;
+        }
+
+        fn gap(&mut self) {}
+    }
+
+    #[test]
+    fn what_one_thread_reads_is_handed_on_at_once_and_not_kept() {
+        let feed = Feed::new(|| Counting(0));
+        let scan = Scan { threads: NonZeroUsize::MIN, ..Scan::paths([FIXTURE]) };
+        let (_, outcome) = scan.count(&feed).expect("WAL");
+        let kept = |runs: &[RunRecords]| runs.iter().map(|run| run.bytes.capacity()).sum::<usize>();
+        assert_eq!(kept(&spares(&feed.common)), 0);
+        assert_eq!(outcome.observer.finish().0, 72_170);
+    }
+}

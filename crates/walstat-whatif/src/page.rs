@@ -50,6 +50,11 @@ impl Page {
         self.bytes
     }
 
+    /// Bytes of an image of the page, which leaves out the hole.
+    pub(crate) fn image_bytes(&self) -> usize {
+        self.size() - self.hole().len()
+    }
+
     /// Its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -152,17 +157,15 @@ impl Page {
     /// The tuple of line pointer `number`.
     pub(crate) fn tuple(&self, number: u16) -> Option<&[u8]> {
         let item = self.item(number)?;
-        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
-        self.bytes.get(from..from + usize::from(item.bytes)).filter(|_| has_storage)
+        self.bytes.get(from..from + usize::from(item.bytes)).filter(|_| item.has_storage())
     }
 
     /// The tuple of line pointer `number`, to be changed.
     pub(crate) fn tuple_mut(&mut self, number: u16) -> Option<&mut [u8]> {
         let item = self.item(number)?;
-        let has_storage = item.bytes > 0 && item.state != ItemState::Redirect;
         let from = usize::from(item.offset);
-        self.bytes.get_mut(from..from + usize::from(item.bytes)).filter(|_| has_storage)
+        self.bytes.get_mut(from..from + usize::from(item.bytes)).filter(|_| item.has_storage())
     }
 
     /// Adds a tuple under a number that is free, or the next one (`PageAddItem`, overwriting).
@@ -302,8 +305,7 @@ impl Page {
     fn shift_items(&mut self, offset: u16, by: i32) -> Option<()> {
         for number in 1..=self.items() {
             let item = self.item(number)?;
-            let stored = item.bytes > 0 && item.state != ItemState::Redirect;
-            if stored && item.offset <= offset {
+            if item.has_storage() && item.offset <= offset {
                 let offset = u16::try_from(i32::from(item.offset) + by).ok()?;
                 self.set_item(number, Item { offset, ..item })?;
             }

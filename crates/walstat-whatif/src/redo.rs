@@ -33,10 +33,14 @@ struct RmgrRedo {
     rmgr: u8,
     /// Whether pages of all forks are followed, and not those of the main fork alone.
     all_forks: bool,
+    /// Whether what a [`LeanPage`](super::lean_page::LeanPage) keeps is enough to tell lengths from.
+    lengths_only: bool,
     /// The page after the record, from the page before it; `None` where it cannot be followed.
     apply: fn(Redo<'_>, Option<Page>) -> Option<Page>,
+    /// Whether the page before a record tells how long the data were that an image replaced.
+    compares: fn(&WholeRecord<'_>) -> bool,
     /// Length of the block data that an image replaced: from the page of the image, and the page before the
-    /// record, if it is known.
+    /// record, if it is known and compared.
     data_bytes: fn(Redo<'_>, &Page, Option<&Page>) -> Option<DataBytes>,
     /// Length of the data of the first block at the other wal_level, where it may be another one.
     data_at_other_level: fn(Redo<'_>, &Page) -> Option<DataBytes>,
@@ -61,7 +65,9 @@ struct Vacuum {
 const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
     rmgr: u8::MAX,
     all_forks: false,
+    lengths_only: false,
     apply: |_, _| None,
+    compares: |_| false,
     data_bytes: |_, _, _| None,
     data_at_other_level: |_, _| None,
     keeps_data: |_| false,
@@ -86,6 +92,7 @@ static TABLE: [RmgrRedo; 11] = [
     RmgrRedo { rmgr: XLOG, all_forks: true, data_bytes: no_data, ..NOT_FOLLOWED },
     RmgrRedo {
         rmgr: HEAP,
+        lengths_only: true,
         apply: heap::apply,
         data_bytes: heap::data_bytes,
         data_at_other_level: heap::data_at_other_level,
@@ -96,7 +103,9 @@ static TABLE: [RmgrRedo; 11] = [
     },
     RmgrRedo {
         rmgr: HEAP2,
+        lengths_only: true,
         apply: heap2::apply,
+        compares: |_| true,
         data_bytes: heap2::data_bytes,
         keeps_data: heap2::keeps_data,
         inserted_rows: heap2::inserted_rows,
@@ -109,10 +118,35 @@ static TABLE: [RmgrRedo; 11] = [
         },
         ..NOT_FOLLOWED
     },
-    RmgrRedo { rmgr: BTREE, apply: btree::apply, data_bytes: btree::data_bytes, ..NOT_FOLLOWED },
-    RmgrRedo { rmgr: HASH, apply: hash::apply, data_bytes: hash::data_bytes, ..NOT_FOLLOWED },
-    RmgrRedo { rmgr: GIN, apply: gin::apply, data_bytes: gin::data_bytes, ..NOT_FOLLOWED },
-    RmgrRedo { rmgr: GIST, apply: gist::apply, data_bytes: gist::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo {
+        rmgr: BTREE,
+        lengths_only: true,
+        apply: btree::apply,
+        compares: btree::removes,
+        data_bytes: btree::data_bytes,
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo {
+        rmgr: HASH,
+        apply: hash::apply,
+        compares: |_| true,
+        data_bytes: hash::data_bytes,
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo {
+        rmgr: GIN,
+        apply: gin::apply,
+        compares: |_| true,
+        data_bytes: gin::data_bytes,
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo {
+        rmgr: GIST,
+        apply: gist::apply,
+        compares: |_| true,
+        data_bytes: gist::data_bytes,
+        ..NOT_FOLLOWED
+    },
     RmgrRedo { rmgr: SEQUENCE, apply: sequence::apply, ..NOT_FOLLOWED },
     RmgrRedo { rmgr: SPGIST, apply: spgist::apply, data_bytes: no_data, ..NOT_FOLLOWED },
     RmgrRedo { rmgr: BRIN, apply: brin::apply, data_bytes: brin::data_bytes, ..NOT_FOLLOWED },
@@ -120,6 +154,7 @@ static TABLE: [RmgrRedo; 11] = [
         rmgr: GENERIC,
         all_forks: true,
         apply: generic::apply,
+        compares: |_| true,
         data_bytes: generic::data_bytes,
         ..NOT_FOLLOWED
     },
@@ -165,6 +200,16 @@ impl<'r> Redo<'r> {
     fn packing(&self) -> Packing {
         if self.record.version.pages.packs_by_item { Packing::ByItem } else { Packing::ByPlace }
     }
+}
+
+/// Whether lengths can be told from what is left of a page that rests, if this is a record of its relation.
+pub(crate) fn needs_lengths_only(record: &WholeRecord<'_>) -> bool {
+    row(record).lengths_only
+}
+
+/// Whether the page before `record` tells how long the data were that an image replaced.
+pub(crate) fn compares(record: &WholeRecord<'_>) -> bool {
+    (row(record).compares)(record)
 }
 
 /// The page after `record`, from the page before it; `None` where it cannot be followed.

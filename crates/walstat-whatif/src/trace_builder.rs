@@ -24,6 +24,9 @@ use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
 use walstat_format::version::Version;
 
+/// So much of what is noted of records is kept in memory at most: reading it back from a file costs little.
+const HELD_BYTES_MAX: u64 = 32 << 20;
+
 /// Makes a trace.
 pub(crate) struct TraceBuilder {
     trace: Trace,
@@ -57,13 +60,14 @@ struct Lengths {
 }
 
 impl TraceBuilder {
-    /// One that keeps pages within so many bytes, and what it notes of records in half of that and a file.
+    /// One that keeps pages within so many bytes, and what it notes of records in half of that, or in
+    /// [`HELD_BYTES_MAX`], and a file.
     pub(crate) fn within(page_bytes: u64, new_file: NewFile) -> TraceBuilder {
-        let records = Store::within(page_bytes / 2, new_file);
+        let records = Store::within((page_bytes / 2).min(HELD_BYTES_MAX), new_file);
         TraceBuilder {
             trace: Trace { records, ..Trace::default() },
             blocks: Blocks::default(),
-            replayer: PageReplayer::within(page_bytes),
+            replayer: PageReplayer::within(page_bytes).lean(true),
             running: RunningTransactions::default(),
             finder: Finder::default(),
             freezing: Freezing::default(),
@@ -76,9 +80,10 @@ impl TraceBuilder {
         }
     }
 
-    /// One that notes what differs at the other wal_level, too.
+    /// One that notes what differs at the other wal_level, too: for that it looks at whole rows.
     pub(crate) fn with_levels(self) -> TraceBuilder {
-        TraceBuilder { level: Some(Differences::default()), ..self }
+        let replayer = self.replayer.lean(false);
+        TraceBuilder { level: Some(Differences::default()), replayer, ..self }
     }
 
     /// Takes the next record.
@@ -230,8 +235,7 @@ impl TraceBuilder {
     /// How long an image is that is taken for hint bits before the page is pruned.
     fn unpruned_bytes(&self, record: &WholeRecord<'_>, number: BlockNumber) -> Option<u16> {
         redo::prunes(record).filter(|prunes| *prunes)?;
-        let page = self.replayer.page(number)?;
-        u16::try_from(page.size() - page.hole().len()).ok()
+        u16::try_from(self.replayer.image_bytes(number)?).ok()
     }
 
     fn stamp(
@@ -307,7 +311,7 @@ impl TraceBuilder {
                 page.and_then(|page| redo::data_at_other_level(record, block, page));
         }
         self.measure(block, registered, fork, page, &mut lengths);
-        self.replayer.keep(number, after);
+        self.replayer.keep(record, number, after);
         self.replayer.reuse(before);
         lengths
     }
@@ -328,11 +332,11 @@ impl TraceBuilder {
         let bytes = match (block.image, after) {
             (Some(image), Some(page)) => {
                 lengths.hole = image.hole_offset > 0;
-                if lengths.hole { page.size() - page.hole().len() } else { page.size() }
+                if lengths.hole { page.image_bytes() } else { page.size() }
             }
             (None, Some(page)) if registered.standard => {
                 lengths.hole = !page.hole().is_empty();
-                page.size() - page.hole().len()
+                page.image_bytes()
             }
             (None, Some(page)) => page.size(),
             (None, None) if !registered.standard => page_bytes,

@@ -3,6 +3,8 @@
 
 /// Bytes before the null bitmap or the key.
 pub const HEADER_BYTES: usize = 8;
+/// Where `t_info` lies: length and flags.
+pub const INFO_AT: usize = 6;
 /// Bits of `t_info` with the length of the entry.
 pub const SIZE_MASK: u16 = 0x1FFF;
 /// The access method's own bit; a B-tree's entry without a row of its own, or a posting list.

@@ -61,15 +61,15 @@ pub(super) fn scan(
         while let Some(index) = joiner.next() {
             let Some(task) = tasks.get(index) else { break };
             let run = task.take(&ready);
-            let read = || {
+            let observer = || {
                 let mut observer = prototype.clone();
                 if index == 0 {
                     // Nothing comes before it, so what it sees is final.
                     observer.settle();
                 }
-                read_run(segments, task, scope, &mut pages, observer)
+                observer
             };
-            let run = run.unwrap_or_else(read);
+            let run = run.unwrap_or_else(|| read_run(segments, task, scope, &mut pages, observer));
             joiner.add(index, task.after_hole, run);
         }
     };
@@ -105,7 +105,7 @@ fn scan_limited(
         }
         let part = Scope { limit: Some(left), ..scope.clone() };
         let mut pages = Pages::new(&part, progress);
-        let read = || read_run(segments, task, &part, &mut pages, prototype.clone());
+        let read = || read_run(segments, task, &part, &mut pages, || prototype.clone());
         let run = task.take(ready).unwrap_or_else(read);
         // A record that goes on into this run is counted in the one before.
         let joining = Scope { limit: Some(left + joined.counted_last()), ..scope.clone() };
@@ -268,20 +268,20 @@ impl Drop for PanicGuard<'_, '_> {
     }
 }
 
-/// Reads one run.
+/// Reads one run, counted by what `observer` makes: again from the start where a mapped file is lost.
 fn read_run(
     segments: &[Segment],
     task: &Task,
     scope: &Scope,
     pages: &mut Pages<'_>,
-    observer: Observer,
+    observer: impl Fn() -> Observer,
 ) -> Run {
     let segments = segments.get(task.segments.clone()).unwrap_or_default();
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
     loop {
-        let mut reader = Reader::new(scope, start, end, observer.clone());
+        let mut reader = Reader::new(scope, start, end, observer());
         for segment in segments {
             if pages.push_segment(segment, &mut reader) == Flow::Done {
                 break;

@@ -6,6 +6,7 @@ mod split;
 use super::index_tuple::{Posting, split_first};
 use super::{DataBytes, Redo};
 use crate::page::Page;
+use crate::whole_record::WholeRecord;
 use walstat_format::cursor::{Cursor, Field, List, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
 use walstat_format::data_page::btree_page::{
@@ -256,6 +257,12 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) ->
         (None, opcode::VACUUM | opcode::DELETE) => removed_bytes(redo, after, before),
         _ => DataBytes::exact(0),
     }
+}
+
+/// Whether the record takes entries out.
+pub(crate) fn removes(record: &WholeRecord<'_>) -> bool {
+    let is_insertion = Insertion::of(record.header.info, record.version).is_some();
+    !is_insertion && [opcode::VACUUM, opcode::DELETE].contains(&record.info())
 }
 
 /// Line pointers that went away, and what went out of posting lists.
