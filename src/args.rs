@@ -18,6 +18,7 @@ pub mod round;
 pub mod rules;
 pub mod show;
 pub mod source;
+pub mod storage;
 pub mod values;
 pub mod whatif;
 pub mod when;
@@ -42,6 +43,7 @@ use crate::args::window::WindowArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use walstat_analyse::dimension::{Dimension, Dimensions};
+use walstat_read::input::storage::Options;
 use walstat_report::model::table::Sort;
 
 /// What is in this WAL, why there is so much of it, and what to do about it.
@@ -65,6 +67,28 @@ pub struct Cli {
 }
 
 impl Cli {
+    /// How object stores are reached.
+    pub fn storage(&self) -> Options {
+        let storage = match &self.command {
+            None => &self.stats.source.storage,
+            Some(Command::Check(args)) => &args.source.storage,
+            Some(Command::Diff(args)) => &args.storage,
+            Some(Command::Events(args)) => &args.source.storage,
+            Some(Command::Merge(args)) => &args.source.storage,
+            Some(Command::Names(args)) => &args.source.storage,
+            Some(Command::Records(args)) => &args.source.storage,
+            Some(Command::WhatIf(args)) => &args.source.storage,
+            Some(Command::Window(args)) => &args.source.storage,
+            Some(
+                Command::Follow(_)
+                | Command::Rules(_)
+                | Command::Completions { .. }
+                | Command::Man { .. },
+            ) => return Options::default(),
+        };
+        storage.options()
+    }
+
     /// The arguments, as all commands expect them.
     pub fn settled(mut self) -> Cli {
         match &mut self.command {

@@ -34,6 +34,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use walstat_read::input::storage;
 
 /// No report that is read back is longer: 1 GB.
 const REPORT_BYTES_MAX: u64 = 1 << 30;
@@ -58,6 +59,7 @@ fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
+    storage::configure(cli.storage());
     match &cli.command {
         Some(Command::Check(args)) => check::run(args),
         Some(Command::Merge(args)) => partial::merge(args),

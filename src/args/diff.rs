@@ -4,6 +4,7 @@ use super::name_sources::NameArgs;
 use super::outputs::Outputs;
 use super::show::ShowArgs;
 use super::source::FilterArgs;
+use super::storage::StorageArgs;
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -29,6 +30,9 @@ pub struct DiffArgs {
     /// Threads; results do not depend on it [default: all cores]
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// Where the WAL lies
+    #[command(flatten)]
+    pub storage: StorageArgs,
     /// What to count
     #[command(flatten)]
     pub filters: FilterArgs,

@@ -2,6 +2,7 @@
 
 use super::moment::Moment;
 use super::relation::{self, RelationArg};
+use super::storage::StorageArgs;
 use super::values::{When, named, nearest};
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -12,6 +13,7 @@ use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr;
 use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::storage;
 
 /// What to read, for every command that reads WAL.
 #[derive(Debug, Clone, Args)]
@@ -40,6 +42,9 @@ pub struct SourceArgs {
     /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub progress: When,
+    /// Where it lies
+    #[command(flatten)]
+    pub storage: StorageArgs,
     /// Which part of it
     #[command(flatten)]
     pub range: RangeArgs,
@@ -129,7 +134,7 @@ impl SourceArgs {
         for path in self.paths.iter_mut().filter(is_name) {
             let inside = |directory: &PathBuf| [directory.clone(), directory.join("pg_wal")];
             let mut places = directories.iter().flat_map(inside).map(|place| place.join(&*path));
-            if let Some(place) = places.find(|place| place.exists()) {
+            if let Some(place) = places.find(|place| storage::exists(place)) {
                 *path = place;
             }
         }

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use walstat_analyse::dimension::Dimension;
+use walstat_read::input::storage;
 
 /// When to use colours, progress and the like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,7 +54,7 @@ pub fn nearest_option(typed: &str, command: &clap::Command) -> Option<String> {
 /// What to suggest if the first path does not exist and is nearly the name of a command or a dimension.
 pub fn meant_command(paths: &[PathBuf], command: &clap::Command) -> Option<String> {
     const TYPOS_MAX: usize = 2;
-    let path = paths.first().filter(|path| !path.exists())?;
+    let path = paths.first().filter(|path| !storage::is_url(path) && !path.exists())?;
     let typed = path.to_str().filter(|text| text.len() > TYPOS_MAX + 1)?;
     let rest: Vec<String> = paths.iter().skip(1).map(|path| path.display().to_string()).collect();
     let is_dimension = Dimension::ALL.iter().any(|dimension| dimension.name() == typed);

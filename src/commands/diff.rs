@@ -6,10 +6,9 @@ use crate::args::{Cli, StatsArgs};
 use crate::failure::{Exit, Failure};
 use crate::render;
 use clap::Parser;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use walstat_read::input::limited;
+use walstat_read::input::{limited, storage};
 use walstat_report::diff::diff;
 use walstat_report::model::diff::{Diff, Side};
 use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable, shown_schema};
@@ -83,8 +82,9 @@ fn side(args: &DiffArgs, path: &Path) -> Result<Report, Failure> {
 /// Whether a file begins like an object. A file that cannot be read is reported when it is read as WAL.
 fn begins_as_json(path: &Path) -> bool {
     let mut head = [0; 64];
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let read = is_file.then(|| File::open(path).and_then(|mut file| file.read(&mut head)));
+    let is_file = storage::is_file(path);
+    let read =
+        is_file.then(|| storage::open_at(path, 0, 64).and_then(|mut file| file.read(&mut head)));
     let Some(Ok(bytes)) = read else { return false };
     let mut text = head.iter().take(bytes).filter(|byte| !byte.is_ascii_whitespace());
     text.next() == Some(&b'{')

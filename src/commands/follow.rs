@@ -107,6 +107,10 @@ impl Followed {
 /// What clap cannot check.
 fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
+    if storage::is_url(path) {
+        let path = path.display();
+        return usage(format!("{path}: is a URL, expected a folder that WAL is written to"));
+    }
     if path.is_file() {
         return usage(format!(
             "{}: is a file, expected a folder that WAL is written to",

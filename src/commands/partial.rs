@@ -24,6 +24,7 @@ use walstat_format::rmgr;
 use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{self, PARTIAL, PackedError, pack, unpack};
+use walstat_read::input::storage;
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
 use walstat_report::assemble::Gathered;
@@ -273,7 +274,7 @@ fn known(
 
 fn load(path: &Path) -> Result<Layout, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
-    if path.is_dir() {
+    if storage::is_dir(path) {
         let reason = "a directory, expected files that 'walstat --partial' wrote; 'walstat PATH' reads \
                       the WAL in it";
         return Err(apart(path, reason));

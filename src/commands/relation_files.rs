@@ -14,6 +14,7 @@ use walstat_analyse::who::Who;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names::{Names, Relation};
 use walstat_read::input::discover::Found;
+use walstat_read::input::storage;
 use walstat_report::known::Known;
 
 /// An identifier as SQL writes it.
@@ -59,7 +60,13 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
 
 /// Whether what was found can be read twice.
 pub fn can_be_read_again(found: &Found) -> bool {
-    found.streams.iter().all(|stream| stream.path.is_file())
+    found.streams.iter().all(|stream| storage::is_file(&stream.path))
+}
+
+/// Whether WAL outside of a range may be read for names: not where each segment has to be fetched, which may be
+/// terabytes for a range of one.
+pub fn may_be_read_whole(found: &Found) -> bool {
+    found.listed.is_empty() && can_be_read_again(found)
 }
 
 /// The names of all sources, and the files in the WAL; if the WAL can be read only once, the names that
@@ -84,7 +91,7 @@ fn first_pass(
 /// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
 pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
     let found = found(source)?;
-    if !can_be_read_again(&found) {
+    if !may_be_read_whole(&found) {
         return Ok(None);
     }
     let known = Known::names(&names.sources(), &found);

@@ -12,8 +12,10 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_read::Scan;
 use walstat_read::input::discover::Found;
+use walstat_read::input::listed::presumed;
 use walstat_read::input::placing::place;
 use walstat_read::input::plan::plan;
+use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
 use walstat_report::build::rfc3339;
 
@@ -117,7 +119,7 @@ fn in_streams(
     found: &Found,
     range: Range<Lsn>,
 ) -> Result<TimeWindow, Failure> {
-    if found.streams.iter().any(|stream| !stream.path.is_file()) {
+    if found.streams.iter().any(|stream| !storage::is_file(&stream.path)) {
         let text =
             "--since and --until read the WAL twice: expected files or directories, not a pipe";
         return Err(Failure::Usage(text.to_owned()));
@@ -142,6 +144,7 @@ fn in_files(
     found: &Found,
     range: Range<Lsn>,
 ) -> Result<TimeWindow, Failure> {
+    let found = &presumed(found);
     let mut plan = plan(found, place(found)?, asked.args.timeline)?;
     plan.clip(&range)?;
     let mut segments = Segments::new(&plan, range);

@@ -23,6 +23,8 @@ mod walstat;
 // The tests.
 mod advice;
 mod archives;
+#[cfg(feature = "cloud")]
+mod cloud;
 mod dashboard;
 mod events;
 mod kinds;

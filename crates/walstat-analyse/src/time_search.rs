@@ -25,6 +25,9 @@ const BEGINNINGS: [u64; 2] = [8 << 10, 64 << 10];
 /// bisection.
 const LOOKS_MAX: usize = 1024;
 
+/// So many segments beside each other are looked into for a time, before it is given up.
+const TRIES_MAX: usize = 8;
+
 /// All times.
 pub const EVER: Range<Time> = Time(i64::MIN)..Time(i64::MAX);
 
@@ -74,10 +77,23 @@ impl<'a> Segments<'a> {
         };
         all.count = plan.segments.iter().rposition(is_written).map_or(0, |last| last + 1);
         if !all.are_few() {
-            let step = all.count.div_ceil(LOOKS_MAX).max(1);
-            all.firsts = (0..all.count).step_by(step).filter_map(|at| all.first_of(at)).collect();
+            all.firsts = if plan.is_presumed() { all.ends() } else { all.at_even_distances() };
         }
         all
+    }
+
+    fn at_even_distances(&self) -> Vec<First> {
+        let step = self.count.div_ceil(LOOKS_MAX).max(1);
+        (0..self.count).step_by(step).filter_map(|at| self.first_of(at)).collect()
+    }
+
+    /// Only the first and the last one, where each look is a request to an object store: the others are found by
+    /// bisection.
+    fn ends(&self) -> Vec<First> {
+        let first = (0..self.count).take(TRIES_MAX).find_map(|at| self.first_of(at));
+        let last = (0..self.count).rev().take(TRIES_MAX).find_map(|at| self.first_of(at));
+        let last = last.filter(|last| first.is_some_and(|first| first.segment < last.segment));
+        first.into_iter().chain(last).collect()
     }
 
     /// Where records of these times lie.
@@ -144,8 +160,13 @@ impl<'a> Segments<'a> {
             let before = place.checked_sub(1).and_then(|before| self.firsts.get(before));
             let Some((before, after)) = before.zip(self.firsts.get(place)) else { return };
             let middle = before.segment.midpoint(after.segment);
-            let found = Some(middle).filter(|middle| *middle > before.segment);
-            let Some(found) = found.and_then(|middle| self.first_of(middle)) else { return };
+            if middle == before.segment {
+                return;
+            }
+            // One without a time at its beginning tells nothing: the next ones do.
+            let mut tries = (middle..after.segment).chain((before.segment + 1..middle).rev());
+            let found = tries.by_ref().take(TRIES_MAX).find_map(|at| self.first_of(at));
+            let Some(found) = found else { return };
             self.firsts.insert(place, found);
             if !self.is_steady() {
                 return;

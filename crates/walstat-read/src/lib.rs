@@ -39,6 +39,7 @@
 //! | [`codec`](input::codec), [`tar`](input::tar), [`stream`](input::stream) | compressions, tars, pipes |
 //! | [`input_kind`](input::input_kind) | whether a directory is an archive, `pg_wal` or a copy |
 //! | [`placing`](input::placing), [`plan`](input::plan) | the segment that each file is, and which are read |
+//! | [`storage`](input::storage) | files, on disk and in object stores |
 //! | [`segment`](input::segment), [`source`](input::source) | one segment of the plan, and its bytes |
 //! | [`history`](input::history), [`label`](input::label) | timeline histories, backup labels |
 //! | [`control`](input::control) | `pg_control` |

@@ -4,7 +4,7 @@
 use crate::args::StatsArgs;
 use crate::commands::gather::is_part;
 use crate::commands::read;
-use crate::commands::relation_files::{Named, can_be_read_again};
+use crate::commands::relation_files::{Named, may_be_read_whole};
 use crate::commands::stats;
 use crate::failure::Failure;
 use walstat_analyse::who::Who;
@@ -19,7 +19,7 @@ pub fn read(args: &StatsArgs, known: &Known) -> Result<Option<Partial<Who>>, Fai
         return Ok(None);
     }
     let found = read::found(&args.source)?;
-    if !can_be_read_again(&found) {
+    if !may_be_read_whole(&found) {
         return Ok(None);
     }
     let (scan, who) = (read::all(&args.source), Who::names(known.store()));

@@ -4,6 +4,7 @@ use super::shelf::Copy;
 use crate::input::names::Standing;
 use crate::input::probe::probe;
 use crate::input::source::Source;
+use crate::input::storage::Ahead;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -24,7 +25,7 @@ impl Held {
         segment_bytes: u32,
         may_grow: bool,
     ) -> io::Result<Option<Held>> {
-        let probe = match probe(&copy.path) {
+        let probe = match probe(&copy.path, &mut Ahead::default()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             probe => probe?,
         };

@@ -1,7 +1,7 @@
 //! `pg_control`: what a cluster is, how its files are built and where it stands (`ControlFileData` in
 //! `src/include/catalog/pg_control.h`). No other module reads it.
 
-use std::fs::File;
+use super::storage;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -170,10 +170,10 @@ pub fn read(data_directory: &Path) -> Result<Control, ControlError> {
     loop {
         let mut bytes = Vec::new();
         // A pipe that nobody writes to is not waited for.
-        if !std::fs::metadata(&path)?.is_file() {
+        if storage::metadata(&path)?.kind != storage::Kind::File {
             return Err(std::io::Error::other("found something else, expected a file").into());
         }
-        File::open(&path)?.take(FILE_BYTES).read_to_end(&mut bytes)?;
+        storage::open(&path)?.take(FILE_BYTES).read_to_end(&mut bytes)?;
         match Control::parse(&bytes) {
             Err(ControlError::Checksum { .. }) if tries < TRIES => tries += 1,
             result => return result,

@@ -8,13 +8,14 @@ use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
-use super::piece::{Piece, vote};
+use super::piece::{Listed, Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::stamp::KnownFiles;
+use super::storage::{self, Kind, Metadata};
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry, Metadata};
+use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use std::time::Duration;
 use walstat_format::lsn::Lsn;
 
 /// What was found at the paths.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Found {
     /// The paths.
     pub paths: Vec<PathBuf>,
@@ -31,6 +32,8 @@ pub struct Found {
     pub taken_for: Option<InputKind>,
     /// Files that may be segments.
     pub pieces: Vec<Piece>,
+    /// Objects with a segment's name, which are looked into when it is known which of them are needed.
+    pub listed: Vec<Listed>,
     /// What can only be read from front to back: tars, pipes. `-` is standard input.
     pub streams: Vec<Stream>,
     /// Timeline histories.
@@ -52,7 +55,14 @@ pub struct Found {
     /// Directories that were looked into.
     seen: BTreeSet<Identity>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
-    lacking: Option<InputError>,
+    lacking: Option<Lacking>,
+}
+
+/// What the system has too few of, told of the path where it showed.
+#[derive(Debug, Clone)]
+struct Lacking {
+    path: PathBuf,
+    code: i32,
 }
 
 /// What can only be read from front to back.
@@ -112,7 +122,7 @@ pub fn discover_known(
 
 /// Whether a directory is a server's `pg_wal`, or has one.
 fn is_server_directory(path: &Path) -> bool {
-    let has_status = |directory: &Path| directory.join(ARCHIVE_STATUS).is_dir();
+    let has_status = |directory: &Path| storage::is_dir(&directory.join(ARCHIVE_STATUS));
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
 }
 
@@ -124,9 +134,9 @@ fn look(
     let known = Arc::clone(known);
     let mut found = Found { paths: paths.to_vec(), taken_for, known, ..Found::default() };
     for (root, path) in paths.iter().enumerate() {
-        let added = found.add_path(root, path);
-        if let Some(lacking) = found.lacking.take() {
-            return Err(lacking);
+        let added = found.add_path(root, &storage::on_disk(path));
+        if let Some(Lacking { path, code }) = found.lacking.take() {
+            return Err(InputError::io(&path, io::Error::from_raw_os_error(code)));
         }
         added?;
     }
@@ -142,7 +152,9 @@ impl Found {
     /// Whether anything looks like WAL.
     pub fn holds_wal(&self) -> bool {
         let is_wal = |piece: &Piece| piece.probe.first_page.is_ok();
-        self.pieces.iter().any(is_wal) || self.streams.iter().any(|s| is_backups_tar(&s.path))
+        !self.listed.is_empty()
+            || self.pieces.iter().any(is_wal)
+            || self.streams.iter().any(|s| is_backups_tar(&s.path))
     }
 
     /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
@@ -161,7 +173,7 @@ impl Found {
 
     /// How many files and streams were found that may be WAL.
     fn count(&self) -> usize {
-        self.pieces.len() + self.streams.len()
+        self.pieces.len() + self.listed.len() + self.streams.len()
     }
 
     fn add_path(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
@@ -171,14 +183,14 @@ impl Found {
         }
         let io = |source| InputError::io(path, source);
         let name = file_name(path);
-        let metadata = match fs::metadata(path) {
+        let metadata = match storage::metadata(path) {
             Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
                 self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
                 return Ok(());
             }
             metadata => metadata.map_err(io)?,
         };
-        if metadata.is_dir() {
+        if metadata.kind == Kind::Directory {
             let before = self.count();
             if is_segments(&name) {
                 self.refuse(root, path, NotWal::NoFile("directory".into()));
@@ -190,8 +202,7 @@ impl Found {
             }
             return Ok(());
         }
-        if !metadata.is_file() {
-            let kind = kind_of(&metadata);
+        if let Kind::Other(kind) = metadata.kind {
             if !is_segments(&name) {
                 return Err(InputError::Kind { path: path.to_owned(), kind });
             }
@@ -199,15 +210,17 @@ impl Found {
             return Ok(());
         }
         self.look_around(root, path);
-        self.add_file(root, path, true);
+        self.add_file(root, path, &metadata, true);
         Ok(())
     }
 
     /// Notes what the directory of a single file is.
     fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
-        let servers = parent.join(ARCHIVE_STATUS).is_dir() || data_directory_of(parent).is_some();
-        if servers {
+        // Of an object it is not asked: for each a request or two more, and servers do not write there.
+        let has_status = || storage::is_dir(&parent.join(ARCHIVE_STATUS));
+        let is_servers = || has_status() || data_directory_of(parent).is_some();
+        if !storage::is_elsewhere(path) && is_servers() {
             let directory = self.directories.index(root, parent);
             self.directories.note_server_directory(directory);
         }
@@ -218,10 +231,10 @@ impl Found {
         if !self.seen.insert(identity(path)?) {
             return Ok(false);
         }
-        let mut entries: Vec<DirEntry> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
-        entries.sort_by_key(DirEntry::file_name);
-        let names: BTreeSet<String> = entries.iter().map(name_of).collect();
-        let data = is_data_directory(path);
+        let entries = storage::entries(path)?;
+        let names: BTreeSet<String> =
+            entries.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        let data = names.contains("PG_VERSION") && is_data_directory(path);
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }
@@ -229,15 +242,16 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
-        for entry in entries {
-            let name = name_of(&entry);
-            match fs::metadata(entry.path()) {
-                Ok(metadata) if metadata.is_dir() => {
+        for (name, metadata) in entries {
+            let below = path.join(&name);
+            let name = name.to_string_lossy();
+            match metadata {
+                Ok(metadata) if metadata.kind == Kind::Directory => {
                     let wanted = !is_passed_over(&name, &names)
                         && (!data || SERVER_DIRECTORIES.contains(&&*name));
-                    self.add_below(root, &entry.path(), depth, wanted);
+                    self.add_below(root, &below, depth, wanted);
                 }
-                metadata => self.add_entry(root, &entry.path(), metadata),
+                metadata => self.add_entry(root, &below, metadata),
             }
         }
         Ok(true)
@@ -282,8 +296,7 @@ impl Found {
     fn is_lacking(&mut self, path: &Path, error: &io::Error) -> bool {
         let lacks = is_lack(error);
         if let (true, Some(code)) = (lacks, error.raw_os_error()) {
-            let source = io::Error::from_raw_os_error(code);
-            self.lacking.get_or_insert_with(|| InputError::io(path, source));
+            self.lacking.get_or_insert_with(|| Lacking { path: path.to_owned(), code });
         }
         lacks
     }
@@ -293,9 +306,11 @@ impl Found {
     fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
         let named = is_segments(&file_name(path));
         match metadata {
-            Ok(metadata) if metadata.is_file() => self.add_file(root, path, false),
-            Ok(metadata) if named => {
-                self.refuse(root, path, NotWal::NoFile(kind_of(&metadata).into()))
+            Ok(Metadata { kind: Kind::Other(kind), .. }) if named => {
+                self.refuse(root, path, NotWal::NoFile(kind.into()))
+            }
+            Ok(metadata) if metadata.kind == Kind::File => {
+                self.add_file(root, path, &metadata, false);
             }
             Err(_) if named && is_link_to_nothing(path) => {
                 self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
@@ -309,7 +324,7 @@ impl Found {
 
     /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
     /// beside other files, only what is called like a segment or like a tar of them.
-    fn add_file(&mut self, root: usize, path: &Path, asked: bool) {
+    fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
         let text = file_name(path);
         let name = match FileName::parse(&text) {
             FileName::History(timeline) => {
@@ -322,6 +337,12 @@ impl Found {
                 self.histories.note_file(timeline, path);
                 return;
             }
+            FileName::Segment(name) if storage::is_elsewhere(path) => {
+                let path = path.to_owned();
+                let (bytes, modified) = (metadata.bytes, metadata.modified);
+                self.listed.push(Listed { root, path, name, bytes, modified });
+                return;
+            }
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
@@ -331,14 +352,31 @@ impl Found {
                 return;
             }
         };
-        let known = self.known.get(&*path.to_string_lossy());
-        let known = known.and_then(|known| known.probe(path));
-        let probe = match known.map_or_else(|| probe(path), Ok) {
+        let known = self.known_probe(path);
+        let probe = known.map_or_else(|| probe(path, &mut storage::Ahead::default()), Ok);
+        let probe = match probe {
             Ok(probe) => probe,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !asked => return,
             Err(error) if self.is_lacking(path, &error) => return,
             Err(error) => Probe::failed(path, NotWal::Io(error.to_string())),
         };
+        self.add_probed(root, path, name, probe);
+    }
+
+    /// What a look into a file would find, if it was read before and is the same.
+    pub(crate) fn known_probe(&self, path: &Path) -> Option<Probe> {
+        self.known.get(&*path.to_string_lossy()).and_then(|known| known.probe(path))
+    }
+
+    /// Adds a file that was looked into.
+    pub(crate) fn add_probed(
+        &mut self,
+        root: usize,
+        path: &Path,
+        name: Option<SegmentFile>,
+        probe: Probe,
+    ) {
+        let text = file_name(path);
         let is_stream = match &probe.first_page {
             Err(NotWal::Tar) => {
                 self.problems.extend(name.as_ref().and_then(|name| packing::tar(&text, name)));
@@ -389,10 +427,6 @@ impl Found {
 
 const LINK_TO_NOTHING: &str = "link to nothing";
 
-fn name_of(entry: &DirEntry) -> String {
-    entry.file_name().to_string_lossy().into_owned()
-}
-
 fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or_else(|| Path::new(""))
 }
@@ -407,8 +441,9 @@ fn is_link_to_nothing(path: &Path) -> bool {
 
 /// Whether a directory is one in which a server keeps its data.
 fn is_data_directory(path: &Path) -> bool {
-    let has = |name: &&str| path.join(name).is_dir();
-    path.join("PG_VERSION").is_file() && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
+    let has = |name: &&str| storage::is_dir(&path.join(name));
+    storage::is_file(&path.join("PG_VERSION"))
+        && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
 }
 
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
@@ -430,23 +465,21 @@ fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
     name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
 }
 
-/// What identifies a directory, whichever path led to it.
-#[cfg(unix)]
-type Identity = (u64, u64);
+/// What identifies a directory, whichever path led to it: device and number, or else a path.
+type Identity = (u64, u64, PathBuf);
 
-#[cfg(unix)]
 fn identity(path: &Path) -> io::Result<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-type Identity = PathBuf;
-
-#[cfg(not(unix))]
-fn identity(path: &Path) -> io::Result<Identity> {
-    fs::canonicalize(path)
+    if storage::is_elsewhere(path) {
+        return Ok((0, 0, path.to_owned()));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        Ok((metadata.dev(), metadata.ino(), PathBuf::new()))
+    }
+    #[cfg(not(unix))]
+    fs::canonicalize(path).map(|path| (0, 0, path))
 }
 
 /// Suffixes of a tar, in lower case; `.tar` may have another one after it.
@@ -472,22 +505,4 @@ fn is_inherited_pipe(path: &Path) -> bool {
     let inherited = ["/dev/fd", "/proc/self/fd"].iter().any(|prefix| path.starts_with(prefix));
     (inherited || path == Path::new("/dev/stdin"))
         && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-}
-
-#[cfg(unix)]
-fn kind_of(metadata: &fs::Metadata) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    let kind = metadata.file_type();
-    match () {
-        () if kind.is_fifo() => "named pipe (to read it: walstat - < PIPE)",
-        () if kind.is_char_device() => "character device",
-        () if kind.is_block_device() => "block device",
-        () if kind.is_socket() => "socket",
-        () => "special file",
-    }
-}
-
-#[cfg(not(unix))]
-fn kind_of(_: &fs::Metadata) -> &'static str {
-    "special file"
 }

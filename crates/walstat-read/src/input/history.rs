@@ -21,7 +21,7 @@ pub struct Ancestor {
 }
 
 /// All histories that were found.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Histories {
     sound: BTreeMap<u32, Vec<Ancestor>>,
     named: BTreeSet<u32>,

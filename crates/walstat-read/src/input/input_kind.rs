@@ -32,7 +32,7 @@ pub const ARCHIVE_STATUS: &str = "archive_status";
 const GROUP_DIGITS: usize = 16;
 
 /// All directories in which something was found, on disk and in tars.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directories {
     all: Vec<Directory>,
     by_path: BTreeMap<(usize, PathBuf), usize>,
@@ -41,7 +41,7 @@ pub struct Directories {
 }
 
 /// A directory with files that may be segments.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Directory {
     /// Which of the paths that were asked for it lies in.
     root: usize,

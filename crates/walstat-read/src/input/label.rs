@@ -6,13 +6,13 @@ use super::control::{self, Control, ControlError};
 use super::names::file_name;
 use super::probe::read_head;
 use super::recognise::{Content, recognise};
+use super::storage;
 use super::tar::for_each_member;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{hex_digit1, space0};
 use nom::combinator::{map_opt, map_res, opt, recognize};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
-use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -94,12 +94,13 @@ pub struct ToldLabel {
 
 /// The same as [`read`], with what the label tells people.
 pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
-    let file = if path.is_dir() { path.join(BACKUP_LABEL) } else { path.to_owned() };
-    if path.is_dir() && !file.exists() {
+    let is_directory = storage::is_dir(path);
+    let file = if is_directory { path.join(BACKUP_LABEL) } else { path.to_owned() };
+    if is_directory && !storage::exists(&file) {
         return Err(LabelError::NoFile);
     }
     let name = file_name(&file);
-    let text = text(File::open(&file)?, &name, DEPTH_MAX)?;
+    let text = text(storage::open(&file)?, &name, DEPTH_MAX)?;
     let label = parse(&text)?;
     // Nobody but people reads a history file.
     if label.stop.is_none() {
@@ -215,10 +216,10 @@ fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
 /// release that is not read.
 fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
     let directory: PathBuf = match label.parent() {
-        Some(parent) if !label.is_dir() => parent.to_owned(),
+        Some(parent) if !storage::is_dir(label) => parent.to_owned(),
         _ => label.to_owned(),
     };
-    if !control::path(&directory).exists() {
+    if !storage::exists(&control::path(&directory)) {
         return Ok(None);
     }
     match control::read(&directory) {

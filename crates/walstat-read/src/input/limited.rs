@@ -1,6 +1,6 @@
 //! Files that are read whole: none is believed to be of any size. A path may be a device that never ends.
 
-use std::fs::File;
+use super::storage;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 /// When it cannot be read, or has more.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    storage::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let reason = format!("found more than {} MB, expected fewer", limit >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));

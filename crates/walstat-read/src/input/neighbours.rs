@@ -33,6 +33,7 @@ pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
         if plain_name
             && is_asked_for(piece)
             && piece.probe.first_page.is_ok()
+            && !piece.probe.is_presumed()
             && !found.directories.is_group(piece.directory)
         {
             let both = directories.entry(piece.directory).or_default();

@@ -3,9 +3,9 @@
 //! itself.
 
 use super::limited;
+use super::storage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use walstat_format::crc::Crc32c;
@@ -112,7 +112,8 @@ pub const FILE_BYTES_MAX: u64 = 4 << 30;
 /// When it cannot be read, or is too large for one.
 pub fn read(form: Form, path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(form.magic.len() as u64).read_to_end(&mut head)?;
+    let length = form.magic.len() as u64;
+    storage::open_at(path, 0, length)?.take(length).read_to_end(&mut head)?;
     if head == form.magic { limited::read(path, FILE_BYTES_MAX) } else { Ok(head) }
 }
 

@@ -4,12 +4,13 @@
 use super::names::{SegmentFile, file_name};
 use super::probe::{FirstPage, NotWal, Probe};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use walstat_format::page::{Geometry, LongHeader};
 use walstat_format::version::Magic;
 
 /// A file on disk, or a member of a stream, that may be a segment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Piece {
     /// What its name says, if it says that it is a segment.
     pub name: Option<SegmentFile>,
@@ -19,6 +20,21 @@ pub struct Piece {
     pub directory: usize,
     /// In a stream of segments without names: the index of the piece before this one.
     pub after: Option<usize>,
+}
+
+/// A file that was listed under a segment's name, and not looked into yet.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Which of the paths asked for it lies in.
+    pub root: usize,
+    /// The file.
+    pub path: PathBuf,
+    /// What its name says.
+    pub name: SegmentFile,
+    /// How long it is.
+    pub bytes: u64,
+    /// When it was written.
+    pub modified: Option<SystemTime>,
 }
 
 impl Piece {

@@ -11,6 +11,7 @@ use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
 use super::salvage::{self, Salvaged};
 use super::segment::Segment;
+use super::storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
@@ -137,8 +138,10 @@ fn wal_beside(path: &Path) -> Option<PathBuf> {
     let parent = path.parent()?;
     // The parent of a bare file name is empty: the current directory.
     let looked_into = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    let entries = std::fs::read_dir(looked_into).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = storage::entries(looked_into)
+        .ok()?
+        .into_iter()
+        .filter_map(|(name, _)| name.into_string().ok());
     let tars = names.filter(|name| name.starts_with("pg_wal.tar") && *name != file_name(path));
     tars.min().map(|tar| parent.join(tar))
 }

@@ -9,6 +9,7 @@ use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
 use super::segment::Segment;
+use super::source::Source;
 use super::timeline::{
     Branch, Lineage, branches, latest_without_segments, newest_complete, without_history,
 };
@@ -227,6 +228,11 @@ impl Plan {
         let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
         self.timelines = timelines.into_iter().collect();
         self.segments = segments;
+    }
+
+    /// Whether some of the files were only listed.
+    pub fn is_presumed(&self) -> bool {
+        self.segments.iter().any(|segment| matches!(segment.source, Source::Listed(_)))
     }
 
     /// Whether a segment is part of the history that is followed.

@@ -4,10 +4,10 @@ use super::codec::Codec;
 use super::recognise::{Content, Encryption, recognise};
 use super::source::Source;
 use super::stamp::Stamp;
+use super::storage::{self, Ahead};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use walstat_format::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
@@ -15,6 +15,8 @@ use walstat_format::version::{Magic, Version};
 
 /// How many bytes are enough to recognise any format.
 const HEAD_BYTES: usize = 512;
+/// How much of a file is likely read for that, decompressed or not.
+pub const LOOK_BYTES: u64 = 64 << 10;
 
 /// The first page of a segment, as far as its header tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +28,7 @@ pub struct FirstPage {
 }
 
 /// A file that may be a segment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Probe {
     /// Where its bytes are.
     pub source: Source,
@@ -102,10 +104,10 @@ pub enum NotWal {
 }
 
 /// Looks at a file.
-pub fn probe(path: &Path) -> io::Result<Probe> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    let (raw_bytes, modified) = (metadata.len(), metadata.modified().ok());
+pub fn probe(path: &Path, ahead: &mut Ahead) -> io::Result<Probe> {
+    let mut file = ahead.open(path, 0, LOOK_BYTES)?;
+    let metadata = file.metadata(path)?;
+    let (raw_bytes, modified) = (metadata.bytes, metadata.modified);
     let stamp = Some(Stamp::of(&metadata));
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -118,7 +120,10 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
         first_page,
     };
     Ok(match recognise(&head, &name) {
-        Content::Compressed(codec) => Probe { stamp, ..probe_compressed(path, codec, modified)? },
+        Content::Compressed(codec) => {
+            let whole = Cursor::new(head).chain(file);
+            Probe { stamp, ..probe_compressed(path, whole, codec, modified) }
+        }
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
         Content::Tar => raw(Err(NotWal::Tar)),
@@ -126,8 +131,12 @@ pub fn probe(path: &Path) -> io::Result<Probe> {
     })
 }
 
-fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> io::Result<Probe> {
-    let file = File::open(path)?;
+fn probe_compressed(
+    path: &Path,
+    file: impl Read,
+    codec: Codec,
+    modified: Option<SystemTime>,
+) -> Probe {
     let head = codec.decoder(file).and_then(|mut decoder| read_head(&mut decoder));
     let first_page = match head {
         Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
@@ -135,19 +144,20 @@ fn probe_compressed(path: &Path, codec: Codec, modified: Option<SystemTime>) -> 
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Ok(Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page })
+    Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page }
 }
 
 /// The text of a small file, which may be compressed.
 pub fn read_text(path: &Path) -> io::Result<String> {
     const TEXT_BYTES_MAX: u64 = 1 << 20;
-    let mut file = File::open(path)?;
+    let mut file = storage::open_at(path, 0, LOOK_BYTES)?;
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = File::open(path)?;
-    let reader: Box<dyn Read> = match recognise(&head, &name) {
-        Content::Compressed(codec) => codec.decoder(file)?,
-        _ => Box::new(file),
+    let content = recognise(&head, &name);
+    let whole = Cursor::new(head).chain(file);
+    let reader: Box<dyn Read> = match content {
+        Content::Compressed(codec) => codec.decoder(whole)?,
+        _ => Box::new(whole),
     };
     let mut bytes = Vec::new();
     reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -172,6 +182,11 @@ impl Probe {
             stamp: None,
             first_page: Err(reason),
         }
+    }
+
+    /// Whether the file was only listed: what stands here is what its name says.
+    pub fn is_presumed(&self) -> bool {
+        matches!(self.source, Source::Listed(_))
     }
 
     /// Whether the file is as long as several segments, one after the other.

@@ -5,10 +5,11 @@
 
 use super::codec::Codec;
 use super::mapped::Mapped;
+use super::recognise::{Content, recognise};
+use super::storage::{self, File};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use walstat_format::page::PageHeader;
@@ -24,6 +25,8 @@ pub enum Source {
     Raw(PathBuf),
     /// A compressed file.
     Compressed(PathBuf, Codec),
+    /// A file that was listed and not looked into: how it is compressed shows when it is.
+    Listed(PathBuf),
     /// The bytes came through a stream and are gone; the path of the stream and the member.
     Streamed(PathBuf),
     /// The bytes came through a stream and were kept.
@@ -58,6 +61,7 @@ impl Source {
         match self {
             Source::Raw(path)
             | Source::Compressed(path, _)
+            | Source::Listed(path)
             | Source::Streamed(path)
             | Source::Kept(path, _) => path,
         }
@@ -73,7 +77,7 @@ impl Source {
 
     /// Whether the bytes are in a file, and can be read again.
     pub fn is_file(&self) -> bool {
-        matches!(self, Source::Raw(_) | Source::Compressed(..))
+        matches!(self, Source::Raw(_) | Source::Compressed(..) | Source::Listed(_))
     }
 
     /// When the file was last written to, as far as that can be told. Of what came through a stream, or was
@@ -82,7 +86,7 @@ impl Source {
         if !self.is_file() {
             return None;
         }
-        std::fs::metadata(self.path()).and_then(|metadata| metadata.modified()).ok()
+        storage::modified(self.path())
     }
 
     /// The segment mapped, to be read from byte `from` on; `None`: it is to be read otherwise.
@@ -92,26 +96,42 @@ impl Source {
     /// When it cannot be opened.
     pub fn map(&self, from: u64) -> io::Result<Option<Bytes<'static>>> {
         match self {
-            Source::Raw(path) => Ok(Mapped::open(path, from)?.map(Bytes::Mapped)),
+            Source::Raw(path) if !storage::is_elsewhere(path) => {
+                Ok(Mapped::open(path, from)?.map(Bytes::Mapped))
+            }
             _ => Ok(None),
         }
     }
 
     /// Opens the segment and goes to byte `from` of it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
     pub fn open(&self, from: u64) -> io::Result<Bytes<'static>> {
+        self.open_through(&mut storage::Ahead::default(), from, u64::MAX)
+    }
+
+    /// The same through what was fetched ahead; so many bytes of it are `wanted`, as far as is known.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn open_through(
+        &self,
+        ahead: &mut storage::Ahead,
+        from: u64,
+        wanted: u64,
+    ) -> io::Result<Bytes<'static>> {
         match self {
-            Source::Raw(path) => {
-                let mut file = File::open(path)?;
-                if from > 0 {
-                    file.seek(SeekFrom::Start(from))?;
-                }
-                Ok(Bytes::Raw(file))
-            }
+            Source::Raw(path) => Ok(Bytes::Raw(ahead.open(path, from, wanted)?)),
             Source::Compressed(path, codec) => {
-                let mut bytes = Bytes::Read(codec.decoder(File::open(path)?)?);
+                let file = ahead.open(path, 0, wanted.saturating_add(from))?;
+                let mut bytes = Bytes::Read(codec.decoder(file)?);
                 bytes.skip(from)?;
                 Ok(bytes)
             }
+            Source::Listed(path) => open_listed(path, from, wanted),
             Source::Streamed(_) => Err(io::Error::other("a stream cannot be read again")),
             Source::Kept(_, kept) => {
                 let mut bytes = Bytes::Read(Box::new(KeptReader { kept: kept.clone(), at: 0 }));
@@ -120,6 +140,22 @@ impl Source {
             }
         }
     }
+}
+
+/// Opens a file of which it is not known how it is compressed.
+fn open_listed(path: &Path, from: u64, wanted: u64) -> io::Result<Bytes<'static>> {
+    let mut file = storage::open_at(path, 0, wanted.saturating_add(from))?;
+    let head = super::probe::read_head(&mut file)?;
+    let content = recognise(&head, &path.file_name().unwrap_or_default().to_string_lossy());
+    let whole = Cursor::new(head).chain(file);
+    let reader: Box<dyn Read> = match content {
+        Content::Compressed(codec) => codec.decoder(whole)?,
+        _ if from == 0 => Box::new(whole),
+        _ => return storage::open_at(path, from, wanted).map(Bytes::Raw),
+    };
+    let mut bytes = Bytes::Read(reader);
+    bytes.skip(from)?;
+    Ok(bytes)
 }
 
 /// Of the kind of an error only whether the bytes were cut off is written: nothing else matters.

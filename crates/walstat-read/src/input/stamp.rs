@@ -4,9 +4,9 @@
 use super::codec::Codec;
 use super::probe::{FirstPage, Probe};
 use super::source::Source;
+use super::storage::{self, Kind, Metadata};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -29,10 +29,10 @@ impl Stamp {
     pub fn of(metadata: &Metadata) -> Stamp {
         let since_1970 = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
         Stamp {
-            bytes: metadata.len(),
-            modified: metadata.modified().ok().and_then(since_1970),
-            changed: changed(metadata),
-            etag: None,
+            bytes: metadata.bytes,
+            modified: metadata.modified.and_then(since_1970),
+            changed: metadata.changed,
+            etag: metadata.tag.clone(),
         }
     }
 
@@ -46,17 +46,6 @@ impl Stamp {
         let last = changed.max(self.modified).unwrap_or_default();
         now.checked_sub(last).is_none_or(|old| old < age)
     }
-}
-
-#[cfg(unix)]
-fn changed(metadata: &Metadata) -> Option<(i64, i64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    Some((metadata.ctime(), metadata.ctime_nsec(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn changed(_: &Metadata) -> Option<(i64, i64, u64)> {
-    None
 }
 
 /// What is known of a segment's file that was read before.
@@ -82,15 +71,15 @@ impl KnownFile {
 
     /// What a look into the file would find, if it is still the same.
     pub(crate) fn probe(&self, path: &Path) -> Option<Probe> {
-        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+        let metadata = storage::metadata(path).ok().filter(|found| found.kind == Kind::File)?;
         (Stamp::of(&metadata) == self.stamp).then(|| Probe {
             source: match self.codec {
                 Some(codec) => Source::Compressed(path.to_owned(), codec),
                 None => Source::Raw(path.to_owned()),
             },
             compressed: self.codec.is_some(),
-            raw_bytes: self.codec.is_none().then_some(metadata.len()),
-            modified: metadata.modified().ok(),
+            raw_bytes: self.codec.is_none().then_some(metadata.bytes),
+            modified: metadata.modified,
             stamp: Some(self.stamp.clone()),
             first_page: Ok(self.first_page),
         })
@@ -105,7 +94,7 @@ mod tests {
     #[test]
     fn other_bytes_of_the_same_length_and_time_are_another_stamp() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let stamp = || Stamp::of(&fs::metadata(file.path()).expect("metadata"));
+        let stamp = || Stamp::of(&storage::metadata(file.path()).expect("metadata"));
         fs::write(file.path(), b"one").expect("written");
         let modified =
             fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");

@@ -9,9 +9,9 @@ use super::names::file_name;
 use super::names::{FileName, SegmentFile};
 use super::probe::{FirstPage, NotWal, first_page, read_head};
 use super::recognise::{Content, recognise};
+use super::storage;
 use super::tar::{Kind, Member, for_each_member};
 use hard_links::{HardLinks, Taken};
-use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
         let _ = visit(Item::Broken(path.display().to_string(), error));
     }
     let Some(mut links) = links.again() else { return };
-    if path.is_file() {
+    if storage::is_file(path) {
         // What is wrong with the others was said the first time.
         let _ = walk_path(path, &mut links, &mut |item| match item {
             Item::Segment(_) | Item::History(..) => visit(item),
@@ -84,7 +84,7 @@ fn walk_path(
     if path == Path::new(STANDARD_INPUT) {
         return walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, links, visit);
     }
-    walk(File::open(path)?, &file_name(path), DEPTH_MAX, links, visit)
+    walk(storage::open(path)?, &file_name(path), DEPTH_MAX, links, visit)
 }
 
 fn walk<'r>(

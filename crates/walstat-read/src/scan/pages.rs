@@ -7,8 +7,10 @@ use crate::input::names::Standing;
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Bytes;
+use crate::input::storage::Ahead;
 use sha1::{Digest, Sha1};
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use walstat_format::lsn::Lsn;
 
@@ -27,6 +29,8 @@ pub struct Pages<'a> {
     /// Whether files may be mapped.
     map_files: bool,
     is_lost: bool,
+    /// What comes next, where it has to be fetched.
+    ahead: Ahead,
 }
 
 /// A segment while it is read.
@@ -46,12 +50,24 @@ impl<'a> Pages<'a> {
 
     /// The same, through a buffer that was used before.
     pub fn through(window: PageBuffer, scope: &'a Scope, progress: &'a Progress) -> Self {
-        Pages { scope, progress, window, map_files: scope.map_files, is_lost: false }
+        let (map_files, ahead) = (scope.map_files, Ahead::default());
+        Pages { scope, progress, window, map_files, is_lost: false, ahead }
     }
 
     /// The buffer, to be used again.
     pub fn into_window(self) -> PageBuffer {
         self.window
+    }
+
+    /// Says which segments come next.
+    pub fn expect(&mut self, segments: &[Segment]) {
+        let expected = segments.iter().map(|segment| {
+            let from = self.first_page_in_range(segment);
+            let at = if segment.source.codec().is_some() { 0 } else { from };
+            (segment.source.path().clone(), at, self.wanted(segment, from) + from - at)
+        });
+        let expected: Vec<(PathBuf, u64, u64)> = expected.collect();
+        self.ahead.expect(expected);
     }
 
     /// Opens a segment and pushes its pages, from the range's start on.
@@ -74,10 +90,19 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn open(&self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
+    fn open(&mut self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
         let may_map = self.map_files && segment.is_at_rest();
         let mapped = if may_map { segment.source.map(from)? } else { None };
-        mapped.map_or_else(|| segment.source.open(from), Ok)
+        let wanted = self.wanted(segment, from);
+        let ahead = &mut self.ahead;
+        mapped.map_or_else(|| segment.source.open_through(ahead, from, wanted), Ok)
+    }
+
+    /// How much of a segment the range needs, from byte `from` on.
+    fn wanted(&self, segment: &Segment, from: u64) -> u64 {
+        let length = u64::from(self.scope.geometry.segment_bytes);
+        let first = self.first_byte(segment);
+        useful_bytes(self.scope, first + from, length.saturating_sub(from))
     }
 
     /// Whether a file became shorter, or failed, while it was mapped: what was pushed is to be forgotten and
@@ -113,7 +138,8 @@ impl<'a> Pages<'a> {
         let mut offset = from;
         let (mut switched, mut skipped) = (false, false);
         while offset < length {
-            let wanted = WINDOW_BYTES.min(self.useful_bytes(&place, offset));
+            let wanted = useful_bytes(self.scope, place.first + offset, length - offset);
+            let wanted = WINDOW_BYTES.min(usize::try_from(wanted).unwrap_or(usize::MAX));
             let window = match self.next_window(bytes, wanted) {
                 Ok(window) => window,
                 Err(error) => return fail(&place, offset, &error, reader),
@@ -154,15 +180,6 @@ impl<'a> Pages<'a> {
         Flow::Next
     }
 
-    /// How much there is to read from `offset` on: what lies in the range, and one page more, which
-    /// shows that the range has ended.
-    fn useful_bytes(&self, place: &Place<'_>, offset: u64) -> usize {
-        let page_bytes = u64::from(self.scope.geometry.page_bytes);
-        let in_range = self.scope.end.0.saturating_sub(place.first + offset);
-        let pages = (in_range / page_bytes).saturating_add(2).saturating_mul(page_bytes);
-        usize::try_from(pages.min(place.length - offset)).unwrap_or(usize::MAX)
-    }
-
     /// The next `wanted` bytes, or as many as there are.
     fn next_window<'w>(
         &'w mut self,
@@ -178,6 +195,14 @@ impl<'a> Pages<'a> {
         self.progress.fetch_add(window.len() as u64, Ordering::Relaxed);
         Ok(window)
     }
+}
+
+/// How much there is to read at `lsn`, of the `left` bytes of its segment: what lies in the range, and one page
+/// more, which shows that the range has ended.
+fn useful_bytes(scope: &Scope, lsn: u64, left: u64) -> u64 {
+    let page_bytes = u64::from(scope.geometry.page_bytes);
+    let in_range = scope.end.0.saturating_sub(lsn);
+    (in_range / page_bytes).saturating_add(2).saturating_mul(page_bytes).min(left)
 }
 
 /// The bytes end with an error. A compressed file that is cut off is treated like an uncompressed one.

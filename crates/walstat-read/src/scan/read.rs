@@ -13,13 +13,14 @@ use super::verify::{self, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
 use crate::input::error::{InputError, is_lack};
+use crate::input::listed::look_into;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Source;
+use crate::input::storage;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -39,6 +40,7 @@ pub fn read_found(
     progress: &Progress,
     prototype: &Observer,
 ) -> Result<(Plan, Outcome<Observer>), InputError> {
+    look_into(&mut found, &wanted.range);
     let streamed = streamed::pass(&mut found, &wanted, progress, prototype);
     if let Some(path) = streamed.unordered {
         return Err(InputError::Unordered { path });
@@ -75,7 +77,7 @@ pub fn read_passed(
         if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
             (tries, seen) = (tries + 1, there);
             std::thread::sleep(SETTLING);
-            found = found.again()?;
+            found = again(&found, &range)?;
             reading.passed = recall(&found);
             continue;
         }
@@ -90,7 +92,7 @@ pub fn read_passed(
         if sound || tries >= tries_max || !has_lost_files(&plan) {
             break (plan, result?);
         }
-        found = found.again()?;
+        found = again(&found, &range)?;
         reading.passed = recall(&found);
     };
     if range.start > Lsn(0) && outcome.first.is_none() {
@@ -102,13 +104,22 @@ pub fn read_passed(
     Ok((plan, outcome))
 }
 
+/// The same paths as they are now.
+fn again(found: &Found, range: &Range<Lsn>) -> Result<Found, InputError> {
+    let mut found = found.again()?;
+    look_into(&mut found, range);
+    Ok(found)
+}
+
 /// Whether every thread can have a file open: else what cannot be opened would pass for damage.
 fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputError> {
-    let files = plan.segments.iter().filter(|segment| segment.source.is_file());
+    let files = plan.segments.iter().filter(|segment| {
+        segment.source.is_file() && !storage::is_elsewhere(segment.source.path())
+    });
     let mut open = Vec::new();
     for segment in files.take(threads.get()) {
         let path = segment.source.path();
-        match File::open(path) {
+        match storage::open(path) {
             Err(error) if is_lack(&error) => return Err(InputError::io(path, error)),
             // What is wrong with the file itself is told when it is read.
             file => open.push(file),

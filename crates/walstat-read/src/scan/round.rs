@@ -13,16 +13,19 @@ use super::read::{CLOCK_TICK, read_passed};
 use super::streamed::{self, Wanted};
 use crate::input::discover::Found;
 use crate::input::error::InputError;
+use crate::input::listed::look_into;
 use crate::input::names::Standing;
 use crate::input::piece::{Piece, geometry_of, vote};
 use crate::input::plan::{Plan, check_bounds};
 use crate::input::stamp::{KnownFile, Stamp};
+use crate::input::storage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
 /// The share of what is known that is read again, from 0 to 1.
@@ -65,6 +68,7 @@ impl Reading<'_> {
         mut found: Found,
         prototype: &O,
     ) -> Result<(Plan, Outcome<Observer>, Round), InputError> {
+        look_into(&mut found, &(Lsn(0)..Lsn::MAX));
         if let Some(geometry) = vote(&found.pieces) {
             check_bounds(&self.wanted.accepted_gaps, geometry.segment_bytes)?;
             self.memory().begin(&geometry)?;
@@ -179,7 +183,7 @@ impl Reading<'_> {
         let mut bytes = piece.probe.source.open(0).ok()?.into_reader();
         let passed = alone.read(&segment, &mut bytes, window);
         let is_same =
-            std::fs::metadata(piece.path()).is_ok_and(|now| Stamp::of(&now) == task.file.stamp);
+            storage::metadata(piece.path()).is_ok_and(|now| Stamp::of(&now) == task.file.stamp);
         (is_same && passed.digest.whole).then_some(passed)
     }
 

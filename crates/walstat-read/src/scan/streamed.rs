@@ -10,6 +10,7 @@ use super::pages::Progress;
 use super::scope::Scope;
 use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
+use crate::input::listed::look_into;
 use crate::input::names::FileName;
 use crate::input::names::file_name;
 use crate::input::packing;
@@ -157,6 +158,7 @@ pub fn pass_files(
     progress: &Progress,
     prototype: &Observer,
 ) -> BTreeMap<usize, Passed> {
+    look_into(found, &wanted.range);
     let mut collector = Collector::new(found, wanted, progress, prototype);
     for index in 0..collector.found.pieces.len() {
         collector.take_file(index);

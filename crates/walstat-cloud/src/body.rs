@@ -1,0 +1,134 @@
+//! The bytes of an object in order. Parts are fetched ahead, several at a time, and held until they are read;
+//! who decompresses and analyses them is the reader's affair.
+
+use crate::bucket::bucket;
+use crate::fetch::{Fetched, Object, fetch};
+use crate::list::head;
+use crate::options::options;
+use crate::runtime::{Task, spawn};
+use crate::url::Url;
+use bytes::{Buf, Bytes};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A part is at most so long: long enough that its bytes take longer than the round trip, and short enough that
+/// one for each connection is no burden.
+const PART_BYTES_MAX: u64 = 4 << 20;
+/// And at least so long, where so much is left.
+const PART_BYTES_MIN: u64 = 64 << 10;
+
+/// So many parts of an object are held, where nobody says how many.
+const PARTS_ALONE: usize = 4;
+
+/// The bytes of an object, being read.
+#[derive(Debug)]
+pub struct Body {
+    object: Arc<Object>,
+    /// Where the next part begins that is not asked for yet.
+    next: u64,
+    /// How far it is known that it will be read.
+    wanted: u64,
+    /// How long the next part is.
+    part: u64,
+    /// So many parts are held or under way, at most.
+    most: usize,
+    parts: VecDeque<Task<Fetched>>,
+    chunks: VecDeque<Bytes>,
+}
+
+/// Opens an object, to be read from byte `from` on; it is known that `wanted` bytes of it will be.
+///
+/// # Errors
+///
+/// In one line, why it cannot be opened.
+pub fn open(path: &Path, from: u64, wanted: u64) -> io::Result<Body> {
+    let url = Url::parse(path).map_err(io::Error::other)?;
+    let bucket = bucket(&url).map_err(|reason| io::Error::other(reason.text))?;
+    let key = object_store::path::Path::parse(&url.key).map_err(io::Error::other)?;
+    let listed = match bucket.listed(&url.key) {
+        Some(listed) => listed,
+        None => head(&bucket, &url.key)?.ok_or_else(|| io::Error::other("no such object"))?,
+    };
+    let wanted = from.saturating_add(wanted).min(listed.bytes);
+    let part = (wanted.saturating_sub(from)).clamp(PART_BYTES_MIN, PART_BYTES_MAX);
+    let object = Arc::new(Object { bucket, key, listed });
+    let (parts, chunks) = (VecDeque::new(), VecDeque::new());
+    let most = options().connections.get().min(PARTS_ALONE);
+    Ok(Body { object, next: from, wanted, part, most, parts, chunks })
+}
+
+impl Body {
+    /// Asks for parts, until `most` are held or under way or all that is wanted is; says how many there are.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no thread for it.
+    pub fn ahead(&mut self, most: usize) -> io::Result<usize> {
+        self.most = most;
+        while self.parts.len() < most && self.next < self.wanted {
+            self.ask()?;
+        }
+        Ok(self.parts.len())
+    }
+
+    /// Asks for the next part.
+    fn ask(&mut self) -> io::Result<()> {
+        let end = self.next.saturating_add(self.part).min(self.object.listed.bytes);
+        self.parts.push_back(spawn(fetch(Arc::clone(&self.object), self.next..end))?);
+        self.next = end;
+        self.part = self.part.saturating_mul(2).min(PART_BYTES_MAX);
+        Ok(())
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(chunk) = self.chunks.front_mut().filter(|chunk| chunk.has_remaining()) {
+                let count = chunk.remaining().min(out.len());
+                chunk.copy_to_slice(out.get_mut(..count).unwrap_or_default());
+                return Ok(count);
+            }
+            if self.chunks.pop_front().is_some() {
+                continue;
+            }
+            if out.is_empty() || self.parts.is_empty() && self.next >= self.object.listed.bytes {
+                return Ok(0);
+            }
+            self.ahead(self.most)?;
+            if self.parts.is_empty() {
+                self.ask()?;
+            }
+            let Some(part) = self.parts.pop_front() else { return Ok(0) };
+            self.chunks = part.wait()?.map_err(io::Error::other)?.into();
+        }
+    }
+}
+
+/// The share that one reader has of what is fetched ahead: all readers together hold one part a connection.
+#[derive(Debug)]
+pub struct Share(());
+
+static READERS: AtomicUsize = AtomicUsize::new(0);
+
+impl Share {
+    /// For one reader more.
+    pub fn take() -> Share {
+        READERS.fetch_add(1, Ordering::Relaxed);
+        Share(())
+    }
+
+    /// How many parts it may hold.
+    pub fn parts(&self) -> usize {
+        (options().connections.get() / READERS.load(Ordering::Relaxed).max(1)).max(1)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,70 @@
+//! The runtime that requests run on: one thread, which also receives what comes. Whoever reads waits for it
+//! without being part of it.
+
+use crate::options::options;
+use std::future::Future;
+use std::io;
+use std::sync::OnceLock;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
+
+static HANDLE: OnceLock<Result<Handle, String>> = OnceLock::new();
+static REQUESTS: OnceLock<Semaphore> = OnceLock::new();
+
+/// Something under way; it ends when nobody waits for it any more.
+#[derive(Debug)]
+pub(crate) struct Task<T> {
+    work: JoinHandle<()>,
+    done: oneshot::Receiver<T>,
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+/// Begins to do something.
+pub(crate) fn spawn<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> io::Result<Task<T>> {
+    let handle = HANDLE.get_or_init(|| start().map_err(|error| error.to_string()));
+    let handle = handle.as_ref().map_err(|error| io::Error::other(error.clone()))?;
+    let (tell, done) = oneshot::channel();
+    let work = handle.spawn(async move {
+        // Nobody may wait any more.
+        let _ = tell.send(work.await);
+    });
+    Ok(Task { work, done })
+}
+
+fn start() -> io::Result<Handle> {
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+    let handle = runtime.handle().clone();
+    let run = move || runtime.block_on(std::future::pending::<()>());
+    std::thread::Builder::new().name("object storage".to_owned()).spawn(run)?;
+    Ok(handle)
+}
+
+impl<T> Task<T> {
+    /// Waits for what comes of it.
+    pub(crate) fn wait(mut self) -> io::Result<T> {
+        // Taken out, since what is dropped ends.
+        let (_, nothing) = oneshot::channel();
+        let done = std::mem::replace(&mut self.done, nothing);
+        done.blocking_recv().map_err(|_| io::Error::other("a request ended without an answer"))
+    }
+}
+
+/// Does something and waits for it.
+pub(crate) fn wait_for<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> io::Result<T> {
+    spawn(work)?.wait()
+}
+
+/// One permit for each request that may be under way.
+pub(crate) fn requests() -> &'static Semaphore {
+    REQUESTS.get_or_init(|| Semaphore::new(options().connections.get()))
+}

@@ -1,0 +1,24 @@
+//! How object stores are reached, for every command that takes their URLs.
+
+use clap::Args;
+use std::num::NonZeroUsize;
+use walstat_read::input::storage::Options;
+
+/// Where PATH is `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Object storage (PATH is s3://, gs:// or az://)")]
+pub struct StorageArgs {
+    /// The server to ask; http:// is taken, too [default: by the environment, else the provider's own]
+    #[arg(long, value_name = "URL")]
+    pub endpoint: Option<String>,
+    /// Requests under way at once, at most [default: 8]
+    #[arg(long, value_name = "N")]
+    pub connections: Option<NonZeroUsize>,
+}
+
+impl StorageArgs {
+    /// The same for who reads.
+    pub fn options(&self) -> Options {
+        Options { endpoint: self.endpoint.clone(), connections: self.connections }
+    }
+}
