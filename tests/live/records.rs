@@ -1,5 +1,5 @@
-//! `walstat records` in the hands of those who read it: DuckDB, pyarrow and Spark come to the sums of walstat's
-//! own tables, and the SQL of docs/sql.md gives what the paper shows.
+//! `walstat records` in the hands of those who read it: DuckDB, pyarrow and Spark come to the sums of
+//! walstat's own tables, and the SQL of docs/sql.md gives what the paper shows.
 
 use crate::python::{JAVA, path, python};
 use crate::support::fixtures::sample;

@@ -1,6 +1,6 @@
-//! `examples/spark/walstat_spark.py` on Apache Spark, in `local-cluster` mode: two executors, which are processes
-//! of their own. Standard output is that of one machine, also where executors are killed on the way, and where
-//! segments are damaged.
+//! `examples/spark/walstat_spark.py` on Apache Spark, in `local-cluster` mode: two executors, which are
+//! processes of their own. Standard output is that of one machine, also where executors are killed on the
+//! way, and where segments are damaged.
 
 use crate::python::python;
 use crate::support::fixtures::sample;
@@ -36,8 +36,8 @@ fn without_paths(text: &str) -> String {
     format!("{before}{after}")
 }
 
-/// A program that is walstat, and kills the executor that runs it when it is first asked to count, and when it is
-/// first asked to join. (The driver's own merge names its parts at once.)
+/// A program that is walstat, and kills the executor that runs it when it is first asked to count, and when
+/// it is first asked to join. (The driver's own merge names its parts at once.)
 fn deadly(folder: &Path) -> PathBuf {
     let script = format!(
         "#!/bin/bash\n\
