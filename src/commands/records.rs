@@ -11,7 +11,6 @@ use crate::failure::{Exit, Failure};
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{Stream, file_of, tell, wanted};
 use crate::render::closing::problem_line;
-use crate::render::records::columns::{Row, columns};
 use crate::render::records::{Form, RowWriter};
 use crate::render::visible::visible;
 use rows::Rows;
@@ -23,6 +22,7 @@ use walstat_format::lsn::Lsn;
 use walstat_names::catalog::names::Names;
 use walstat_read::scan::observer::Observer;
 use walstat_report::build;
+use walstat_report::model::records::{Row, columns};
 
 /// Runs the command.
 pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {

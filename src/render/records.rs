@@ -1,12 +1,11 @@
 //! `walstat records`: one row a record, or a block reference, for SQL and for whoever looks closer.
 
-pub mod columns;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod text;
 
-use columns::{Column, Row};
 use std::io::{self, Write};
+use walstat_report::model::records::{Column, Row};
 
 /// What rows are written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

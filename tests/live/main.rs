@@ -32,6 +32,7 @@ mod pages;
 mod postgres;
 mod records;
 mod restore;
+mod scale;
 mod spark;
 mod verdicts;
 mod whatif;

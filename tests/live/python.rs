@@ -10,6 +10,9 @@ fn environment() -> PathBuf {
     std::env::var_os("WALSTAT_LIVE_PYTHON").map_or_else(made, PathBuf::from)
 }
 
+/// For Spark in short tests: optimising its code takes longer than running it.
+pub const JAVA: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
 /// Python, about to run a script of this repository, with walstat on its PATH; `None` where its packages are
 /// not installed.
 pub fn python(script: &str) -> Option<Command> {

@@ -1,7 +1,7 @@
-//! `walstat records` in the hands of those who read it: DuckDB, pyarrow and Spark come to the sums of walstat's
-//! own tables, and the SQL of docs/sql.md gives what the paper shows.
+//! `walstat records` in the hands of those who read it: DuckDB, pyarrow and Spark come to the sums of
+//! walstat's own tables, and the SQL of docs/sql.md gives what the paper shows.
 
-use crate::python::{path, python};
+use crate::python::{JAVA, path, python};
 use crate::support::fixtures::sample;
 use crate::support::{finish, json_of, walstat};
 use serde_json::Value;
@@ -53,6 +53,7 @@ fn engines_come_to_the_sums_of_the_tables() {
     let tables = without_unnamed(tables);
     assert!(rmgrs.len() > 10 && records.len() > 50 && tables.len() > 50);
     engines.args([to, "duckdb", "pyarrow", "spark"]).env("SPARK_LOCAL_IP", "127.0.0.1");
+    engines.env("JAVA_TOOL_OPTIONS", JAVA);
     let answers = finish(engines.current_dir(folder.path())).exits(0).json();
     for engine in ["duckdb", "pyarrow", "spark"] {
         let answer = &answers[engine];

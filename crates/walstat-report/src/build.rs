@@ -1,5 +1,6 @@
 //! Results of a scan → the model. Every number of a report is computed here or below, once.
 
+pub use super::model::records::rfc3339;
 use super::advice::advise;
 use super::model::estimate::Estimates;
 use super::model::filters::Filters;
@@ -188,12 +189,6 @@ fn range(start: Lsn, end: Lsn, times: Option<(Time, Time)>) -> model::Range {
         first_time: times.and_then(|(first, _)| rfc3339(first)),
         last_time: times.and_then(|(_, last)| rfc3339(last)),
     }
-}
-
-/// RFC 3339, UTC, microseconds; `None` for a time outside the years that can be written.
-pub fn rfc3339(time: Time) -> Option<String> {
-    let timestamp = jiff::Timestamp::from_microsecond(time.0).ok()?;
-    Some(format!("{timestamp:.6}"))
 }
 
 fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {

@@ -13,6 +13,7 @@ pub mod kind;
 pub mod large;
 pub mod names;
 pub mod percent;
+pub mod records;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod settings;

@@ -1,7 +1,6 @@
 //! The rows of `walstat records`, made on the threads that read, and handed on in the order of the WAL.
 
 use super::Output;
-use crate::render::records::columns::{RelationNames, Row};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_names::catalog::names::Names;
 use walstat_read::scan::observe::Observe;
+use walstat_report::model::records::{RelationNames, Row};
 
 /// How many rows are held back at most, in case a server was writing and they have to be read again.
 const HELD_MAX: usize = 500_000;

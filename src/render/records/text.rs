@@ -1,13 +1,13 @@
 //! Rows of `walstat records` as lines of text.
 
-use super::columns::{BLOCK_ID, Column, RelationNames, Row, Value, fork_name, image_bytes};
 use crate::render::csv;
 use crate::render::number::grouped;
 use crate::render::time::moment;
 use crate::render::visible::visible;
 use std::io::{self, Write};
-use walstat_format::payload::Time;
-use walstat_report::build::rfc3339;
+use walstat_report::model::records::{
+    BLOCK_ID, Column, RelationNames, Row, Time, Value, fork_name, image_bytes, rfc3339,
+};
 
 /// Formats of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

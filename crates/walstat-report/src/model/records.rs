@@ -5,8 +5,9 @@ use std::sync::Arc;
 use walstat_format::block::{BlockRef, Image, Parts};
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::Time;
 use walstat_format::version::Version;
+
+pub use walstat_format::payload::Time;
 
 /// A record; with `--blocks` one of the blocks that it refers to.
 #[derive(Debug, Clone)]
@@ -166,6 +167,12 @@ fn number<'r>(number: u32) -> Option<Value<'r>> {
 
 fn text(text: Option<&str>) -> Option<Value<'_>> {
     text.map(Value::Text)
+}
+
+/// RFC 3339, UTC, microseconds; `None` for a time outside the years that can be written.
+pub fn rfc3339(time: Time) -> Option<String> {
+    let timestamp = jiff::Timestamp::from_microsecond(time.0).ok()?;
+    Some(format!("{timestamp:.6}"))
 }
 
 /// Whether a time is one that has a date: a damaged record can state any.
