@@ -25,6 +25,7 @@ use walstat_read::input::control;
 use walstat_read::input::discover::{Found, discover_as};
 use walstat_read::input::error::InputError;
 use walstat_read::input::probe::NotWal;
+use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
 use walstat_report::follow::Teller;
 use walstat_report::known::Known;
