@@ -37,7 +37,7 @@ build() {
   rm -rf "$out" && mkdir -p "$out"
   for machine in $(machines); do
     say "binary for $machine"
-    for_machine "$machine" cargo build --profile dist --locked --features parquet --target "$machine-unknown-linux-gnu"
+    for_machine "$machine" cargo build --profile dist --locked --features parquet,cloud --target "$machine-unknown-linux-gnu"
     archive "$machine"
     debian "$machine"
     wheel "$machine"
@@ -126,7 +126,7 @@ static_binary() {
     say "SKIPPED: no static binary, for that rustup target add $target and apt install musl-tools"
     return
   fi
-  cargo build --profile dist --locked --features parquet --target "$target"
+  cargo build --profile dist --locked --features parquet,cloud --target "$target"
   install -m 755 "target/$target/dist/walstat" "$out/walstat-static"
 }
 

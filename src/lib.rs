@@ -83,6 +83,12 @@ pub mod whatif {
     pub use walstat_whatif::settings::{ArchiveTimeout, Change, Checkpoints};
 }
 
+/// How object stores are reached, where a path is a URL: feature `cloud`.
+#[cfg(feature = "cloud")]
+pub mod storage {
+    pub use walstat_read::input::storage::{Options, configure};
+}
+
 pub use face::Scan;
 pub use walstat_format::block::{BlockRef, Blocks, Image, Parts, RelFileLocator};
 pub use walstat_format::fork::Fork;

@@ -50,12 +50,23 @@ pub fn filters(
     Ok((filters.filters(Some(relation)), Some(named)))
 }
 
-/// The names of all sources, the WAL too; where that can be read only once, those that are known without it.
+/// The names of all sources, the WAL too, as far as it may be read for them; where it can be read only once, those
+/// that are known without it.
 pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
-    match all_names(source, names)? {
-        Some(named) => Ok(named),
-        None => Ok(Known::names(&names.sources(), &found(source)?).without_wal()),
+    if let Some(named) = all_names(source, names)? {
+        return Ok(named);
     }
+    let found = found(source)?;
+    let known = Known::names(&names.sources(), &found);
+    if !can_be_read_again(&found) {
+        return Ok(known.without_wal());
+    }
+    let window = read::window(source, &found)?;
+    let (mut scan, _) = read::scan_in(source, window.as_ref(), &Filters::default())?;
+    scan.wanted.limit = None;
+    let (plan, scanned) = scan.count_found(found, &Who::names(known.store()))?;
+    let (counted, warnings) = known.finish(scanned.observer, &plan);
+    Ok((counted.names, warnings))
 }
 
 /// Whether what was found can be read twice.
@@ -63,10 +74,15 @@ pub fn can_be_read_again(found: &Found) -> bool {
     found.streams.iter().all(|stream| storage::is_file(&stream.path))
 }
 
-/// Whether WAL outside of a range may be read for names: not where each segment has to be fetched, which may be
-/// terabytes for a range of one.
-pub fn may_be_read_whole(found: &Found) -> bool {
-    found.listed.is_empty() && can_be_read_again(found)
+/// Whether all of the WAL may be read for names, and not only the range that is asked for: not where each segment
+/// has to be fetched, which may be terabytes for a range of one.
+pub fn may_be_read_whole(source: &SourceArgs, found: &Found) -> bool {
+    let range = &source.range;
+    let is_range = range.start.is_some()
+        || range.end.is_some()
+        || range.since.is_some()
+        || range.until.is_some();
+    can_be_read_again(found) && (found.listed.is_empty() || !is_range)
 }
 
 /// The names of all sources, and the files in the WAL; if the WAL can be read only once, the names that
@@ -88,10 +104,10 @@ fn first_pass(
     Ok(((counted.names, warnings), Some(seen)))
 }
 
-/// The names of all sources, the WAL before and after a range too; `None` if it can be read only once.
+/// The names of all sources, the WAL before and after a range too; `None` if it may not be read for them.
 pub fn all_names(source: &SourceArgs, names: &NameArgs) -> Result<Option<Named>, Failure> {
     let found = found(source)?;
-    if !may_be_read_whole(&found) {
+    if !may_be_read_whole(source, &found) {
         return Ok(None);
     }
     let known = Known::names(&names.sources(), &found);

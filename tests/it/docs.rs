@@ -18,6 +18,7 @@ const PAPERS: [&str; 7] = [
     "CONTRIBUTING.md",
     "docs/architecture.md",
     "docs/nightly.md",
+    "docs/object-storage.md",
     "docs/problems.md",
     "docs/recovery.md",
 ];

@@ -19,7 +19,7 @@ pub fn read(args: &StatsArgs, known: &Known) -> Result<Option<Partial<Who>>, Fai
         return Ok(None);
     }
     let found = read::found(&args.source)?;
-    if !may_be_read_whole(&found) {
+    if !may_be_read_whole(&args.source, &found) {
         return Ok(None);
     }
     let (scan, who) = (read::all(&args.source), Who::names(known.store()));
