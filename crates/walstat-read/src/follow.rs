@@ -20,7 +20,7 @@ use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
 use crate::scan::pending::Pending;
 use crate::scan::reader::{Flow, Reader};
-use crate::scan::run::Run;
+use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
 use crate::scan::streamed::Wanted;
 use held::Held;
@@ -113,6 +113,8 @@ pub struct Follower {
     lineage: Lineage,
     start: Option<Lsn>,
     position: Lsn,
+    /// The last counted record, if nothing is missing after it.
+    last: Option<Last>,
     newest: Lsn,
     lost_bytes: u64,
     /// Where records are missing from, until the first one after it is known.
@@ -190,6 +192,7 @@ impl Follower {
             lineage,
             start: None,
             position,
+            last: None,
             newest: position,
             lost_bytes: 0,
             lost_from: None,
@@ -366,7 +369,7 @@ impl Follower {
         let pending = self.open.take().map(|open| open.pending);
         let end = Lsn(u64::MAX - 1);
         let reader = Reader::new(&scope, from, end, observer);
-        let mut reader = if leaps { reader } else { reader.following(pending) };
+        let mut reader = if leaps { reader } else { reader.following(pending, self.last) };
         let mut walk = Walk { at: from, is_followed: false, is_at_end: true, newest: from };
         let walked = self.walk(&mut reader, &mut walk, until, leaps);
         let run = reader.finish();
@@ -500,7 +503,7 @@ impl Follower {
             self.end_of_loss(first, look);
         }
         if let Some(last) = last {
-            self.position = last.next;
+            (self.position, self.last) = (last.next, Some(last));
         }
         let page = u64::from(self.scope.geometry.page_bytes);
         if self.stuck.at != self.position || self.stuck.since.is_none() {
@@ -557,7 +560,7 @@ impl Follower {
     /// Counts what lies before `next` as lost.
     fn lose(&mut self, next: Lsn) {
         self.hole_since = None;
-        self.open = None;
+        (self.open, self.last) = (None, None);
         self.lost_from.get_or_insert(self.position);
         self.lost_bytes += next.0.saturating_sub(self.position.0);
         self.observer.lost(self.position..next);
@@ -639,7 +642,7 @@ impl Follower {
         };
         let counted_to = (at < self.position).then_some(self.position);
         if counted_to.is_some() {
-            (self.position, self.open) = (at, None);
+            (self.position, self.open, self.last) = (at, None, None);
             // What lies before the position was not listed.
             _ = self.shelf.list(at.0 / self.segment_bytes());
         }

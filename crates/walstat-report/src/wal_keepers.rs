@@ -23,6 +23,8 @@ pub fn notes(directory: &Path, position: Lsn) -> Vec<String> {
 
 fn told(kept: &Kept, position: Lsn) -> PgWal {
     let bytes = kept.segment_bytes;
+    // Who follows may not have come as far as the last checkpoint.
+    let position = position.max(kept.redo);
     let number = |lsn: Lsn| lsn.0 / bytes;
     let (redo, current) = (number(kept.redo), number(position));
     let count = |from: u64, to: u64| {
@@ -90,7 +92,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         "pg_wal has {}, {}: {} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
         segments_text(all),
         mb(all * bytes),
-        all - older - ahead,
+        count(redo, current + 1),
         kept.redo,
         limit.unwrap_or_default()
     );

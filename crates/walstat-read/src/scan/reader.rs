@@ -18,7 +18,7 @@ use super::observer::Observer;
 use super::page_buffer::Page;
 use super::pending::{Pending, RecordBytes};
 use super::resync::Linked;
-use super::run::Run;
+use super::run::{Last, Run};
 use super::scope::{Head, Scope};
 use crate::input::problem::Problem;
 use walstat_format::lsn::Lsn;
@@ -56,6 +56,8 @@ pub struct Reader<'s> {
     waiting: Vec<Shown<'static>>,
     /// Nothing after the first place without a valid record is looked at: it may come to be one.
     ends_at_gap: bool,
+    /// The record before the range, if it is known.
+    before: Option<Last>,
 }
 
 impl<'s> Reader<'s> {
@@ -73,14 +75,31 @@ impl<'s> Reader<'s> {
             begins: false,
             waiting: Vec::new(),
             ends_at_gap: false,
+            before: None,
         }
     }
 
     /// The same for WAL that is being written: it goes on with the record that was met last, if that was
-    /// not whole, and ends where the WAL ends for now.
-    pub(crate) fn following(mut self, pending: Option<Pending>) -> Self {
+    /// not whole, and ends where the WAL ends for now. `last`: the record before the range, which the first
+    /// one in it has to link to.
+    pub(crate) fn following(mut self, pending: Option<Pending>, last: Option<Last>) -> Self {
+        if pending.is_some() {
+            last.into_iter().for_each(|last| self.run.follow(last));
+        } else {
+            self.before = last;
+        }
         (self.pending, self.ends_at_gap) = (pending, true);
         self
+    }
+
+    /// At the start of the range it is known what the next record links to, though what lies before was not
+    /// read.
+    fn recall(&mut self, lsn: Lsn) {
+        if lsn == self.scope.start
+            && let Some(before) = self.before.take()
+        {
+            self.run.follow(before);
+        }
     }
 
     /// Bytes still to come of the record that is being followed.
@@ -403,9 +422,11 @@ impl<'s> Reader<'s> {
             return None;
         };
         let total_bytes = u32::from_le_bytes(*length);
-        if std::mem::take(&mut self.begins) {
+        // Where WAL is being written the link tells old content from new.
+        if std::mem::take(&mut self.begins) && !self.ends_at_gap {
             self.run.begin_segment();
         }
+        self.recall(lsn);
         if let Err(cause) =
             self.scope.check_header(lsn, rest, total_bytes, self.run.expected_previous())
         {
