@@ -1,5 +1,5 @@
-//! `walstat follow` beside a server that writes, is restarted, crashes and is promoted: at each moment that it
-//! tells, its counters are what pg_waldump counts between the places that it names.
+//! `walstat follow` beside a server that writes, is restarted, crashes and is promoted: at each moment that
+//! it tells, its counters are what pg_waldump counts between the places that it names.
 
 use crate::cluster::{Cluster, Settings};
 use crate::server::Server;
@@ -26,7 +26,8 @@ struct Following {
 impl Following {
     fn begin(path: &Path, words: &[&str]) -> Following {
         let folder = TempDir::new().expect("a directory");
-        let mut all = vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "200ms"];
+        let mut all =
+            vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "200ms"];
         all.extend(words);
         let file = |name| fs::File::create(folder.path().join(name)).expect("a file");
         let mut following = command(&all);
@@ -80,8 +81,7 @@ fn official(server: &Server, wal: &Path, line: &Value) -> [u64; 4] {
     let total = text.lines().find(|line| line.starts_with("Total")).unwrap_or_else(|| {
         panic!("{line}: {}", String::from_utf8_lossy(&output.stderr));
     });
-    let numbers: Vec<u64> =
-        total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.try_into().expect("four numbers")
 }
 
@@ -148,12 +148,15 @@ fn counters_are_those_of_pg_waldump_through_restarts_and_crashes() {
     cluster.sql("CREATE TABLE gone AS SELECT * FROM load; DROP TABLE gone");
     let end = flushed(&cluster);
     let last = following.last("all was read", |line| reaches(line, &end));
-    let table = |line: &Value| line["tables"].as_array().expect("rows").iter().any(|row| row["table"] == "load");
+    let table = |line: &Value| {
+        line["tables"].as_array().expect("rows").iter().any(|row| row["table"] == "load")
+    };
     assert!(table(&last), "{last}");
     let lines = following.end();
     is_exact(&server, &cluster.wal(), &lines);
     let happened = lines.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
-    let dropped = happened.filter(|of| of["event"] == "dropped").any(|of| of.to_string().contains("gone"));
+    let dropped =
+        happened.filter(|of| of["event"] == "dropped").any(|of| of.to_string().contains("gone"));
     assert!(dropped);
 }
 
@@ -197,7 +200,8 @@ fn what_is_recycled_while_it_stands_still_is_lost() {
     let last = following.last("all was read", |line| reaches(line, &end));
     let lost = last["lost_bytes"].as_u64().expect("bytes");
     let happenings: Vec<Value> = following.end();
-    let happened = happenings.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
+    let happened =
+        happenings.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
     let told = happened.filter(|of| of["event"] == "lost").count();
     assert!(lost > 0 && told > 0, "lost {lost}, told {told}, from {before}");
 }
@@ -233,8 +237,8 @@ fn promtool_takes(text: &str) {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
-/// A slot that nobody uses keeps pg_wal full: it is named, by the report and by who follows. What is served is
-/// what Prometheus reads.
+/// A slot that nobody uses keeps pg_wal full: it is named, by the report and by who follows. What is served
+/// is what Prometheus reads.
 #[test]
 fn what_keeps_segments_is_named_and_counters_are_served() {
     let Some(server) = Server::debian_15() else { return };
@@ -263,4 +267,3 @@ fn what_keeps_segments_is_named_and_counters_are_served() {
     assert!(report.stdout.contains("replication slot dead (physical) keeps"), "{}", report.stdout);
     assert!(report.stdout.contains("wait to be archived"), "{}", report.stdout);
 }
-

@@ -34,7 +34,7 @@ pub struct Live {
     happenings: VecDeque<HappeningRow>,
     sort: usize,
     chosen: usize,
-    /// The labels of the table that is chosen, once keys have chosen one: it may have another place next time.
+    /// The labels of the table that is chosen, once keys have chosen one: its place changes.
     chosen_table: Option<[String; 3]>,
     is_open: bool,
     is_paused: bool,
