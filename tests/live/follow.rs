@@ -69,17 +69,30 @@ impl Drop for Following {
     }
 }
 
-/// What pg_waldump counts: records, their bytes, bytes of images, all bytes.
-fn official(server: &Server, wal: &Path, line: &Value) -> [u64; 4] {
-    let text = |key: &str| line[key].as_str().expect("text").to_owned();
+/// What pg_waldump counts up to a line: records, their bytes, bytes of images, all bytes. It reads one
+/// timeline at a time: `switch` is where the second one begins.
+fn official(server: &Server, wal: &Path, line: &Value, switch: Option<&str>) -> [u64; 4] {
+    let text = |key: &str| line[key].as_str().expect("text");
+    let (start, end) = (text("start_lsn"), text("position_lsn"));
+    match switch.filter(|_| line["timeline"] == 2) {
+        None => counted(server, wal, 1, (start, end)),
+        Some(switch) => {
+            let before = counted(server, wal, 1, (start, switch));
+            let after = counted(server, wal, 2, (switch, end));
+            std::array::from_fn(|of| before[of] + after[of])
+        }
+    }
+}
+
+/// The same of a part of one timeline.
+fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str)) -> [u64; 4] {
     let mut tool = server.command("pg_waldump");
     tool.args(["--stats", "-p"]).arg(wal);
-    tool.args(["-s", &text("start_lsn"), "-e", &text("position_lsn")]);
-    tool.args(["-t", &line["timeline"].to_string()]);
+    tool.args(["-s", start, "-e", end, "-t", &timeline.to_string()]);
     let output = tool.output().expect("pg_waldump runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let total = text.lines().find(|line| line.starts_with("Total")).unwrap_or_else(|| {
-        panic!("{line}: {}", String::from_utf8_lossy(&output.stderr));
+        panic!("{start} to {end}: {}", String::from_utf8_lossy(&output.stderr));
     });
     let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.try_into().expect("four numbers")
@@ -92,12 +105,15 @@ fn is_exact(server: &Server, wal: &Path, lines: &[Value]) {
             told.push(line);
         }
     }
+    let happened = lines.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
+    let switch = happened.clone().find(|of| of["event"] == "timeline");
+    let switch = switch.map(|of| of["lsn"].as_str().expect("an LSN"));
     let step = (told.len() / MOMENTS).max(1);
     assert!(told.len() > 3, "{} moments", told.len());
     for line in told.iter().step_by(step).chain(told.last()) {
         let keys = ["count", "record_bytes", "fpi_bytes", "total_bytes"];
         let own = keys.map(|key| line[key].as_u64().expect("a sum"));
-        assert_eq!(own, official(server, wal, line), "to {}", line["position_lsn"]);
+        assert_eq!(own, official(server, wal, line, switch), "to {}", line["position_lsn"]);
         for family in ["tables", "rmgrs"] {
             let rows = line[family].as_array().expect("rows").iter();
             let sum: u64 = rows.map(|row| row["total_bytes"].as_u64().expect("bytes")).sum();
