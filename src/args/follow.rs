@@ -14,7 +14,7 @@ use walstat_report::amount::Span;
 /// Arguments of `walstat follow`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "walstat follow /var/lib/postgresql/15/main -f openmetrics -o /var/lib/node_exporter/walstat.prom"
+    after_help = "walstat follow /var/lib/postgresql/15/main --listen :9187 --state /var/lib/walstat/state"
 )]
 pub struct FollowArgs {
     /// A data directory, its pg_wal, or a folder that pg_receivewal or archiving fills; default: the

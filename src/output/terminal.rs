@@ -100,7 +100,7 @@ impl Terminal {
             let (before, now) = (self.shown.get(row), lines.get(row));
             if before != now {
                 let now = now.map(String::as_str).unwrap_or_default();
-                text.push_str(&format!("\x1b[{};1H{now}\x1b[K", row + 1));
+                text.push_str(&format!("\x1b[{};1H\x1b[2K{now}", row + 1));
             }
         }
         self.shown = lines;

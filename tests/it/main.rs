@@ -24,6 +24,7 @@ mod endings;
 mod events;
 mod face;
 mod fast_paths;
+mod follow;
 mod fuzz_findings;
 mod html;
 mod mapped;

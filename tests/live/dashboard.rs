@@ -1,8 +1,9 @@
-//! The dashboard of docs/grafana: a real Prometheus that scrapes what walstat wrote answers every panel.
+//! The dashboards of docs/grafana: a real Prometheus that scrapes what walstat wrote, or serves, answers
+//! every panel.
 
 use crate::support::fixtures::sample;
 use crate::support::missing::skip;
-use crate::support::walstat;
+use crate::support::{command, walstat};
 use crate::wait::wait;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -112,6 +113,23 @@ fn every_panel_of_the_dashboard_has_data() {
     let wal = sample("pg15-mixed").wal;
     let words = ["-f", "openmetrics", wal.to_str().expect("UTF-8")];
     let target = serve(walstat(&words).exits(0).stdout);
+    every_panel_has_data("docs/grafana/walstat.json", target);
+}
+
+/// Prometheus asks walstat itself, and takes rates.
+#[test]
+fn every_panel_of_the_live_dashboard_has_data() {
+    let wal = sample("pg15-mixed").wal;
+    let target = free_port();
+    let address = format!("127.0.0.1:{target}");
+    let words = ["follow", wal.to_str().expect("UTF-8"), "--listen", &address, "-q"];
+    let child = command(&words).stdout(Stdio::null()).spawn().expect("it starts");
+    let _following = Running(child);
+    every_panel_has_data("docs/grafana/walstat-live.json", target);
+}
+
+/// Has a real Prometheus scrape `target`, and asks it all that a dashboard asks.
+fn every_panel_has_data(dashboard: &str, target: u16) {
     let directory = tempfile::tempdir().expect("a directory");
     let config = directory.path().join("prometheus.yml");
     let text = format!(
@@ -121,8 +139,9 @@ fn every_panel_of_the_dashboard_has_data() {
     std::fs::write(&config, text).expect("written");
     let port = free_port();
     let Some(_running) = prometheus(&config, &directory.path().join("data"), port) else { return };
-    wait("prometheus has scraped", || results(port, "walstat_up == 1") > 0);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/grafana/walstat.json");
+    let scraped = "count_over_time(walstat_up[1m]) > 1";
+    wait("prometheus has scraped", || results(port, scraped) > 0);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(dashboard);
     let text = std::fs::read_to_string(path).expect("the dashboard");
     let dashboard: Value = serde_json::from_str(&text).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
@@ -130,6 +149,7 @@ fn every_panel_of_the_dashboard_has_data() {
     for panel in panels {
         for target in panel["targets"].as_array().expect("targets") {
             let query = target["expr"].as_str().expect("a query").replace("$instance", ".*");
+            let query = query.replace("$__rate_interval", "1m");
             assert!(
                 results(port, &query) > 0,
                 "{}: {query}: {:?}",

@@ -27,6 +27,7 @@ mod archives;
 mod cloud;
 mod dashboard;
 mod events;
+mod follow;
 mod kinds;
 mod pages;
 mod postgres;

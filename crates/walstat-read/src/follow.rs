@@ -8,7 +8,9 @@
 //! checksum.
 
 mod held;
+mod passing;
 mod shelf;
+mod stretch;
 
 use crate::input::discover::Found;
 use crate::input::error::InputError;
@@ -19,8 +21,7 @@ use crate::input::timeline::Lineage;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
 use crate::scan::pending::Pending;
-use crate::scan::reader::{Flow, Reader};
-use crate::scan::run::Run;
+use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
 use crate::scan::streamed::Wanted;
 use held::Held;
@@ -28,20 +29,12 @@ use shelf::Shelf;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use walstat_format::lsn::Lsn;
-use walstat_format::page::{Geometry, LONG_HEADER_BYTES, PageHeader, SHORT_HEADER_BYTES};
+use walstat_format::page::Geometry;
 
 /// So much is read at a time.
 const WINDOW_BYTES: usize = 512 << 10;
-/// Segments that are held open before their turn: they can be read though a checkpoint recycles them.
-const AHEAD_BYTES: u64 = 128 << 20;
-/// A server removes and renames segments in no order: so long a missing one may still come.
-const SETTLING: Duration = Duration::from_millis(300);
-/// Archivers may store segments in another order.
-const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);
-/// What no server is writing any more by then is damage.
-const DAMAGE_AFTER: Duration = Duration::from_secs(5);
 
 /// Where following begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,11 +106,15 @@ pub struct Follower {
     lineage: Lineage,
     start: Option<Lsn>,
     position: Lsn,
+    /// The last counted record, if nothing is missing after it.
+    last: Option<Last>,
     newest: Lsn,
     lost_bytes: u64,
     /// Where records are missing from, until the first one after it is known.
     lost_from: Option<Lsn>,
     held: BTreeMap<Key, Held>,
+    /// Nothing was looked at yet.
+    is_new: bool,
     open: Option<Open>,
     buffer: Vec<u8>,
     /// What has counted so far.
@@ -190,10 +187,12 @@ impl Follower {
             lineage,
             start: None,
             position,
+            last: None,
             newest: position,
             lost_bytes: 0,
             lost_from: None,
             held: BTreeMap::new(),
+            is_new: true,
             open: None,
             buffer: vec![0; WINDOW_BYTES],
             observer: Observer::default(),
@@ -283,8 +282,12 @@ impl Follower {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             listed => listed.map_err(|error| InputError::io(&root, error))?,
         };
-        if listed {
-            self.held.retain(|key, _| self.shelf.segments.contains_key(key) || key.1 == number);
+        if std::mem::take(&mut self.is_new) || listed {
+            let copies = &self.shelf.segments;
+            let is_other = |key: &Key, held: &Held| {
+                copies.get(key).is_some_and(|copy| held.is_other_than(&copy.path))
+            };
+            self.held.retain(|key, held| !is_other(key, held));
             self.take_newer_timeline(&mut look);
             self.hold_ahead(number)?;
         }
@@ -331,166 +334,6 @@ impl Follower {
         self.open.as_ref().map_or_else(|| self.page_of(self.position), |open| open.page)
     }
 
-    /// Opens the segments that may come next, before a checkpoint recycles them.
-    fn hold_ahead(&mut self, number: u64) -> Result<(), InputError> {
-        if self.kind != InputKind::PgWal {
-            return Ok(());
-        }
-        let count = (AHEAD_BYTES / self.segment_bytes()).max(2);
-        for number in number..number + count {
-            let key = (self.lineage.of_file(number, self.scope.geometry.segment_bytes), number);
-            if !self.is_there(key)? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a segment is there; it is opened if it is.
-    fn is_there(&mut self, key: Key) -> Result<bool, InputError> {
-        if self.held.contains_key(&key) {
-            return Ok(true);
-        }
-        let Some(copy) = self.shelf.segments.get(&key) else { return Ok(false) };
-        let may_grow = self.kind == InputKind::PgWal;
-        let held = Held::open(copy, self.scope.geometry.segment_bytes, may_grow);
-        let held = held.map_err(|error| InputError::io(&copy.path, error))?;
-        Ok(held.map(|held| self.held.insert(key, held)).is_some())
-    }
-
-    /// Reads from the next page on, as far as there is WAL; `leaps`: over what is no WAL to the next record.
-    fn read_stretch(&mut self, until: Instant, leaps: bool) -> Result<Stretch, InputError> {
-        let scope = Scope { start: self.position, ..self.scope.clone() };
-        let from = self.next_page();
-        let observer = std::mem::take(&mut self.observer);
-        let pending = self.open.take().map(|open| open.pending);
-        let end = Lsn(u64::MAX - 1);
-        let reader = Reader::new(&scope, from, end, observer);
-        let mut reader = if leaps { reader } else { reader.following(pending) };
-        let mut walk = Walk { at: from, is_followed: false, is_at_end: true, newest: from };
-        let walked = self.walk(&mut reader, &mut walk, until, leaps);
-        let run = reader.finish();
-        if let Err(error) = walked {
-            self.observer = run.observer;
-            return Err(error);
-        }
-        let Walk { at, is_followed, is_at_end, newest } = walk;
-        Ok(Stretch { run, at, is_followed, is_at_end, newest })
-    }
-
-    fn walk(
-        &mut self,
-        reader: &mut Reader<'_>,
-        walk: &mut Walk,
-        until: Instant,
-        leaps: bool,
-    ) -> Result<(), InputError> {
-        let page_bytes = self.scope.geometry.page_bytes as usize;
-        let mut begun = None;
-        loop {
-            let key = self.key_at(walk.at);
-            if !self.is_there(key)? {
-                return Ok(());
-            }
-            if begun.replace(key) != Some(key) {
-                reader.begin_segment(key.0);
-                self.held.retain(|held, _| *held >= (0, 0) && held.1 >= key.1);
-            }
-            let (bytes, is_followed) = self.fill(key, walk.at, leaps)?;
-            walk.is_followed = is_followed;
-            let window = self.buffer.get(..bytes).unwrap_or_default();
-            let Some(last) = bytes.checked_sub(page_bytes) else { return Ok(()) };
-            walk.newest = newest_byte(walk.at, window);
-            let (whole, rest) = window.split_at(if is_followed { bytes } else { last });
-            let mut flow = reader.push(walk.at, whole);
-            walk.at = Lsn(walk.at.0 + whole.len() as u64);
-            // The last page may be written in part: what goes on after it is read with what follows.
-            let fits = |left: u32| left as usize + LONG_HEADER_BYTES <= page_bytes;
-            if flow == Flow::Next && !rest.is_empty() && reader.pending_bytes().is_none_or(fits) {
-                flow = reader.push(walk.at, rest);
-                walk.at = Lsn(walk.at.0 + rest.len() as u64);
-            }
-            match flow {
-                Flow::Done => return Ok(()),
-                Flow::SkipSegment => {
-                    let segment = self.segment_bytes();
-                    walk.at = Lsn((key.1 + 1) * segment);
-                    walk.is_followed = true;
-                }
-                Flow::Next if !is_followed => return Ok(()),
-                Flow::Next => {}
-            }
-            if Instant::now() >= until {
-                walk.is_at_end = false;
-                return Ok(());
-            }
-        }
-    }
-
-    /// Fills the buffer with the pages that belong there, from `at` on: how many bytes, and whether others
-    /// follow. `anything`: with whatever pages there are.
-    fn fill(&mut self, key: Key, at: Lsn, anything: bool) -> Result<(usize, bool), InputError> {
-        let page = self.scope.geometry.page_bytes as usize;
-        let segment = self.segment_bytes();
-        let offset = at.0 % segment;
-        let room = usize::try_from(segment - offset).unwrap_or(WINDOW_BYTES).min(WINDOW_BYTES);
-        let (mut filled, mut chunk) = (0, page);
-        while filled < room {
-            let next = Lsn(at.0 + filled as u64);
-            if filled > 0 && !anything && !self.begins_page(key, next)? {
-                return Ok((filled, false));
-            }
-            let wanted = chunk.min(room - filled);
-            let read = self.read_at(key, offset + filled as u64, filled..filled + wanted)?;
-            let pages = (0..read / page).take_while(|page_number| {
-                let from = filled + page_number * page;
-                let bytes = self.buffer.get(from..from + page).unwrap_or_default();
-                anything || self.is_page(key, Lsn(at.0 + from as u64), bytes)
-            });
-            let sound = pages.count() * page;
-            filled += sound;
-            if sound < wanted {
-                return Ok((filled, false));
-            }
-            chunk *= 2;
-        }
-        if offset + (filled as u64) < segment {
-            return Ok((filled, true));
-        }
-        let next = Lsn(at.0 + filled as u64);
-        let key = self.key_at(next);
-        Ok((filled, self.is_there(key)? && self.begins_page(key, next)?))
-    }
-
-    fn read_at(
-        &mut self,
-        key: Key,
-        offset: u64,
-        place: std::ops::Range<usize>,
-    ) -> Result<usize, InputError> {
-        let Some(held) = self.held.get_mut(&key) else { return Ok(0) };
-        let window = self.buffer.get_mut(place).unwrap_or_default();
-        let path = || self.shelf.segments.get(&key).map(|copy| copy.path.clone());
-        held.read_at(offset, window)
-            .map_err(|error| InputError::io(&path().unwrap_or_default(), error))
-    }
-
-    /// Whether a page that belongs there begins at `at`.
-    fn begins_page(&mut self, key: Key, at: Lsn) -> Result<bool, InputError> {
-        let offset = at.0 % self.segment_bytes();
-        let mut head = [0; LONG_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(false) };
-        let read = held.read_at(offset, &mut head);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
-        Ok(read == head.len() && self.is_page(key, at, &head))
-    }
-
-    fn is_page(&self, key: Key, at: Lsn, bytes: &[u8]) -> bool {
-        let header = PageHeader::parse(bytes);
-        header
-            .is_some_and(|header| self.scope.geometry.check(&header, bytes, at, (0, key.0)).is_ok())
-    }
-
     /// Takes over what a stretch has brought; whether there was a record in it.
     fn take(&mut self, stretch: Stretch, look: &mut Look) -> bool {
         let Stretch { run, at, is_followed, newest, .. } = stretch;
@@ -500,7 +343,7 @@ impl Follower {
             self.end_of_loss(first, look);
         }
         if let Some(last) = last {
-            self.position = last.next;
+            (self.position, self.last) = (last.next, Some(last));
         }
         let page = u64::from(self.scope.geometry.page_bytes);
         if self.stuck.at != self.position || self.stuck.since.is_none() {
@@ -528,141 +371,6 @@ impl Follower {
             look.happenings.push(Happening::Lost { from, to: first });
         }
     }
-
-    /// Goes on after segments that are gone; whether there were any.
-    fn pass_hole(&mut self, look: &mut Look) -> Result<bool, InputError> {
-        let key = self.key_at(self.next_page());
-        if self.is_there(key)? && !self.is_overwritten(key)? {
-            self.hole_since = None;
-            return Ok(false);
-        }
-        let Some(later) = self.later_segment(key.1)? else {
-            self.hole_since = None;
-            return Ok(false);
-        };
-        let settling = if self.kind == InputKind::PgWal { SETTLING } else { ARCHIVE_SETTLING };
-        let since = *self.hole_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < settling {
-            // It may be there under its name by now.
-            let root = self.shelf_root();
-            self.shelf.list(key.1).map_err(|error| InputError::io(&root, error))?;
-            return Ok(false);
-        }
-        let next = Lsn(later * self.segment_bytes());
-        self.lose(next);
-        look.is_at_end = false;
-        Ok(true)
-    }
-
-    /// Counts what lies before `next` as lost.
-    fn lose(&mut self, next: Lsn) {
-        self.hole_since = None;
-        self.open = None;
-        self.lost_from.get_or_insert(self.position);
-        self.lost_bytes += next.0.saturating_sub(self.position.0);
-        self.observer.lost(self.position..next);
-        self.position = next;
-    }
-
-    /// Whether a segment that is held open was recycled, and holds a later one by now.
-    fn is_overwritten(&mut self, key: Key) -> Result<bool, InputError> {
-        let at = self.next_page();
-        let mut head = [0; SHORT_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(false) };
-        let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
-        let header = PageHeader::parse(&head).filter(|_| read == head.len());
-        let is_later = header.is_some_and(|header| {
-            header.magic == self.scope.geometry.version.magic && header.address > at
-        });
-        if is_later {
-            self.held.remove(&key);
-        }
-        Ok(is_later && !self.is_there(key)?)
-    }
-
-    /// The number of the first segment after `number` that is there and has WAL.
-    fn later_segment(&mut self, number: u64) -> Result<Option<u64>, InputError> {
-        let keys: Vec<Key> = self.shelf.segments.keys().copied().collect();
-        let mut numbers: Vec<u64> = keys.iter().map(|key| key.1).filter(|n| *n > number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
-            let first = Lsn(number * self.segment_bytes());
-            let key = self.key_at(first);
-            if self.is_there(key)? && self.begins_page(key, first)? {
-                return Ok(Some(number));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Goes on after what no server is writing any more; whether there was a record after it.
-    fn pass_damage(&mut self, until: Instant, look: &mut Look) -> Result<bool, InputError> {
-        let is_old = self.stuck.since.is_some_and(|since| since.elapsed() > DAMAGE_AFTER);
-        if !is_old {
-            return Ok(false);
-        }
-        let number = self.next_page().0 / self.segment_bytes();
-        if !self.stuck.is_followed && self.later_segment(number)?.is_none() {
-            return Ok(false);
-        }
-        let from = self.position;
-        let stretch = self.read_stretch(until, true)?;
-        let first = stretch.run.first_in_range;
-        if !self.take(stretch, look) {
-            // Nothing in this segment: the next one may have a record.
-            let Some(later) = self.later_segment(number)? else { return Ok(false) };
-            self.lose(Lsn(later * self.segment_bytes()));
-            return Ok(true);
-        }
-        let Some(to) = first else { return Ok(false) };
-        self.lost_bytes += to.0.saturating_sub(from.0);
-        let found = std::mem::take(&mut self.stuck.found);
-        look.happenings.push(Happening::Damaged { from, to, found });
-        Ok(true)
-    }
-
-    /// Follows a newer timeline from where it leaves the one that is followed.
-    fn take_newer_timeline(&mut self, look: &mut Look) {
-        let ours = self.lineage.timeline();
-        if self.timeline.is_some() {
-            return;
-        }
-        let Some((newer, _)) = self.shelf.newest_history().filter(|(newer, _)| *newer > ours)
-        else {
-            return;
-        };
-        let lineage = Lineage::of(newer, &self.shelf.histories);
-        let Some(at) = lineage.spans().find(|span| span.0 == ours).map(|span| span.1.end) else {
-            return;
-        };
-        let counted_to = (at < self.position).then_some(self.position);
-        if counted_to.is_some() {
-            (self.position, self.open) = (at, None);
-            // What lies before the position was not listed.
-            _ = self.shelf.list(at.0 / self.segment_bytes());
-        }
-        self.lineage = lineage;
-        let still =
-            |key: &Key| self.lineage.of_file(key.1, self.scope.geometry.segment_bytes) == key.0;
-        self.held.retain(|key, _| still(key));
-        look.happenings.push(Happening::Timeline { timeline: newer, at, counted_to });
-    }
-}
-
-/// Where a walk over pages has got to.
-struct Walk {
-    at: Lsn,
-    is_followed: bool,
-    is_at_end: bool,
-    newest: Lsn,
-}
-
-/// After the last byte of a window that is not zero.
-fn newest_byte(at: Lsn, window: &[u8]) -> Lsn {
-    let zeros = window.iter().rev().take_while(|byte| **byte == 0).count();
-    Lsn(at.0 + (window.len() - zeros) as u64)
 }
 
 /// The folder with the segments.

@@ -32,9 +32,8 @@ use walstat_names::catalog::store::Store;
 use walstat_read::follow::{Follower, Happening};
 use walstat_read::input::plan::Plan;
 
-/// What the WAL teaches of names is looked at so often, and where a file has no name.
+/// What the WAL teaches of names is looked at so often, and where a file has no name yet.
 const LEARN_EVERY: Duration = Duration::from_secs(15);
-const LEARN_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// What keeps segments is looked at so often.
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
 /// A transaction of so many bytes is told of.
@@ -189,8 +188,8 @@ impl Teller {
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
         let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
         let age = self.learned.map(|at| at.elapsed());
-        let pause = if is_new { LEARN_AT_MOST_EVERY } else { LEARN_EVERY };
-        if age.is_some_and(|age| age < pause) {
+        // A file without a name would be a row of its own for good.
+        if !is_new && age.is_some_and(|age| age < LEARN_EVERY) {
             return;
         }
         self.learned = Some(Instant::now());

@@ -23,61 +23,17 @@ pub fn notes(directory: &Path, position: Lsn) -> Vec<String> {
 
 fn told(kept: &Kept, position: Lsn) -> PgWal {
     let bytes = kept.segment_bytes;
+    // Who follows may not have come as far as the last checkpoint.
+    let position = position.max(kept.redo);
     let number = |lsn: Lsn| lsn.0 / bytes;
     let (redo, current) = (number(kept.redo), number(position));
-    let count = |from: u64, to: u64| {
-        let inside = kept.segments.iter().filter(|of| (from..to).contains(*of));
-        inside.count() as u64
-    };
+    let count = |from: u64, to: u64| count(kept, from, to);
     let all = kept.segments.len() as u64;
     let older = count(0, redo);
     let ahead = count(current + 1, u64::MAX);
-    let mut keepers: Vec<Keeper> = Vec::new();
-    for slot in &kept.slots {
-        let Some(restart) = slot.restart else { continue };
-        let segments = count(number(restart), redo);
-        let behind = position.0.saturating_sub(restart.0);
-        keepers.push(Keeper {
-            keeper: "replication_slot".to_owned(),
-            name: Some(slot.name.clone()),
-            since_lsn: Some(restart.to_string()),
-            segments,
-            bytes: behind,
-            text: slot_text(slot, restart, segments, behind),
-        });
-    }
-    let waiting = kept.ready.len() as u64;
-    if let Some(oldest) = kept.ready.first() {
-        let archives = kept.settings.archives;
-        let why = match archives {
-            Some(false) => "archive_mode is off, and nothing archives them",
-            _ => "archive_command fails, or is slower than WAL is written",
-        };
-        // One that is waiting just now is nothing unusual.
-        let why = if waiting > 2 { why } else { "they will be archived next" };
-        keepers.push(Keeper {
-            keeper: "archiving".to_owned(),
-            name: None,
-            since_lsn: oldest
-                .start(u32::try_from(bytes).unwrap_or(u32::MAX))
-                .map(|of| of.to_string()),
-            segments: waiting,
-            bytes: waiting * bytes,
-            text: format!("{} to be archived, the oldest {oldest}: {why}", waits(waiting)),
-        });
-    }
-    if let Some(keep) = kept.settings.wal_keep_bytes.filter(|keep| *keep > 0) {
-        let from = number(Lsn(position.0.saturating_sub(keep)));
-        let segments = count(from, redo);
-        keepers.push(Keeper {
-            keeper: "wal_keep_size".to_owned(),
-            name: None,
-            since_lsn: Some(Lsn(from * bytes).to_string()),
-            segments,
-            bytes: keep,
-            text: format!("{} keeps {}", kept.settings.wal_keep_text, segments_text(segments)),
-        });
-    }
+    let mut keepers = slots(kept, position);
+    keepers.extend(archiving(kept));
+    keepers.extend(wal_keep_size(kept, position));
     keepers.retain(|keeper| keeper.segments > 0);
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
     let reason = match (older, keepers.is_empty()) {
@@ -90,12 +46,69 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         "pg_wal has {}, {}: {} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
         segments_text(all),
         mb(all * bytes),
-        all - older - ahead,
+        count(redo, current + 1),
         kept.redo,
         limit.unwrap_or_default()
     );
     let kept_segments = if keepers.is_empty() { 0 } else { older };
     PgWal { segments: all, bytes: all * bytes, kept_segments, ahead_segments: ahead, text, keepers }
+}
+
+/// How many segments there are with these numbers.
+fn count(kept: &Kept, from: u64, to: u64) -> u64 {
+    kept.segments.iter().filter(|of| (from..to).contains(*of)).count() as u64
+}
+
+fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
+    let redo = kept.redo.0 / kept.segment_bytes;
+    let keeper = |slot: &Slot| {
+        let restart = slot.restart?;
+        let segments = count(kept, restart.0 / kept.segment_bytes, redo);
+        let behind = position.0.saturating_sub(restart.0);
+        Some(Keeper {
+            keeper: "replication_slot".to_owned(),
+            name: Some(slot.name.clone()),
+            since_lsn: Some(restart.to_string()),
+            segments,
+            bytes: behind,
+            text: slot_text(slot, restart, segments, behind),
+        })
+    };
+    kept.slots.iter().filter_map(keeper).collect()
+}
+
+fn archiving(kept: &Kept) -> Option<Keeper> {
+    let oldest = kept.ready.first()?;
+    let segments = kept.ready.len() as u64;
+    let why = match kept.settings.archives {
+        // One that is waiting just now is nothing unusual.
+        _ if segments <= 2 => "it will be archived next",
+        Some(false) => "archive_mode is off, and nothing archives them",
+        _ => "archive_command fails, or is slower than WAL is written",
+    };
+    let since = oldest.start(u32::try_from(kept.segment_bytes).unwrap_or(u32::MAX));
+    Some(Keeper {
+        keeper: "archiving".to_owned(),
+        name: None,
+        since_lsn: since.map(|of| of.to_string()),
+        segments,
+        bytes: segments * kept.segment_bytes,
+        text: format!("{} to be archived, the oldest {oldest}: {why}", waits(segments)),
+    })
+}
+
+fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
+    let keep = kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
+    let from = position.0.saturating_sub(keep) / kept.segment_bytes;
+    let segments = count(kept, from, kept.redo.0 / kept.segment_bytes);
+    Some(Keeper {
+        keeper: "wal_keep_size".to_owned(),
+        name: None,
+        since_lsn: Some(Lsn(from * kept.segment_bytes).to_string()),
+        segments,
+        bytes: keep,
+        text: format!("{} keeps {}", kept.settings.wal_keep_text, segments_text(segments)),
+    })
 }
 
 fn waits(count: u64) -> String {

@@ -34,6 +34,8 @@ pub struct Live {
     happenings: VecDeque<HappeningRow>,
     sort: usize,
     chosen: usize,
+    /// The labels of the table that is chosen, once keys have chosen one: its place changes.
+    chosen_table: Option<[String; 3]>,
     is_open: bool,
     is_paused: bool,
 }
@@ -55,6 +57,7 @@ impl Live {
             happenings: VecDeque::new(),
             sort: 0,
             chosen: 0,
+            chosen_table: None,
             is_open: false,
             is_paused: false,
         };
@@ -103,9 +106,12 @@ impl Live {
                 Key::Escape => self.is_open = false,
                 Key::Character('p' | ' ') => self.is_paused = !self.is_paused,
                 Key::Character('s') => self.sort = (self.sort + 1) % SORTS.len(),
-                Key::Down | Key::Character('j') => self.chosen += 1,
-                Key::Up | Key::Character('k') => self.chosen = self.chosen.saturating_sub(1),
-                Key::Enter => self.is_open = !self.is_open,
+                Key::Down | Key::Character('j') => self.choose(self.chosen + 1),
+                Key::Up | Key::Character('k') => self.choose(self.chosen.saturating_sub(1)),
+                Key::Enter => {
+                    self.choose(self.chosen);
+                    self.is_open = !self.is_open;
+                }
                 Key::Character(_) => {}
             }
         }
@@ -129,8 +135,16 @@ impl Live {
         } else {
             tables.sort_by_key(|table| std::cmp::Reverse(numbers(table)));
         }
-        self.chosen = self.chosen.min(tables.len().saturating_sub(1));
+        let is_chosen = |table: &TableNow| Some(&table.labels) == self.chosen_table.as_ref();
+        let place = tables.iter().position(is_chosen).unwrap_or(self.chosen);
+        self.chosen = place.min(tables.len().saturating_sub(1));
         self.tables = tables;
+    }
+
+    /// Chooses the table at a place.
+    fn choose(&mut self, place: usize) {
+        self.chosen = place.min(self.tables.len().saturating_sub(1));
+        self.chosen_table = self.tables.get(self.chosen).map(|table| table.labels.clone());
     }
 
     fn draw(&mut self) -> Result<(), Failure> {

@@ -5,10 +5,11 @@ use crate::input::names::Standing;
 use crate::input::probe::probe;
 use crate::input::source::Source;
 use crate::input::storage::Ahead;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
-/// The bytes of a segment.
+/// The bytes of a segment, held open.
 #[derive(Debug)]
 pub(super) enum Held {
     /// A file as a server writes it.
@@ -55,6 +56,16 @@ impl Held {
         }
     }
 
+    /// Whether another file lies at the path by now: a server that recovers puts whole segments in the place
+    /// of those that it has prepared.
+    pub(super) fn is_other_than(&self, path: &Path) -> bool {
+        let Held::File(file) = self else { return false };
+        match (file.metadata(), std::fs::metadata(path)) {
+            (Ok(held), Ok(there)) => identity(&held) != identity(&there),
+            _ => false,
+        }
+    }
+
     /// Fills `window` from byte `at` on; how many bytes there were.
     pub(super) fn read_at(&mut self, at: u64, window: &mut [u8]) -> io::Result<usize> {
         match self {
@@ -81,4 +92,16 @@ fn fill(file: &mut File, window: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
+}
+
+/// What tells a file from others, whatever its name is.
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(metadata: &Metadata) -> Option<std::time::SystemTime> {
+    metadata.created().ok()
 }

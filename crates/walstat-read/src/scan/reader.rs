@@ -8,6 +8,7 @@
 //! Usual records are read by `fast` instead, many at once, which leaves to this module the first
 //! record, records that go on after the window, and everything unusual.
 
+mod following;
 mod gaps;
 
 use super::books::{Books, Heading};
@@ -18,7 +19,7 @@ use super::observer::Observer;
 use super::page_buffer::Page;
 use super::pending::{Pending, RecordBytes};
 use super::resync::Linked;
-use super::run::Run;
+use super::run::{Last, Run};
 use super::scope::{Head, Scope};
 use crate::input::problem::Problem;
 use walstat_format::lsn::Lsn;
@@ -56,6 +57,8 @@ pub struct Reader<'s> {
     waiting: Vec<Shown<'static>>,
     /// Nothing after the first place without a valid record is looked at: it may come to be one.
     ends_at_gap: bool,
+    /// The record before the range, if it is known.
+    before: Option<Last>,
 }
 
 impl<'s> Reader<'s> {
@@ -73,24 +76,8 @@ impl<'s> Reader<'s> {
             begins: false,
             waiting: Vec::new(),
             ends_at_gap: false,
+            before: None,
         }
-    }
-
-    /// The same for WAL that is being written: it goes on with the record that was met last, if that was
-    /// not whole, and ends where the WAL ends for now.
-    pub(crate) fn following(mut self, pending: Option<Pending>) -> Self {
-        (self.pending, self.ends_at_gap) = (pending, true);
-        self
-    }
-
-    /// Bytes still to come of the record that is being followed.
-    pub(crate) fn pending_bytes(&self) -> Option<u32> {
-        self.pending.as_ref().map(Pending::left)
-    }
-
-    /// Whether there is a gap, and nothing after it matters.
-    fn is_over(&self) -> bool {
-        self.ends_at_gap && self.run.gap.is_some()
     }
 
     /// A segment begins: the next pages are those of a file of this timeline.
@@ -403,9 +390,11 @@ impl<'s> Reader<'s> {
             return None;
         };
         let total_bytes = u32::from_le_bytes(*length);
-        if std::mem::take(&mut self.begins) {
+        // Where WAL is being written the link tells old content from new.
+        if std::mem::take(&mut self.begins) && !self.ends_at_gap {
             self.run.begin_segment();
         }
+        self.recall(lsn);
         if let Err(cause) =
             self.scope.check_header(lsn, rest, total_bytes, self.run.expected_previous())
         {

@@ -1,0 +1,146 @@
+//! How following goes on where the next record does not come: after segments that are gone, after damage, on
+//! a newer timeline.
+
+use super::{Follower, Happening, Look};
+use crate::input::error::InputError;
+use crate::input::input_kind::InputKind;
+use crate::input::placing::Key;
+use crate::input::timeline::Lineage;
+use crate::scan::observe::Observe;
+use std::time::{Duration, Instant};
+use walstat_format::lsn::Lsn;
+use walstat_format::page::{PageHeader, SHORT_HEADER_BYTES};
+
+/// A server removes and renames segments in no order: so long a missing one may still come.
+const SETTLING: Duration = Duration::from_millis(300);
+/// Archivers may store segments in another order.
+const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);
+/// What no server is writing any more by then is damage.
+const DAMAGE_AFTER: Duration = Duration::from_secs(5);
+
+impl Follower {
+    /// Goes on after segments that are gone; whether there were any.
+    pub(super) fn pass_hole(&mut self, look: &mut Look) -> Result<bool, InputError> {
+        let key = self.key_at(self.next_page());
+        if self.is_there(key)? && !self.is_overwritten(key)? {
+            self.hole_since = None;
+            return Ok(false);
+        }
+        let Some(later) = self.later_segment(key.1)? else {
+            self.hole_since = None;
+            return Ok(false);
+        };
+        let settling = if self.kind == InputKind::PgWal { SETTLING } else { ARCHIVE_SETTLING };
+        let since = *self.hole_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < settling {
+            // It may be there under its name by now.
+            let root = self.shelf_root();
+            self.shelf.list(key.1).map_err(|error| InputError::io(&root, error))?;
+            return Ok(false);
+        }
+        let next = Lsn(later * self.segment_bytes());
+        self.lose(next);
+        look.is_at_end = false;
+        Ok(true)
+    }
+
+    /// Counts what lies before `next` as lost.
+    fn lose(&mut self, next: Lsn) {
+        self.hole_since = None;
+        (self.open, self.last) = (None, None);
+        self.lost_from.get_or_insert(self.position);
+        self.lost_bytes += next.0.saturating_sub(self.position.0);
+        self.observer.lost(self.position..next);
+        self.position = next;
+    }
+
+    /// Whether a segment that is held open was recycled, and holds a later one by now.
+    fn is_overwritten(&mut self, key: Key) -> Result<bool, InputError> {
+        let at = self.next_page();
+        let mut head = [0; SHORT_HEADER_BYTES];
+        let Some(held) = self.held.get_mut(&key) else { return Ok(false) };
+        let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
+        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let header = PageHeader::parse(&head).filter(|_| read == head.len());
+        let is_later = header.is_some_and(|header| {
+            header.magic == self.scope.geometry.version.magic && header.address > at
+        });
+        if is_later {
+            self.held.remove(&key);
+        }
+        Ok(is_later && !self.is_there(key)?)
+    }
+
+    /// The number of the first segment after `number` that is there and has WAL.
+    fn later_segment(&mut self, number: u64) -> Result<Option<u64>, InputError> {
+        let keys: Vec<Key> = self.shelf.segments.keys().copied().collect();
+        let mut numbers: Vec<u64> = keys.iter().map(|key| key.1).filter(|n| *n > number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        for number in numbers {
+            let first = Lsn(number * self.segment_bytes());
+            let key = self.key_at(first);
+            if self.is_there(key)? && self.begins_page(key, first)? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on after what no server is writing any more; whether there was a record after it.
+    pub(super) fn pass_damage(
+        &mut self,
+        until: Instant,
+        look: &mut Look,
+    ) -> Result<bool, InputError> {
+        let is_old = self.stuck.since.is_some_and(|since| since.elapsed() > DAMAGE_AFTER);
+        if !is_old {
+            return Ok(false);
+        }
+        let number = self.next_page().0 / self.segment_bytes();
+        if !self.stuck.is_followed && self.later_segment(number)?.is_none() {
+            return Ok(false);
+        }
+        let from = self.position;
+        let stretch = self.read_stretch(until, true)?;
+        let first = stretch.run.first_in_range;
+        if !self.take(stretch, look) {
+            // Nothing in this segment: the next one may have a record.
+            let Some(later) = self.later_segment(number)? else { return Ok(false) };
+            self.lose(Lsn(later * self.segment_bytes()));
+            return Ok(true);
+        }
+        let Some(to) = first else { return Ok(false) };
+        self.lost_bytes += to.0.saturating_sub(from.0);
+        let found = std::mem::take(&mut self.stuck.found);
+        look.happenings.push(Happening::Damaged { from, to, found });
+        Ok(true)
+    }
+
+    /// Follows a newer timeline from where it leaves the one that is followed.
+    pub(super) fn take_newer_timeline(&mut self, look: &mut Look) {
+        let ours = self.lineage.timeline();
+        if self.timeline.is_some() {
+            return;
+        }
+        let Some((newer, _)) = self.shelf.newest_history().filter(|(newer, _)| *newer > ours)
+        else {
+            return;
+        };
+        let lineage = Lineage::of(newer, &self.shelf.histories);
+        let Some(at) = lineage.spans().find(|span| span.0 == ours).map(|span| span.1.end) else {
+            return;
+        };
+        let counted_to = (at < self.position).then_some(self.position);
+        if counted_to.is_some() {
+            (self.position, self.open, self.last) = (at, None, None);
+            // What lies before the position was not listed.
+            _ = self.shelf.list(at.0 / self.segment_bytes());
+        }
+        self.lineage = lineage;
+        let still =
+            |key: &Key| self.lineage.of_file(key.1, self.scope.geometry.segment_bytes) == key.0;
+        self.held.retain(|key, _| still(key));
+        look.happenings.push(Happening::Timeline { timeline: newer, at, counted_to });
+    }
+}

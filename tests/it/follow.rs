@@ -1,0 +1,444 @@
+//! `walstat follow` and what it reads with, on WAL that grows, disappears and goes on elsewhere.
+
+use crate::support::fixtures::{Sample, sample};
+use crate::support::patience::PATIENCE;
+use crate::support::wal::plain;
+use crate::support::{command, walstat};
+use serde_json::Value;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
+use walstat_read::Scan;
+use walstat_read::follow::{Follower, From, Happening};
+use walstat_read::input::discover::discover;
+use walstat_read::scan::observe::Observe;
+use walstat_read::scan::streamed::Wanted;
+
+/// Where records end, and how long they are.
+#[derive(Clone, Default)]
+struct Ends(Vec<(u64, u64)>);
+
+impl Observe for Ends {
+    // As dimensions that want whole records.
+    const WHOLE: bool = true;
+
+    fn observe(&mut self, record: &Record<'_>) {
+        self.0.push((record.end.0, u64::from(record.header.total_bytes)));
+    }
+
+    fn merge(&mut self, later: Ends) {
+        self.0.extend(later.0);
+    }
+}
+
+/// Numbers without sense, the same in every run (xorshift).
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// All that is read until there is nothing more for now.
+fn look(follower: &mut Follower) -> Vec<Happening> {
+    let mut happenings = Vec::new();
+    loop {
+        let look = follower.look(soon()).expect("WAL");
+        happenings.extend(look.happenings);
+        if look.is_at_end {
+            return happenings;
+        }
+    }
+}
+
+fn ends(follower: &mut Follower) -> Vec<(u64, u64)> {
+    follower.counted(|ends: &mut Ends| ends.0.clone()).expect("the same")
+}
+
+fn begin(wal: &Path, from: From) -> Follower {
+    let found = discover(&[wal.to_owned()]).expect("WAL");
+    let (mut follower, _) = Follower::begin(&found, from, &Wanted::default()).expect("WAL");
+    follower.count(Ends::default());
+    follower
+}
+
+/// A server's directory that WAL is written into: segments are there before, as zeros or with old content.
+struct Growing {
+    folder: TempDir,
+    segments: Vec<(String, Vec<u8>)>,
+}
+
+impl Growing {
+    fn of(sample: &Sample) -> Growing {
+        let folder = TempDir::new().expect("a directory");
+        fs::create_dir(folder.path().join("archive_status")).expect("a directory");
+        let names = sample.segments().into_iter();
+        let segments = names.map(|name| (name.clone(), plain(sample, &name))).collect();
+        Growing { folder, segments }
+    }
+
+    /// Makes segment `index` with what a server leaves there.
+    fn prepare(&self, index: usize) {
+        let Some((name, bytes)) = self.segments.get(index) else { return };
+        let old = match index % 2 {
+            1 => self.segments[index - 1].1.clone(),
+            _ => vec![0; bytes.len()],
+        };
+        fs::write(self.folder.path().join(name), old).expect("written");
+    }
+
+    fn write(&self, index: usize, at: usize, bytes: usize) {
+        let (name, all) = &self.segments[index];
+        let path = self.folder.path().join(name);
+        let mut file = OpenOptions::new().write(true).open(path).expect("a segment");
+        file.seek(SeekFrom::Start(at as u64)).expect("a place");
+        file.write_all(&all[at..at + bytes]).expect("written");
+    }
+}
+
+/// However WAL comes, in half pages and in many: each record is counted once, as soon as it is whole.
+fn grows(name: &str, seed: u64) {
+    let sample = sample(name);
+    let growing = Growing::of(&sample);
+    let (_, outcome) = Scan::paths([&sample.wal]).count(&Ends::default()).expect("WAL");
+    let all = outcome.observer.0;
+    let first = growing.segments[0].1.len() as u64;
+    let start = u64::from_str_radix(&growing.segments[0].0[8..16], 16).expect("a number") << 32
+        | u64::from_str_radix(&growing.segments[0].0[16..], 16).expect("a number") * first;
+    let mut noise = Noise(seed);
+    growing.prepare(0);
+    growing.write(0, 0, 8192);
+    growing.prepare(1);
+    let mut follower = begin(growing.folder.path(), From::Oldest);
+    let mut written = start + 8192;
+    for index in 0..growing.segments.len() {
+        let length = growing.segments[index].1.len();
+        let mut at = if index == 0 { 8192 } else { 0 };
+        growing.prepare(index + 1);
+        while at < length {
+            let most = [200, 8192, 100_000, 600_000][noise.below(4) as usize];
+            let bytes = (1 + noise.below(most) as usize).min(length - at);
+            growing.write(index, at, bytes);
+            at += bytes;
+            written += bytes as u64;
+            assert_eq!(look(&mut follower), []);
+            let counted = ends(&mut follower);
+            let whole = all.iter().take_while(|(end, _)| *end <= written).count();
+            // One of which nothing is missing but zeros is whole before it is written.
+            let found = counted.len();
+            assert!(found == whole || found == whole + 1, "{name} {seed}: after {}", Lsn(written));
+            assert_eq!(counted.last(), all[..found].last());
+            assert!(follower.position().0 <= written.next_multiple_of(length as u64));
+        }
+    }
+    assert_eq!(ends(&mut follower), all);
+    assert_eq!(follower.lost_bytes(), 0);
+}
+
+#[test]
+fn each_record_is_counted_once_as_soon_as_it_is_whole() {
+    for seed in [1, 77] {
+        grows("pg15-mixed", seed);
+    }
+}
+
+#[test]
+fn a_torn_record_that_recovery_replaced_is_passed() {
+    grows("overwrite", 3);
+}
+
+#[test]
+fn a_newer_timeline_is_followed_from_where_it_leaves() {
+    let sample = sample("timeline");
+    let folder = TempDir::new().expect("a directory");
+    let copy = |wanted: &dyn Fn(&str) -> bool| {
+        for entry in fs::read_dir(&sample.wal).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_str().expect("text").to_owned();
+            if wanted(&name) {
+                fs::copy(&path, folder.path().join(&name)).expect("a copy");
+            }
+        }
+    };
+    // The older timeline up to before the segment in which the newer one leaves it.
+    copy(&|name| name.starts_with("00000001000000000000000") && name < "000000010000000000000008");
+    let mut follower = begin(folder.path(), From::Oldest);
+    assert_eq!(look(&mut follower), []);
+    assert_eq!(follower.timeline(), 1);
+    copy(&|name| name.starts_with("00000002"));
+    let happened = look(&mut follower);
+    assert!(
+        matches!(happened.as_slice(), [Happening::Timeline { timeline: 2, counted_to: None, .. }]),
+        "{happened:?}"
+    );
+    look(&mut follower);
+    assert_eq!(follower.timeline(), 2);
+    let (_, outcome) = Scan::paths([folder.path()]).count(&Ends::default()).expect("WAL");
+    assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
+/// A segment that is gone before it was read is lost, and nothing else is.
+#[test]
+fn what_is_recycled_before_it_was_read_is_lost() {
+    let sample = sample("pg15-mixed");
+    let growing = Growing::of(&sample);
+    let put = |index: usize| {
+        growing.prepare(index);
+        growing.write(index, 0, growing.segments[index].1.len());
+    };
+    put(0);
+    put(1);
+    let mut follower = begin(growing.folder.path(), From::Oldest);
+    look(&mut follower);
+    let before = follower.position();
+    (4..7).for_each(put);
+    let begun = Instant::now();
+    let mut happened = Vec::new();
+    while happened.is_empty() {
+        assert!(begun.elapsed() < PATIENCE);
+        happened.extend(look(&mut follower));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let [Happening::Lost { from, to }] = happened.as_slice() else { panic!("{happened:?}") };
+    assert_eq!((*from, to.0 - from.0), (before, follower.lost_bytes()));
+    let (_, outcome) = Scan::paths([growing.folder.path()]).count(&Ends::default()).expect("WAL");
+    assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
+/// A segment that is renamed and written anew can still be read, as long as nobody writes over it.
+#[test]
+fn a_segment_that_is_recycled_is_read_to_its_end() {
+    let sample = sample("pg15-mixed");
+    let growing = Growing::of(&sample);
+    (0..3).for_each(|index| growing.prepare(index));
+    growing.write(0, 0, 8192);
+    let mut follower = begin(growing.folder.path(), From::Oldest);
+    look(&mut follower);
+    (0..3).for_each(|index| growing.write(index, 0, growing.segments[index].1.len()));
+    let path = |index: usize| growing.folder.path().join(&growing.segments[index].0);
+    fs::rename(path(0), path(5)).expect("renamed");
+    fs::remove_file(path(1)).expect("removed");
+    assert_eq!(look(&mut follower), []);
+    assert_eq!(follower.lost_bytes(), 0);
+    let (_, outcome) = Scan::paths([&sample.wal]).count(&Ends::default()).expect("WAL");
+    let all = outcome.observer.0;
+    let counted = ends(&mut follower);
+    assert_eq!(counted, all[..counted.len()]);
+    let third = follower.position().0 >> 20;
+    assert!(third >= 8, "the third segment was read: {}", follower.position());
+}
+
+// ---- the program ----
+
+/// The program, which is ended with the test.
+struct Following {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Following {
+    fn begin(path: &Path, words: &[&str]) -> Following {
+        let folder = TempDir::new().expect("a directory");
+        let mut all =
+            vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "100ms"];
+        all.extend(words);
+        let file = |name| fs::File::create(folder.path().join(name)).expect("a file");
+        let mut following = command(&all);
+        following.stdout(file("out")).stderr(file("err"));
+        Following { child: following.spawn().expect("it starts"), folder }
+    }
+
+    fn text(&self, name: &str) -> String {
+        let mut text = String::new();
+        let mut file = fs::File::open(self.folder.path().join(name)).expect("a file");
+        file.read_to_string(&mut text).expect("text");
+        text
+    }
+
+    /// The first line for which something holds.
+    fn line(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let text = self.text("out");
+            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            let lines = whole.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+            if let Some(line) = lines.into_iter().find(|line| wanted(line)) {
+                return line;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{}\n{text}", self.text("err"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it by a signal: exit 0. Returns its last line.
+    fn end(mut self, signal: &str) -> Option<Value> {
+        let id = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args([signal, &id]).status();
+        assert!(sent.expect("kill starts").success());
+        let ended = self.child.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(0), "{}", self.text("err"));
+        self.text("out").lines().last().map(|line| serde_json::from_str(line).expect("JSON"))
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn plain_folder(name: &str, segments: std::ops::Range<usize>) -> TempDir {
+    let sample = sample(name);
+    let folder = TempDir::new().expect("a directory");
+    add_segments(&sample, folder.path(), segments);
+    folder
+}
+
+fn add_segments(sample: &Sample, folder: &Path, segments: std::ops::Range<usize>) {
+    for name in sample.segments().get(segments).expect("segments") {
+        fs::write(folder.join(name), plain(sample, name)).expect("written");
+    }
+}
+
+/// The sums are those of --stats from the start to the position.
+fn is_as_stats(line: &Value, path: &Path) {
+    let text = |key: &str| line[key].as_str().expect("an LSN").to_owned();
+    let (start, position) = (text("start_lsn"), text("position_lsn"));
+    let words = ["--stats=rmgr,table", "-f", "json", "-s", &start, "-e", &position];
+    let stats = walstat(&[&words[..], &[path.to_str().expect("text")]].concat()).exits(0).json();
+    for key in ["count", "record_bytes", "fpi_bytes", "total_bytes", "fpi_count"] {
+        assert_eq!(line[key], stats["totals"][key], "{key} to {position}");
+        let sum = |rows: &Value| -> u64 {
+            rows.as_array().expect("rows").iter().map(|row| row[key].as_u64().expect("a sum")).sum()
+        };
+        assert_eq!(sum(&line["tables"]), sum(&stats["tables"]), "{key} of tables");
+    }
+    for row in stats["rmgrs"].as_array().expect("rows").iter().filter(|row| row["count"] != 0) {
+        let of_same = |own: &&Value| own["rmgr"] == row["rmgr"];
+        let own = line["rmgrs"].as_array().expect("rows").iter().find(of_same).expect("a row");
+        assert_eq!(own["total_bytes"], row["total_bytes"]);
+    }
+    let told = line["tables"].as_array().expect("rows");
+    if told.iter().any(|row| row["table"] == "other") {
+        return;
+    }
+    for row in
+        stats["tables"].as_array().expect("rows").iter().filter(|row| row["name"].is_string())
+    {
+        let is_it = |own: &&Value| own["table"] == row["name"] && own["schema"] == row["schema"];
+        let own = told.iter().filter(is_it);
+        let told: u64 = own.map(|own| own["total_bytes"].as_u64().expect("bytes")).sum();
+        assert!(told >= row["total_bytes"].as_u64().expect("bytes"), "{row}");
+    }
+}
+
+#[test]
+fn a_folder_is_followed_to_its_last_whole_segment_and_as_it_fills() {
+    let folder = plain_folder("pg15-mixed", 0..5);
+    let following = Following::begin(folder.path(), &["--top", "0"]);
+    let line = following.line(|_| true);
+    is_as_stats(&line, folder.path());
+    let sample = sample("pg15-mixed");
+    let half = plain(&sample, &sample.segments()[5]);
+    let path = folder.path().join(&sample.segments()[5]);
+    fs::write(&path, &half[..half.len() / 2]).expect("written");
+    add_segments(&sample, folder.path(), 5..9);
+    let before = line["position_lsn"].clone();
+    let ninth = |line: &Value| line["position_lsn"].as_str().is_some_and(|lsn| lsn >= "0/00E80000");
+    let line = following.line(ninth);
+    assert_ne!(line["position_lsn"], before);
+    is_as_stats(&line, folder.path());
+    let last = following.end("-TERM").expect("a line");
+    assert_eq!(last["count"], line["count"]);
+}
+
+#[test]
+fn an_empty_folder_is_waited_for_with_one_line() {
+    let folder = TempDir::new().expect("a directory");
+    let following = Following::begin(folder.path(), &[]);
+    let begun = Instant::now();
+    while following.text("err").is_empty() {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    add_segments(&sample("pg15-mixed"), folder.path(), 0..2);
+    is_as_stats(&following.line(|line| line["count"] != 0), folder.path());
+    let text = following.text("err");
+    assert!(text.lines().count() == 1 && text.contains("no WAL yet"), "{text}");
+    following.end("-INT");
+    let following = Following::begin(Path::new("/nowhere"), &[]);
+    let mut following = following;
+    assert_eq!(following.child.wait().expect("it ends").code(), Some(3));
+}
+
+#[test]
+fn a_state_goes_on_where_it_stopped_totals_too() {
+    let folder = plain_folder("pg15-mixed", 0..4);
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text"), "--top", "3"];
+    let first = Following::begin(folder.path(), &words).end_after_a_line();
+    add_segments(&sample("pg15-mixed"), folder.path(), 4..9);
+    let following = Following::begin(folder.path(), &words);
+    let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
+    is_as_stats(&line, folder.path());
+    assert_eq!(line["start_lsn"], first["start_lsn"]);
+    for row in first["tables"].as_array().expect("rows") {
+        let is_it =
+            |own: &&Value| ["database", "schema", "table"].iter().all(|key| own[key] == row[key]);
+        let own = line["tables"].as_array().expect("rows").iter().find(is_it).expect("it stays");
+        assert!(own["total_bytes"].as_u64() >= row["total_bytes"].as_u64(), "{row} {own}");
+    }
+    following.end("-TERM");
+    let text = fs::read_to_string(&state).expect("a state");
+    let refused = |content: &str, path: &Path, why: &str| {
+        fs::write(&state, content).expect("written");
+        let mut following = Following::begin(path, &words);
+        assert_eq!(following.child.wait().expect("it ends").code(), Some(2), "{why}");
+        let said = following.text("err");
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+        assert_eq!(fs::read_to_string(&state).expect("a state"), content, "{why}");
+    };
+    refused(&text[..text.len() - 1], folder.path(), "expected a whole state");
+    refused(&text[..text.len() / 2], folder.path(), "expected a whole state");
+    refused("", folder.path(), "expected a whole state");
+    refused("{}", folder.path(), "another file");
+    refused(&text.replacen("state\":1", "state\":2", 1), folder.path(), "version 2");
+    refused(&text, plain_folder("pg13-mixed", 0..3).path(), "of cluster");
+}
+
+impl Following {
+    fn end_after_a_line(self) -> Value {
+        self.line(|_| true);
+        self.end("-TERM").expect("a line")
+    }
+}
+
+#[test]
+fn usage_is_told_before_anything_is_read() {
+    let folder = plain_folder("pg15-mixed", 0..1);
+    let path = folder.path().to_str().expect("text");
+    let file = folder.path().join("000000010000000000000006");
+    for words in [
+        &["follow", path, "--every", "1ms"][..],
+        &["follow", path, "--start", "then"],
+        &["follow", path, "--listen", "9187"],
+        &["follow", file.to_str().expect("text")],
+    ] {
+        let ran = walstat(words).exits(2);
+        assert!(ran.stdout.is_empty(), "{words:?}");
+    }
+}

@@ -1,0 +1,285 @@
+//! `walstat follow` beside a server that writes, is restarted, crashes and is promoted: at each moment that
+//! it tells, its counters are what pg_waldump counts between the places that it names.
+
+use crate::cluster::{Cluster, Settings};
+use crate::server::Server;
+use crate::support::command;
+use crate::support::missing::skip;
+use crate::wait::wait;
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// So many moments are compared.
+const MOMENTS: usize = 12;
+
+/// The program, which is ended with the test.
+struct Following {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Following {
+    fn begin(path: &Path, words: &[&str]) -> Following {
+        let folder = TempDir::new().expect("a directory");
+        let mut all =
+            vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "200ms"];
+        all.extend(words);
+        let file = |name| fs::File::create(folder.path().join(name)).expect("a file");
+        let mut following = command(&all);
+        following.stdout(file("out")).stderr(file("err"));
+        Following { child: following.spawn().expect("it starts"), folder }
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.path().join("out")).expect("text");
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// The last line, once something holds of it.
+    fn last(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        wait(what, || self.lines().last().is_some_and(&is_so));
+        self.lines().pop().expect("a line")
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().expect("kill starts");
+        assert!(sent.success());
+    }
+
+    fn end(mut self) -> Vec<Value> {
+        self.signal("-TERM");
+        let ended = self.child.wait().expect("it ends");
+        let said = fs::read_to_string(self.folder.path().join("err")).expect("text");
+        assert_eq!(ended.code(), Some(0), "{said}");
+        self.lines()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What pg_waldump counts up to a line: records, their bytes, bytes of images, all bytes. It reads one
+/// timeline at a time: `switch` is where the second one begins.
+fn official(server: &Server, wal: &Path, line: &Value, switch: Option<&str>) -> [u64; 4] {
+    let text = |key: &str| line[key].as_str().expect("text");
+    let (start, end) = (text("start_lsn"), text("position_lsn"));
+    match switch.filter(|_| line["timeline"] == 2) {
+        None => counted(server, wal, 1, (start, end)),
+        Some(switch) => {
+            let before = counted(server, wal, 1, (start, switch));
+            let after = counted(server, wal, 2, (switch, end));
+            std::array::from_fn(|of| before[of] + after[of])
+        }
+    }
+}
+
+/// The same of a part of one timeline.
+fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str)) -> [u64; 4] {
+    let mut tool = server.command("pg_waldump");
+    tool.args(["--stats", "-p"]).arg(wal);
+    tool.args(["-s", start, "-e", end, "-t", &timeline.to_string()]);
+    let output = tool.output().expect("pg_waldump runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let total = text.lines().find(|line| line.starts_with("Total")).unwrap_or_else(|| {
+        panic!("{start} to {end}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    numbers.try_into().expect("four numbers")
+}
+
+fn is_exact(server: &Server, wal: &Path, lines: &[Value]) {
+    let mut told: Vec<&Value> = Vec::new();
+    for line in lines {
+        if told.last().is_none_or(|last| last["position_lsn"] != line["position_lsn"]) {
+            told.push(line);
+        }
+    }
+    let happened = lines.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
+    let switch = happened.clone().find(|of| of["event"] == "timeline");
+    let switch = switch.map(|of| of["lsn"].as_str().expect("an LSN"));
+    let step = (told.len() / MOMENTS).max(1);
+    assert!(told.len() > 3, "{} moments", told.len());
+    for line in told.iter().step_by(step).chain(told.last()) {
+        let keys = ["count", "record_bytes", "fpi_bytes", "total_bytes"];
+        let own = keys.map(|key| line[key].as_u64().expect("a sum"));
+        assert_eq!(own, official(server, wal, line, switch), "to {}", line["position_lsn"]);
+        for family in ["tables", "rmgrs"] {
+            let rows = line[family].as_array().expect("rows").iter();
+            let sum: u64 = rows.map(|row| row["total_bytes"].as_u64().expect("bytes")).sum();
+            assert_eq!(sum, own[3], "{family} to {}", line["position_lsn"]);
+        }
+    }
+    let mut before = [0; 4];
+    for line in lines {
+        let now = ["count", "total_bytes", "fpi_bytes", "lost_bytes"]
+            .map(|key| line[key].as_u64().expect("a sum"));
+        assert!(before.iter().zip(&now).all(|(before, now)| before <= now), "{line}");
+        before = now;
+    }
+}
+
+/// Where the server writes next; what it has not written yet is none of a file's.
+fn flushed(cluster: &Cluster) -> String {
+    cluster.sql("SELECT pg_current_wal_flush_lsn()").trim().to_owned()
+}
+
+fn reaches(line: &Value, lsn: &str) -> bool {
+    let number = |text: &str| {
+        let (high, low) = text.split_once('/').expect("an LSN");
+        let hex = |text| u64::from_str_radix(text, 16).expect("a number");
+        hex(high) << 32 | hex(low)
+    };
+    number(line["position_lsn"].as_str().expect("an LSN")) >= number(lsn)
+}
+
+const LOAD: &str = "DO $$ BEGIN FOR i IN 1..60 LOOP \
+    INSERT INTO load SELECT g, repeat(md5(g::text), 20) FROM generate_series(1, 100) g; \
+    UPDATE load SET note = 'x' WHERE id = i % 100; COMMIT; END LOOP; END $$";
+
+#[test]
+fn counters_are_those_of_pg_waldump_through_restarts_and_crashes() {
+    let Some(server) = Server::debian_15() else { return };
+    let settings = Settings { initdb: &["--wal-segsize=1"], conf: "max_wal_size = 8MB" };
+    let mut cluster = Cluster::start(&server, &settings);
+    cluster.sql("CREATE TABLE load (id int, note text)");
+    let following = Following::begin(&cluster.data(), &[]);
+    cluster.sql(LOAD);
+    cluster.sql("CHECKPOINT");
+    cluster.crash();
+    cluster.start_again();
+    cluster.sql(LOAD);
+    cluster.crash();
+    cluster.start_again();
+    cluster.sql("CREATE TABLE gone AS SELECT * FROM load; DROP TABLE gone");
+    let end = flushed(&cluster);
+    let last = following.last("all was read", |line| reaches(line, &end));
+    let table = |line: &Value| {
+        line["tables"].as_array().expect("rows").iter().any(|row| row["table"] == "load")
+    };
+    assert!(table(&last), "{last}");
+    let lines = following.end();
+    is_exact(&server, &cluster.wal(), &lines);
+    let happened = lines.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
+    let dropped =
+        happened.filter(|of| of["event"] == "dropped").any(|of| of.to_string().contains("gone"));
+    assert!(dropped);
+}
+
+#[test]
+fn a_promotion_is_followed() {
+    let Some(server) = Server::debian_15() else { return };
+    let settings = Settings { initdb: &["--wal-segsize=1"], conf: "" };
+    let primary = Cluster::start(&server, &settings);
+    primary.sql("CREATE TABLE load (id int, note text)");
+    let standby = primary.standby();
+    let following = Following::begin(&standby.data(), &[]);
+    primary.sql(LOAD);
+    let end = flushed(&primary);
+    following.last("the standby was read", |line| reaches(line, &end));
+    standby.promote();
+    standby.sql(LOAD);
+    let end = flushed(&standby);
+    following.last("the new timeline was read", |line| reaches(line, &end));
+    let lines = following.end();
+    assert_eq!(lines.last().expect("a line")["timeline"], 2);
+    assert_eq!(lines.last().expect("a line")["lost_bytes"], 0);
+    is_exact(&server, &standby.wal(), &lines);
+}
+
+/// What a server recycles while it is stopped is lost, no more and no less.
+#[test]
+fn what_is_recycled_while_it_stands_still_is_lost() {
+    let Some(server) = Server::debian_15() else { return };
+    let conf = "wal_keep_size = 0\nmax_wal_size = 4MB\nmin_wal_size = 2MB";
+    let cluster = Cluster::start(&server, &Settings { initdb: &["--wal-segsize=1"], conf });
+    cluster.sql("CREATE TABLE load (id int, note text)");
+    let following = Following::begin(&cluster.data(), &[]);
+    let before = following.last("it was read", |line| line["count"] != 0);
+    following.signal("-STOP");
+    for _ in 0..30 {
+        cluster.sql(LOAD);
+        cluster.sql("CHECKPOINT");
+    }
+    following.signal("-CONT");
+    let end = flushed(&cluster);
+    let last = following.last("all was read", |line| reaches(line, &end));
+    let lost = last["lost_bytes"].as_u64().expect("bytes");
+    let happenings: Vec<Value> = following.end();
+    let happened =
+        happenings.iter().flat_map(|line| line["happenings"].as_array().expect("a list"));
+    let told = happened.filter(|of| of["event"] == "lost").count();
+    assert!(lost > 0 && told > 0, "lost {lost}, told {told}, from {before}");
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
+}
+
+fn promtool_takes(text: &str) {
+    let spawned = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => return skip("promtool, which checks metrics", &error.to_string()),
+    };
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// A slot that nobody uses keeps pg_wal full: it is named, by the report and by who follows. What is served
+/// is what Prometheus reads.
+#[test]
+fn what_keeps_segments_is_named_and_counters_are_served() {
+    let Some(server) = Server::debian_15() else { return };
+    let conf = "wal_keep_size = 0\nmax_wal_size = 4MB\nmin_wal_size = 2MB\narchive_mode = on\n\
+                archive_command = 'false'";
+    let cluster = Cluster::start(&server, &Settings { initdb: &["--wal-segsize=1"], conf });
+    cluster.sql("SELECT pg_create_physical_replication_slot('dead', true)");
+    cluster.sql("CREATE TABLE load (id int, note text)");
+    for _ in 0..4 {
+        cluster.sql(LOAD);
+    }
+    cluster.sql("CHECKPOINT");
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let following = Following::begin(&cluster.data(), &["--listen", &address]);
+    let line = following.last("it was read", |line| line["pg_wal"]["kept_segments"] != 0);
+    let keepers = line["pg_wal"]["keepers"].as_array().expect("a list");
+    let named = |keeper: &str| keepers.iter().any(|of| of["keeper"] == keeper);
+    assert!(named("replication_slot") && named("archiving"), "{line}");
+    let text = get(port, "/metrics").expect("an answer");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    promtool_takes(&text);
+    assert!(get(port, "/").expect("an answer").contains("/metrics"));
+    following.end();
+    let report = crate::support::walstat(&[cluster.data().to_str().expect("text")]);
+    assert!(report.stdout.contains("replication slot dead (physical) keeps"), "{}", report.stdout);
+    assert!(report.stdout.contains("wait to be archived"), "{}", report.stdout);
+}
