@@ -12,7 +12,7 @@ use walstat_format::version::VERSIONS;
 use walstat_read::input::problem::ProblemKind;
 use walstat_read::scan::ending::EndingKind;
 
-const PAPERS: [&str; 7] = [
+const PAPERS: [&str; 8] = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
