@@ -4,6 +4,7 @@
 mod around;
 mod blame;
 mod level;
+mod order;
 mod packing;
 mod salvage;
 
@@ -27,6 +28,12 @@ fn archive<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory for the test");
     files.iter().for_each(|(name, bytes)| _ = put(directory.path(), name.as_ref(), bytes));
     directory
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, bytes).expect("a vector takes everything");
+    gzip.finish().expect("gzip ends")
 }
 
 /// The three segments under their names.

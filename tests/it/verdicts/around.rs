@@ -239,3 +239,29 @@ fn too_few_file_descriptors_are_no_damage() {
     assert!(ran.stderr.contains("ulimit -n"), "{}", ran.stderr);
     assert_eq!(told(&check(&["-j", "2"], mixed.path())), []);
 }
+
+/// `tar -V`: the label is a header without a member, and GNU tar gives it no size.
+#[test]
+fn a_tar_with_a_label_is_read() {
+    let mut label = tar::Header::new_gnu();
+    label.set_entry_type(tar::EntryType::new(b'V'));
+    label.set_path("label").expect("a short name");
+    label.as_old_mut().size.fill(0);
+    label.set_cksum();
+    let files = three();
+    let members: Vec<_> = files.iter().map(|(name, bytes)| Member::File(name, bytes)).collect();
+    let labelled = [&label.as_bytes()[..], &tar_of(&members)].concat();
+    let directory = archive(&[("v.tar", labelled)]);
+    let report = check(&["--as", "archive"], &directory.path().join("v.tar")).exits(0).json();
+    assert_eq!(report["input"]["segments"], 3);
+}
+
+/// `readTimeLineHistory`: timeline 1 has none, and what is called so is not opened.
+#[test]
+fn a_history_of_timeline_1_is_read_by_nobody() {
+    for text in ["", "no history"] {
+        let mut files = three();
+        files.push(("00000001.history".to_owned(), text.as_bytes().to_vec()));
+        is_green(text, archive(&files).path());
+    }
+}

@@ -1,16 +1,10 @@
 //! How a file is packed is held against its name and its neighbours.
 
-use super::{NAMES, archive, check, is_green, is_red, put, segment, three, told};
-use std::io::{Read, Write};
+use super::{NAMES, archive, check, gzip, is_green, is_red, put, segment, three, told};
+use std::io::Read;
 
 /// Packs bytes.
 type Pack = fn(&[u8]) -> Vec<u8>;
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(bytes).expect("a vector takes everything");
-    gzip.finish().expect("gzip ends")
-}
 
 fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::new();

@@ -107,7 +107,7 @@ impl Shelf {
             && let Ok(text) = read_text(path)
         {
             self.histories.add(timeline, Ok(&text), &file_name(path));
-            self.histories.problems.clear();
+            self.histories.forgive();
         }
     }
 

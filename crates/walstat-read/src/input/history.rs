@@ -11,8 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 
+/// The timeline that has no ancestors: whatever is called its history, no server reads it
+/// (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
+const OLDEST: u32 = 1;
+
 /// One ancestor of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ancestor {
     /// The ancestor.
     pub timeline: u32,
@@ -23,26 +27,41 @@ pub struct Ancestor {
 /// All histories that were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Histories {
-    sound: BTreeMap<u32, Vec<Ancestor>>,
+    /// Those that can be read, in the order of their content; several where files of one name differ.
+    sound: BTreeMap<u32, BTreeSet<Vec<Ancestor>>>,
     named: BTreeSet<u32>,
     /// The files of each, but for those in streams.
     files: BTreeMap<u32, BTreeSet<PathBuf>>,
-    /// Histories that cannot be read, hold nothing, or contradict another.
-    pub problems: Vec<Problem>,
+    /// Histories that cannot be read, or hold nothing.
+    problems: Vec<Problem>,
+    /// Of several, the one that is followed; without it the first.
+    #[serde(skip)]
+    followed: BTreeMap<u32, Vec<Ancestor>>,
 }
 
 impl Histories {
     /// Adds the text of a history file, or why it cannot be read.
     pub fn add(&mut self, timeline: u32, text: Result<&str, String>, file: &str) {
+        if timeline <= OLDEST {
+            return;
+        }
         self.named.insert(timeline);
         match text.and_then(|text| parse(timeline, text)) {
-            Ok(ancestors) => self.insert(timeline, ancestors, file),
-            Err(found) => self.complain(file, found),
+            Ok(ancestors) => {
+                self.sound.entry(timeline).or_default().insert(ancestors);
+            }
+            Err(found) => {
+                let expected = "a timeline and the LSN of its end in each line".to_owned();
+                self.complain(Problem::of_file(ProblemKind::History, file, expected, found));
+            }
         }
     }
 
     /// Takes note of a file on disk that holds a history.
     pub fn note_file(&mut self, timeline: u32, path: &Path) {
+        if timeline <= OLDEST {
+            return;
+        }
         self.files.entry(timeline).or_default().insert(path.to_owned());
     }
 
@@ -54,45 +73,62 @@ impl Histories {
     /// Adds the histories found at other paths, or at the same ones.
     pub fn extend(&mut self, others: Histories) {
         self.named.extend(others.named);
-        let new = others.problems.into_iter().filter(|problem| !self.problems.contains(problem));
-        let new: Vec<Problem> = new.collect();
-        self.problems.extend(new);
+        others.problems.into_iter().for_each(|problem| self.complain(problem));
         for (timeline, files) in others.files {
             self.files.entry(timeline).or_default().extend(files);
         }
-        for (timeline, ancestors) in others.sound {
-            self.insert(timeline, ancestors, &name_of(timeline));
+        for (timeline, rivals) in others.sound {
+            self.sound.entry(timeline).or_default().extend(rivals);
         }
     }
 
-    fn insert(&mut self, timeline: u32, ancestors: Vec<Ancestor>, file: &str) {
-        match self.sound.insert(timeline, ancestors.clone()) {
-            Some(other) if other != ancestors => {
-                self.complain(file, "another history under the same name".to_owned());
-            }
-            _ => {}
+    fn complain(&mut self, problem: Problem) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
         }
     }
 
-    fn complain(&mut self, file: &str, found: String) {
-        let expected = "a timeline and the LSN of its end in each line".to_owned();
-        self.problems.push(Problem::of_file(ProblemKind::History, file, expected, found));
+    /// Forgets what cannot be read.
+    pub fn forgive(&mut self) {
+        self.problems.clear();
+    }
+
+    /// Histories that cannot be read, hold nothing, or differ from another of their name.
+    pub fn problems(&self) -> impl Iterator<Item = Problem> {
+        let apart = self.rivals().map(|(timeline, rivals)| {
+            let expected = format!("one history of timeline {timeline}");
+            let found = format!("{} different ones under this name", rivals.len());
+            Problem::of_file(ProblemKind::History, &name_of(timeline), expected, found)
+        });
+        self.problems.iter().cloned().chain(apart)
+    }
+
+    /// Timelines of which there are histories that differ, with all of them.
+    pub fn rivals(&self) -> impl Iterator<Item = (u32, &BTreeSet<Vec<Ancestor>>)> {
+        let several = self.sound.iter().filter(|(_, rivals)| rivals.len() > 1);
+        several.map(|(timeline, rivals)| (*timeline, rivals))
+    }
+
+    /// Says which of several histories of a timeline is followed.
+    pub fn follow(&mut self, timeline: u32, ancestors: Vec<Ancestor>) {
+        self.followed.insert(timeline, ancestors);
     }
 
     /// Pairs of a timeline and the one it leaves, where the history of the first does not begin with
     /// that of the second: a server does not start with such a history.
     pub fn contradicting(&self) -> Vec<(u32, u32)> {
-        let contradicts = |(timeline, ancestors): (&u32, &Vec<Ancestor>)| {
+        let contradicts = |(timeline, ancestors): (u32, &[Ancestor])| {
             let (parent, before) = ancestors.split_last()?;
-            let theirs = self.sound.get(&parent.timeline)?;
-            (theirs != before).then_some((*timeline, parent.timeline))
+            let theirs = self.ancestors(parent.timeline)?;
+            (theirs != before).then_some((timeline, parent.timeline))
         };
-        self.sound.iter().filter_map(contradicts).collect()
+        self.all().filter_map(contradicts).collect()
     }
 
     /// The ancestors of a timeline, if its history was found and can be read.
     pub fn ancestors(&self, timeline: u32) -> Option<&[Ancestor]> {
-        self.sound.get(&timeline).map(Vec::as_slice)
+        let first = || self.sound.get(&timeline)?.first();
+        self.followed.get(&timeline).or_else(first).map(Vec::as_slice)
     }
 
     /// Whether a history of a timeline was found, readable or not.
@@ -100,9 +136,9 @@ impl Histories {
         self.named.contains(&timeline)
     }
 
-    /// All readable histories, by timeline.
+    /// All readable histories, by timeline; of several, the one that is followed.
     pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
-        self.sound.iter().map(|(timeline, ancestors)| (*timeline, ancestors.as_slice()))
+        self.sound.keys().filter_map(|timeline| Some((*timeline, self.ancestors(*timeline)?)))
     }
 }
 
@@ -209,10 +245,10 @@ mod tests {
         let mut histories = Histories::default();
         histories.add(2, Ok("1\t0/10\tx\n"), "00000002.history");
         histories.add(2, Ok("1\t0/10\ty\n"), "00000002.history.gz");
-        assert_eq!(histories.problems, []);
+        assert_eq!(histories.problems().count(), 0);
         histories.add(3, Err("Permission denied".into()), "00000003.history");
         histories.add(2, Ok("1\t0/18\tx\n"), "00000002.history");
-        let found = histories.problems.iter().map(|problem| problem.segment.as_str());
+        let found = histories.problems().map(|problem| problem.segment);
         assert_eq!(found.collect::<Vec<_>>(), ["00000003.history", "00000002.history"]);
         assert!(histories.has(3) && histories.ancestors(3).is_none() && !histories.has(4));
     }

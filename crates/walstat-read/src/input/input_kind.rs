@@ -35,7 +35,7 @@ const GROUP_DIGITS: usize = 16;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Directories {
     all: Vec<Directory>,
-    by_path: BTreeMap<(usize, PathBuf), usize>,
+    by_path: BTreeMap<PathBuf, usize>,
     /// What is known of a directory, whichever path it was found at.
     told: BTreeMap<PathBuf, InputKind>,
 }
@@ -43,45 +43,44 @@ pub struct Directories {
 /// A directory with files that may be segments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Directory {
-    /// Which of the paths that were asked for it lies in.
+    /// Which of the paths that were asked for it was first met in.
     root: usize,
     path: PathBuf,
 }
 
 impl Directories {
-    /// The index of a directory in the `root`th path that was asked for.
+    /// The index of a directory, met in the `root`th path that was asked for. Files of one directory that are
+    /// asked for one by one lie in that directory.
     pub fn index(&mut self, root: usize, path: &Path) -> usize {
         // Only paths that are valid text can be written into partial results.
         let text = path.to_string_lossy().into_owned();
         let path = Path::new(&text);
-        let key = (root, path.to_owned());
-        if let Some(&index) = self.by_path.get(&key) {
+        if let Some(&index) = self.by_path.get(path) {
             return index;
         }
         if is_archivers(path) {
             self.told.entry(path.to_owned()).or_insert(InputKind::Archive);
         }
         self.all.push(Directory { root, path: path.to_owned() });
-        self.by_path.insert(key, self.all.len() - 1);
+        self.by_path.insert(path.to_owned(), self.all.len() - 1);
         self.all.len() - 1
     }
 
-    /// Adds the directories of other paths; the first of these paths is the `root`th here. Returns the
-    /// index of the first directory added.
-    pub fn extend(&mut self, root: usize, others: Directories) -> usize {
-        let begin = self.all.len();
-        for mut directory in others.all {
-            directory.root += root;
-            self.by_path.insert((directory.root, directory.path.clone()), self.all.len());
-            self.all.push(directory);
-        }
+    /// Adds the directories of other paths; the first of these paths is the `root`th here. Returns which index
+    /// each of them has here.
+    pub fn extend(&mut self, root: usize, others: Directories) -> Vec<usize> {
+        let here = others
+            .all
+            .iter()
+            .map(|directory| self.index(root.saturating_add(directory.root), &directory.path));
+        let here = here.collect();
         for (path, told) in others.told {
             match told {
                 InputKind::PgWal => _ = self.told.insert(path, told),
                 _ => _ = self.told.entry(path).or_insert(told),
             }
         }
-        begin
+        here
     }
 
     /// Takes note that a directory is a server's own: that wins over every other sign.

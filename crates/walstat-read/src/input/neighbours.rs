@@ -188,6 +188,31 @@ pub(super) fn out_of_reach(
     lost.collect()
 }
 
+/// Segments that are only there under a name that says nothing, beside others under theirs: whoever gives that
+/// file's path has it read, and no `restore_command` does. `places`: which segment each piece is.
+pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Vec<Lost> {
+    let placed =
+        || found.pieces.iter().zip(places).filter_map(|(piece, key)| Some((piece, (*key)?)));
+    let mut beside: BTreeMap<usize, BTreeSet<Key>> = BTreeMap::new();
+    for (piece, key) in placed().filter(|(piece, _)| is_asked_for(piece)) {
+        beside.entry(piece.directory).or_default().insert(key);
+    }
+    let named: BTreeSet<Key> = beside.values().flatten().copied().collect();
+    let lost = placed().filter(|(piece, key)| {
+        let between = beside
+            .get(&piece.directory)
+            .and_then(|keys| Some(*keys.first()? < *key && *key < *keys.last()?));
+        let is_file = piece.probe.source.is_file();
+        piece.name.is_none() && is_file && !named.contains(key) && between == Some(true)
+    });
+    let lost = lost.map(|(piece, key)| {
+        let expected = format!("segment {}", name_of(key, geometry));
+        let problem = missing(key, geometry, expected, format!("only {}", piece.file()));
+        Lost { problem, is_laid_away: false }
+    });
+    lost.collect()
+}
+
 /// Whether `other` is a directory above `directory`, either on disk or in a tar, that holds more segments.
 fn is_main(
     found: &Found,

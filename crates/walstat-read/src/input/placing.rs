@@ -89,7 +89,8 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     let apart = neighbours::suffixed_apart(found, &places, &geometry);
     placed.notes.extend(apart.notes);
     let lost = neighbours::out_of_reach(found, &places, &geometry);
-    for lost in apart.lost.into_iter().chain(lost) {
+    let nameless = neighbours::nameless(found, &places, &geometry);
+    for lost in apart.lost.into_iter().chain(lost).chain(nameless) {
         let told = if lost.is_laid_away { &mut placed.laid_away } else { &mut placed.problems };
         told.push(lost.problem);
     }

@@ -65,8 +65,8 @@ pub struct Plan {
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
 pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
-    let present: BTreeSet<u32> = placed.files.keys().map(|(timeline, _)| *timeline).collect();
     let histories = &found.histories;
+    let (present, impostors) = timelines(&placed.files, histories);
     let followed = match timeline {
         Some(wanted) if !present.contains(&wanted) => {
             let present = present.into_iter().collect();
@@ -99,17 +99,49 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         data_directory: found.data_directory.clone(),
         ..Plan::new(placed.geometry)
     };
-    plan.problems.extend(histories.problems.iter().cloned());
+    plan.problems.extend(histories.problems());
     plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
     let contradicting = histories.contradicting().into_iter();
     plan.problems
         .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
+    plan.problems.extend(impostors);
     plan.check_backups();
     plan.notes.extend(without_segments(&present, histories));
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
     Ok(plan)
+}
+
+/// The timelines of the files; and problems of files that are named for one that was never begun: all of its
+/// files begin with pages of older timelines, and it does not follow on the others, as a server numbers them.
+fn timelines(
+    files: &BTreeMap<Key, Vec<Segment>>,
+    histories: &Histories,
+) -> (BTreeSet<u32>, Vec<Problem>) {
+    let is_older = |timeline: u32, file: &Segment| {
+        file.first_page.as_ref().is_ok_and(|page| page.header.timeline < timeline)
+    };
+    let mut present = BTreeSet::new();
+    for ((timeline, _), files) in files {
+        let follows = *timeline == 1
+            || histories.has(*timeline)
+            || present.contains(&timeline.saturating_sub(1))
+            || histories.has(timeline.saturating_sub(1));
+        if follows || files.iter().any(|file| !is_older(*timeline, file)) {
+            present.insert(*timeline);
+        }
+    }
+    let others = files.iter().filter(|((timeline, _), _)| !present.contains(timeline));
+    let others = others.flat_map(|((timeline, _), files)| {
+        files.iter().filter(|file| file.claims_whole_segment()).map(|file| (*timeline, file))
+    });
+    let problem = |(timeline, file): (u32, &Segment)| {
+        let page = file.first_page.as_ref().ok()?;
+        Some(wrong_timeline(file, page.header.address, timeline, page.header.timeline))
+    };
+    let problems = others.filter_map(problem).collect();
+    (present, problems)
 }
 
 /// Notes about histories of timelines newer than all segments: the latest timeline is one of them.

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -55,7 +55,9 @@ pub fn for_each_member(
 ) -> io::Result<()> {
     let state = ReadState::default();
     state.allowed.set(HEADERS_MAX);
-    let mut archive = tar::Archive::new(TrackedReader { reader, state: &state });
+    let mut reader = TrackedReader { reader, state: &state };
+    let begin = without_label(&mut reader)?;
+    let mut archive = tar::Archive::new(Cursor::new(begin).chain(reader));
     let mut entries = archive.entries().map_err(|error| state.judge(error))?;
     loop {
         let Some(entry) = entries.next() else {
@@ -88,6 +90,23 @@ pub fn for_each_member(
         let unread = after.saturating_sub(state.position.get());
         state.allowed.set(unread.saturating_add(HEADERS_MAX));
     }
+}
+
+/// The first block; nothing if it is a volume's label (`tar -V`), a header without a member and often without a
+/// size, which the crate wants of every header.
+fn without_label(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut block = Vec::with_capacity(BLOCK as usize);
+    reader.take(BLOCK).read_to_end(&mut block)?;
+    if let Ok(bytes) = <[u8; BLOCK as usize]>::try_from(block.as_slice()) {
+        let header = tar::Header::from_byte_slice(&bytes);
+        let mut summed = header.clone();
+        summed.set_cksum();
+        let is_whole = header.cksum().ok() == summed.cksum().ok();
+        if header.entry_type().as_byte() == b'V' && is_whole {
+            block.clear();
+        }
+    }
+    Ok(block)
 }
 
 /// What a member is to us; `None`: a header without a member of its own. Old tars know a directory

@@ -175,6 +175,12 @@ impl Cause {
         }
     }
 
+    /// The problem of a file whose first page, at `lsn`, is wrong.
+    pub(super) fn problem_of(&self, file: &str, lsn: Lsn, geometry: &Geometry) -> Problem {
+        let (expected, found) = self.texts(lsn, geometry.version);
+        Problem { lsn: Some(lsn), ..Problem::of_file(self.kind(), file, expected, found) }
+    }
+
     /// What was expected and what was found at `lsn`.
     fn texts(&self, lsn: Lsn, version: &Version) -> (String, String) {
         match self {

@@ -167,7 +167,7 @@ impl Outcome<Observer> {
         self.books.merge(&run.lead.books);
         self.books.merge(&run.books);
         self.input_bytes += run.input_bytes;
-        filename_check::say_once(&mut run.problems);
+        filename_check::say_once(&mut run.problems, chain.geometry);
         let damage = run.problems.iter().filter(|problem| problem.kind != ProblemKind::WalLevel);
         let damage = damage.filter_map(|problem| problem.lsn).min();
         self.first_damage = self.first_damage.or(damage);

@@ -113,7 +113,7 @@ impl<O: Observe> Partial<O> {
     pub fn has_problems(&self) -> bool {
         let in_run = |passed: &PassedForm<O>| !passed.run.problems.is_empty();
         !self.problems.is_empty()
-            || !self.histories.problems.is_empty()
+            || self.histories.problems().next().is_some()
             || self.passed.values().any(in_run)
     }
 
@@ -168,7 +168,7 @@ impl<O: Observe> Partial<O> {
         let (pieces, root) = (self.pieces.len(), self.paths.len());
         let directories = self.directories.extend(root, other.directories);
         self.pieces.extend(other.pieces.into_iter().map(|piece| PieceForm {
-            directory: piece.directory.saturating_add(directories),
+            directory: directories.get(piece.directory).copied().unwrap_or(usize::MAX),
             after: piece.after.map(|before| before.saturating_add(pieces)),
             ..piece
         }));

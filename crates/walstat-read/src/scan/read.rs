@@ -13,6 +13,7 @@ use super::verify::{self, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
 use crate::input::error::{InputError, is_lack};
+use crate::input::history::Ancestor;
 use crate::input::listed::look_into;
 use crate::input::placing::place;
 use crate::input::plan::{Plan, plan};
@@ -20,11 +21,12 @@ use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Source;
 use crate::input::storage;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
 
 /// Reads the WAL that was found, on up to `threads` threads. Each run of segments is counted by a copy
 /// of `prototype`, a dimension that is configured and empty.
@@ -71,6 +73,7 @@ pub fn read_passed(
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
     let (plan, mut outcome) = loop {
+        reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         plan.accept(&reading.wanted.accepted_gaps)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
@@ -165,17 +168,42 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads the segments of the plan, and verifies all other files with a segment's full name.
-    fn read(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
+    /// Of histories of one name that differ, follows the one that the records prove; where they prove none
+    /// or several, the first of those by content. In which order they were found, and where, says nothing.
+    fn settle_histories(&self, found: &mut Found) -> Result<(), InputError> {
+        let rivals: Vec<(u32, BTreeSet<Vec<Ancestor>>)> =
+            found.histories.rivals().map(|(timeline, rivals)| (timeline, rivals.clone())).collect();
+        for (timeline, rivals) in rivals {
+            let mut proven = Vec::new();
+            for ancestors in rivals {
+                found.histories.follow(timeline, ancestors.clone());
+                let plan = plan(found, place(found)?, self.wanted.timeline)?;
+                let verifier = self.verifier(plan.geometry, &[]);
+                proven.push((verify::proof(&plan, timeline, &ancestors, &verifier), ancestors));
+            }
+            if let Some((_, best)) = proven.into_iter().min() {
+                found.histories.follow(timeline, best);
+            }
+        }
+        Ok(())
+    }
+
+    fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
         let verified = Wanted { select: None, ..self.wanted.clone() };
-        self.forgive_aside(plan);
-        let verifier = Verifier {
-            scope: verified.scope(plan.geometry),
+        Verifier {
+            scope: verified.scope(geometry),
             threads: self.threads,
             progress: self.progress,
             passed: &self.passed,
-            accepted_gaps: &plan.accepted_gaps.clone(),
-        };
+            accepted_gaps,
+        }
+    }
+
+    /// Reads the segments of the plan, and verifies all other files with a segment's full name.
+    fn read(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
+        self.forgive_aside(plan);
+        let accepted_gaps = plan.accepted_gaps.clone();
+        let verifier = self.verifier(plan.geometry, &accepted_gaps);
         let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
         let digests: BTreeMap<usize, Digest> = digests.collect();
         copies::resolve(plan, &digests, &verifier);

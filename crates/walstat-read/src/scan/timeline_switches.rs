@@ -3,6 +3,7 @@
 
 use crate::scan::observe::Observe;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::payload::timeline::Switch;
@@ -15,6 +16,8 @@ use walstat_format::rmgr::XLOG;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct TimelineSwitches {
     beginnings: Vec<BeginningRecord>,
+    /// Where records are missing.
+    lost: Vec<Range<Lsn>>,
     /// Over places and checksums of all records.
     sum: u64,
 }
@@ -45,8 +48,13 @@ impl Observe for TimelineSwitches {
         self.note(record);
     }
 
+    fn lost(&mut self, range: Range<Lsn>) {
+        self.lost.push(range);
+    }
+
     fn merge(&mut self, later: TimelineSwitches) {
         self.beginnings.extend(later.beginnings);
+        self.lost.extend(later.lost);
         self.sum = self.sum.wrapping_add(later.sum);
     }
 }
@@ -76,6 +84,11 @@ impl TimelineSwitches {
     /// The same for the same records at the same places.
     pub(super) fn sum(&self) -> u64 {
         self.sum
+    }
+
+    /// Whether records are missing at a place: what stood there, nothing tells.
+    pub(super) fn has_lost(&self, lsn: Lsn) -> bool {
+        self.lost.iter().any(|range| range.contains(&lsn))
     }
 
     /// Whether timeline `to` begins at `at`, leaving timeline `from`, as a history file says; else what
@@ -146,7 +159,7 @@ mod tests {
             record(0x5080, 0x5040, Some(Switch { from: 1, to: 2 })),
             record(0x20_0028, 0x1F_FFD0, Some(Switch { from: 2, to: 3 })),
         ];
-        TimelineSwitches { beginnings, sum: 0 }
+        TimelineSwitches { beginnings, ..TimelineSwitches::default() }
     }
 
     fn check(from: u32, to: u32, at: u64) -> Result<(), String> {
@@ -175,7 +188,7 @@ mod tests {
         let before = (0..last).map(|index| record(index, None));
         let switch = record(last, Some(Switch { from: 1, to: 2 }));
         let beginnings = before.chain([switch]).collect();
-        let switches = TimelineSwitches { beginnings, sum: 0 };
+        let switches = TimelineSwitches { beginnings, ..TimelineSwitches::default() };
         assert_eq!(switches.check(1, 2, Lsn(0x5018), &GEOMETRY), Ok(()));
     }
 }

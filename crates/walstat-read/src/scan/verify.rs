@@ -9,7 +9,7 @@ use super::pages::Progress;
 use super::parallel::{self, Ready};
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
-use crate::input::history;
+use crate::input::history::{self, Ancestor};
 use crate::input::placing::Key;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
@@ -73,7 +73,7 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
         timeline(plan, lineage, verifier, &mut verified);
     }
     for branch in &plan.branches {
-        verified.problems.extend(branch_point(plan, branch, verifier));
+        verified.problems.extend(branch_point(plan, branch, verifier).err());
     }
     verified
 }
@@ -127,13 +127,39 @@ fn file(plan: &Plan, timeline: u32, number: u64) -> Option<Segment> {
     plan.files.get(&(timeline, number))?.first().cloned()
 }
 
-/// Checks that a timeline begins where a history file says it does.
-fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Option<Problem> {
+/// What the records say of a history: that it is right, nothing, or that it is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Proof {
+    Right,
+    Unknown,
+    Wrong,
+}
+
+/// Whether a timeline begins where the last of its `ancestors` ends.
+pub(super) fn proof(
+    plan: &Plan,
+    timeline: u32,
+    ancestors: &[Ancestor],
+    verifier: &Verifier<'_>,
+) -> Proof {
+    let Some(Ancestor { timeline: parent, end: at }) = ancestors.last().copied() else {
+        return Proof::Unknown;
+    };
+    let branch = Branch { child: timeline, parent, at, history: timeline };
+    match branch_point(plan, &branch, verifier) {
+        Ok(true) => Proof::Right,
+        Ok(false) => Proof::Unknown,
+        Err(_) => Proof::Wrong,
+    }
+}
+
+/// Checks that a timeline begins where a history file says it does; `false`: nothing tells.
+fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result<bool, Problem> {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let number = branch.at.0 / bytes;
     let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
     if !(range_start..range_end).contains(&branch.at) {
-        return None;
+        return Ok(false);
     }
     let Branch { child, parent, at, history } = *branch;
     let early = plan.files.range((child, 0)..(child, number)).next_back();
@@ -141,13 +167,13 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Option
         let expected = format!("timeline {child}, which leaves timeline {parent} at {at}");
         let file = history::name_of(history);
         let problem = Problem::of_file(ProblemKind::History, &file, expected, found);
-        Some(Problem { lsn: Some(at), ..problem })
+        Problem { lsn: Some(at), ..problem }
     };
     if let Some(segment) = early.and_then(|(_, files)| files.first()) {
-        return problem(format!("{}, a segment that begins earlier", segment.file()));
+        return Err(problem(format!("{}, a segment that begins earlier", segment.file())));
     }
-    file(plan, child, number)?;
-    let lineage = plan.lineage_of(child)?;
+    let lineage = plan.lineage_of(child).filter(|_| file(plan, child, number).is_some());
+    let Some(lineage) = lineage else { return Ok(false) };
     // The record may begin or end in a neighbour.
     let around = [number.checked_sub(1), Some(number), number.checked_add(1)];
     let around = around.into_iter().flatten();
@@ -160,9 +186,8 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Option
         let end = problem.lsn.map(|lsn| lsn.0.saturating_add(problem.skipped_bytes));
         problem.lsn.is_some_and(|lsn| lsn <= at) && end.is_some_and(|end| end >= at.0)
     });
-    if covered || outcome.ending.lsn <= at {
-        return None;
+    if covered || outcome.observer.has_lost(at) || outcome.ending.lsn <= at {
+        return Ok(false);
     }
-    let held = outcome.observer.check(parent, child, at, &plan.geometry);
-    held.err().and_then(problem)
+    outcome.observer.check(parent, child, at, &plan.geometry).map(|()| true).map_err(problem)
 }

@@ -15,7 +15,7 @@ use crate::scan::run::Run;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
-use walstat_format::page::Geometry;
+use walstat_format::page::{Geometry, PageFault};
 
 /// Up to where segments are full of records; `run`: the last one with WAL. The last record may go on
 /// after that, whether or not its rest is valid.
@@ -81,8 +81,30 @@ pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
             _ => {}
         }
     }
+    problems.extend(misplaced(outcome, chain, &told));
     problems.extend(stand_ins(outcome, chain));
     outcome.problems.extend(problems);
+}
+
+/// Files with valid records after them that begin with zeros, or with another segment's first page, where what is
+/// told of the WAL is the first such file alone.
+fn misplaced<O>(outcome: &Outcome<O>, chain: &Chain<'_>, told: &Told) -> Vec<Problem> {
+    let after = outcome.last.map_or(Lsn(0), |last| last.lsn);
+    let fault = |segment: &Segment| {
+        let Range { start, end } = chain.span(segment);
+        if end > after || !segment.claims_whole_segment() || told.has(segment, start..end) {
+            return None;
+        }
+        let fault = match &segment.first_page {
+            Err(NotWal::Zeros) => PageFault::Zero,
+            Ok(page) if page.header.address != start => {
+                PageFault::Address { found: page.header.address }
+            }
+            _ => return None,
+        };
+        Some(Cause::Page(fault).problem_of(&segment.file(), start, chain.geometry))
+    };
+    chain.segments.iter().filter_map(fault).collect()
 }
 
 /// What has been reported: problems of which files, and of records at which places.
@@ -151,22 +173,20 @@ fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
 }
 
 /// A file that is cut off or unreadable is reported as a file, and by the records that are lost in it:
-/// leaves only the records, which say more.
-pub(super) fn say_once(problems: &mut Vec<Problem>) {
+/// leaves only the records, which say more. A record may run through several such files: the others are told.
+pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
     let file_faults = [ProblemKind::Truncated, ProblemKind::Unreadable];
-    let of_records: Vec<(ProblemKind, u64, u64)> = problems
+    let place = |problem: &Problem| {
+        let number = problem.lsn?.0 / u64::from(geometry.segment_bytes);
+        Some((problem.kind.name(), number))
+    };
+    let of_records: BTreeSet<_> = problems
         .iter()
         .filter(|problem| problem.segment.is_empty() && file_faults.contains(&problem.kind))
-        .filter_map(|problem| {
-            let lsn = problem.lsn?.0;
-            Some((problem.kind, lsn, lsn.saturating_add(problem.skipped_bytes)))
-        })
+        .filter_map(place)
         .collect();
     problems.retain(|problem| {
-        let lsn = problem.lsn.map_or(0, |lsn| lsn.0);
-        let said = |(kind, from, to): &(ProblemKind, u64, u64)| {
-            problem.kind == *kind && (*from..=*to).contains(&lsn)
-        };
-        problem.segment.is_empty() || !of_records.iter().any(said)
+        let said = place(problem).is_some_and(|place| of_records.contains(&place));
+        problem.segment.is_empty() || !said
     });
 }
