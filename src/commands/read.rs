@@ -120,11 +120,15 @@ pub fn names_of(paths: &[PathBuf]) -> Vec<String> {
 /// The range that was asked for.
 pub fn range(source: &SourceArgs) -> Result<Range<Lsn>, Failure> {
     let start = source.range.start.unwrap_or_default();
-    let end = source.range.end.unwrap_or(Lsn::MAX);
-    if end <= start {
-        return Err(Failure::Usage(format!("--end {end} is not after --start {start}")));
+    match source.range.end {
+        Some(end) if end <= start => {
+            Err(Failure::Usage(format!("--end {end} is not after --start {start}")))
+        }
+        None if start == Lsn::MAX => {
+            Err(Failure::Usage(format!("--start {start} is the last LSN there is")))
+        }
+        end => Ok(start..end.unwrap_or(Lsn::MAX)),
     }
-    Ok(start..end)
 }
 
 /// What lies at the paths given, or in the current directory if it holds WAL.

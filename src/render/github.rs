@@ -4,6 +4,7 @@
 use super::check_table::verdict_line;
 use super::closing::{accepted_gaps, filters, verified};
 use super::number::counted;
+use super::visible::visible;
 use std::io::{self, Write};
 use walstat_report::model::view::{Annotation, Level, View};
 
@@ -49,9 +50,10 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// The message of a workflow command.
+/// The message of a workflow command. It is read in a log, too: what would command a terminal is shown.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let escaped = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    visible(&escaped).into_owned()
 }
 
 #[cfg(test)]
@@ -61,6 +63,7 @@ mod tests {
     #[test]
     fn a_file_name_cannot_give_commands() {
         assert_eq!(data("a\n::add-path::/evil"), "a%0A::add-path::/evil");
+        assert_eq!(property("\u{1b}[2J"), "\\u{1b}[2J");
         assert_eq!(property("100%,a:b\r"), "100%25%2Ca%3Ab%0D");
     }
 }

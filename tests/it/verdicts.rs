@@ -7,6 +7,7 @@ mod level;
 mod order;
 mod packing;
 mod salvage;
+mod timelines;
 
 use crate::support::fixtures::sample;
 use crate::support::wal::{plain, put};

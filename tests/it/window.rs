@@ -168,6 +168,24 @@ fn a_segment_that_is_missing_is_a_gap_which_targets_behind_it_are_not_reached_ov
     assert_eq!(window["backups"][0]["usable"], true, "it is consistent before the gap");
 }
 
+/// A server follows the latest timeline, as `check --backup-label` says.
+#[test]
+fn a_history_of_a_timeline_that_leaves_before_the_backup_is_in_the_way() {
+    let directory = tempfile::tempdir().expect("a folder");
+    for entry in std::fs::read_dir(archive()).expect("the archive") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().expect("a name");
+        std::fs::copy(&path, directory.path().join(name)).expect("a copy");
+    }
+    window(&[directory.path()], &[]).exits(0);
+    let history = directory.path().join("00000002.history");
+    std::fs::write(history, "1\t0/700000\tx\n").expect("written");
+    let ran = window(&[directory.path()], &[]).exits(1);
+    let why = told(&ran)["backups"][0]["why"].to_string();
+    assert!(why.contains("a server follows timeline 2"), "{why}");
+    window(&[directory.path()], &["--timeline", "1"]).exits(0);
+}
+
 #[test]
 fn what_makes_no_sense_is_usage_and_what_cannot_be_read_says_so() {
     let wal = archive();

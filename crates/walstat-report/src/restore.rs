@@ -100,7 +100,7 @@ fn usable(backup: &Backup) -> Result<(), String> {
 }
 
 /// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
-fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
+pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     let Some(latest) = &plan.latest else { return Ok(()) };
     let begins_on = |lineage: &Lineage| lineage.of_page(backup.start);
     if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {

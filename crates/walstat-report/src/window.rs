@@ -6,7 +6,9 @@ mod reachable;
 
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
-use super::restore::{Backup, Reached, Wal, can_begin, consistent, consistent_from, reached};
+use super::restore::{
+    Backup, Reached, Wal, can_begin, consistent, consistent_from, latest, reached,
+};
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
@@ -121,7 +123,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let in_wal = wal.backups.ends.iter().find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
-    let result = can_begin(&backup, wal).and_then(|()| match (backup.label, stop) {
+    let begins = can_begin(&backup, wal).and_then(|()| latest(&backup, wal.plan));
+    let result = begins.and_then(|()| match (backup.label, stop) {
         (None, Some(end)) if end > reaches => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {reaches} only"
         )),

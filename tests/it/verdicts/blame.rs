@@ -1,10 +1,12 @@
 //! The file that is wrong is named, where a record lies in two: its good copy makes the WAL whole.
 
-use super::{NAMES, archive, is_red, segment, three};
+use super::{NAMES, archive, check, is_red, segment, three, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::disk::Disk;
 use crate::common::record::Rec;
 use crate::common::{ALL, read, stats_apart};
+use crate::support::fixtures::sample;
+use crate::support::wal::plain;
 use crate::support::{command, finish};
 use walstat_format::lsn::Lsn;
 
@@ -110,4 +112,27 @@ fn every_format_names_the_segment_whose_first_page_is_zeros() {
     }
     files[1].1 = segment(1);
     super::is_green("the good copy", archive(&files).path());
+}
+
+/// Whatever was wrong before it: each file that is broken as a file is told.
+#[test]
+fn of_bad_neighbours_each_is_told() {
+    let wal = sample("pg15-mixed");
+    let names: Vec<String> =
+        (0x0E..=0x11).map(|number| format!("0000000100000000000000{number:02X}")).collect();
+    let good: Vec<(String, Vec<u8>)> =
+        names.iter().map(|name| (name.clone(), plain(&wal, name))).collect();
+    let bad = |kind: &str, change: &dyn Fn(&mut [(String, Vec<u8>)])| {
+        let mut files = good.clone();
+        change(&mut files[1..3]);
+        let told = told(&check(&["--as", "archive"], archive(&files).path()));
+        let expected = [1, 2].map(|index| (kind.to_owned(), names[index].clone()));
+        assert_eq!(told, expected, "{kind}");
+    };
+    bad("truncated", &|files| files.iter_mut().for_each(|file| file.1.truncate(500_000)));
+    bad("zero_page", &|files| files.iter_mut().for_each(|file| file.1.fill(0)));
+    bad("page_address", &|files| {
+        let [one, other] = files else { return };
+        std::mem::swap(&mut one.1, &mut other.1);
+    });
 }

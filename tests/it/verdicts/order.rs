@@ -1,26 +1,12 @@
 //! The same files have the same verdict, in whatever order, from whatever paths and in however many parts they
 //! are given.
 
+use super::timelines::timelines;
 use super::{NAMES, archive, gzip, put, three};
-use crate::support::fixtures::fixtures;
 use crate::support::{command, finish};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Two timelines, of which the older one was left in segment 8.
-fn timelines(directory: &Path) {
-    let stored = fs::File::open(fixtures().join("timeline/wal.tar.zst")).expect("the fixture");
-    let tar = zstd::Decoder::new(stored).expect("zstd");
-    for entry in tar::Archive::new(tar).entries().expect("a tar") {
-        let mut entry = entry.expect("a member");
-        let path = entry.path().expect("a path").into_owned();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if entry.header().entry_type().is_file() && name.len() >= 16 {
-            entry.unpack(directory.join(name)).expect("unpacked");
-        }
-    }
-}
 
 /// The report, but for its paths.
 fn report(words: &[&str], paths: &[&Path]) -> (Option<i32>, Value) {

@@ -200,6 +200,7 @@ impl Run {
 
     fn append(mut self, next: Run) -> Run {
         self.end = next.end;
+        self.last_page = next.last_page.or(self.last_page);
         self.books.merge(&next.books);
         self.problems.extend(next.problems);
         self.first_in_range = self.first_in_range.or(next.first_in_range);

@@ -40,6 +40,8 @@ pub struct Outcome<O> {
     pub open: Option<String>,
     /// The last valid record.
     pub last: Option<Last>,
+    /// Place and timeline of the last page that is whole.
+    pub last_page: Option<(Lsn, u32)>,
     /// The first valid record in the range, before any filter.
     pub first: Option<Lsn>,
     /// After the last counted record.
@@ -66,6 +68,7 @@ impl<O> Outcome<O> {
             whole_to: self.whole_to,
             open: self.open,
             last: self.last,
+            last_page: self.last_page,
             first: self.first,
             counted_end: self.counted_end,
             filtered_commits: self.filtered_commits,
@@ -143,6 +146,7 @@ impl Outcome<Observer> {
             self.ending = ending;
             self.whole_to = filename_check::whole_to(&run, chain.geometry);
             self.last = run.last;
+            self.last_page = run.last_page;
         }
         if let Some(gap) = run.lead_gap.take() {
             if begins_in_switch(&run, &gap, chain) {
@@ -196,6 +200,7 @@ impl<O> Outcome<O> {
             whole_to: begin,
             open: None,
             last: None,
+            last_page: None,
             first: None,
             counted_end: None,
             filtered_commits: 0,

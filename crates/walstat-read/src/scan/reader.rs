@@ -104,6 +104,9 @@ impl<'s> Reader<'s> {
             }
             let last = self.take_page(page);
             let run = self.ended.as_mut().unwrap_or(&mut self.run);
+            if self.timeline > 0 {
+                run.last_page = Some((last.lsn, self.timeline));
+            }
             let read_to = run.range_end.map_or(last.end(), |end| end.min(last.end()));
             run.input_bytes += self.scope.clip(page.lsn, read_to);
             next = last.next(page_bytes);

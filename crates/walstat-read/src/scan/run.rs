@@ -94,6 +94,8 @@ pub struct Run {
     pub range_end: Option<Lsn>,
     /// What lies after it.
     pub beyond: Option<Beyond>,
+    /// Place and timeline of the last page that is whole.
+    pub last_page: Option<(Lsn, u32)>,
     /// Bytes read.
     pub input_bytes: u64,
     /// What was counted.
@@ -132,6 +134,7 @@ impl Run {
             ends_overwritten: false,
             range_end: None,
             beyond: None,
+            last_page: None,
             input_bytes: 0,
             observer,
         }

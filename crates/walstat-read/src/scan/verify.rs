@@ -189,5 +189,25 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result
     if covered || outcome.observer.has_lost(at) || outcome.ending.lsn <= at {
         return Ok(false);
     }
+    if let Some(segment) = file(plan, child, number)
+        && let Some(problem) = never_begins(&segment, lineage, verifier)
+    {
+        return Err(problem);
+    }
     outcome.observer.check(parent, child, at, &plan.geometry).map(|()| true).map_err(problem)
+}
+
+/// The problem of a file with pages of an older timeline behind the place where its own begins, up to the last.
+fn never_begins(segment: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Problem> {
+    let alone = verifier.read(std::slice::from_ref(segment), lineage);
+    let (lsn, found) = alone.last_page?;
+    let expected = lineage.of_page(lsn);
+    (found < expected && expected == segment.timeline).then(|| {
+        let (expected, found) = (
+            format!("timeline {expected} from {} on", lineage.begin()),
+            format!("timeline {found} to the end"),
+        );
+        let problem = Problem::of_file(ProblemKind::PageTimeline, &segment.file(), expected, found);
+        Problem { lsn: Some(lineage.begin()), ..problem }
+    })
 }

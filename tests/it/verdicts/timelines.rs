@@ -1,0 +1,63 @@
+//! Two timelines: the file that is wrong is blamed, and not the history that is right.
+
+use super::{archive, check, is_red, put, segment, three, told};
+use crate::support::fixtures::fixtures;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Two timelines, of which the older one was left in segment 8.
+pub(super) fn timelines(directory: &Path) {
+    let stored = fs::File::open(fixtures().join("timeline/wal.tar.zst")).expect("the fixture");
+    let tar = zstd::Decoder::new(stored).expect("zstd");
+    for entry in tar::Archive::new(tar).entries().expect("a tar") {
+        let mut entry = entry.expect("a member");
+        let path = entry.path().expect("a path").into_owned();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let is_later = name.ends_with("0A") || name == "000000010000000000000009";
+        if entry.header().entry_type().is_file() && name.len() >= 16 && !is_later {
+            entry.unpack(directory.join(name)).expect("unpacked");
+        }
+    }
+}
+
+const SWITCHED: &str = "000000020000000000000008";
+
+/// What is told where the first segment of timeline 2 was changed, but for the one that timeline 1 left open.
+fn with(change: impl FnOnce(&mut Vec<u8>)) -> Vec<(String, String)> {
+    let directory: TempDir = tempfile::tempdir().expect("a directory");
+    timelines(directory.path());
+    let mut bytes = fs::read(directory.path().join(SWITCHED)).expect("the segment");
+    change(&mut bytes);
+    put(directory.path(), SWITCHED, &bytes);
+    let mut told = told(&check(&["--as", "archive"], directory.path()));
+    told.retain(|(kind, _)| kind != "open_segment");
+    told
+}
+
+#[test]
+fn where_the_switch_is_cut_off_the_history_is_not_blamed() {
+    assert_eq!(with(|_| {}), []);
+    let truncated = [("truncated".to_owned(), SWITCHED.to_owned())];
+    for bytes in [8192, 100_000, 0x92000] {
+        assert_eq!(with(|segment| segment.truncate(bytes)), truncated, "{bytes}");
+    }
+}
+
+/// `unexpected timeline ID 1 in WAL segment`.
+#[test]
+fn a_file_of_the_new_timeline_with_pages_of_the_old_one_is_blamed() {
+    let old = with(|bytes| {
+        bytes.chunks_mut(8192).for_each(|page| page[4..8].copy_from_slice(&1_u32.to_le_bytes()))
+    });
+    assert_eq!(old, [("page_timeline".to_owned(), SWITCHED.to_owned())]);
+}
+
+/// Timelines are numbered one by one: a name far from all others is a wrong name, and the histories up to it are
+/// none that somebody lost.
+#[test]
+fn a_name_of_a_timeline_that_never_was_is_the_problem() {
+    let mut files = three();
+    files.push(("FFFFFFFF0000000000000008".to_owned(), segment(1)));
+    is_red("misnamed", archive(&files).path(), "page_timeline", "FFFFFFFF0000000000000008");
+}
