@@ -50,19 +50,19 @@ mod tests {
 
     #[test]
     fn other_bytes_of_the_same_length_and_time_are_another_stamp() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let stamp = || Stamp::of(&storage::metadata(file.path()).expect("metadata"));
-        fs::write(file.path(), b"one").expect("written");
-        let modified =
-            fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");
+        let path = std::env::temp_dir().join(format!("walstat-stamp-{}", std::process::id()));
+        let stamp = || Stamp::of(&storage::metadata(&path).expect("metadata"));
+        fs::write(&path, b"one").expect("written");
+        let modified = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
         let before = stamp();
         assert_eq!(before, stamp());
         std::thread::sleep(Duration::from_millis(30));
-        fs::write(file.path(), b"two").expect("written");
-        let open = fs::File::options().write(true).open(file.path()).expect("open");
+        fs::write(&path, b"two").expect("written");
+        let open = fs::File::options().write(true).open(&path).expect("open");
         open.set_modified(modified).expect("set back");
         assert_eq!(stamp().modified, before.modified);
         assert_ne!(stamp(), before);
+        fs::remove_file(&path).expect("it was there");
     }
 
     #[test]
