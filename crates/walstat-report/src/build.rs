@@ -1,9 +1,9 @@
 //! Results of a scan → the model. Every number of a report is computed here or below, once.
 
-pub use super::model::records::rfc3339;
 use super::advice::advise;
 use super::model::estimate::Estimates;
 use super::model::filters::Filters;
+pub use super::model::records::rfc3339;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
 use super::model::when::Overview;

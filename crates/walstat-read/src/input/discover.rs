@@ -6,13 +6,13 @@
 use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
+use super::known_files::KnownFiles;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
-use super::stamp::KnownFiles;
 use super::storage::{self, Kind, Metadata};
 use std::collections::BTreeSet;
 use std::fs;

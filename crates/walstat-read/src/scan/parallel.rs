@@ -27,8 +27,8 @@ const KEPT_RUN_BYTES: u64 = 4 << 20;
 /// takes, memory stays flat.
 const AHEAD: usize = 2;
 
-/// Runs of single segments that were read before, by segment number; with what was counted in them, where that
-/// is not in the run.
+/// Runs of single segments that were read before, by segment number; with what was counted in them, where
+/// that is not in the run.
 pub(super) type Ready = BTreeMap<u64, (Run, Option<Counted>)>;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads; those in `ready` were read
