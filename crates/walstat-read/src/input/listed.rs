@@ -22,8 +22,9 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     if all.is_empty() {
         return;
     }
-    let is_all = *range == (Lsn(0)..Lsn::MAX);
-    let needed: BTreeSet<usize> = match sample(&all).filter(|_| !is_all) {
+    let is_part = *range != (Lsn(0)..Lsn::MAX);
+    let geometry = if is_part { sample(&all) } else { None };
+    let needed: BTreeSet<usize> = match geometry {
         Some(geometry) => needed(&all, &geometry, range),
         None => (0..all.len()).collect(),
     };
@@ -46,8 +47,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
             presumed.push(index);
         }
     }
-    let geometry = vote(&found.pieces).filter(|_| !presumed.is_empty());
-    let Some(geometry) = geometry.or_else(|| sample(&all)) else { return };
+    let Some(geometry) = vote(&found.pieces).or(geometry) else { return };
     presumed.iter().filter_map(|index| all.get(*index)).for_each(|listed| {
         presume(found, listed, &geometry);
     });
