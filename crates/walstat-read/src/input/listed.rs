@@ -35,7 +35,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     }
     let looked_at = needed.iter().filter(|index| !known.contains_key(index));
     let looked_at = looked_at.filter_map(|index| all.get(*index));
-    ahead.expect(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
+    ahead.announce(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
     let mut presumed = Vec::new();
     for (index, Listed { root, path, name, .. }) in all.iter().enumerate() {
         if needed.contains(&index) {
