@@ -219,6 +219,34 @@ fn a_span_of_time_fetches_its_segments_and_some_pages_of_others() {
     assert!(whole <= 5 && fetched.len() <= whole + most, "{count} segments: {fetched:?}");
 }
 
+#[test]
+fn a_nightly_round_fetches_what_is_new() {
+    let Some(store) = Store::start(Kind::S3) else { return };
+    let folder = tempfile::tempdir().expect("a directory");
+    an_hour(folder.path());
+    let (late, newest) = (tempfile::tempdir().expect("a directory"), "00000001000000000000003C");
+    std::fs::rename(folder.path().join(newest), late.path().join(newest)).expect("moved");
+    let bucket = store.put(folder.path());
+    let url = format!("s3://{bucket}/archive");
+    let state = late.path().join("state");
+    let round = || {
+        let proxy = Proxy::before(store.port, |_| Act::Pass);
+        let arguments = ["check", "-f", "json", "--state", state.to_str().expect("UTF-8"), &url];
+        let report = on(&proxy.endpoint, &arguments).json();
+        let (whole, all) = objects(&proxy.seen());
+        assert_eq!(report["state"]["read_segments"], whole.len());
+        (all, proxy.seen().len())
+    };
+    let (all, _) = round();
+    assert!(all.len() > 50, "{all:?}");
+    let (all, requests) = round();
+    assert!(all.is_empty() && requests < 5, "{requests} requests, {all:?}");
+    store.put_into(&bucket, "archive", late.path());
+    let (all, _) = round();
+    // The state lies beside it, and is no segment.
+    assert_eq!(all, [newest.to_owned()].into());
+}
+
 /// How often each request fails before it is passed on.
 fn troubled(request: &Request) -> Act {
     match request.before {

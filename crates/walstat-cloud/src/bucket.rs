@@ -72,7 +72,7 @@ pub(crate) fn bucket(url: &Url) -> Result<Arc<Bucket>, Reason> {
     if let Some(bucket) = buckets.get(&key) {
         return Ok(Arc::clone(bucket));
     }
-    // Another one is installed where the library is used by a program that has chosen one: that is fine.
+    // Which TLS `reqwest::Client` has is left to us. Another one is installed where the library is used by a program that has chosen one: that is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (objects, pages) = client(url).map_err(|text| Reason::lasting(&text))?;
     let listed = Mutex::default();

@@ -280,7 +280,7 @@ fn read_run(
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
-    pages.expect(segments);
+    pages.announce(segments);
     loop {
         let mut reader = Reader::new(scope, start, end, observer());
         for segment in segments {

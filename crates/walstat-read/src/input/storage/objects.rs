@@ -46,7 +46,7 @@ pub struct Ahead {
 
 impl Ahead {
     /// Says which files will be read next: path, first byte, how many bytes.
-    pub fn expect(&mut self, files: impl IntoIterator<Item = (PathBuf, u64, u64)>) {
+    pub fn announce(&mut self, files: impl IntoIterator<Item = (PathBuf, u64, u64)>) {
         self.expected = files.into_iter().filter(|(path, ..)| is_elsewhere(path)).collect();
         self.opened.clear();
         self.share = (!self.expected.is_empty()).then(Share::take);
