@@ -1,5 +1,5 @@
-//! WAL in object stores, read by their own protocols: the same as on disk, whatever the network does, and no more
-//! of it than is asked for.
+//! WAL in object stores, read by their own protocols: the same as on disk, whatever the network does, and
+//! no more of it than is asked for.
 
 mod proxy;
 mod store;
@@ -187,7 +187,7 @@ fn a_range_fetches_its_segments_and_looks_into_four_others_at_most() {
     assert_eq!(whole, wanted.map(str::to_owned).into(), "{count} segments");
     assert!(all.len() <= wanted.len() + 4, "{all:?}");
     let bytes: u64 = proxy.seen().iter().map(|request| request.bytes).sum();
-    assert!(bytes < (2 << 20) + (12 * 64 << 10), "{bytes} bytes were sent");
+    assert!(bytes < (2 << 20) + (12 * (64 << 10)), "{bytes} bytes were sent");
     // And where it is empty, what there is is told as on disk.
     let range = ["-s", "F/0", "--stats"];
     let there = on(&proxy.endpoint, &[&range[..], &[&url]].concat()).exits(3);

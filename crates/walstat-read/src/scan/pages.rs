@@ -197,8 +197,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// How much there is to read at `lsn`, of the `left` bytes of its segment: what lies in the range, and one page
-/// more, which shows that the range has ended.
+/// How much there is to read at `lsn`, of the `left` bytes of its segment: what lies in the range, and one
+/// page more, which shows that the range has ended.
 fn useful_bytes(scope: &Scope, lsn: u64, left: u64) -> u64 {
     let page_bytes = u64::from(scope.geometry.page_bytes);
     let in_range = scope.end.0.saturating_sub(lsn);

@@ -35,8 +35,8 @@ pub(super) fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries.map(|(name, entry)| (name.into(), Ok(entry.into()))).collect())
 }
 
-/// Objects that will be read, in this order. The next ones are fetched while one is read, as far as the reader's
-/// share of what may be held goes.
+/// Objects that will be read, in this order. The next ones are fetched while one is read, as far as the
+/// reader's share of what may be held goes.
 #[derive(Debug, Default)]
 pub struct Ahead {
     share: Option<Share>,
