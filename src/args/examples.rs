@@ -73,7 +73,7 @@ const EXAMPLES: &[Example] = &[
     ("sort", "--stats=table --sort fpi"),
     ("sql", "--sql"),
     ("start", "-s 16/B374D848"),
-    ("state", "--state /var/lib/walstat/follow.state"),
+    ("state", "--state /var/lib/walstat/state"),
     ("stats", "--stats=table,record"),
     ("sync-time", "--stats=commit --sync-time 2ms"),
     ("table", "-R public.orders --table"),

@@ -193,16 +193,20 @@ fn begin(
     from: From,
     stored: Option<Stored>,
 ) -> Result<Followed, Failure> {
-    let (mut follower, plan) = Follower::begin(found, from, &wanted(args))?;
+    // What names and checkpoints are is told by the WAL since the last redo point.
+    let redo = redo_of(found.data_directory.as_deref()).filter(|_| from == From::Now);
+    let begun = redo.and_then(|redo| Follower::begin(found, From::Lsn(redo), &wanted(args)).ok());
+    let begun = begun.map_or_else(|| Follower::begin(found, from, &wanted(args)), Ok)?;
+    let (mut follower, plan) = begun;
     let asked = Dimensions::from([Dimension::Table, Dimension::Kind]);
     let known = Known::of(&args.names.sources(), found, &asked);
     let mut teller = Teller::new(known, &plan, args.top);
+    follower.count(Following::new(teller.store()));
     if from == From::Now {
-        // Nothing of what is there is counted.
         while !follower.look(Instant::now() + LOOK)?.is_at_end {}
+        follower.counted(Following::begin_here);
         follower.begin_here();
     }
-    follower.count(Following::new(teller.store()));
     if let Some(stored) = stored {
         stored.check(&plan)?;
         stored.go_on(&mut teller, &mut follower);
@@ -221,6 +225,7 @@ fn catch_up(
 ) -> Result<(), Failure> {
     while !following.is_at_end && !ending.is_asked() {
         following.look()?;
+        telling.note_reading(following)?;
         if telling.pause(Duration::ZERO, ending)? {
             ending.ask();
         }

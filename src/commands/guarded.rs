@@ -1,5 +1,5 @@
-//! Work on what other runs have written: any number in it may be any number, and they are added up and taken from
-//! each other everywhere. Where that cannot be done, the file is refused.
+//! Work on what other runs have written: any number in it may be any number, and they are added up and taken
+//! from each other everywhere. Where that cannot be done, the file is refused.
 
 use crate::failure::Failure;
 use std::panic;

@@ -15,8 +15,8 @@ use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
 use walstat_read::Scan;
 use walstat_read::input::discover::{Found, discover_known};
+use walstat_read::input::known_files::KnownFiles;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::stamp::KnownFiles;
 use walstat_read::scan::observer::Observer;
 use walstat_read::scan::outcome::Outcome;
 use walstat_read::scan::streamed::Wanted;
@@ -34,8 +34,8 @@ pub struct Read<O = Counters> {
     pub filters: Filters,
 }
 
-/// Reads the WAL that was found at the paths, and counts what `prototype` counts. `accepted_gaps`: segments that
-/// may be missing.
+/// Reads the WAL that was found at the paths, and counts what `prototype` counts. `accepted_gaps`: segments
+/// that may be missing.
 pub fn read_found(
     source: &SourceArgs,
     found: Found,

@@ -50,8 +50,8 @@ pub fn filters(
     Ok((filters.filters(Some(relation)), Some(named)))
 }
 
-/// The names of all sources, the WAL too, as far as it may be read for them; where it can be read only once, those
-/// that are known without it.
+/// The names of all sources, the WAL too, as far as it may be read for them; where it can be read only
+/// once, those that are known without it.
 pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     if let Some(named) = all_names(source, names)? {
         return Ok(named);
@@ -74,8 +74,8 @@ pub fn can_be_read_again(found: &Found) -> bool {
     found.streams.iter().all(|stream| storage::is_file(&stream.path))
 }
 
-/// Whether all of the WAL may be read for names, and not only the range that is asked for: not where each segment
-/// has to be fetched, which may be terabytes for a range of one.
+/// Whether all of the WAL may be read for names, and not only the range that is asked for: not where each
+/// segment has to be fetched, which may be terabytes for a range of one.
 pub fn may_be_read_whole(source: &SourceArgs, found: &Found) -> bool {
     let range = &source.range;
     let is_range = range.start.is_some()

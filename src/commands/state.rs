@@ -1,4 +1,5 @@
-//! The file of `walstat check --state`: read at the beginning of a round, written at its end, and locked between.
+//! The file of `walstat check --state`: read at the beginning of a round, written at its end, and locked
+//! between.
 
 use super::partial;
 use crate::failure::Failure;

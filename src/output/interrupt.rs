@@ -1,6 +1,6 @@
 //! Temporary files that have a name, and signals: whatever ends the program, none of them is left. Where a
-//! file has no name before it is complete, there is nothing to do. And what else is to be done before a signal
-//! ends the program.
+//! file has no name before it is complete, there is nothing to do. And what else is to be done before a
+//! signal ends the program.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat, renameat, unlinkat};
 use rustix::io::Errno;

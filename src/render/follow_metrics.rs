@@ -9,6 +9,9 @@ use walstat_report::model::follow::{KindSums, Moment};
 /// What is counted of records: the middle of the metric's name, what it is, the value.
 type Measure = (&'static str, &'static str, fn(&Numbers) -> u64);
 
+/// The same of kinds of transactions.
+type Count = (&'static str, &'static str, fn(&KindSums) -> u64);
+
 const MEASURES: [Measure; 5] = [
     ("records", "WAL records", |numbers| numbers.count),
     ("record_bytes", "Bytes of WAL records without full page images", |n| n.record_bytes),
@@ -39,7 +42,7 @@ pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
     let rows = moment.kinds.iter().map(|row| (kind(row), row.numbers));
     let help = ", by kind of transaction, of those that have ended";
     family("kind_", help, &labels, &rows.collect::<Vec<_>>(), out)?;
-    let counts: [(&str, &str, fn(&KindSums) -> u64); 2] = [
+    let counts: [Count; 2] = [
         ("walstat_kind_transactions_total", "Transactions that have ended, by kind", |k| {
             k.transactions
         }),

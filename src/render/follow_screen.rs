@@ -15,6 +15,8 @@ use walstat_report::model::follow::{HappeningRow, Moment, Now, TableNow};
 pub struct Page<'m> {
     /// What is followed.
     pub path: String,
+    /// How far reading has come, before anything is known.
+    pub reading: &'m str,
     /// What is known.
     pub moment: Option<&'m Moment>,
     /// What came lately.
@@ -53,7 +55,7 @@ pub fn lines(page: &Page<'_>, (width, height): (usize, usize)) -> Vec<String> {
     let mut lines = Lines { lines: Vec::new(), width, has_styles: page.has_styles };
     let Some(moment) = page.moment else {
         lines.add(Some(BOLD), &format!("walstat follow {}", visible(&page.path)));
-        lines.add(None, "reading the WAL that is there (q ends)");
+        lines.add(None, &format!("reading the WAL that is there {} (q ends)", page.reading));
         return lines.lines;
     };
     head(page, moment, &mut lines);
@@ -295,6 +297,7 @@ mod tests {
                 chosen: 30,
                 is_open,
                 path: "/x".into(),
+                reading: "",
                 now: &Now::default(),
                 sort: "bytes",
                 is_paused: false,

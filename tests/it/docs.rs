@@ -12,7 +12,7 @@ use walstat_format::version::VERSIONS;
 use walstat_read::input::problem::ProblemKind;
 use walstat_read::scan::ending::EndingKind;
 
-const PAPERS: [&str; 8] = [
+const PAPERS: [&str; 10] = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -21,6 +21,8 @@ const PAPERS: [&str; 8] = [
     "docs/object-storage.md",
     "docs/problems.md",
     "docs/recovery.md",
+    "docs/scale.md",
+    "docs/sql.md",
 ];
 
 fn root() -> &'static Path {

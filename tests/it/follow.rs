@@ -116,8 +116,9 @@ fn grows(name: &str, seed: u64) {
     let (_, outcome) = Scan::paths([&sample.wal]).count(&Ends::default()).expect("WAL");
     let all = outcome.observer.0;
     let first = growing.segments[0].1.len() as u64;
-    let start = u64::from_str_radix(&growing.segments[0].0[8..16], 16).expect("a number") << 32
-        | u64::from_str_radix(&growing.segments[0].0[16..], 16).expect("a number") * first;
+    let part = |digits: &str| u64::from_str_radix(digits, 16).expect("a number");
+    let name_of_first = &growing.segments[0].0;
+    let start = (part(&name_of_first[8..16]) << 32) + part(&name_of_first[16..]) * first;
     let mut noise = Noise(seed);
     growing.prepare(0);
     growing.write(0, 0, 8192);

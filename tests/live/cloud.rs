@@ -1,5 +1,5 @@
-//! WAL in object stores, read by their own protocols: the same as on disk, whatever the network does, and no more
-//! of it than is asked for.
+//! WAL in object stores, read by their own protocols: the same as on disk, whatever the network does, and
+//! no more of it than is asked for.
 
 mod proxy;
 mod store;
@@ -187,7 +187,7 @@ fn a_range_fetches_its_segments_and_looks_into_four_others_at_most() {
     assert_eq!(whole, wanted.map(str::to_owned).into(), "{count} segments");
     assert!(all.len() <= wanted.len() + 4, "{all:?}");
     let bytes: u64 = proxy.seen().iter().map(|request| request.bytes).sum();
-    assert!(bytes < (2 << 20) + (12 * 64 << 10), "{bytes} bytes were sent");
+    assert!(bytes < (2 << 20) + (12 * (64 << 10)), "{bytes} bytes were sent");
     // And where it is empty, what there is is told as on disk.
     let range = ["-s", "F/0", "--stats"];
     let there = on(&proxy.endpoint, &[&range[..], &[&url]].concat()).exits(3);
@@ -217,6 +217,34 @@ fn a_span_of_time_fetches_its_segments_and_some_pages_of_others() {
     let whole = fetched.values().filter(|bytes| **bytes > 512 << 10).count();
     let most = 2 * count.ilog2() as usize + 4;
     assert!(whole <= 5 && fetched.len() <= whole + most, "{count} segments: {fetched:?}");
+}
+
+#[test]
+fn a_nightly_round_fetches_what_is_new() {
+    let Some(store) = Store::start(Kind::S3) else { return };
+    let folder = tempfile::tempdir().expect("a directory");
+    an_hour(folder.path());
+    let (late, newest) = (tempfile::tempdir().expect("a directory"), "00000001000000000000003C");
+    std::fs::rename(folder.path().join(newest), late.path().join(newest)).expect("moved");
+    let bucket = store.put(folder.path());
+    let url = format!("s3://{bucket}/archive");
+    let state = late.path().join("state");
+    let round = || {
+        let proxy = Proxy::before(store.port, |_| Act::Pass);
+        let arguments = ["check", "-f", "json", "--state", state.to_str().expect("UTF-8"), &url];
+        let report = on(&proxy.endpoint, &arguments).json();
+        let (whole, all) = objects(&proxy.seen());
+        assert_eq!(report["state"]["read_segments"], whole.len());
+        (all, proxy.seen().len())
+    };
+    let (all, _) = round();
+    assert!(all.len() > 50, "{all:?}");
+    let (all, requests) = round();
+    assert!(all.is_empty() && requests < 5, "{requests} requests, {all:?}");
+    store.put_into(&bucket, "archive", late.path());
+    let (all, _) = round();
+    // The state lies beside it, and is no segment.
+    assert_eq!(all, [newest.to_owned()].into());
 }
 
 /// How often each request fails before it is passed on.

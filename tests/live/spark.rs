@@ -97,7 +97,8 @@ fn killed_executors_and_damaged_segments_change_nothing() {
     assert!(ran.stderr.contains("Lost executor"), "{}", ran.stderr);
     let input = &one.json()["input"];
     assert!(input["timelines"].as_array().is_some_and(|all| all.len() > 1), "{input}");
-    assert_eq!(input["other_files"], Value::from(vec!["notes.txt"]));
+    let others = input["other_files"].as_array().cloned().unwrap_or_default();
+    assert!(others.contains(&Value::from("notes.txt")), "{input}");
     let problems = one.json()["problems"].as_array().map_or(0, Vec::len);
     assert!(problems >= 4, "{problems}");
 }

@@ -124,6 +124,12 @@ impl Following {
         }
     }
 
+    /// Forgets what was counted, but not what was learned, and where places are.
+    pub fn begin_here(&mut self) {
+        self.records = RecordTable::default();
+        let _ = self.take_news();
+    }
+
     /// Adds what the WAL has taught of names since the last call to what was known before.
     pub fn teach(&mut self, store: &mut Store) {
         self.names.fold_into(store);

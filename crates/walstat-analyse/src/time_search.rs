@@ -87,8 +87,8 @@ impl<'a> Segments<'a> {
         (0..self.count).step_by(step).filter_map(|at| self.first_of(at)).collect()
     }
 
-    /// Only the first and the last one, where each look is a request to an object store: the others are found by
-    /// bisection.
+    /// Only the first and the last one, where each look is a request to an object store: the others are
+    /// found by bisection.
     fn ends(&self) -> Vec<First> {
         let first = (0..self.count).take(TRIES_MAX).find_map(|at| self.first_of(at));
         let last = (0..self.count).rev().take(TRIES_MAX).find_map(|at| self.first_of(at));

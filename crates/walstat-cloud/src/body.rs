@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A part is at most so long: long enough that its bytes take longer than the round trip, and short enough that
-/// one for each connection is no burden.
+/// A part is at most so long: long enough that its bytes take longer than the round trip, and short enough
+/// that one for each connection is no burden.
 const PART_BYTES_MAX: u64 = 4 << 20;
 /// And at least so long, where so much is left.
 const PART_BYTES_MIN: u64 = 64 << 10;

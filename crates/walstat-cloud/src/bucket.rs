@@ -41,9 +41,13 @@ pub(crate) struct Listed {
 
 impl Listed {
     pub(crate) fn of(meta: &ObjectMeta) -> Listed {
-        let plain = |tag: &String| tag.trim_start_matches("W/").trim_matches('"').into();
-        let tag = meta.e_tag.as_ref().map(plain).filter(|tag: &Box<str>| !tag.is_empty());
-        Listed { bytes: meta.size, modified: meta.last_modified.into(), tag }
+        let plain = |tag: &'_ str| tag.trim_start_matches("W/").trim_matches('"').to_owned();
+        let tag = meta.e_tag.as_deref().map(plain).filter(|tag| !tag.is_empty());
+        Listed {
+            bytes: meta.size,
+            modified: meta.last_modified.into(),
+            tag: tag.map(String::into_boxed_str),
+        }
     }
 }
 
@@ -72,7 +76,8 @@ pub(crate) fn bucket(url: &Url) -> Result<Arc<Bucket>, Reason> {
     if let Some(bucket) = buckets.get(&key) {
         return Ok(Arc::clone(bucket));
     }
-    // Another one is installed where the library is used by a program that has chosen one: that is fine.
+    // Which TLS `reqwest::Client` has is left to us. Another one is installed where the library is used by
+    // a program that has chosen one: that is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (objects, pages) = client(url).map_err(|text| Reason::lasting(&text))?;
     let listed = Mutex::default();
@@ -174,7 +179,8 @@ fn google(url: &Url) -> Result<GoogleCloudStorageBuilder, String> {
     Ok(if plain && !has_credentials { builder.with_skip_signature(true) } else { builder })
 }
 
-/// `https://ACCOUNT.blob.core.windows.net`, or the endpoint asked for. The variables are those of the az command.
+/// `https://ACCOUNT.blob.core.windows.net`, or the endpoint asked for. The variables are those of the az
+/// command.
 fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, String> {
     let mut builder =
         MicrosoftAzureBuilder::from_env().with_container_name(&url.bucket).with_retry(once());

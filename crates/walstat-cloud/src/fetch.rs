@@ -1,5 +1,5 @@
-//! A part of an object, tried again until it came whole. What comes is held against what was listed: an object
-//! that is gone or has changed since then is not read.
+//! A part of an object, tried again until it came whole. What comes is held against what was listed: an
+//! object that is gone or has changed since then is not read.
 
 use crate::bucket::{Bucket, Listed};
 use crate::patience::{Patience, note_answer};

@@ -1,8 +1,8 @@
 //! Objects in S3, Google Cloud Storage and Azure Blob Storage, read as files are: a prefix is listed as a
 //! directory is, an object is opened and read from any byte on. Knows nothing of WAL.
 //!
-//! All of it blocks. The asynchronous runtime that the `object_store` crate needs runs on one thread of its own
-//! (`runtime.rs`) and is seen nowhere else.
+//! All of it blocks. The asynchronous runtime that the `object_store` crate needs runs on one thread of its
+//! own (`runtime.rs`) and is seen nowhere else.
 //!
 //! | module | holds |
 //! | --- | --- |

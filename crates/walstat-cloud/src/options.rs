@@ -13,7 +13,7 @@ pub struct Options {
 }
 
 /// So many requests, where nothing is said.
-pub const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+pub const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
 
 impl Default for Options {
     fn default() -> Options {

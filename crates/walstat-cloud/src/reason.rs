@@ -91,7 +91,8 @@ fn give_up_unless_garbled(chain: &[String]) -> Then {
     if chain.iter().any(is_garbled) { Then::Again } else { Then::GiveUp }
 }
 
-/// Where the crate has no key it asks the machine it runs on for one; elsewhere than in the cloud nobody answers.
+/// Where the crate has no key it asks the machine it runs on for one; elsewhere than in the cloud nobody
+/// answers.
 fn no_credentials(chain: &[String]) -> Option<Reason> {
     const ASKED: [(&str, &str); 4] = [
         ("metadata/identity", "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY"),

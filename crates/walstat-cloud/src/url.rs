@@ -1,5 +1,5 @@
-//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY`, taken apart. The key is taken as it stands, as the
-//! stores' own tools do: nothing in it is decoded.
+//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY`, taken apart. The key is taken as it stands, as
+//! the stores' own tools do: nothing in it is decoded.
 
 use std::path::Path;
 

@@ -8,6 +8,7 @@ pub mod error;
 pub mod formula;
 pub mod history;
 pub mod input_kind;
+pub mod known_files;
 pub mod label;
 pub mod limited;
 pub mod listed;

@@ -71,21 +71,8 @@ pub(crate) fn estimates(
         apart.extend(TIMES.iter().filter(|times| **times as usize <= moving).copied().map(Some));
         apart.extend((moving > 0).then_some(None));
     }
-    let mut scenarios = Vec::new();
-    for times in apart {
-        let codecs = Lengths::CODECS.iter().map(|codec| Some(*codec));
-        for codec in std::iter::once(None).chain(codecs) {
-            let Some(mut predicted) = likely_tried.predicted(times, codec) else { continue };
-            if likely != other
-                && (times, codec) != (Some(1), None)
-                && let Some(other) = other_tried.predicted(times, codec)
-            {
-                predicted = predicted.or(&other);
-            }
-            let wal_compression = codec.map(|codec| codec.name().to_owned());
-            scenarios.push(EstimateRow { checkpoints_apart: times, wal_compression, predicted });
-        }
-    }
+    let other_tried = Some(other_tried).filter(|_| likely != other);
+    let scenarios = scenarios(&apart, &likely_tried, other_tried.as_ref());
     Some(Estimates {
         sampled_images: found.images.len() as u64,
         compressed_images: found.lengths.len() as u64,
@@ -98,6 +85,31 @@ pub(crate) fn estimates(
         asked_redo_points: likely.asked() as u64,
         scenarios,
     })
+}
+
+/// Each of these distances with each codec; where checkpoints may be read in another way too, both are in the
+/// range.
+fn scenarios(
+    apart: &[Option<u32>],
+    likely: &Tried<'_>,
+    other: Option<&Tried<'_>>,
+) -> Vec<EstimateRow> {
+    let mut rows = Vec::new();
+    for &times in apart {
+        let codecs = Lengths::CODECS.iter().map(|codec| Some(*codec));
+        for codec in std::iter::once(None).chain(codecs) {
+            let Some(mut predicted) = likely.predicted(times, codec) else { continue };
+            let is_tried = (times, codec) != (Some(1), None);
+            if let Some(other) = other.filter(|_| is_tried)
+                && let Some(other) = other.predicted(times, codec)
+            {
+                predicted = predicted.or(&other);
+            }
+            let wal_compression = codec.map(|codec| codec.name().to_owned());
+            rows.push(EstimateRow { checkpoints_apart: times, wal_compression, predicted });
+        }
+    }
+    rows
 }
 
 /// What is tried on the sample, with the causes of checkpoints read in one way.

@@ -25,6 +25,7 @@ pub struct Live {
     path: String,
     has_styles: bool,
     due: Instant,
+    reading: String,
     moment: Option<Moment>,
     lately: VecDeque<Now>,
     /// The sums of what came lately.
@@ -49,6 +50,7 @@ impl Live {
             path,
             has_styles,
             due: Instant::now(),
+            reading: String::new(),
             moment: None,
             lately: VecDeque::new(),
             now: Now::default(),
@@ -63,6 +65,12 @@ impl Live {
         };
         live.draw()?;
         Ok(live)
+    }
+
+    /// How far reading has come, before there is a page.
+    pub fn note_reading(&mut self, position: String) -> Result<(), Failure> {
+        self.reading = position;
+        self.draw()
     }
 
     /// Whether the page is to be made anew.
@@ -150,6 +158,7 @@ impl Live {
     fn draw(&mut self) -> Result<(), Failure> {
         let page = Page {
             path: self.path.clone(),
+            reading: &self.reading,
             moment: self.moment.as_ref(),
             now: &self.now,
             tables: &self.tables,

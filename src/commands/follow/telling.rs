@@ -76,6 +76,16 @@ impl Telling {
         Ok(())
     }
 
+    /// Shows how far reading has come, before anything is told.
+    pub fn note_reading(&mut self, following: &Followed) -> Result<(), Failure> {
+        #[cfg(unix)]
+        if let Some(screen) = &mut self.screen {
+            screen.note_reading(following.follower.position().to_string())?;
+        }
+        let _ = following;
+        Ok(())
+    }
+
     /// Shows what there is now, if it is time to.
     pub fn refresh_screen(&mut self, following: &mut Followed) -> Result<(), Failure> {
         #[cfg(unix)]

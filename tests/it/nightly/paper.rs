@@ -60,8 +60,7 @@ fn every_command_of_the_paper_does_what_it_says() {
     fs::create_dir(archive.path("states")).expect("a directory");
     let directory = Path::new(WALSTAT).parent().expect("a directory").display();
     let path = format!("{directory}:{}", std::env::var("PATH").unwrap_or_default());
-    let mut rounds = 0;
-    for command in &commands {
+    for (rounds, command) in commands.iter().enumerate() {
         let placed = places.iter().fold(command.clone(), |text, (from, to)| text.replace(from, to));
         let ran = Command::new("sh")
             .args(["-c", &placed])
@@ -80,7 +79,6 @@ fn every_command_of_the_paper_does_what_it_says() {
             !command.contains("--because") || stdout.contains("ticket 4711 (not used"),
             "{said}"
         );
-        rounds += 1;
     }
     let metrics = fs::read_to_string(archive.path("states/walstat.prom")).expect("metrics");
     assert!(metrics.contains("walstat_state_known_segments 12\n"), "{metrics}");

@@ -23,7 +23,10 @@ struct Story {
     told: Vec<String>,
 }
 
-const STEPS: [(&str, fn(&mut Story)); 14] = [
+/// What may happen to an archive, and how.
+type Step = (&'static str, fn(&mut Story));
+
+const STEPS: [Step; 14] = [
     ("a segment is archived", Story::grow),
     ("two segments are archived", |story| {
         story.grow();

@@ -6,13 +6,13 @@
 use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
+use super::known_files::KnownFiles;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
 use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
-use super::stamp::KnownFiles;
 use super::storage::{self, Kind, Metadata};
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,7 @@ pub struct Found {
     /// Files that were read before: those that are still the same are not looked into.
     known: Arc<KnownFiles>,
     /// Directories that were looked into.
-    seen: BTreeSet<Identity>,
+    seen: BTreeSet<storage::Identity>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
     lacking: Option<Lacking>,
 }
@@ -228,7 +228,7 @@ impl Found {
 
     /// Adds what lies in a directory, and below it; says whether it was not looked into before.
     fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
-        if !self.seen.insert(identity(path)?) {
+        if !self.seen.insert(storage::identity(path)?) {
             return Ok(false);
         }
         let entries = storage::entries(path)?;
@@ -463,23 +463,6 @@ fn data_directory_of(path: &Path) -> Option<PathBuf> {
 fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
     let backups = |(wal, backups): &(&str, &str)| *backups == name && beside.contains(*wal);
     name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
-}
-
-/// What identifies a directory, whichever path led to it: device and number, or else a path.
-type Identity = (u64, u64, PathBuf);
-
-fn identity(path: &Path) -> io::Result<Identity> {
-    if storage::is_elsewhere(path) {
-        return Ok((0, 0, path.to_owned()));
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path)?;
-        Ok((metadata.dev(), metadata.ino(), PathBuf::new()))
-    }
-    #[cfg(not(unix))]
-    fs::canonicalize(path).map(|path| (0, 0, path))
 }
 
 /// Suffixes of a tar, in lower case; `.tar` may have another one after it.

@@ -4,8 +4,7 @@
 
 use super::control::{self, Control, ControlError};
 use super::names::file_name;
-use super::probe::read_head;
-use super::recognise::{Content, recognise};
+use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::for_each_member;
 use nom::bytes::complete::{tag, take_while1};

@@ -22,8 +22,9 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     if all.is_empty() {
         return;
     }
-    let is_all = *range == (Lsn(0)..Lsn::MAX);
-    let needed: BTreeSet<usize> = match sample(&all).filter(|_| !is_all) {
+    let is_part = *range != (Lsn(0)..Lsn::MAX);
+    let geometry = if is_part { sample(&all) } else { None };
+    let needed: BTreeSet<usize> = match geometry {
         Some(geometry) => needed(&all, &geometry, range),
         None => (0..all.len()).collect(),
     };
@@ -34,7 +35,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     }
     let looked_at = needed.iter().filter(|index| !known.contains_key(index));
     let looked_at = looked_at.filter_map(|index| all.get(*index));
-    ahead.expect(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
+    ahead.announce(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
     let mut presumed = Vec::new();
     for (index, Listed { root, path, name, .. }) in all.iter().enumerate() {
         if needed.contains(&index) {
@@ -46,8 +47,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
             presumed.push(index);
         }
     }
-    let geometry = vote(&found.pieces).filter(|_| !presumed.is_empty());
-    let Some(geometry) = geometry.or_else(|| sample(&all)) else { return };
+    let Some(geometry) = vote(&found.pieces).or(geometry) else { return };
     presumed.iter().filter_map(|index| all.get(*index)).for_each(|listed| {
         presume(found, listed, &geometry);
     });

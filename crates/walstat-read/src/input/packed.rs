@@ -1,6 +1,6 @@
-//! The files that walstat writes for itself, partial results and states: the version of the layout, a checksum,
-//! and what was written, compressed. Knows nothing of what that is, and believes nothing that a file says of
-//! itself.
+//! The files that walstat writes for itself, partial results and states: the version of the layout, a
+//! checksum, and what was written, compressed. Knows nothing of what that is, and believes nothing that a
+//! file says of itself.
 
 use super::limited;
 use super::storage;

@@ -1,7 +1,7 @@
 //! What one file is, by its first bytes; a name alone proves nothing.
 
 use super::codec::Codec;
-use super::recognise::{Content, Encryption, recognise};
+use super::recognise::{Content, Encryption, read_head, recognise};
 use super::source::Source;
 use super::stamp::Stamp;
 use super::storage::{self, Ahead};
@@ -13,8 +13,6 @@ use std::time::SystemTime;
 use walstat_format::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
 use walstat_format::version::{Magic, Version};
 
-/// How many bytes are enough to recognise any format.
-const HEAD_BYTES: usize = 512;
 /// How much of a file is likely read for that, decompressed or not.
 pub const LOOK_BYTES: u64 = 64 << 10;
 
@@ -162,12 +160,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(HEAD_BYTES);
-    reader.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    Ok(head)
 }
 
 impl Probe {

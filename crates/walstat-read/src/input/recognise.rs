@@ -13,10 +13,18 @@ mod openpgp;
 
 use super::codec::Codec;
 use serde::{Deserialize, Serialize};
+use std::io::{self, Read};
 
 /// How many bytes at the start of a file are enough for [`recognise`]: a tar
 /// header.
 pub const HEAD: usize = 512;
+
+/// So many bytes of a file, or as many as there are.
+pub(super) fn read_head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    reader.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
 
 /// What the first bytes of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

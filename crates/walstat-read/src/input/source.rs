@@ -5,7 +5,7 @@
 
 use super::codec::Codec;
 use super::mapped::Mapped;
-use super::recognise::{Content, recognise};
+use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Read};
@@ -145,7 +145,7 @@ impl Source {
 /// Opens a file of which it is not known how it is compressed.
 fn open_listed(path: &Path, from: u64, wanted: u64) -> io::Result<Bytes<'static>> {
     let mut file = storage::open_at(path, 0, wanted.saturating_add(from))?;
-    let head = super::probe::read_head(&mut file)?;
+    let head = read_head(&mut file)?;
     let content = recognise(&head, &path.file_name().unwrap_or_default().to_string_lossy());
     let whole = Cursor::new(head).chain(file);
     let reader: Box<dyn Read> = match content {

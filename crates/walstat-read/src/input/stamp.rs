@@ -1,13 +1,7 @@
-//! What tells that a file was not changed since it was looked at, without reading it; and what is known of
-//! files that were read before.
+//! What tells that a file was not changed since it was looked at, without reading it.
 
-use super::codec::Codec;
-use super::probe::{FirstPage, Probe};
-use super::source::Source;
-use super::storage::{self, Kind, Metadata};
+use super::storage::Metadata;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Where two of a file are equal, its bytes are the same.
@@ -48,64 +42,27 @@ impl Stamp {
     }
 }
 
-/// What is known of a segment's file that was read before.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct KnownFile {
-    /// What the file was like.
-    pub stamp: Stamp,
-    first_page: FirstPage,
-    /// How it is compressed.
-    codec: Option<Codec>,
-}
-
-/// Files that were read before, by their paths as they are shown.
-pub type KnownFiles = BTreeMap<String, KnownFile>;
-
-impl KnownFile {
-    /// What is to be known of a file: that of a segment whose first page is whole.
-    pub fn of(probe: &Probe) -> Option<KnownFile> {
-        let stamp = probe.stamp.clone().filter(|_| probe.source.is_file())?;
-        let first_page = *probe.first_page.as_ref().ok()?;
-        Some(KnownFile { stamp, first_page, codec: probe.source.codec() })
-    }
-
-    /// What a look into the file would find, if it is still the same.
-    pub(crate) fn probe(&self, path: &Path) -> Option<Probe> {
-        let metadata = storage::metadata(path).ok().filter(|found| found.kind == Kind::File)?;
-        (Stamp::of(&metadata) == self.stamp).then(|| Probe {
-            source: match self.codec {
-                Some(codec) => Source::Compressed(path.to_owned(), codec),
-                None => Source::Raw(path.to_owned()),
-            },
-            compressed: self.codec.is_some(),
-            raw_bytes: self.codec.is_none().then_some(metadata.bytes),
-            modified: metadata.modified,
-            stamp: Some(self.stamp.clone()),
-            first_page: Ok(self.first_page),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::storage;
     use std::fs;
 
     #[test]
     fn other_bytes_of_the_same_length_and_time_are_another_stamp() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let stamp = || Stamp::of(&storage::metadata(file.path()).expect("metadata"));
-        fs::write(file.path(), b"one").expect("written");
-        let modified =
-            fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");
+        let path = std::env::temp_dir().join(format!("walstat-stamp-{}", std::process::id()));
+        let stamp = || Stamp::of(&storage::metadata(&path).expect("metadata"));
+        fs::write(&path, b"one").expect("written");
+        let modified = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
         let before = stamp();
         assert_eq!(before, stamp());
         std::thread::sleep(Duration::from_millis(30));
-        fs::write(file.path(), b"two").expect("written");
-        let open = fs::File::options().write(true).open(file.path()).expect("open");
+        fs::write(&path, b"two").expect("written");
+        let open = fs::File::options().write(true).open(&path).expect("open");
         open.set_modified(modified).expect("set back");
         assert_eq!(stamp().modified, before.modified);
         assert_ne!(stamp(), before);
+        fs::remove_file(&path).expect("it was there");
     }
 
     #[test]

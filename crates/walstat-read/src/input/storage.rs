@@ -1,5 +1,5 @@
-//! Files, wherever they lie: on disk, or in an object store that is asked by URL. Who lists and opens them does
-//! not know which. Knows nothing of WAL.
+//! Files, wherever they lie: on disk, or in an object store that is asked by URL. Who lists and opens them
+//! does not know which. Knows nothing of WAL.
 //!
 //! Without the feature `cloud` only what lies on disk can be read, `file:///DIR` too.
 
@@ -170,6 +170,23 @@ pub fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     entries.sort_by_key(fs::DirEntry::file_name);
     let named = entries.into_iter().map(|entry| (entry.file_name(), of_disk(&entry.path())));
     Ok(named.collect())
+}
+
+/// What identifies a directory, whichever path led to it: device and number, or else a path.
+pub(super) type Identity = (u64, u64, PathBuf);
+
+pub(super) fn identity(path: &Path) -> io::Result<Identity> {
+    if is_elsewhere(path) {
+        return Ok((0, 0, path.to_owned()));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        Ok((metadata.dev(), metadata.ino(), PathBuf::new()))
+    }
+    #[cfg(not(unix))]
+    fs::canonicalize(path).map(|path| (0, 0, path))
 }
 
 /// Opens a file.

@@ -1,8 +1,8 @@
-//! What is remembered of segments from one reading to the next: what each gave, as a partial result, as long as
-//! its file stays as it was; and which segments there were, so that it is seen if they are lost.
+//! What is remembered of segments from one reading to the next: what each gave, as a partial result, as long
+//! as its file stays as it was; and which segments there were, so that it is seen if they are lost.
 //!
-//! An entry is a few kB, whatever its segment holds, and stays packed until its turn comes. None of what it says
-//! is believed where the file can be asked, and no file is opened because an entry names it.
+//! An entry is a few kB, whatever its segment holds, and stays packed until its turn comes. None of what it
+//! says is believed where the file can be asked, and no file is opened because an entry names it.
 
 use super::alone::{Counted, PackedCount, Passed};
 use super::observe::Observe;
@@ -12,10 +12,10 @@ use super::run::Run;
 use super::timeline_switches::TimelineSwitches;
 use crate::input::digest::Digest;
 use crate::input::error::InputError;
+use crate::input::known_files::{KnownFile, KnownFiles};
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
 use crate::input::segment::Segment;
-use crate::input::stamp::{KnownFile, KnownFiles};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

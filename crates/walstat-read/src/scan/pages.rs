@@ -60,14 +60,14 @@ impl<'a> Pages<'a> {
     }
 
     /// Says which segments come next.
-    pub fn expect(&mut self, segments: &[Segment]) {
+    pub fn announce(&mut self, segments: &[Segment]) {
         let expected = segments.iter().map(|segment| {
             let from = self.first_page_in_range(segment);
             let at = if segment.source.codec().is_some() { 0 } else { from };
             (segment.source.path().clone(), at, self.wanted(segment, from) + from - at)
         });
         let expected: Vec<(PathBuf, u64, u64)> = expected.collect();
-        self.ahead.expect(expected);
+        self.ahead.announce(expected);
     }
 
     /// Opens a segment and pushes its pages, from the range's start on.
@@ -197,8 +197,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// How much there is to read at `lsn`, of the `left` bytes of its segment: what lies in the range, and one page
-/// more, which shows that the range has ended.
+/// How much there is to read at `lsn`, of the `left` bytes of its segment: what lies in the range, and one
+/// page more, which shows that the range has ended.
 fn useful_bytes(scope: &Scope, lsn: u64, left: u64) -> u64 {
     let page_bytes = u64::from(scope.geometry.page_bytes);
     let in_range = scope.end.0.saturating_sub(lsn);

@@ -27,8 +27,8 @@ const KEPT_RUN_BYTES: u64 = 4 << 20;
 /// takes, memory stays flat.
 const AHEAD: usize = 2;
 
-/// Runs of single segments that were read before, by segment number; with what was counted in them, where that
-/// is not in the run.
+/// Runs of single segments that were read before, by segment number; with what was counted in them, where
+/// that is not in the run.
 pub(super) type Ready = BTreeMap<u64, (Run, Option<Counted>)>;
 
 /// Reads all of `segments`, ascending by number, on up to `threads` threads; those in `ready` were read
@@ -280,7 +280,7 @@ fn read_run(
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let start = Lsn(segments.first().map_or(0, |s| s.number * segment_bytes));
     let end = Lsn(start.0 + segments.len() as u64 * segment_bytes);
-    pages.expect(segments);
+    pages.announce(segments);
     loop {
         let mut reader = Reader::new(scope, start, end, observer());
         for segment in segments {

@@ -1,5 +1,5 @@
-//! A round over WAL of which most was read before: reads what is new or was changed, each segment by itself, and
-//! has the result that reading all of it would have.
+//! A round over WAL of which most was read before: reads what is new or was changed, each segment by itself,
+//! and has the result that reading all of it would have.
 
 use super::alone::{Alone, Passed, segment_of};
 use super::memory::Memory;
@@ -13,11 +13,12 @@ use super::read::{CLOCK_TICK, read_passed};
 use super::streamed::{self, Wanted};
 use crate::input::discover::Found;
 use crate::input::error::InputError;
+use crate::input::known_files::KnownFile;
 use crate::input::listed::look_into;
 use crate::input::names::Standing;
 use crate::input::piece::{Piece, geometry_of, vote};
 use crate::input::plan::{Plan, check_bounds};
-use crate::input::stamp::{KnownFile, Stamp};
+use crate::input::stamp::Stamp;
 use crate::input::storage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -78,8 +78,8 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
     verified
 }
 
-/// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one that
-/// is followed, or of an ancestor after the place where it was left.
+/// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one
+/// that is followed, or of an ancestor after the place where it was left.
 fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &mut Verified) {
     let bytes = plan.geometry.segment_bytes;
     let timeline = lineage.timeline();

@@ -47,7 +47,7 @@ pub struct Ahead(());
 
 impl Ahead {
     /// Says which files will be read next, and how much of each.
-    pub fn expect(&mut self, _: impl IntoIterator<Item = (std::path::PathBuf, u64, u64)>) {}
+    pub fn announce(&mut self, _: impl IntoIterator<Item = (std::path::PathBuf, u64, u64)>) {}
 
     /// Opens the next one.
     ///

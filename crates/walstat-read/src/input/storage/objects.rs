@@ -35,8 +35,8 @@ pub(super) fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries.map(|(name, entry)| (name.into(), Ok(entry.into()))).collect())
 }
 
-/// Objects that will be read, in this order. The next ones are fetched while one is read, as far as the reader's
-/// share of what may be held goes.
+/// Objects that will be read, in this order. The next ones are fetched while one is read, as far as the
+/// reader's share of what may be held goes.
 #[derive(Debug, Default)]
 pub struct Ahead {
     share: Option<Share>,
@@ -46,7 +46,7 @@ pub struct Ahead {
 
 impl Ahead {
     /// Says which files will be read next: path, first byte, how many bytes.
-    pub fn expect(&mut self, files: impl IntoIterator<Item = (PathBuf, u64, u64)>) {
+    pub fn announce(&mut self, files: impl IntoIterator<Item = (PathBuf, u64, u64)>) {
         self.expected = files.into_iter().filter(|(path, ..)| is_elsewhere(path)).collect();
         self.opened.clear();
         self.share = (!self.expected.is_empty()).then(Share::take);
