@@ -1,5 +1,5 @@
-//! The same files have the same verdict, in whatever order, from whatever paths and in however many parts they
-//! are given.
+//! The same files have the same verdict, in whatever order, from whatever paths and in however many parts
+//! they are given.
 
 use super::timelines::timelines;
 use super::{NAMES, archive, gzip, put, three};

@@ -53,8 +53,8 @@ fn a_file_of_the_new_timeline_with_pages_of_the_old_one_is_blamed() {
     assert_eq!(old, [("page_timeline".to_owned(), SWITCHED.to_owned())]);
 }
 
-/// Timelines are numbered one by one: a name far from all others is a wrong name, and the histories up to it are
-/// none that somebody lost.
+/// Timelines are numbered one by one: a name far from all others is a wrong name, and the histories up to it
+/// are none that somebody lost.
 #[test]
 fn a_name_of_a_timeline_that_never_was_is_the_problem() {
     let mut files = three();

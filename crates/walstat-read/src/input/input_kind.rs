@@ -66,8 +66,8 @@ impl Directories {
         self.all.len() - 1
     }
 
-    /// Adds the directories of other paths; the first of these paths is the `root`th here. Returns which index
-    /// each of them has here.
+    /// Adds the directories of other paths; the first of these paths is the `root`th here. Returns which
+    /// index each of them has here.
     pub fn extend(&mut self, root: usize, others: Directories) -> Vec<usize> {
         let here = others
             .all

@@ -188,8 +188,8 @@ pub(super) fn out_of_reach(
     lost.collect()
 }
 
-/// Segments that are only there under a name that says nothing, beside others under theirs: whoever gives that
-/// file's path has it read, and no `restore_command` does. `places`: which segment each piece is.
+/// Segments that are only there under a name that says nothing, beside others under theirs: whoever gives
+/// that file's path has it read, and no `restore_command` does. `places`: which segment each piece is.
 pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Vec<Lost> {
     let placed =
         || found.pieces.iter().zip(places).filter_map(|(piece, key)| Some((piece, (*key)?)));

@@ -92,8 +92,8 @@ pub fn for_each_member(
     }
 }
 
-/// The first block; nothing if it is a volume's label (`tar -V`), a header without a member and often without a
-/// size, which the crate wants of every header.
+/// The first block; nothing if it is a volume's label (`tar -V`), a header without a member and often without
+/// a size, which the crate wants of every header.
 fn without_label(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut block = Vec::with_capacity(BLOCK as usize);
     reader.take(BLOCK).read_to_end(&mut block)?;

@@ -197,7 +197,8 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result
     outcome.observer.check(parent, child, at, &plan.geometry).map(|()| true).map_err(problem)
 }
 
-/// The problem of a file with pages of an older timeline behind the place where its own begins, up to the last.
+/// The problem of a file with pages of an older timeline behind the place where its own begins, up to the
+/// last.
 fn never_begins(segment: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Problem> {
     let alone = verifier.read(std::slice::from_ref(segment), lineage);
     let (lsn, found) = alone.last_page?;

@@ -86,8 +86,8 @@ pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
     outcome.problems.extend(problems);
 }
 
-/// Files with valid records after them that begin with zeros, or with another segment's first page, where what is
-/// told of the WAL is the first such file alone.
+/// Files with valid records after them that begin with zeros, or with another segment's first page, where
+/// what is told of the WAL is the first such file alone.
 fn misplaced<O>(outcome: &Outcome<O>, chain: &Chain<'_>, told: &Told) -> Vec<Problem> {
     let after = outcome.last.map_or(Lsn(0), |last| last.lsn);
     let fault = |segment: &Segment| {
