@@ -36,6 +36,7 @@ use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::restart::lost_start;
 use walstat_report::restore::{Backup, Wal, restore};
 
 /// Where GitHub Actions takes the step's summary from.
@@ -210,7 +211,11 @@ fn gather(
             (read, Some(round))
         }
     };
-    let Read { paths, plan, scanned, filters } = read;
+    let Read { paths, plan, mut scanned, filters } = read;
+    let range = &args.source.range;
+    if range.start.is_none() && range.since.is_none() {
+        scanned.problems.extend(lost_start(&plan));
+    }
     Ok((Gathered::of(paths, plan, scanned, known), filters, round))
 }
 

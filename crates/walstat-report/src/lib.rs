@@ -57,6 +57,7 @@ mod large_work;
 mod maintenance;
 pub mod model;
 mod official;
+pub mod restart;
 pub mod restore;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -2,6 +2,7 @@
 //! files be open.
 
 use super::{NAMES, archive, check, is_green, is_red, put, segment, three, told};
+use crate::support::fixtures::fixtures;
 use crate::support::{command, finish};
 use std::fs;
 use std::io::Write;
@@ -207,6 +208,29 @@ fn a_backup_whose_wal_is_not_there_is_said() {
     is_green("older", directory.path());
     let notes = check(&[], directory.path()).json()["notes"].to_string();
     assert!(notes.contains("000000010000000000000003.00000028.backup: the WAL"), "{notes}");
+}
+
+/// `could not locate a valid checkpoint record`: the server begins where its pg_control says.
+#[test]
+fn a_data_directory_without_the_wal_that_replay_begins_in_is_told() {
+    let backup = fixtures().join("backup");
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |path: &str| directory.path().join(path);
+    put(directory.path(), "PG_VERSION", b"15\n");
+    let control = fs::read(backup.join("base/global/pg_control")).expect("pg_control");
+    put(&at("global"), "pg_control", &control);
+    let names = ["08", "09", "0A"].map(|number| format!("0000000100000000000000{number}"));
+    for name in &names {
+        let packed = fs::read(backup.join(format!("archive/{name}.zst"))).expect("a segment");
+        put(&at("pg_wal"), name, &zstd::decode_all(packed.as_slice()).expect("zstd"));
+    }
+    check(&[], directory.path()).exits(0);
+    fs::remove_file(at("pg_wal").join(&names[0])).expect("removed");
+    let ran = check(&[], directory.path()).exits(4);
+    assert_eq!(told(&ran), [("missing_segment".to_owned(), names[0].clone())]);
+    check(&["--start", "0/900000"], directory.path()).exits(0);
+    put(directory.path(), "standby.signal", b"");
+    check(&[], directory.path()).exits(0);
 }
 
 /// With a limit of so many open files, three of them taken by standard streams.
