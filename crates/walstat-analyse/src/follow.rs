@@ -83,8 +83,8 @@ pub struct Marks {
     places: Vec<Place>,
     /// Where recovery would begin, as far as is known: the last redo point.
     pub redo: Option<Lsn>,
-    /// What was counted up to there.
-    redo_place: Place,
+    /// What was counted up to there; nothing where that point was not passed while counting.
+    redo_place: Option<Place>,
     /// The oldest running xid, and where that was said.
     oldest_running: Option<(u32, Lsn)>,
     /// Where the server last began with no transaction running.
@@ -151,8 +151,7 @@ impl Following {
 impl Marks {
     /// Bytes of images, and of all records, since the last redo point.
     pub fn since_redo(&self) -> Option<(u64, u64)> {
-        self.redo?;
-        let Place { fpi_bytes, total_bytes, .. } = self.redo_place;
+        let Place { fpi_bytes, total_bytes, .. } = self.redo_place?;
         Some((self.now.fpi_bytes - fpi_bytes, self.now.total_bytes - total_bytes))
     }
 
@@ -166,7 +165,7 @@ impl Marks {
             return;
         }
         let after = self.places.partition_point(|place| place.lsn < redo);
-        self.redo_place = self.places.get(after).copied().unwrap_or(self.now);
+        self.redo_place = Some(self.places.get(after).copied().unwrap_or(self.now));
         self.redo = Some(redo);
     }
 

@@ -89,6 +89,7 @@ pub struct Keeping {
 
 /// Reads those of a data directory with segments of so many bytes.
 pub fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
+    let unit = release(directory).map_or(1 << 20, |version| size_unit(version, segment_bytes));
     let conf = read_conf(directory);
     let given = |name: &str| conf.values.get(name).map(String::as_str);
     let size = |name: &str, unit| given(name).and_then(|text| unit::bytes(text, unit));
@@ -100,8 +101,13 @@ pub fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
         wal_keep_bytes: size("wal_keep_size", 1 << 20).or(of_segments),
         wal_keep_text: text("wal_keep_size").or(text("wal_keep_segments")).unwrap_or_default(),
         archives: archives.or(Some(false).filter(|_| conf.warnings.is_empty())),
-        max_wal_size: size("max_wal_size", 1 << 20),
+        max_wal_size: size("max_wal_size", unit),
     }
+}
+
+/// What a bare number of `max_wal_size` counts: segments up to 9.6, megabytes since.
+fn size_unit(version: &Version, segment_bytes: u64) -> u64 {
+    if version.pacing.sizes_in_segments { segment_bytes } else { 1 << 20 }
 }
 
 /// All that sets something, what counts most last.
@@ -160,7 +166,7 @@ fn of(
         given.unwrap_or(default.filter(|_| is_whole))
     }
     let segment = u64::from(control.wal_segment_bytes);
-    let size_unit = if version.pacing.sizes_in_segments { segment } else { 1 << 20 };
+    let size_unit = size_unit(version, segment);
     let max_wal_size = given("max_wal_size").map(|text| unit::bytes(text, size_unit));
     let seconds = |name| given(name).map(unit::seconds);
     let target = given("checkpoint_completion_target").map(|text| text.trim().parse().ok());

@@ -131,7 +131,7 @@ impl Teller {
         }
         self.redo = marks.redo;
         let now = self.add(news);
-        let (now, rate) = self.pace(now, position, numbers);
+        let now = self.pace(now, position, numbers);
         let since_redo = marks.since_redo();
         let moment = Moment {
             time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
@@ -147,7 +147,7 @@ impl Teller {
             commits,
             lost_bytes: follower.lost_bytes(),
             behind_bytes: follower.behind_bytes(),
-            bytes_per_second: rate,
+            bytes_per_second: now.bytes_per_second(),
             redo_lsn: marks.redo.map(|redo| redo.to_string()),
             checkpoint_distance_bytes: marks.redo.map(|redo| position.0.saturating_sub(redo.0)),
             bytes_since_redo: since_redo.map(|(_, total)| total),
@@ -250,14 +250,13 @@ impl Teller {
     }
 
     /// How fast it goes since the last time.
-    fn pace(&mut self, now: Now, position: Lsn, numbers: Numbers) -> (Now, Option<f64>) {
+    fn pace(&mut self, now: Now, position: Lsn, numbers: Numbers) -> Now {
         let moment = Instant::now();
         let Some((lsn, at, before)) = self.before.replace((position, moment, numbers)) else {
-            return (now, None);
+            return now;
         };
         let seconds = moment.duration_since(at).as_secs_f64();
         let wal_bytes = position.0.saturating_sub(lsn.0);
-        let rate = (seconds > 0.0).then(|| wal_bytes as f64 / seconds);
         let numbers = Numbers {
             count: numbers.count - before.count,
             record_bytes: numbers.record_bytes - before.record_bytes,
@@ -265,7 +264,7 @@ impl Teller {
             total_bytes: numbers.total_bytes - before.total_bytes,
             fpi_count: numbers.fpi_count - before.fpi_count,
         };
-        (Now { seconds, wal_bytes, numbers, ..now }, rate)
+        Now { seconds, wal_bytes, numbers, ..now }
     }
 
     /// Tables that were dropped, and large transactions.

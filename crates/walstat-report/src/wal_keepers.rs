@@ -3,6 +3,7 @@
 use super::model::follow::{Keeper, PgWal};
 use std::path::Path;
 use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
 use walstat_names::wal_keepers::{self, Kept, Slot};
 
 /// What a data directory keeps, whose WAL goes up to `position`.
@@ -79,21 +80,26 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
 
 fn archiving(kept: &Kept) -> Option<Keeper> {
     let oldest = kept.ready.first()?;
-    let segments = kept.ready.len() as u64;
+    // What lies after the last redo point is there anyway.
+    let redo = kept.redo.0 / kept.segment_bytes;
+    let size = u32::try_from(kept.segment_bytes).unwrap_or(u32::MAX);
+    let is_kept = |of: &&SegmentName| of.number(size).is_some_and(|number| number < redo);
+    let segments = kept.ready.iter().filter(is_kept).count() as u64;
+    let waiting = kept.ready.len() as u64;
     let why = match kept.settings.archives {
         // One that is waiting just now is nothing unusual.
-        _ if segments <= 2 => "it will be archived next",
+        _ if waiting <= 2 => "archived next",
         Some(false) => "archive_mode is off, and nothing archives them",
         _ => "archive_command fails, or is slower than WAL is written",
     };
-    let since = oldest.start(u32::try_from(kept.segment_bytes).unwrap_or(u32::MAX));
+    let since = oldest.start(size);
     Some(Keeper {
         keeper: "archiving".to_owned(),
         name: None,
         since_lsn: since.map(|of| of.to_string()),
         segments,
         bytes: segments * kept.segment_bytes,
-        text: format!("{} to be archived, the oldest {oldest}: {why}", waits(segments)),
+        text: format!("{} to be archived, the oldest {oldest}: {why}", waits(waiting)),
     })
 }
 

@@ -29,6 +29,8 @@ pub struct Telling {
     screen: Option<Live>,
     /// What happened since it was told, and what the screen has shown before.
     happenings: Vec<HappeningRow>,
+    /// What came since it was told, of what the screen has shown before.
+    shown: Now,
 }
 
 /// Standard output, to which lines are written one after the other.
@@ -50,6 +52,7 @@ impl Telling {
             #[cfg(unix)]
             screen: None,
             happenings: Vec::new(),
+            shown: Now::default(),
         })
     }
 
@@ -92,6 +95,7 @@ impl Telling {
         if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_due()) {
             let (moment, now) = following.moment(false);
             self.happenings.extend(moment.happenings.iter().cloned());
+            self.shown = Now::sum([&self.shown, &now]);
             screen.take(&moment, now)?;
         }
         let _ = following;
@@ -114,6 +118,8 @@ impl Telling {
         if let Some(screen) = &mut self.screen {
             screen.take(&moment, now.clone())?;
         }
+        let now = Now::sum([&std::mem::take(&mut self.shown), &now]);
+        moment.bytes_per_second = now.bytes_per_second();
         self.happenings.append(&mut moment.happenings);
         moment.happenings = std::mem::take(&mut self.happenings);
         if let Some(path) = &self.state {

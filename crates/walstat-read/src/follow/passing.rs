@@ -101,6 +101,8 @@ impl Follower {
         if !self.stuck.is_followed && self.later_segment(number)?.is_none() {
             return Ok(false);
         }
+        // What lies before the first record after a loss is told and counted with the loss.
+        let was_lost = self.lost_from.is_some();
         let from = self.position;
         let stretch = self.read_stretch(until, true)?;
         let first = stretch.run.first_in_range;
@@ -111,6 +113,9 @@ impl Follower {
             return Ok(true);
         }
         let Some(to) = first else { return Ok(false) };
+        if was_lost {
+            return Ok(true);
+        }
         self.lost_bytes += to.0.saturating_sub(from.0);
         let found = std::mem::take(&mut self.stuck.found);
         look.happenings.push(Happening::Damaged { from, to, found });

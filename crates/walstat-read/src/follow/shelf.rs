@@ -1,18 +1,16 @@
 //! The segments that lie in a folder by their names alone, listed again when the folder has changed: no file
 //! is opened for it.
 
+use crate::input::discover::{DEPTH_MAX, is_passed_over};
 use crate::input::history::{Ancestor, Histories};
 use crate::input::names::{FileName, Standing, compression_suffix, file_name};
 use crate::input::placing::Key;
 use crate::input::probe::read_text;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// Archivers nest folders no deeper.
-const DEPTH_MAX: usize = 8;
 
 /// A folder that was changed less than this before it was listed may change again without another time.
 const CLOCK_TICK: Duration = Duration::from_millis(100);
@@ -72,9 +70,10 @@ impl Shelf {
         let changed = changed_at(folder)?;
         let age = changed.elapsed().unwrap_or_default();
         self.folders.insert(folder.to_owned(), (age > CLOCK_TICK).then_some(changed));
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let path = entry.path();
+        let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+        let paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
+        let names: BTreeSet<String> = paths.iter().map(|path| file_name(path)).collect();
+        for path in paths {
             match FileName::parse(&file_name(&path)) {
                 FileName::Segment(file) => {
                     let Some(number) = file.name.number(self.segment_bytes) else { continue };
@@ -89,7 +88,9 @@ impl Shelf {
                     }
                 }
                 FileName::History(timeline) => self.add_history(timeline, &path),
-                FileName::Other if depth > 0 && is_folder_of_wal(&path) => {
+                FileName::Other
+                    if depth > 0 && !is_passed_over(&file_name(&path), &names) && path.is_dir() =>
+                {
                     match self.add_folder(&path, first, depth - 1) {
                         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                         _ => {}
@@ -124,11 +125,4 @@ impl Shelf {
 
 fn changed_at(folder: &Path) -> io::Result<SystemTime> {
     fs::metadata(folder)?.modified()
-}
-
-/// Whether there may be segments in it: not beside those of a server, nor in base backups.
-fn is_folder_of_wal(path: &Path) -> bool {
-    const PASSED_OVER: [&str; 6] =
-        ["archive_status", "summaries", "lost+found", "backup", "base", "basebackups_005"];
-    !PASSED_OVER.contains(&&*file_name(path)) && path.is_dir()
 }

@@ -85,7 +85,7 @@ const BASE_BACKUPS: [(&str, &str); 3] =
     [("archive", "backup"), ("wals", "base"), ("wal_005", "basebackups_005")];
 
 /// No archive is nested as deep as that. Base backups beside it may be nested deep, but not endlessly.
-const DEPTH_MAX: usize = 64;
+pub(crate) const DEPTH_MAX: usize = 64;
 
 /// Looks at all paths.
 pub fn discover(paths: &[PathBuf]) -> Result<Found, InputError> {
@@ -460,7 +460,7 @@ fn data_directory_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a directory holds no WAL of its own; `beside`: the names in the same directory.
-fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
+pub(crate) fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
     let backups = |(wal, backups): &(&str, &str)| *backups == name && beside.contains(*wal);
     name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
 }

@@ -187,6 +187,11 @@ pub struct TableNow {
 }
 
 impl Now {
+    /// WAL a second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.wal_bytes as f64 / self.seconds)
+    }
+
     /// What came in several times after each other.
     pub fn sum<'n>(times: impl IntoIterator<Item = &'n Now>) -> Now {
         let mut sum = Now::default();
