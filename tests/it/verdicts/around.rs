@@ -253,7 +253,7 @@ fn too_few_file_descriptors_are_no_damage() {
     let nested = archive(&[three(), nested].concat());
     for path in [mixed.path(), nested.path()] {
         is_green("with enough", path);
-        let ran = with_files(5, path).exits(3);
+        let ran = with_files(4, path).exits(3);
         assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1), "{}", ran.stderr);
         assert!(ran.stderr.contains("Too many open files"), "{}", ran.stderr);
         assert!(ran.stderr.contains("ulimit -n"), "{}", ran.stderr);

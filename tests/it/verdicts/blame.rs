@@ -114,6 +114,9 @@ fn every_format_names_the_segment_whose_first_page_is_zeros() {
     super::is_green("the good copy", archive(&files).path());
 }
 
+/// What is done to the files of an archive, names and bytes.
+type Change = dyn Fn(&mut [(String, Vec<u8>)]);
+
 /// Whatever was wrong before it: each file that is broken as a file is told.
 #[test]
 fn of_bad_neighbours_each_is_told() {
@@ -122,7 +125,7 @@ fn of_bad_neighbours_each_is_told() {
         (0x0E..=0x11).map(|number| format!("0000000100000000000000{number:02X}")).collect();
     let good: Vec<(String, Vec<u8>)> =
         names.iter().map(|name| (name.clone(), plain(&wal, name))).collect();
-    let bad = |kind: &str, change: &dyn Fn(&mut [(String, Vec<u8>)])| {
+    let bad = |kind: &str, change: &Change| {
         let mut files = good.clone();
         change(&mut files[1..3]);
         let told = told(&check(&["--as", "archive"], archive(&files).path()));
