@@ -7,10 +7,12 @@ type Example = (&'static str, &'static str);
 
 /// All options but those of every program (help, version).
 const EXAMPLES: &[Example] = &[
+    ("accept-gap", "--accept-gap 0/5000000..0/7000000 --because 'lost with the old disk'"),
     ("archive-timeout", "--archive-timeout 60s"),
     ("as", "--as archive"),
     ("backup-label", "--backup-label base/backup_label"),
     ("baseline", "--baseline wal-main.json --max-growth 10%"),
+    ("because", "--accept-gap 0/5000000..0/7000000 --because 'lost with the old disk'"),
     ("block", "-R public.orders -B 42"),
     ("blocks", "--blocks -f csv -o blocks.csv"),
     ("bucket", "--stats=timeline --bucket 10s"),
@@ -61,6 +63,7 @@ const EXAMPLES: &[Example] = &[
     ("path", "-p /archive 000000010000000000000007"),
     ("progress", "--progress never"),
     ("quiet", "-q"),
+    ("recheck", "--state /var/lib/walstat/state --recheck 5%"),
     ("record", "--record HOT_UPDATE"),
     ("redo-at", "--redo-at 0/3000028,0/5000060"),
     ("relation", "-R public.orders"),
@@ -78,6 +81,7 @@ const EXAMPLES: &[Example] = &[
     ("sync-time", "--stats=commit --sync-time 2ms"),
     ("table", "-R public.orders --table"),
     ("target", "--target '2026-11-21 09:12:00'"),
+    ("target-exclusive", "--target 0/5000028 --target-exclusive"),
     ("threads", "-j 4"),
     ("timeline", "-t 2"),
     ("top", "--stats=table --top 0"),

@@ -21,7 +21,7 @@ pub struct FollowArgs {
     /// current directory
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
-    /// How often it is told; it is looked more often
+    /// How often it tells what came; it looks for WAL more often than that
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_every)]
     pub every: Span,
     /// Count records that start here or later; now: what is written from now on [default: all that is

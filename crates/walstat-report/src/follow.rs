@@ -134,7 +134,7 @@ impl Teller {
         let now = self.pace(now, position, numbers);
         let since_redo = marks.since_redo();
         let moment = Moment {
-            time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
+            time: format!("{:.6}", jiff::Timestamp::now()),
             wal_time: marks.time.and_then(rfc3339),
             postgres: self.version.name.to_owned(),
             system_identifier: self.cluster.to_string(),
@@ -346,7 +346,7 @@ fn kind_sums((labels, tally): (Vec<String>, Tally)) -> KindSums {
 }
 
 fn happening_row(happening: &Happening) -> HappeningRow {
-    let time = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
+    let time = Some(format!("{:.6}", jiff::Timestamp::now()));
     let (event, lsn, text) = match happening {
         Happening::Lost { from, to } => (
             "lost",

@@ -10,6 +10,7 @@ use walstat_format::cursor::at;
 use walstat_format::data_page::is_page_size;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::{Checkpoint, CheckpointLayout};
+use walstat_format::version::VERSIONS;
 
 /// Length of the file; what the server uses of it is much shorter.
 const FILE_BYTES: u64 = 8192;
@@ -216,9 +217,6 @@ impl Control {
     }
 }
 
-/// `wal_level` by its numbers, up to 9.5 and since.
-const WAL_LEVELS: [&[&str]; 2] =
-    [&["minimal", "archive", "hot_standby", "logical"], &["minimal", "replica", "logical"]];
 /// So many bytes before the sizes it begins, with `wal_log_hints` behind it.
 const WAL_LEVEL_BEFORE: usize = 44;
 /// So many bytes before the sizes `minRecoveryPoint` begins.
@@ -226,9 +224,10 @@ const MIN_RECOVERY_POINT_BEFORE: usize = 80;
 
 fn wal_level(bytes: &[u8], layout: &Layout) -> Option<&'static str> {
     let number: u32 = at(bytes, layout.sizes - WAL_LEVEL_BEFORE)?;
-    let levels = WAL_LEVELS[usize::from(layout.version > 942)];
+    // 9.5, whose `pg_control` has this version, and all later ones.
+    let release = VERSIONS.get(usize::from(layout.version > 942))?;
     // One that is not known is no reason to know nothing else.
-    Some(levels.get(usize::try_from(number).ok()?).copied().unwrap_or("unknown"))
+    Some(release.wal_levels.get(usize::try_from(number).ok()?).copied().unwrap_or("unknown"))
 }
 
 /// Pages of one file of `pg_xact` where `pg_control` does not say it (up to 18).

@@ -132,6 +132,10 @@ fn timelines(
             present.insert(*timeline);
         }
     }
+    // The segment in which a timeline begins, alone: there is nothing that it should follow on.
+    if present.is_empty() {
+        present.extend(files.keys().map(|(timeline, _)| *timeline));
+    }
     let others = files.iter().filter(|((timeline, _), _)| !present.contains(timeline));
     let others = others.flat_map(|((timeline, _), files)| {
         files.iter().filter(|file| file.claims_whole_segment()).map(|file| (*timeline, file))
