@@ -2,7 +2,7 @@
 //! it stopped. Nothing is read twice but the page in which the next record starts, which may have been
 //! written in part.
 //!
-//! Records are read by the same [`Reader`] as everywhere, which ends where no valid record follows: there the
+//! Records are read by the same `Reader` as everywhere, which ends where no valid record follows: there the
 //! server is writing. Of a record that goes on after the last whole page the state is kept, as between two
 //! runs. A page that a server was writing while it was read is not believed until a record in it has its
 //! checksum.
