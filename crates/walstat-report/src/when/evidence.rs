@@ -110,7 +110,7 @@ mod tests {
     fn how_many_are_alike_is_said_unless_it_is_the_only_one() {
         let time = |checkpoints| sentence(&Evidence::RegularTime { seconds: 300, checkpoints });
         assert_eq!(time(1), "300 s after the one before, a usual checkpoint_timeout");
-        assert_eq!(time(4), "300 s after the one before, as 4 of them");
+        assert_eq!(time(4), "300 s after the one before, like 4 checkpoints here");
     }
 
     #[test]
@@ -122,6 +122,9 @@ mod tests {
         let size = "max_wal_size between 64 and 97 MB";
         let one = "3 segments after the one before, at the beginning of one";
         assert_eq!(volume(1), format!("{one}: {size}"));
-        assert_eq!(volume(5), format!("3 segments after the one before, as 5 of them: {size}"));
+        assert_eq!(
+            volume(5),
+            format!("3 segments after the one before, like 5 checkpoints here: {size}")
+        );
     }
 }
