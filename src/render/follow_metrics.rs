@@ -1,24 +1,13 @@
 //! `walstat follow -f openmetrics` and `--listen`: counters since the start, as the textfile collector of
 //! `node_exporter` and Prometheus read them. They never go back while it runs.
 
-use super::openmetrics::{begin, gauge, head_of, sample};
+use super::openmetrics::{MEASURES, begin, gauge, head_of, sample};
 use std::io::{self, Write};
 use walstat_report::model::Numbers;
 use walstat_report::model::follow::{KindSums, Moment};
 
-/// What is counted of records: the middle of the metric's name, what it is, the value.
-type Measure = (&'static str, &'static str, fn(&Numbers) -> u64);
-
-/// The same of kinds of transactions.
+/// What is counted of a kind of transactions: the metric's name, what it is, the value.
 type Count = (&'static str, &'static str, fn(&KindSums) -> u64);
-
-const MEASURES: [Measure; 5] = [
-    ("records", "WAL records", |numbers| numbers.count),
-    ("record_bytes", "Bytes of WAL records without full page images", |n| n.record_bytes),
-    ("fpi", "Full page images", |numbers| numbers.fpi_count),
-    ("fpi_bytes", "Bytes of full page images as stored", |numbers| numbers.fpi_bytes),
-    ("total_bytes", "Bytes of WAL records with their full page images", |n| n.total_bytes),
-];
 
 /// Writes all metrics of a moment.
 pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {

@@ -19,9 +19,9 @@ use walstat_report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
 const OTHER: &str = "other";
 
 /// What is told of each row: the end of the metric's name, what it is, the value.
-type Measure = (&'static str, &'static str, fn(&Numbers) -> u64);
+pub(super) type Measure = (&'static str, &'static str, fn(&Numbers) -> u64);
 
-const MEASURES: [Measure; 5] = [
+pub(super) const MEASURES: [Measure; 5] = [
     ("records", "WAL records", |numbers| numbers.count),
     ("record_bytes", "Bytes of WAL records without full page images", |n| n.record_bytes),
     ("fpi", "Full page images", |numbers| numbers.fpi_count),
