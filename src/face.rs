@@ -8,7 +8,7 @@ use walstat_format::lsn::Lsn;
 use walstat_read::input::error::InputError;
 use walstat_read::input::input_kind::InputKind;
 use walstat_read::scan::observe::Observe;
-use walstat_report::assemble::{Gathered, Telling, assemble, whole, whole_request};
+use walstat_report::assemble::{Gathered, ReportOptions, assemble, whole, whole_request};
 use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
 use walstat_report::model::table::{Sort, Top};
@@ -93,7 +93,8 @@ impl Scan {
         let (plan, scanned) = self.0.count_found(found, &whole(&known))?;
         let paths = self.0.paths.iter().map(|path| path.display().to_string()).collect();
         let gathered = Gathered::of(paths, plan, scanned, known);
-        let mut report = assemble(gathered, &request, &Telling::by(By::Parent)).conclude().report;
+        let mut report =
+            assemble(gathered, &request, &ReportOptions::by(By::Parent)).conclude().report;
         report.arrange(Sort::Bytes, Top::default());
         Ok(report)
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use walstat_format::lsn::Lsn;
-use walstat_read::follow::From;
+use walstat_read::follow::StartAt;
 use walstat_read::input::input_kind::InputKind;
 use walstat_report::amount::Span;
 
@@ -27,7 +27,7 @@ pub struct FollowArgs {
     /// Count records that start here or later; now: what is written from now on [default: all that is
     /// there]
     #[arg(short, long, value_name = "LSN|now", value_parser = parse_start)]
-    pub start: Option<From>,
+    pub start: Option<StartAt>,
     /// Timeline to follow, and no other [default: the newest, and each new one]
     #[arg(short, long, value_name = "N", value_parser = super::source::parse_timeline)]
     pub timeline: Option<u32>,
@@ -75,10 +75,10 @@ fn parse_every(text: &str) -> Result<Span, String> {
     is_usable.then_some(span).ok_or_else(|| "expected a time from 100ms on, like 15s".to_owned())
 }
 
-fn parse_start(text: &str) -> Result<From, String> {
+fn parse_start(text: &str) -> Result<StartAt, String> {
     match text {
-        "now" => Ok(From::Now),
-        _ => text.parse::<Lsn>().map(From::Lsn).map_err(|error| format!("{error}, or now")),
+        "now" => Ok(StartAt::Now),
+        _ => text.parse::<Lsn>().map(StartAt::Lsn).map_err(|error| format!("{error}, or now")),
     }
 }
 
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_start_is_a_place_or_now() {
-        assert_eq!(parse_start("now"), Ok(From::Now));
-        assert_eq!(parse_start("0/100"), Ok(From::Lsn(Lsn(256))));
+        assert_eq!(parse_start("now"), Ok(StartAt::Now));
+        assert_eq!(parse_start("0/100"), Ok(StartAt::Lsn(Lsn(256))));
         assert!(parse_start("then").is_err_and(|text| text.ends_with("or now")));
     }
 }

@@ -25,7 +25,7 @@ use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::round::Round;
 use walstat_report::annotation::{Places, relative, unreadable};
-use walstat_report::assemble::{self, Gathered, Telling, assemble};
+use walstat_report::assemble::{self, Gathered, ReportOptions, assemble};
 use walstat_report::baseline;
 use walstat_report::baseline::Baseline;
 use walstat_report::budget::Budgets;
@@ -149,7 +149,7 @@ fn read_and_judge(
     let problems = [&gathered.scanned.problems[..], &accepted].concat();
     let end = gathered.scanned.ending.lsn;
     let (backups, reach) = gathered.restore.clone();
-    let mut draft = assemble(gathered, &request, &Telling::default());
+    let mut draft = assemble(gathered, &request, &ReportOptions::default());
     draft.report.thresholds.clone_from(&limits.thresholds);
     let mut view = draft.conclude();
     if !gaps.is_empty() {

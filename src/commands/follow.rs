@@ -4,30 +4,30 @@
 mod listen;
 #[cfg(unix)]
 mod live;
+mod outlets;
 mod stored;
-mod telling;
 
 use crate::args::follow::FollowArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::ending::Ending;
 use crate::output::tell;
 use crate::render::visible::visible;
+use outlets::Outlets;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stored::Stored;
-use telling::Telling;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::follow::Following;
 use walstat_format::crc::Crc32c;
-use walstat_read::follow::{Follower, From, Happening};
+use walstat_read::follow::{Follower, Happening, StartAt};
 use walstat_read::input::control;
 use walstat_read::input::discover::{Found, discover_as};
 use walstat_read::input::error::InputError;
 use walstat_read::input::probe::NotWal;
 use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
-use walstat_report::follow::Teller;
+use walstat_report::follow::Reporter;
 use walstat_report::known::Known;
 use walstat_report::model::follow::{Moment, Now};
 
@@ -43,35 +43,35 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let path = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
     check_usage(args, &path)?;
     let stored = args.state.as_deref().map(Stored::read).transpose()?;
-    let mut telling = Telling::begin(args)?;
+    let mut outlets = Outlets::begin(args)?;
     let ending = Ending::heed(last);
     let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };
     let mut following = begin(args, &found, from, stored)?;
-    telling.begin_screen(args, &path)?;
-    catch_up(&mut following, &mut telling, ending)?;
+    outlets.begin_screen(args, &path)?;
+    catch_up(&mut following, &mut outlets, ending)?;
     let redo = redo_of(found.data_directory.as_deref());
     following.follower.counted(|counted: &mut Following| {
         redo.into_iter().for_each(|redo| counted.marks.begin_at(redo));
     });
-    telling.tell(&mut following, false)?;
+    outlets.tell(&mut following, false)?;
     let every = Duration::from_micros(args.every.microseconds());
     let mut due = Instant::now() + every;
-    while !telling.is_over() && !ending.is_asked() {
+    while !outlets.is_over() && !ending.is_asked() {
         following.look()?;
         if Instant::now() >= due {
-            telling.tell(&mut following, false)?;
+            outlets.tell(&mut following, false)?;
             due = (due + every).max(Instant::now());
         }
-        telling.refresh_screen(&mut following)?;
+        outlets.refresh_screen(&mut following)?;
         let left = due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let pause = if following.is_at_end { PAUSE.min(left) } else { Duration::ZERO };
-        if telling.pause(pause, ending)? {
+        if outlets.pause(pause, ending)? {
             break;
         }
     }
-    telling.tell(&mut following, true)?;
+    outlets.tell(&mut following, true)?;
     Ok(Exit::Done)
 }
 
@@ -84,7 +84,7 @@ fn last() {
 /// What is followed, and what tells of it.
 struct Followed {
     follower: Follower,
-    teller: Teller,
+    reporter: Reporter,
     happenings: Vec<Happening>,
     is_at_end: bool,
 }
@@ -101,7 +101,7 @@ impl Followed {
     /// What there is now; `is_last`: nothing is looked up for it any more.
     fn moment(&mut self, is_last: bool) -> (Moment, Now) {
         let happenings = std::mem::take(&mut self.happenings);
-        self.teller.tell(&mut self.follower, &happenings, is_last)
+        self.reporter.tell(&mut self.follower, &happenings, is_last)
     }
 }
 
@@ -118,7 +118,7 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
             path.display()
         ));
     }
-    if let (Some(From::Lsn(_) | From::Now), Some(state)) = (args.start, &args.state)
+    if let (Some(StartAt::Lsn(_) | StartAt::Now), Some(state)) = (args.start, &args.state)
         && state.exists()
     {
         let state = state.display();
@@ -133,7 +133,7 @@ fn wait_for_wal(
     path: &Path,
     stored: Option<&Stored>,
     ending: &Ending,
-) -> Result<Option<(Found, From)>, Failure> {
+) -> Result<Option<(Found, StartAt)>, Failure> {
     let mut is_told = false;
     let start = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
     loop {
@@ -190,43 +190,44 @@ fn wanted(args: &FollowArgs) -> Wanted {
 fn begin(
     args: &FollowArgs,
     found: &Found,
-    from: From,
+    from: StartAt,
     stored: Option<Stored>,
 ) -> Result<Followed, Failure> {
     // What names and checkpoints are is told by the WAL since the last redo point.
-    let redo = redo_of(found.data_directory.as_deref()).filter(|_| from == From::Now);
-    let begun = redo.and_then(|redo| Follower::begin(found, From::Lsn(redo), &wanted(args)).ok());
+    let redo = redo_of(found.data_directory.as_deref()).filter(|_| from == StartAt::Now);
+    let begun =
+        redo.and_then(|redo| Follower::begin(found, StartAt::Lsn(redo), &wanted(args)).ok());
     let begun = begun.map_or_else(|| Follower::begin(found, from, &wanted(args)), Ok)?;
     let (mut follower, plan) = begun;
     let asked = Dimensions::from([Dimension::Table, Dimension::Kind]);
     let known = Known::of(&args.names.sources(), found, &asked);
-    let mut teller = Teller::new(known, &plan, args.top);
-    follower.count(Following::new(teller.store()));
-    if from == From::Now {
+    let mut reporter = Reporter::new(known, &plan, args.top);
+    follower.count(Following::new(reporter.store()));
+    if from == StartAt::Now {
         while !follower.look(Instant::now() + LOOK)?.is_at_end {}
         follower.counted(Following::begin_here);
         follower.begin_here();
     }
     if let Some(stored) = stored {
         stored.check(&plan)?;
-        stored.go_on(&mut teller, &mut follower);
+        stored.go_on(&mut reporter, &mut follower);
     }
-    for warning in teller.take_warnings() {
+    for warning in reporter.take_warnings() {
         tell(&format!("walstat: {}", visible(&warning)));
     }
-    Ok(Followed { follower, teller, happenings: Vec::new(), is_at_end: false })
+    Ok(Followed { follower, reporter, happenings: Vec::new(), is_at_end: false })
 }
 
 /// Reads what is there, before anything is told.
 fn catch_up(
     following: &mut Followed,
-    telling: &mut Telling,
+    outlets: &mut Outlets,
     ending: &Ending,
 ) -> Result<(), Failure> {
     while !following.is_at_end && !ending.is_asked() {
         following.look()?;
-        telling.note_reading(following)?;
-        if telling.pause(Duration::ZERO, ending)? {
+        outlets.note_reading(following)?;
+        if outlets.pause(Duration::ZERO, ending)? {
             ending.ask();
         }
     }

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::time::Instant;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::select::Filters;
-use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
 use walstat_report::model::table::Top;
 use walstat_report::model::view::View;
@@ -114,11 +114,11 @@ fn view_of(
         (Some(RowBy::Parent), _) | (None, CommandName::Report) => By::Parent,
         (Some(RowBy::Table), _) | (None, _) => By::Table,
     };
-    let telling = Telling {
+    let options = ReportOptions {
         rows: who::Rows { by, sort: args.tables.sort, shown: most_rows(args) },
         questions: args.when.questions(args.source.range.tz.as_ref()),
     };
-    let mut draft = assemble(gathered, &request(args, asked, filters), &telling);
+    let mut draft = assemble(gathered, &request(args, asked, filters), &options);
     draft.report.thresholds.clone_from(&config.thresholds);
     let mut view = draft.conclude();
     let found = config.found.as_ref().filter(|_| config.has_rules);

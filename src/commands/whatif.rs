@@ -14,7 +14,7 @@ use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::select::Filters;
 use walstat_read::Scan;
-use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
 use walstat_report::model::view::View;
@@ -100,7 +100,7 @@ fn predict(args: &WhatIfArgs, spooled: &Spooled) -> Result<View, Failure> {
     let Predicted { plan, scanned, base, scenarios, compresses, unfiled } = predicted;
     let counters = |statistics| Counters { statistics, ..Counters::default() };
     let gathered = Gathered::of(paths, plan, scanned.map(counters), known);
-    let mut draft = assemble(gathered, &request, &Telling::default());
+    let mut draft = assemble(gathered, &request, &ReportOptions::default());
     if let Some(error) = unfiled {
         let folder = std::env::temp_dir();
         draft.report.notes.push(format!(

@@ -17,7 +17,7 @@ use walstat_read::input::discover::Found;
 use walstat_read::input::label::{self, ToldLabel};
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
-use walstat_report::assemble::{Gathered, Telling, assemble};
+use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
 use walstat_report::model::view::View;
 use walstat_report::model::window::{TimelineRow, Window};
@@ -64,7 +64,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         start: None,
         filters: Filters::default(),
     };
-    let mut view = assemble(gathered, &request, &Telling::default()).conclude();
+    let mut view = assemble(gathered, &request, &ReportOptions::default()).conclude();
     view.report.notes.extend(notes);
     let can_recover = can_recover(&told);
     view.report.window = Some(told);

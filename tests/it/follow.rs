@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_read::Scan;
-use walstat_read::follow::{Follower, From, Happening};
+use walstat_read::follow::{Follower, Happening, StartAt};
 use walstat_read::input::discover::discover;
 use walstat_read::scan::observe::Observe;
 use walstat_read::scan::streamed::Wanted;
@@ -68,7 +68,7 @@ fn ends(follower: &mut Follower) -> Vec<(u64, u64)> {
     follower.counted(|ends: &mut Ends| ends.0.clone()).expect("the same")
 }
 
-fn begin(wal: &Path, from: From) -> Follower {
+fn begin(wal: &Path, from: StartAt) -> Follower {
     let found = discover(&[wal.to_owned()]).expect("WAL");
     let (mut follower, _) = Follower::begin(&found, from, &Wanted::default()).expect("WAL");
     follower.count(Ends::default());
@@ -123,7 +123,7 @@ fn grows(name: &str, seed: u64) {
     growing.prepare(0);
     growing.write(0, 0, 8192);
     growing.prepare(1);
-    let mut follower = begin(growing.folder.path(), From::Oldest);
+    let mut follower = begin(growing.folder.path(), StartAt::Oldest);
     let mut written = start + 8192;
     for index in 0..growing.segments.len() {
         let length = growing.segments[index].1.len();
@@ -176,7 +176,7 @@ fn a_newer_timeline_is_followed_from_where_it_leaves() {
     };
     // The older timeline up to before the segment in which the newer one leaves it.
     copy(&|name| name.starts_with("00000001000000000000000") && name < "000000010000000000000008");
-    let mut follower = begin(folder.path(), From::Oldest);
+    let mut follower = begin(folder.path(), StartAt::Oldest);
     assert_eq!(look(&mut follower), []);
     assert_eq!(follower.timeline(), 1);
     copy(&|name| name.starts_with("00000002"));
@@ -202,7 +202,7 @@ fn what_is_recycled_before_it_was_read_is_lost() {
     };
     put(0);
     put(1);
-    let mut follower = begin(growing.folder.path(), From::Oldest);
+    let mut follower = begin(growing.folder.path(), StartAt::Oldest);
     look(&mut follower);
     let before = follower.position();
     (4..7).for_each(put);
@@ -226,7 +226,7 @@ fn a_segment_that_is_recycled_is_read_to_its_end() {
     let growing = Growing::of(&sample);
     (0..3).for_each(|index| growing.prepare(index));
     growing.write(0, 0, 8192);
-    let mut follower = begin(growing.folder.path(), From::Oldest);
+    let mut follower = begin(growing.folder.path(), StartAt::Oldest);
     look(&mut follower);
     (0..3).for_each(|index| growing.write(index, 0, growing.segments[index].1.len()));
     let path = |index: usize| growing.folder.path().join(&growing.segments[index].0);

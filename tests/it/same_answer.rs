@@ -23,7 +23,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
-use walstat_report::assemble::{Gathered, Telling, assemble, dimensions, whole_request};
+use walstat_report::assemble::{Gathered, ReportOptions, assemble, dimensions, whole_request};
 use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
 use walstat_report::model::CommandName;
@@ -76,7 +76,7 @@ impl Asked {
         let request =
             Request { dimensions: self.dimensions(), ..whole_request(CommandName::Report) };
         let gathered = Gathered::of(Vec::new(), plan, outcome, known);
-        let report = assemble(gathered, &request, &Telling::default()).conclude().report;
+        let report = assemble(gathered, &request, &ReportOptions::default()).conclude().report;
         serde_json::to_string_pretty(&report).expect("a report is JSON")
     }
 

@@ -85,7 +85,7 @@ pub struct Cycle {
 
 impl Cycle {
     /// Whether its checkpoint began, as a record marks from 17 on, and no record says that it ended.
-    pub fn is_cut_off(&self) -> bool {
+    pub(crate) fn is_cut_off(&self) -> bool {
         self.redo.is_some() && self.checkpoint.is_none()
     }
 }
@@ -237,7 +237,7 @@ impl CycleFollower {
     }
 
     /// Takes what became of transactions after the last event that says it.
-    pub fn take_transactions(&mut self, seen: &OpenTransactions) {
+    pub(crate) fn take_transactions(&mut self, seen: &OpenTransactions) {
         self.events.transactions(seen);
     }
 

@@ -84,7 +84,7 @@ impl Work {
     }
 
     /// The same where files have other numbers.
-    pub fn renumber(&mut self, files: &[u32]) {
+    pub(crate) fn renumber(&mut self, files: &[u32]) {
         let known = std::mem::take(&mut self.0);
         renumbered(known.iter(), files).for_each(|code| self.0.insert(code));
     }
@@ -233,7 +233,7 @@ impl Kinds {
     }
 
     /// Counts a record without a transaction.
-    pub fn maintain(&mut self, record: &Record<'_>, amounts: &Amounts) {
+    pub(crate) fn maintain(&mut self, record: &Record<'_>, amounts: &Amounts) {
         let Some(maintained) = self.maintained.get_mut(Maintenance::of(record) as usize) else {
             return;
         };

@@ -61,7 +61,7 @@ impl GrowthCurve {
     }
 
     /// What lies here does not count.
-    pub fn leave_out(&mut self, unused: Range<Lsn>) {
+    pub(crate) fn leave_out(&mut self, unused: Range<Lsn>) {
         self.unused.push(unused);
     }
 

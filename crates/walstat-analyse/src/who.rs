@@ -118,7 +118,7 @@ impl Who {
     }
 
     /// Whether nothing is counted.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         let Who { relations, updates, vacuums, blocks, transactions, names } = self;
         let has_tables = updates.is_some() || vacuums.is_some();
         let has_rows = relations.is_some() || has_tables || blocks.is_some();

@@ -88,7 +88,7 @@ pub struct Keeping {
 }
 
 /// Reads those of a data directory with segments of so many bytes.
-pub fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
+pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
     let unit = release(directory).map_or(1 << 20, |version| size_unit(version, segment_bytes));
     let conf = read_conf(directory);
     let given = |name: &str| conf.values.get(name).map(String::as_str);

@@ -38,7 +38,7 @@ const WINDOW_BYTES: usize = 512 << 10;
 
 /// Where following begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum From {
+pub enum StartAt {
     /// At the oldest WAL that is there.
     #[default]
     Oldest,
@@ -154,7 +154,7 @@ impl Follower {
     /// When there is no WAL (yet), or none of the start.
     pub fn begin(
         found: &Found,
-        from: From,
+        from: StartAt,
         wanted: &Wanted,
     ) -> Result<(Follower, Plan), InputError> {
         let timeline = wanted.timeline;
@@ -163,20 +163,20 @@ impl Follower {
         let mut shelf = Shelf::new(&root, plan.geometry.segment_bytes);
         let (start, newest) = bounds(&plan);
         let position = match from {
-            From::Oldest => start,
-            From::Now => newest,
-            From::Lsn(lsn) if lsn < start => {
+            StartAt::Oldest => start,
+            StartAt::Now => newest,
+            StartAt::Lsn(lsn) if lsn < start => {
                 let last = plan.bounds().end;
                 return Err(InputError::Range { path: root, first: start, last });
             }
-            From::Lsn(lsn) | From::Before(lsn, _) => lsn,
+            StartAt::Lsn(lsn) | StartAt::Before(lsn, _) => lsn,
         };
         let bytes = u64::from(plan.geometry.segment_bytes);
         shelf.list(position.0 / bytes).map_err(|error| InputError::io(&root, error))?;
         let kind = plan.taken_for();
         let lineage = match from {
             // A newer one may have begun meanwhile: it is told of.
-            From::Before(_, timeline) => Lineage::of(timeline, &shelf.histories),
+            StartAt::Before(_, timeline) => Lineage::of(timeline, &shelf.histories),
             _ => plan.lineage.clone(),
         };
         let follower = Follower {

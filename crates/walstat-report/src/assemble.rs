@@ -102,31 +102,31 @@ impl Gathered {
     }
 }
 
-/// How it is to be told.
+/// What of a report is wanted, and how it is put together.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct ReportOptions {
     /// Rows of tables.
     pub rows: told_who::Rows,
     /// What was asked about times and rates.
     pub questions: Questions,
 }
 
-impl Default for Telling {
-    fn default() -> Telling {
-        Telling::by(told_who::By::Table)
+impl Default for ReportOptions {
+    fn default() -> ReportOptions {
+        ReportOptions::by(told_who::By::Table)
     }
 }
 
-impl Telling {
+impl ReportOptions {
     /// The same with partitions as `by` says.
-    pub fn by(by: told_who::By) -> Telling {
+    pub fn by(by: told_who::By) -> ReportOptions {
         let rows = told_who::Rows { by, sort: Sort::Bytes, shown: 0 };
-        Telling { rows, questions: Questions::default() }
+        ReportOptions { rows, questions: Questions::default() }
     }
 }
 
 /// Puts the report together, but for its advice.
-pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Draft {
+pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) -> Draft {
     let Gathered { paths, plan, scanned, who, when, advice, settings, warnings, .. } = gathered;
     let origin = Origin::of(&plan, settings.as_ref());
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
@@ -150,15 +150,15 @@ pub fn assemble(gathered: Gathered, request: &Request, telling: &Telling) -> Dra
     if let Some(found) = when.filter(|_| request.command != CommandName::Check) {
         let asked = told_when::WhenAsked {
             dimensions: &request.dimensions,
-            questions: &telling.questions,
+            questions: &options.questions,
             segment_bytes: origin.segment_bytes,
         };
         told_when::fill(&mut draft.report, found, &judged, &asked);
     }
     draft.report.notes.extend(warnings);
     draft.report.kind_sample =
-        kinds.and_then(|kinds| told_who::kind_sample(kinds, &who.names, telling.rows.by));
-    told_who::fill(&mut draft.report, who, &request.dimensions, telling.rows, plan.version());
+        kinds.and_then(|kinds| told_who::kind_sample(kinds, &who.names, options.rows.by));
+    told_who::fill(&mut draft.report, who, &request.dimensions, options.rows, plan.version());
     if let Some(large) = large {
         large_work::fill(&mut draft.report, large);
     }

@@ -1,6 +1,6 @@
 //! The events of WAL, as they are told.
 
-use super::assemble::{Gathered, Telling, assemble};
+use super::assemble::{Gathered, ReportOptions, assemble};
 use super::build::{Request, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
@@ -69,7 +69,7 @@ pub fn report(
         filters: Filters::default(),
     };
     let gathered = Gathered::plain(paths, plan, scanned);
-    let report = assemble(gathered, &request, &Telling::default()).report;
+    let report = assemble(gathered, &request, &ReportOptions::default()).report;
     EventsReport::new(report, rows, warnings, settings)
 }
 

@@ -48,8 +48,8 @@ struct Owner {
     index: Option<String>,
 }
 
-/// Tells what is counted.
-pub struct Teller {
+/// Puts names to what is counted, and makes of it what is shown.
+pub struct Reporter {
     known: Known,
     cluster: u64,
     version: &'static Version,
@@ -71,11 +71,11 @@ pub struct Teller {
     pg_wal: Option<(PgWal, Instant)>,
 }
 
-impl Teller {
+impl Reporter {
     /// Tells of the cluster of this plan, with what is `known` of names; `top` rows a family, 0 for all.
-    pub fn new(mut known: Known, plan: &Plan, top: usize) -> Teller {
+    pub fn new(mut known: Known, plan: &Plan, top: usize) -> Reporter {
         let store = known.take_store(plan);
-        Teller {
+        Reporter {
             known,
             cluster: plan.geometry.system_identifier,
             version: plan.version(),

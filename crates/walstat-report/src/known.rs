@@ -209,13 +209,13 @@ impl Known {
     }
 
     /// The catalogs of the WAL's cluster, taken out.
-    pub fn take_store(&mut self, plan: &Plan) -> Store {
+    pub(crate) fn take_store(&mut self, plan: &Plan) -> Store {
         let catalog = self.take_catalog();
         self.store_of(catalog, plan)
     }
 
     /// Names by these catalogs, and by the lists that there are, which have seen these files.
-    pub fn names_by(
+    pub(crate) fn names_by(
         &mut self,
         store: &Store,
         seen: &BTreeSet<RelFileLocator>,

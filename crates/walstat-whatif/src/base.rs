@@ -232,7 +232,7 @@ impl Base {
     }
 
     /// The first record of the range that was written so many microseconds after a record, or before it.
-    pub fn moved_by_clock(&self, ordinal: Ordinal, micros: i64) -> Ordinal {
+    pub(crate) fn moved_by_clock(&self, ordinal: Ordinal, micros: i64) -> Ordinal {
         let near = self.commits.partition_point(|(commit, _)| *commit < ordinal);
         let Some((_, time)) = self.commits.get(near).filter(|_| micros != 0) else {
             return ordinal;

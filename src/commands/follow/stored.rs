@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::output::write_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
-use walstat_read::follow::{Follower, From};
+use walstat_read::follow::{Follower, StartAt};
 use walstat_read::input::plan::Plan;
-use walstat_report::follow::Teller;
+use walstat_report::follow::Reporter;
 use walstat_report::follow::state::State;
 
 /// A state's file, and what it says.
@@ -32,8 +32,8 @@ impl Stored {
     }
 
     /// Where it stopped.
-    pub fn start(&self) -> Option<From> {
-        self.state.as_ref().map(|state| From::Before(state.position, state.timeline))
+    pub fn start(&self) -> Option<StartAt> {
+        self.state.as_ref().map(|state| StartAt::Before(state.position, state.timeline))
     }
 
     /// Refuses the state of another cluster.
@@ -50,9 +50,9 @@ impl Stored {
     }
 
     /// Goes on there.
-    pub fn go_on(self, teller: &mut Teller, follower: &mut Follower) {
+    pub fn go_on(self, reporter: &mut Reporter, follower: &mut Follower) {
         if let Some(state) = self.state {
-            teller.go_on(state, follower);
+            reporter.go_on(state, follower);
         }
     }
 }

@@ -28,7 +28,7 @@ const FIXED_TABLESPACES: [(u32, &str); 2] =
 
 /// How much a version counts, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum VersionRank {
     /// Its inserter aborted.
     Aborted,
     /// Its inserter has not ended.
@@ -51,7 +51,7 @@ pub(super) struct Seen<'s> {
     tablespace: u32,
     /// The database.
     pub database: u32,
-    standing: Standing,
+    standing: VersionRank,
     /// Orders versions of the same standing: xids counted from a recent one.
     age: (i64, i64),
     /// Whether nobody ended it: of the versions that one transaction made, the last.
@@ -64,7 +64,7 @@ pub(super) struct Seen<'s> {
 impl Seen<'_> {
     /// Whether what it is about is there.
     pub(super) fn counts(&self) -> bool {
-        self.standing >= Standing::Unsure
+        self.standing >= VersionRank::Unsure
     }
 
     fn is_better_than(&self, other: &Seen<'_>) -> bool {
@@ -83,9 +83,9 @@ impl<'s> Best<'s> {
     /// The version, if its name can be relied on.
     fn reliable(&self) -> Option<&Seen<'s>> {
         let reliable = match self.seen.standing {
-            Standing::Live | Standing::Left => true,
-            Standing::Unsure => !self.is_disputed,
-            Standing::Dead | Standing::Open | Standing::Aborted => self.seen.is_last_known,
+            VersionRank::Live | VersionRank::Left => true,
+            VersionRank::Unsure => !self.is_disputed,
+            VersionRank::Dead | VersionRank::Open | VersionRank::Aborted => self.seen.is_last_known,
         };
         reliable.then_some(&self.seen)
     }
@@ -99,12 +99,12 @@ fn offer<'s, K: Hash + Eq>(best: &mut HashMap<K, Best<'s>>, key: K, seen: Seen<'
         }
         Entry::Occupied(mut entry) => {
             let best = entry.get_mut();
-            let both_unsure = [seen.standing, best.seen.standing] == [Standing::Unsure; 2];
+            let both_unsure = [seen.standing, best.seen.standing] == [VersionRank::Unsure; 2];
             best.is_disputed |= both_unsure && !says_the_same(&seen.row, &best.seen.row);
             // What a transaction inserted that did not commit was not there before: its own updates
             // have no other row before them.
             let never_was =
-                [seen.standing, best.seen.standing].iter().all(|s| *s <= Standing::Open);
+                [seen.standing, best.seen.standing].iter().all(|s| *s <= VersionRank::Open);
             let is_last_known = seen.is_last_known || best.seen.is_last_known;
             if seen.is_better_than(&best.seen) {
                 best.seen = seen;
@@ -185,11 +185,11 @@ impl<'s> Resolver<'s> {
         let standing = self.standing(kept, place, is_gone);
         let inserted = self.age(kept.row.xmin);
         let age = match standing {
-            Standing::Dead => (self.age(kept.row.xmax), inserted),
+            VersionRank::Dead => (self.age(kept.row.xmax), inserted),
             _ => (inserted, 0),
         };
         let is_last_known = match standing {
-            Standing::Dead => kept.ended_in_wal || place.is_whole,
+            VersionRank::Dead => kept.ended_in_wal || place.is_whole,
             // An update that did not come to be: the row before it may be in a page not known.
             _ => kept.is_inserted || place.is_whole,
         };
@@ -205,20 +205,20 @@ impl<'s> Resolver<'s> {
         })
     }
 
-    fn standing(&self, kept: &PlacedRow, place: &Place, is_gone: bool) -> Standing {
+    fn standing(&self, kept: &PlacedRow, place: &Place, is_gone: bool) -> VersionRank {
         let VersionStatus { inserted, deleted } = self.store.version_status(&kept.row);
         let standing = match (inserted, deleted) {
-            (XidStatus::Aborted, _) => Standing::Aborted,
-            (_, Some(XidStatus::Committed)) => Standing::Dead,
-            (XidStatus::InProgress, _) => Standing::Open,
-            (XidStatus::Unknown, _) | (_, Some(XidStatus::Unknown)) => Standing::Unsure,
+            (XidStatus::Aborted, _) => VersionRank::Aborted,
+            (_, Some(XidStatus::Committed)) => VersionRank::Dead,
+            (XidStatus::InProgress, _) => VersionRank::Open,
+            (XidStatus::Unknown, _) | (_, Some(XidStatus::Unknown)) => VersionRank::Unsure,
             (XidStatus::Committed, None | Some(XidStatus::InProgress | XidStatus::Aborted)) => {
-                Standing::Live
+                VersionRank::Live
             }
         };
         match standing {
-            Standing::Live | Standing::Unsure if is_gone => Standing::Dead,
-            Standing::Live | Standing::Unsure if !place.is_current => Standing::Left,
+            VersionRank::Live | VersionRank::Unsure if is_gone => VersionRank::Dead,
+            VersionRank::Live | VersionRank::Unsure if !place.is_current => VersionRank::Left,
             standing => standing,
         }
     }
@@ -343,7 +343,7 @@ impl<'s> Resolver<'s> {
 
     /// The versions of rows in whose place there are others.
     fn replaced(&self, table: CatalogTable) -> impl Iterator<Item = Seen<'s>> {
-        self.versions(table).into_iter().filter(|seen| seen.standing == Standing::Dead)
+        self.versions(table).into_iter().filter(|seen| seen.standing == VersionRank::Dead)
     }
 
     /// Which relation a file belongs to: of all that ever claimed it, one that is there now, and
@@ -389,8 +389,8 @@ impl<'s> Resolver<'s> {
     fn map_claims(&self) -> Vec<(RelFileLocator, Claim, u32)> {
         let mut claims = Vec::new();
         for (&database, map) in &self.store.maps {
-            let now = map.files.iter().map(|pair| (Standing::Live, pair));
-            let before = map.earlier.iter().map(|pair| (Standing::Dead, pair));
+            let now = map.files.iter().map(|pair| (VersionRank::Live, pair));
+            let before = map.earlier.iter().map(|pair| (VersionRank::Dead, pair));
             for (standing, &(oid, relfilenode)) in now.chain(before) {
                 let file = RelFileLocator { tablespace: map.tablespace, database, relfilenode };
                 let owner_counts = self.counts(database, oid);
@@ -421,6 +421,6 @@ struct Claim {
     /// A temporary relation's number may be that of another relation's file.
     writes_wal: bool,
     owner_counts: bool,
-    standing: Standing,
+    standing: VersionRank,
     age: (i64, i64),
 }

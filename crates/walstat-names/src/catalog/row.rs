@@ -13,7 +13,7 @@ pub const TOAST_SCHEMA: u32 = 99;
 /// The kinds of relations (`relkind`).
 pub mod kind {
     /// Kinds that have files: tables, indexes, sequences, TOAST tables, materialized views.
-    pub const WITH_FILES: &[u8] = b"riStm";
+    pub(crate) const WITH_FILES: &[u8] = b"riStm";
     /// All kinds that there are.
     pub const ALL: &[u8] = b"riStmvcfpIg";
     /// A TOAST table.
@@ -23,7 +23,7 @@ pub mod kind {
     /// An index of a partitioned table.
     pub const PARTITIONED_INDEX: u8 = b'I';
     /// What has partitions: tables and indexes.
-    pub const PARTITIONED: [char; 2] = ['p', 'I'];
+    pub(crate) const PARTITIONED: [char; 2] = ['p', 'I'];
     /// Of a relation of which a list says the name only.
     pub const UNKNOWN: u8 = 0;
 }

@@ -1,6 +1,6 @@
 //! A segment that is held open: what a server removes or renames meanwhile can be read on.
 
-use super::shelf::Copy;
+use super::shelf::ShelfFile;
 use crate::input::names::Standing;
 use crate::input::probe::probe;
 use crate::input::source::Source;
@@ -22,7 +22,7 @@ impl Held {
     /// Opens a segment; `None`: it is not there, or not whole yet. `may_grow`: a server writes into files
     /// that have their whole length from the beginning.
     pub(super) fn open(
-        copy: &Copy,
+        copy: &ShelfFile,
         segment_bytes: u32,
         may_grow: bool,
     ) -> io::Result<Option<Held>> {

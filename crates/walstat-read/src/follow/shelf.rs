@@ -17,7 +17,7 @@ const CLOCK_TICK: Duration = Duration::from_millis(100);
 
 /// A file that a segment may be read from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Copy {
+pub(super) struct ShelfFile {
     pub standing: Standing,
     pub is_compressed: bool,
     pub path: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Shelf {
     /// Folders with the time of their last change, if that is long enough ago to be relied on.
     folders: BTreeMap<PathBuf, Option<SystemTime>>,
     /// The best file of each segment.
-    pub segments: BTreeMap<Key, Copy>,
+    pub segments: BTreeMap<Key, ShelfFile>,
     pub histories: Histories,
 }
 
@@ -79,7 +79,7 @@ impl Shelf {
                     let Some(number) = file.name.number(self.segment_bytes) else { continue };
                     let is_compressed = compression_suffix(&file_name(&path)).is_some();
                     if number >= first && file.standing != Standing::Aside {
-                        let copy = Copy { standing: file.standing, is_compressed, path };
+                        let copy = ShelfFile { standing: file.standing, is_compressed, path };
                         let best = self.segments.entry((file.name.timeline, number));
                         let best = best.or_insert_with(|| copy.clone());
                         if copy < *best {

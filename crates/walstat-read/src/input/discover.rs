@@ -159,7 +159,7 @@ impl Found {
 
     /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
     /// if something is a stream: its bytes can be read only once.
-    pub fn bytes_in(&self, range: &Range<Lsn>) -> Option<u64> {
+    pub(crate) fn bytes_in(&self, range: &Range<Lsn>) -> Option<u64> {
         let geometry = vote(&self.pieces).filter(|_| self.streams.is_empty())?;
         let whole = u64::from(geometry.segment_bytes);
         let inside = |piece: &&Piece| {
@@ -400,7 +400,7 @@ impl Found {
     }
 
     /// Adds what may be a segment, in a directory on disk or in a tar.
-    pub fn add_piece(
+    pub(crate) fn add_piece(
         &mut self,
         root: usize,
         directory: &Path,
@@ -469,7 +469,7 @@ pub(crate) fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
 const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
 
 /// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
-pub fn is_called_like_a_tar(name: &str) -> bool {
+pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut parts = name.rsplitn(3, '.');
     let (last, before, rest) = (parts.next(), parts.next(), parts.next());

@@ -58,7 +58,7 @@ impl Histories {
     }
 
     /// Takes note of a file on disk that holds a history.
-    pub fn note_file(&mut self, timeline: u32, path: &Path) {
+    pub(crate) fn note_file(&mut self, timeline: u32, path: &Path) {
         if timeline <= OLDEST {
             return;
         }
@@ -89,7 +89,7 @@ impl Histories {
     }
 
     /// Forgets what cannot be read.
-    pub fn forgive(&mut self) {
+    pub(crate) fn forgive(&mut self) {
         self.problems.clear();
     }
 
@@ -104,7 +104,7 @@ impl Histories {
     }
 
     /// Timelines of which there are histories that differ, with all of them.
-    pub fn rivals(&self) -> impl Iterator<Item = (u32, &BTreeSet<Vec<Ancestor>>)> {
+    pub(crate) fn rivals(&self) -> impl Iterator<Item = (u32, &BTreeSet<Vec<Ancestor>>)> {
         let several = self.sound.iter().filter(|(_, rivals)| rivals.len() > 1);
         several.map(|(timeline, rivals)| (*timeline, rivals))
     }
@@ -116,7 +116,7 @@ impl Histories {
 
     /// Pairs of a timeline and the one it leaves, where the history of the first does not begin with
     /// that of the second: a server does not start with such a history.
-    pub fn contradicting(&self) -> Vec<(u32, u32)> {
+    pub(crate) fn contradicting(&self) -> Vec<(u32, u32)> {
         let contradicts = |(timeline, ancestors): (u32, &[Ancestor])| {
             let (parent, before) = ancestors.split_last()?;
             let theirs = self.ancestors(parent.timeline)?;

@@ -17,7 +17,7 @@ named! {
 
 /// Names of the directories in which WAL lies: in a data directory, a Barman server, a pgBackRest
 /// repository, WAL-G storage.
-pub const WAL_DIRECTORIES: [&str; 5] = ["pg_wal", "pg_xlog", "wals", "archive", "wal_005"];
+pub(crate) const WAL_DIRECTORIES: [&str; 5] = ["pg_wal", "pg_xlog", "wals", "archive", "wal_005"];
 
 /// Where WAL lies in a data directory: since release 10, and before.
 pub const SERVER_DIRECTORIES: [&str; 2] = ["pg_wal", "pg_xlog"];
@@ -84,14 +84,14 @@ impl Directories {
     }
 
     /// Takes note that a directory is a server's own: that wins over every other sign.
-    pub fn note_server_directory(&mut self, index: usize) {
+    pub(crate) fn note_server_directory(&mut self, index: usize) {
         if let Some(directory) = self.all.get(index) {
             self.told.insert(directory.path.clone(), InputKind::PgWal);
         }
     }
 
     /// Takes note that segments lie in a directory under names that only archivers give.
-    pub fn note_archive(&mut self, index: usize) {
+    pub(crate) fn note_archive(&mut self, index: usize) {
         if let Some(directory) = self.all.get(index) {
             self.told.entry(directory.path.clone()).or_insert(InputKind::Archive);
         }
@@ -103,12 +103,12 @@ impl Directories {
     }
 
     /// Whether archivers put the segments of a group into a directory of this name, packed in any way.
-    pub fn is_group(&self, index: usize) -> bool {
+    pub(crate) fn is_group(&self, index: usize) -> bool {
         self.all.get(index).is_some_and(|directory| is_group(name_of(&directory.path)))
     }
 
     /// Whether an archiver made a directory: it brings its segments however they are packed.
-    pub fn is_archivers(&self, index: usize) -> bool {
+    pub(crate) fn is_archivers(&self, index: usize) -> bool {
         self.all.get(index).is_some_and(|directory| is_archivers(&directory.path))
     }
 
@@ -120,7 +120,7 @@ impl Directories {
 
     /// The archive, or the server's directory, that a directory is part of: the path that was asked
     /// for, and the nearest directory above that separates one archive from others.
-    pub fn archive_of(&self, index: usize) -> Option<(usize, &Path)> {
+    pub(crate) fn archive_of(&self, index: usize) -> Option<(usize, &Path)> {
         let Directory { root, path, .. } = self.all.get(index)?;
         let own = |path: &&Path| {
             let name = name_of(path);

@@ -93,7 +93,7 @@ impl FileName {
 }
 
 /// The suffix of a compression that a file's name ends in.
-pub fn compression_suffix(text: &str) -> Option<&str> {
+pub(crate) fn compression_suffix(text: &str) -> Option<&str> {
     let (_, suffix) = text.rsplit_once('.')?;
     compression(suffix).map(|_| suffix)
 }
@@ -108,7 +108,7 @@ pub fn backup_start(text: &str) -> Option<SegmentName> {
 }
 
 /// Whether a file has a name that archivers give to other files beside segments.
-pub fn lies_beside_segments(text: &str) -> bool {
+pub(crate) fn lies_beside_segments(text: &str) -> bool {
     let suffix = without_compression(text).rsplit_once('.').map(|(_, suffix)| suffix);
     LISTS.contains(&text) || suffix.is_some_and(|suffix| BESIDE.contains(&suffix))
 }

@@ -58,7 +58,7 @@ pub(super) fn identity(page: &FirstPage) -> Identity {
 }
 
 /// Release, cluster and sizes, as a first page says.
-pub fn geometry_of(page: &FirstPage) -> Option<Geometry> {
+pub(crate) fn geometry_of(page: &FirstPage) -> Option<Geometry> {
     let Magic::Known(version) = Magic::of(page.header.magic) else { return None };
     let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
     Some(Geometry { version, system_identifier, segment_bytes, page_bytes })
@@ -70,7 +70,7 @@ pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
 }
 
 /// The same, of first pages.
-pub fn vote_of<'p>(
+pub(crate) fn vote_of<'p>(
     pages: impl IntoIterator<Item = &'p Result<FirstPage, NotWal>>,
 ) -> Option<Geometry> {
     let mut votes: BTreeMap<Identity, (usize, Geometry)> = BTreeMap::new();

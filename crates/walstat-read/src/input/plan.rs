@@ -316,7 +316,7 @@ impl Plan {
     }
 
     /// The history of a timeline of which there are segments.
-    pub fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
+    pub(crate) fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
         let mut all = self.other_lineages.iter().chain([&self.lineage]);
         all.find(|lineage| lineage.timeline() == timeline)
     }
@@ -362,7 +362,7 @@ impl Plan {
 /// # Errors
 ///
 /// When one does not; the nearest place that is one is named.
-pub fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<(), InputError> {
+pub(crate) fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<(), InputError> {
     let bytes = u64::from(segment_bytes);
     let mut bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
     let Some(wrong) = bounds.find(|bound| !bound.0.is_multiple_of(bytes)) else { return Ok(()) };
@@ -414,7 +414,7 @@ impl<'p> Chain<'p> {
     }
 
     /// The segment in which `lsn` lies.
-    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
+    pub(crate) fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
         let number = lsn.0 / u64::from(self.geometry.segment_bytes);
         let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
         index.ok().and_then(|index| self.segments.get(index))

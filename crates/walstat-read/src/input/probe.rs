@@ -14,7 +14,7 @@ use walstat_format::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYT
 use walstat_format::version::{Magic, Version};
 
 /// How much of a file is likely read for that, decompressed or not.
-pub const LOOK_BYTES: u64 = 64 << 10;
+pub(crate) const LOOK_BYTES: u64 = 64 << 10;
 
 /// The first page of a segment, as far as its header tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ impl Probe {
     }
 
     /// Whether the file is as long as several segments, one after the other.
-    pub fn holds_several(&self, page: &FirstPage) -> bool {
+    pub(crate) fn holds_several(&self, page: &FirstPage) -> bool {
         self.raw_bytes.is_some_and(|bytes| bytes > u64::from(page.long.segment_bytes))
     }
 }
@@ -190,7 +190,7 @@ impl Probe {
 impl NotWal {
     /// Whether the file may hold a segment that cannot be read: it is encrypted, or in an unsupported
     /// format.
-    pub fn may_be_a_copy(&self) -> bool {
+    pub(crate) fn may_be_a_copy(&self) -> bool {
         matches!(self, NotWal::Encrypted(_) | NotWal::Unsupported(_))
     }
 

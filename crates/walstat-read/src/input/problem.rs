@@ -74,7 +74,7 @@ impl ProblemKind {
     }
 
     /// Whether it is the file that is broken, whatever records it holds.
-    pub fn is_of_file(self) -> bool {
+    pub(crate) fn is_of_file(self) -> bool {
         use ProblemKind::*;
         matches!(
             self,

@@ -57,7 +57,7 @@ impl Segment {
 
     /// Whether nobody writes to the file any more, as far as can be told: it is in no server's own directory,
     /// and is not being received.
-    pub fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_at_rest(&self) -> bool {
         let age = self.modified.and_then(|time| time.elapsed().ok());
         self.taken_for != InputKind::PgWal
             && self.standing != Standing::Partial
@@ -65,7 +65,7 @@ impl Segment {
     }
 
     /// Whether it has to be filled with records to its end: in an archive, under a segment's full name.
-    pub fn must_be_full(&self) -> bool {
+    pub(crate) fn must_be_full(&self) -> bool {
         self.claims_whole_segment() && self.taken_for == InputKind::Archive
     }
 }

@@ -117,7 +117,7 @@ impl Source {
     /// # Errors
     ///
     /// When it cannot be opened.
-    pub fn open_through(
+    pub(crate) fn open_through(
         &self,
         ahead: &mut storage::Ahead,
         from: u64,
@@ -191,7 +191,7 @@ impl KeptBytes {
 
     /// What may be handed to others: of bytes without any page of WAL in them only where they are zero, and
     /// what stands in the place of a page magic. That is all that a reader of WAL sees in them.
-    pub fn without_foreign_bytes(mut self) -> KeptBytes {
+    pub(crate) fn without_foreign_bytes(mut self) -> KeptBytes {
         if !self.has_a_page() {
             let magic_bytes = if self.zeros == 0 { size_of::<u16>() } else { 0 };
             let foreign = self.rest.iter_mut().skip(magic_bytes);
@@ -241,7 +241,7 @@ impl Read for KeptReader {
 
 impl<'a> Bytes<'a> {
     /// The bytes as a reader of any kind.
-    pub fn into_reader(self) -> Box<dyn Read + 'a> {
+    pub(crate) fn into_reader(self) -> Box<dyn Read + 'a> {
         match self {
             Bytes::Raw(file) => Box::new(file),
             Bytes::Mapped(mapped) => Box::new(mapped),

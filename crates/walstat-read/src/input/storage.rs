@@ -75,7 +75,7 @@ const SCHEMES: [&str; 3] = ["s3://", "gs://", "az://"];
 const FILE: &str = "file://";
 
 /// Whether a path is the URL of what lies in an object store.
-pub fn is_elsewhere(path: &Path) -> bool {
+pub(crate) fn is_elsewhere(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
@@ -85,7 +85,7 @@ pub fn is_url(path: &Path) -> bool {
 }
 
 /// The path on disk of a URL that names one; any other path as it is.
-pub fn on_disk(path: &Path) -> Cow<'_, Path> {
+pub(crate) fn on_disk(path: &Path) -> Cow<'_, Path> {
     let rest = path.to_str().and_then(|text| text.strip_prefix(FILE));
     match rest.map(|rest| rest.strip_prefix("localhost").unwrap_or(rest)) {
         Some(rest) if rest.starts_with('/') => Cow::Owned(PathBuf::from(rest)),

@@ -106,7 +106,11 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
 }
 
 /// The same for any chain of segments: only what is wrong in them.
-pub fn conclude_chain(chain: &Chain<'_>, runs: Vec<Run>, observer: Observer) -> Outcome<Observer> {
+pub(crate) fn conclude_chain(
+    chain: &Chain<'_>,
+    runs: Vec<Run>,
+    observer: Observer,
+) -> Outcome<Observer> {
     let live = runs.iter().rposition(Run::has_wal);
     let begin = runs.first().map_or(Lsn(0), |run| run.start);
     let mut outcome = Outcome::new(begin, observer);
@@ -222,7 +226,7 @@ impl<O> Outcome<O> {
     }
 
     /// Notes where the WAL that there is does not cover the range asked for.
-    pub fn check_covers(&mut self, plan: &Plan, range: &Range<Lsn>) {
+    pub(crate) fn check_covers(&mut self, plan: &Plan, range: &Range<Lsn>) {
         let Range { start, end } = *range;
         let first = plan.bounds().start;
         let last = self.ending.lsn;
@@ -240,7 +244,7 @@ impl<O> Outcome<O> {
     }
 
     /// Adds problems that were found elsewhere, except those that it has already.
-    pub fn add_problems(&mut self, problems: Vec<Problem>) {
+    pub(crate) fn add_problems(&mut self, problems: Vec<Problem>) {
         let identity = |problem: &Problem| (problem.kind, problem.lsn, problem.segment.clone());
         let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect();
         self.problems

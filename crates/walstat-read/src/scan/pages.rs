@@ -55,12 +55,12 @@ impl<'a> Pages<'a> {
     }
 
     /// The buffer, to be used again.
-    pub fn into_window(self) -> PageBuffer {
+    pub(crate) fn into_window(self) -> PageBuffer {
         self.window
     }
 
     /// Says which segments come next.
-    pub fn announce(&mut self, segments: &[Segment]) {
+    pub(crate) fn announce(&mut self, segments: &[Segment]) {
         let expected = segments.iter().map(|segment| {
             let from = self.first_page_in_range(segment);
             let at = if segment.source.codec().is_some() { 0 } else { from };
@@ -71,7 +71,7 @@ impl<'a> Pages<'a> {
     }
 
     /// Opens a segment and pushes its pages, from the range's start on.
-    pub fn push_segment(&mut self, segment: &Segment, reader: &mut Reader<'_>) -> Flow {
+    pub(crate) fn push_segment(&mut self, segment: &Segment, reader: &mut Reader<'_>) -> Flow {
         let from = self.first_page_in_range(segment);
         match self.open(segment, from) {
             Ok(mut bytes) => {
@@ -107,7 +107,7 @@ impl<'a> Pages<'a> {
 
     /// Whether a file became shorter, or failed, while it was mapped: what was pushed is to be forgotten and
     /// read again. From now on, nothing is mapped.
-    pub fn are_lost(&mut self) -> bool {
+    pub(crate) fn are_lost(&mut self) -> bool {
         self.map_files &= !self.is_lost;
         std::mem::take(&mut self.is_lost)
     }

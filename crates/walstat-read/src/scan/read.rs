@@ -58,7 +58,7 @@ pub fn read_found(
 /// # Errors
 ///
 /// As those of [`read_found`].
-pub fn read_passed(
+pub(crate) fn read_passed(
     mut found: Found,
     recall: &mut dyn FnMut(&Found) -> BTreeMap<usize, Passed>,
     wanted: Wanted,

@@ -141,17 +141,17 @@ impl Run {
     }
 
     /// Whether there is WAL in it: a record, or at least a piece of one.
-    pub fn has_wal(&self) -> bool {
+    pub(crate) fn has_wal(&self) -> bool {
         self.first.is_some() || self.open.is_some() || self.lead.got > 0
     }
 
     /// The record that the next one has to link to, where that is known beforehand.
-    pub fn expected_previous(&self) -> Option<Lsn> {
+    pub(crate) fn expected_previous(&self) -> Option<Lsn> {
         self.last.filter(|_| self.link == Link::Last).map(|last| last.lsn)
     }
 
     /// Where bytes that are not in a record are booked at the moment.
-    pub fn current_books(&mut self) -> &mut Books {
+    pub(crate) fn current_books(&mut self) -> &mut Books {
         match &mut self.gap {
             Some(gap) => &mut gap.counts,
             None if self.first.is_none() => &mut self.lead.books,
@@ -217,7 +217,7 @@ impl Run {
 
     /// Takes a valid record that ends after the range: it closes the gap before it, and is not
     /// counted. `inside`: its bytes in the range.
-    pub fn accept_beyond(&mut self, scope: &Scope, lsn: Lsn, inside: &Books) {
+    pub(crate) fn accept_beyond(&mut self, scope: &Scope, lsn: Lsn, inside: &Books) {
         self.close_gap(First::beyond(lsn), &scope.geometry);
         if (scope.start..scope.end).contains(&lsn) {
             self.first_in_range.get_or_insert(lsn);
@@ -236,7 +236,7 @@ impl Run {
     }
 
     /// Takes over what such a run has seen, and the bytes of a record that begins in the range.
-    pub fn take_beyond(&mut self, mut seen: Run) {
+    pub(crate) fn take_beyond(&mut self, mut seen: Run) {
         let gap = seen.gap.take().or(seen.lead_gap.take());
         let mut beyond = seen.beyond.take().unwrap_or_default();
         beyond.problems = seen.problems;
@@ -279,12 +279,12 @@ impl Run {
     }
 
     /// Whether the last record is a switch that starts at `lsn`.
-    pub fn switched_at(&self, lsn: Lsn) -> bool {
+    pub(crate) fn switched_at(&self, lsn: Lsn) -> bool {
         self.last.is_some_and(|last| last.lsn == lsn && last.header.is_switch())
     }
 
     /// Books what there is of a record that is not counted, under `heading`.
-    pub fn drop_record(&mut self, scope: &Scope, pending: &mut Pending, heading: Heading) {
+    pub(crate) fn drop_record(&mut self, scope: &Scope, pending: &mut Pending, heading: Heading) {
         let inside = (scope.start..scope.end).contains(&pending.lsn);
         if heading == Heading::Incomplete && inside {
             self.first_in_range.get_or_insert(pending.lsn);
@@ -296,7 +296,7 @@ impl Run {
     }
 
     /// A record that was followed is not valid: it becomes part of a gap.
-    pub fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
+    pub(crate) fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
         let (seen_at, cause) = match (pending.linked, cause) {
             (None, cause) | (_, cause @ Cause::Unreadable(_)) => (seen_at, cause),
             (Some(next), _) => {
@@ -325,7 +325,7 @@ impl Run {
 
     /// A valid record follows at `next`: the gap was damage; or it is the gap between the lead and the
     /// first record.
-    pub fn close_gap(&mut self, next: First, geometry: &Geometry) {
+    pub(crate) fn close_gap(&mut self, next: First, geometry: &Geometry) {
         let Some(gap) = self.gap.take() else { return };
         if self.first.is_none() {
             self.lead_gap = Some(gap);
@@ -336,7 +336,7 @@ impl Run {
     }
 
     /// Books a gap as damage; `next`: the first valid record after it, if it is known.
-    pub fn gap_is_damage(&mut self, gap: &Gap, next: Option<First>, geometry: &Geometry) {
+    pub(crate) fn gap_is_damage(&mut self, gap: &Gap, next: Option<First>, geometry: &Geometry) {
         // A file that ends early is a problem even if no byte was lost.
         if gap.counts.total() > 0 || gap.cause == Cause::Cut {
             self.problems.push(gap.problem(next, geometry));
@@ -345,7 +345,7 @@ impl Run {
     }
 
     /// No run follows: a record that goes on is cut off where the input ends.
-    pub fn end_of_input(&mut self) {
+    pub(crate) fn end_of_input(&mut self) {
         if let Some(mut open) = self.open.take() {
             self.fail_record(&mut open, self.end, Cause::Cut);
         }

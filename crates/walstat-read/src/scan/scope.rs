@@ -63,14 +63,14 @@ impl Scope {
     }
 
     /// The state of a checksum over the body of `record`, which is whole.
-    pub fn body_crc(&self, record: &[u8]) -> u32 {
+    pub(crate) fn body_crc(&self, record: &[u8]) -> u32 {
         let body = record.get(RECORD_HEADER_BYTES..).unwrap_or_default();
         self.crc.map_or(Crc32c::START, |crc| crc.update(Crc32c::START, body))
     }
 
     /// Checks as much of a record header as `bytes` hold: at a page's end that may be only the length,
     /// which `bytes` must have.
-    pub fn check_header(
+    pub(crate) fn check_header(
         &self,
         lsn: Lsn,
         bytes: &[u8],

@@ -1,7 +1,7 @@
 //! Where following stopped, and what had been counted: written whole, and read back.
 
 use super::family::Family;
-use super::{Owner, Teller};
+use super::{Owner, Reporter};
 use serde::{Deserialize, Serialize};
 use walstat_analyse::follow::Following;
 use walstat_analyse::totals::Totals;
@@ -70,7 +70,7 @@ impl State {
     }
 }
 
-impl Teller {
+impl Reporter {
     /// Where it stands, right after a telling.
     pub fn state(&self, follower: &mut Follower) -> State {
         let records = follower.counted(|following: &mut Following| {

@@ -241,7 +241,7 @@ impl<R: TableRow> Table<R> {
     }
 
     /// How people call a row of this table: with its database, or without.
-    pub fn label_of(&self, row: &R) -> String {
+    pub(crate) fn label_of(&self, row: &R) -> String {
         match row.home() {
             Home::Template => row.full_label(),
             Home::Database(_) if self.is_of_several_databases() => row.full_label(),

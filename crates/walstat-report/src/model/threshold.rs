@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of records below which shares say little: an idle server writes almost nothing but
 /// images after each checkpoint.
-pub const MIN_VOLUME_BYTES: u64 = 16 << 20;
+pub(crate) const MIN_VOLUME_BYTES: u64 = 16 << 20;
 /// Updates below which their HOT share says little: a few, of one table, are no habit.
 pub(crate) const MIN_UPDATES: u64 = 1000;
 /// Above this share of the bytes, images are worth a look. (The rule `fpi-ratio`.)

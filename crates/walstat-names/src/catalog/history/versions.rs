@@ -37,7 +37,7 @@ pub(super) enum Wanted {
 
 /// How much a row counts: the most, last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum RowRank {
     /// The transactions that ended have ended it.
     EndedNow,
     /// It is there, in a file that the catalog has left.
@@ -157,7 +157,7 @@ impl Moment {
         is_current: bool,
         store: &Store,
         open: &dyn Fn(u32) -> bool,
-    ) -> Option<Standing> {
+    ) -> Option<RowRank> {
         let is_frozen = row.infomask & infomask::XMIN_FROZEN == infomask::XMIN_FROZEN;
         let was_made = self.own.contains(&row.xmin)
             || match row.inserter() {
@@ -169,10 +169,10 @@ impl Moment {
         if !was_made {
             return None;
         }
-        let there = if is_current { Standing::There } else { Standing::Left };
+        let there = if is_current { RowRank::There } else { RowRank::Left };
         let Some(deleted) = store.version_status(row).deleted else { return Some(there) };
         if self.own.contains(&row.xmax) {
-            return Some(Standing::EndedNow);
+            return Some(RowRank::EndedNow);
         }
         let is_over = deleted == XidStatus::Committed && !self.is_future(row.xmax);
         (!is_over).then_some(there)

@@ -59,7 +59,7 @@ pub(super) fn is_missing_before<O>(
 /// cannot replace it, like a `.partial`.
 pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
     let mut problems = Vec::new();
-    let told = Told::of(&outcome.problems);
+    let told = Reported::of(&outcome.problems);
     for segment in chain.segments {
         let Range { start, end } = chain.span(segment);
         if end <= outcome.whole_to || !segment.claims_whole_segment() {
@@ -89,7 +89,7 @@ pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
 /// Files with valid records after them that begin with zeros, or with another segment's first page, where
 /// what is told of the WAL is the first such file alone. Not where a server writes: it may have made such a
 /// file ready after its first page was looked at, and filled it before it was read.
-fn misplaced<O>(outcome: &Outcome<O>, chain: &Chain<'_>, told: &Told) -> Vec<Problem> {
+fn misplaced<O>(outcome: &Outcome<O>, chain: &Chain<'_>, told: &Reported) -> Vec<Problem> {
     let after = outcome.last.map_or(Lsn(0), |last| last.lsn);
     let fault = |segment: &Segment| {
         let Range { start, end } = chain.span(segment);
@@ -111,16 +111,16 @@ fn misplaced<O>(outcome: &Outcome<O>, chain: &Chain<'_>, told: &Told) -> Vec<Pro
 }
 
 /// What has been reported: problems of which files, and of records at which places.
-struct Told {
+struct Reported {
     files: BTreeSet<String>,
     places: BTreeSet<Lsn>,
 }
 
-impl Told {
-    fn of(problems: &[Problem]) -> Told {
+impl Reported {
+    fn of(problems: &[Problem]) -> Reported {
         let (records, files): (Vec<_>, Vec<_>) =
             problems.iter().partition(|problem| problem.segment.is_empty());
-        Told {
+        Reported {
             files: files.into_iter().map(|problem| problem.segment.clone()).collect(),
             places: records.into_iter().filter_map(|problem| problem.lsn).collect(),
         }

@@ -35,7 +35,7 @@ impl Holes {
 
     /// Adds segments that were there once and are not any more, where no hole tells of them; returns what
     /// is a problem. Behind the newest segment there is no hole to be seen.
-    pub fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
+    pub(crate) fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
         let bytes = plan.geometry.segment_bytes;
         let is_told = |(timeline, number): (u32, u64)| {
             let start = Lsn(number.saturating_mul(u64::from(bytes)));

@@ -49,7 +49,7 @@ fn check(report: &Report) -> Option<Finding> {
     let most = rows.filter(large).max_by_key(|row| row.total_bytes)?;
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    let Told { subject, mut advice, price } = told(most);
+    let Wording { subject, mut advice, price } = wording(most);
     if let Some(xid) = &most.xid {
         let which = if is_repeated(most) { "the largest" } else { "it" };
         advice.push(format!("walstat --stats=transaction,table -x {xid} says when {which} was"));
@@ -99,7 +99,7 @@ fn is_repeated(row: &LargeWorkRow) -> bool {
 }
 
 /// What to say of transactions.
-struct Told {
+struct Wording {
     /// Who they are, in the title.
     subject: String,
     /// What to do.
@@ -111,7 +111,7 @@ struct Told {
 const BATCHES: &str = "a batch that committed stays when a later one fails";
 const UNLOGGED: &str = "an unlogged table is emptied by a crash, and is empty on standbys";
 
-fn told(row: &LargeWorkRow) -> Told {
+fn wording(row: &LargeWorkRow) -> Wording {
     let (advice, price) = match row.work {
         _ if row.is_aborted => {
             ("it was for nothing: the log says why it was rolled back".to_owned(), None)
@@ -141,7 +141,7 @@ fn told(row: &LargeWorkRow) -> Told {
             ("work in batches that commit".to_owned(), Some(BATCHES))
         }
     };
-    Told { subject: subject(row), advice: vec![advice], price }
+    Wording { subject: subject(row), advice: vec![advice], price }
 }
 
 fn load(row: &LargeWorkRow) -> (String, Option<&'static str>) {

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use walstat_report::model::follow::{HappeningRow, Moment, Now};
 
-/// Where it is told.
-pub struct Telling {
+/// Where what is counted goes: files, standard output, Prometheus, the screen.
+pub struct Outlets {
     outputs: Vec<Output<FollowFormat>>,
     state: Option<PathBuf>,
     listener: Option<Listener>,
@@ -38,13 +38,13 @@ struct Lines {
     is_closed: bool,
 }
 
-impl Telling {
+impl Outlets {
     /// Begins to listen, if that is asked for.
-    pub fn begin(args: &FollowArgs) -> Result<Telling, Failure> {
+    pub fn begin(args: &FollowArgs) -> Result<Outlets, Failure> {
         let outputs = args.outputs.shown(&args.show).cloned().collect();
         let listener = args.listen.map(Listener::begin).transpose()?;
         let lines = Lines { is_closed: false };
-        Ok(Telling {
+        Ok(Outlets {
             outputs,
             state: args.state.clone(),
             listener,
@@ -123,7 +123,7 @@ impl Telling {
         self.happenings.append(&mut moment.happenings);
         moment.happenings = std::mem::take(&mut self.happenings);
         if let Some(path) = &self.state {
-            stored::write(path, &following.teller.state(&mut following.follower))?;
+            stored::write(path, &following.reporter.state(&mut following.follower))?;
         }
         if let Some(listener) = &self.listener {
             let mut text = Vec::new();
