@@ -17,7 +17,7 @@ const HEADER_BYTES: usize = 32;
 /// A merge of such small ones needs far less, in KiB.
 const MEMORY_KB: u32 = 700 << 10;
 /// Changes of each partial result.
-const CHANGES: u64 = 500;
+const CHANGES: u64 = 120;
 
 fn archive() -> TempDir {
     let here = tempfile::tempdir().expect("a directory");

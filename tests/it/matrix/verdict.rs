@@ -6,6 +6,11 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use walstat::Scan;
+use walstat_analyse::dimension::Dimensions;
+use walstat_report::assemble::{self, Gathered, ReportOptions, assemble, whole_request};
+use walstat_report::build::Request;
+use walstat_report::known::Known;
+use walstat_report::model::CommandName;
 
 /// What an input is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +70,7 @@ pub fn ask(input: Input, taken_for: InputKind, number: usize) -> Answer {
     }
 }
 
-/// What the library says; the command makes an exit code of it.
+/// What the library says, which counts what the command counts for a check; the command makes an exit code of it.
 fn ask_library(path: PathBuf, taken_for: InputKind, threads: usize) -> Answer {
     let scan = Scan::paths([path]).threads(threads);
     let scan = match taken_for {
@@ -73,14 +78,17 @@ fn ask_library(path: PathBuf, taken_for: InputKind, threads: usize) -> Answer {
         InputKind::PgWal => scan.taken_for(walstat::InputKind::PgWal),
         InputKind::Whatever => scan,
     };
-    let (code, report, error) = match scan.report() {
-        Ok(report) => {
-            let code = if report.problems.is_empty() { 0 } else { 4 };
-            (code, serde_json::to_value(report).expect("JSON"), String::new())
+    match walstat_read::Scan::from(scan).count(&assemble::overview()) {
+        Ok((plan, scanned)) => {
+            let code = if scanned.problems.is_empty() { 0 } else { 4 };
+            let gathered = Gathered::of(Vec::new(), plan, scanned, Known::default());
+            let request =
+                Request { dimensions: Dimensions::new(), ..whole_request(CommandName::Check) };
+            let report = assemble(gathered, &request, &ReportOptions::default()).conclude().report;
+            answer(code, &serde_json::to_value(report).expect("JSON"), "")
         }
-        Err(error) => (3, Value::Null, error.to_string()),
-    };
-    answer(code, &report, &error)
+        Err(error) => answer(3, &Value::Null, &error.to_string()),
+    }
 }
 
 fn ask_program(input: Input, taken_for: InputKind, threads: &str) -> Answer {

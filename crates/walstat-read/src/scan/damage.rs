@@ -94,6 +94,12 @@ impl Gap {
                     "{found}; the record goes on in the next segment, which may be the wrong one"
                 )
             }
+            Some(_) if self.ends_alike(geometry) => {
+                format!(
+                    "{found}; the record at {}, which may be wrong too, goes on there",
+                    self.start
+                )
+            }
             Some(_) => format!("{found}; the record at {} goes on there", self.start),
             None if self.seen_at == self.start => found,
             None => format!("{found} at {}", self.seen_at),
@@ -115,7 +121,7 @@ impl Gap {
                 self.wrong_byte(found ^ expected, geometry).unwrap_or(self.start)
             }
             Cause::Continuation { found: Some(left), .. }
-                if self.is_continued_by(left, next, geometry) =>
+                if self.is_continued_by(left, next, geometry) && !self.ends_alike(geometry) =>
             {
                 self.start
             }
@@ -139,6 +145,17 @@ impl Gap {
         // The byte itself, which may be the first one on a page.
         let after = geometry.advance(self.start, offset as u64 + 1);
         Some(Lsn(after.0 - 1))
+    }
+
+    /// Whether what the record announces and what the page announces end at the same place, since records
+    /// begin at multiples of 8 bytes: then the next record does not tell which of both is right.
+    fn ends_alike(&self, geometry: &Geometry) -> bool {
+        let Cause::Continuation { found: Some(found), expected: Some(expected) } = self.cause
+        else {
+            return false;
+        };
+        let end = |left: u32| geometry.advance(self.seen_at, u64::from(left)).aligned();
+        end(found) == end(expected)
     }
 
     /// Whether the page is right in what it continues: the next record follows the bytes that it

@@ -84,7 +84,10 @@ impl HardLinks {
 
 /// Says that a link cannot be read.
 pub(super) fn refuse(link: PathBuf, visit: &mut Visit<'_>) -> ControlFlow<()> {
-    visit(Item::NoFile(link, "hard link to what was not read under this name"))
+    visit(Item::NoFile(
+        link,
+        "hard link to what is not read under this name, or has gone by in a pipe",
+    ))
 }
 
 /// A path without single dots: `./pg_wal` is `pg_wal`.
