@@ -28,6 +28,10 @@ fn quoted(name: &str) -> String {
     }
 }
 
+/// Why names are missing where WAL comes through a pipe.
+const NOT_LEARNT: &str = "names are not learnt from a pipe, which can be read only once: give files, --names \
+     or --data-directory";
+
 /// Names, and why some are missing.
 pub type Named = (Names, Vec<String>);
 
@@ -59,7 +63,11 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
     let found = found(source)?;
     let known = Known::names(&names.sources(), &found);
     if !can_be_read_again(&found) {
-        return Ok(known.without_wal());
+        let (names, mut warnings) = known.without_wal();
+        if names.files().next().is_none() {
+            warnings.push(NOT_LEARNT.to_owned());
+        }
+        return Ok((names, warnings));
     }
     let window = read::window(source, &found)?;
     let (mut scan, _) = read::scan_in(source, window.as_ref(), &Filters::default())?;

@@ -2,6 +2,7 @@
 //! timeline that the one followed has left is read for its row.
 
 use super::read::{self, Read};
+use super::relation_files::can_be_read_again;
 use crate::args::source::SourceArgs;
 use crate::args::window::{WindowArgs, WindowFormat};
 use crate::failure::{Exit, Failure};
@@ -125,6 +126,12 @@ fn other_timelines(args: &WindowArgs, plan: &Plan, notes: &mut Vec<String>) -> V
         plan.other_lineages.iter().map(|lineage| lineage.timeline()).collect();
     others.retain(|timeline| !plan.lineage.has(*timeline));
     others.sort_unstable();
+    if !read::found(&args.source).is_ok_and(|found| can_be_read_again(&found)) {
+        let untold =
+            |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
+        notes.extend(others.into_iter().map(untold));
+        return rows;
+    }
     for timeline in others {
         let mut source = args.source.clone();
         source.range.timeline = Some(timeline);

@@ -1,7 +1,7 @@
 //! `walstat records`: its rows are the records of the report.
 
 use crate::support::fixtures::{sample, samples};
-use crate::support::{json_of, walstat};
+use crate::support::{command, finish, json_of, walstat};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -250,6 +250,16 @@ fn relations_have_the_names_of_a_names_file() {
     };
     assert!(shown("csv").contains(",public,\"or,ders\",\"or,ders\",\n"));
     assert!(shown("table").contains(" public.or,ders "));
+}
+
+#[test]
+fn names_that_a_pipe_does_not_give_are_spoken_of() {
+    let sample = sample("pg15-mixed");
+    let segment =
+        || std::fs::File::open(sample.segment("000000010000000000000008")).expect("a segment");
+    let words = ["records", "-n", "1", "-f", "csv", "-"];
+    let ran = finish(command(&words).stdin(segment())).exits(0);
+    assert!(ran.stderr.contains("names are not learnt from a pipe"), "{}", ran.stderr);
 }
 
 #[test]

@@ -101,6 +101,23 @@ fn ranges_cut_anywhere_lose_only_the_records_that_cross_a_cut() {
     }
 }
 
+/// The range ends where the segment does, which the switch has closed; the next one is there or not.
+#[test]
+fn a_range_that_ends_with_a_switch_is_complete_whatever_follows() {
+    let mut wal = Wal::new(Form::of("15"), 3);
+    wal.add(&Rec::insert(40));
+    wal.switch();
+    wal.add(&Rec::insert(40));
+    wal.switch();
+    let mut disk = wal.finish();
+    let ask = Ask { end: Some(Lsn(4 << 20)), ..ALL };
+    let more = json(&read(disk.write().path(), &ask));
+    disk.files.pop_last();
+    let report = read(disk.write().path(), &ask);
+    assert_eq!(report.ending.kind.name(), "complete");
+    assert_eq!(json(&report), more);
+}
+
 /// Four segments with records of all lengths, some of which cross from one into the next.
 fn four() -> (Disk, Vec<Lsn>) {
     let mut wal = Wal::new(Form::of("16"), 1);

@@ -2,8 +2,9 @@
 //! What real servers do with such targets is held in the live tests.
 
 use crate::support::fixtures::{fixtures, sample};
-use crate::support::{Ran, walstat};
+use crate::support::{Ran, command, finish, walstat};
 use serde_json::Value;
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 
 fn archive() -> PathBuf {
@@ -134,6 +135,24 @@ fn each_timeline_has_its_end_and_restore_points_are_told() {
     assert_eq!(numbers, [1, 2], "{old}");
     let points = &window_of("pg15-mixed", &[])["restore_points"];
     assert_eq!((&points[0]["name"], &points[0]["lsn"]), (&"here".into(), &"0/01187E58".into()));
+}
+
+/// A tar on standard input has gone by when the other timeline would be read.
+#[test]
+fn a_timeline_that_a_pipe_cannot_tell_is_spoken_of() {
+    let mut tar = tar::Builder::new(tempfile::tempfile().expect("a file"));
+    tar.append_dir_all("wal", &sample("timeline").wal).expect("a tar");
+    let mut tar = tar.into_inner().expect("a tar");
+    tar.rewind().expect("a file");
+    let ran = finish(command(&["window", "-f", "json", "-t", "1", "-"]).stdin(tar));
+    let report = ran.json();
+    let rows = report["window"]["timelines"].as_array().expect("timelines");
+    assert_eq!(rows.len(), 1, "{report}");
+    let note = "timeline 2 is not told: a pipe can be read only once";
+    assert!(
+        report["notes"].as_array().is_some_and(|notes| notes.contains(&note.into())),
+        "{report}"
+    );
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub fn ask(input: Input, taken_for: InputKind, number: usize) -> Answer {
     }
 }
 
-/// What the library says, which counts what the command counts for a check; the command makes an exit code of it.
+/// What the library says of what the command counts for a check; the command makes an exit code of it.
 fn ask_library(path: PathBuf, taken_for: InputKind, threads: usize) -> Answer {
     let scan = Scan::paths([path]).threads(threads);
     let scan = match taken_for {

@@ -225,11 +225,15 @@ impl<O> Outcome<O> {
         });
     }
 
-    /// Notes where the WAL that there is does not cover the range asked for.
-    pub(crate) fn check_covers(&mut self, plan: &Plan, range: &Range<Lsn>) {
+    /// Holds what was read against the range asked for: where it ends with that, it is no end of the WAL,
+    /// whether or not what follows was at hand; and what it does not cover is noted.
+    pub(crate) fn hold_against(&mut self, plan: &Plan, range: &Range<Lsn>) {
         let Range { start, end } = *range;
         let first = plan.bounds().start;
         let last = self.ending.lsn;
+        if last >= end && [EndingKind::Switch, EndingKind::Shutdown].contains(&self.ending.kind) {
+            self.ending.kind = EndingKind::Complete;
+        }
         let covered = first <= start || start == Lsn(0);
         if covered && (end == Lsn::MAX || last >= end || self.whole_to >= end) {
             return;

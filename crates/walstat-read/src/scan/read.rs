@@ -102,7 +102,7 @@ pub(crate) fn read_passed(
         return Err(no_record(&plan, range.start));
     }
     if reading.wanted.limit.is_none() {
-        outcome.check_covers(&plan, &range);
+        outcome.hold_against(&plan, &range);
     }
     Ok((plan, outcome))
 }
