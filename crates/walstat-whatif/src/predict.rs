@@ -101,8 +101,9 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let only_clock = (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(rare);
     let rare = timed.max_wal_size.map(|_| rare);
     let unbuffered = Timed { unbuffered: true, ..timed };
+    let busy = Timed { requests_lost: true, least_micros: busy_checkpoint(base), ..timed };
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    let timed = [lost, unbuffered]
+    let timed = [lost, unbuffered, busy]
         .into_iter()
         .chain(late)
         .chain(naps)
@@ -119,6 +120,13 @@ fn is_volume_doubtful(base: &Base) -> bool {
     let mut own = base.own_checkpoints();
     let is_known = base.segments.is_some() || base.shown.max_wal_size.is_some();
     !is_known && !own.any(|own| own.is_sure && own.cause == Some(Cause::Wal))
+}
+
+/// How long a server is busy with a checkpoint at most where it is behind its schedule, microseconds: what
+/// fills meanwhile asks for one that is lost. As long as the base shows, or as any server may take.
+fn busy_checkpoint(base: &Base) -> i64 {
+    let usual = (SECONDS_BETWEEN * SECOND as f64) as i64;
+    base.unpaced_checkpoint().unwrap_or(0).max(usual)
 }
 
 /// By the clock a checkpoint begins within a second of when it is due.
@@ -202,7 +210,9 @@ fn lateness(
     let is_other = *settings != Settings::default();
     let part = |holds: bool, part: u64| if is_other && holds { outcome.bytes / part } else { 0 };
     let side_by_side = part(base.is_concurrent, CONCURRENT_PART);
-    let meets_other_work = heeds_clock(base, settings) || base.has_checkpoints_beside_work();
+    let meets_other_work = heeds_clock(base, settings)
+        || base.has_checkpoints_beside_work()
+        || base.vacuums_beside_work;
     let by_clock = part(meets_other_work, CLOCK_PART);
     [
         Uncertainty { kind: UncertaintyKind::Clock, low: by_clock, high: by_clock },

@@ -4,6 +4,7 @@
 //! `src/backend/postmaster/checkpointer.c`).
 
 use super::super::base::Base;
+use super::super::base::clock::time_at;
 use super::super::blocks::Ordinal;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
@@ -15,7 +16,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 
 /// State of the checkpointer.
-pub(crate) struct TimedPace {
+pub(crate) struct TimedPace<'b> {
     geometry: Geometry,
     /// `CheckPointSegments`: a checkpoint is requested when as many segments are full, counted
     /// from the one with the redo point.
@@ -24,6 +25,9 @@ pub(crate) struct TimedPace {
     /// How much is written while a checkpoint runs, and how long it takes at most.
     spread_bytes: u64,
     spread_time: i64,
+    /// How long it takes at least, by the clock of these commits.
+    least_time: i64,
+    commits: &'b [(Ordinal, Time)],
     requests_lost: bool,
     late_segments: u64,
     unbuffered: bool,
@@ -50,6 +54,8 @@ pub(crate) struct TimedPace {
 struct RunningCheckpoint {
     until: u64,
     until_time: Option<i64>,
+    /// Not before that, however much is written.
+    not_before: Option<i64>,
 }
 
 /// How long it waits where there was nothing to do.
@@ -69,9 +75,15 @@ pub(crate) fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool
     base.bytes_per_second().is_some_and(|rate| rate * (NAP_MICROS as f64 / 1e6) > left)
 }
 
-impl TimedPace {
+impl RunningCheckpoint {
+    /// One of the base: its record ends it.
+    const OF_BASE: RunningCheckpoint =
+        RunningCheckpoint { until: u64::MAX, until_time: None, not_before: None };
+}
+
+impl<'b> TimedPace<'b> {
     /// As the settings, the base and the release say.
-    pub(crate) fn new(base: &Base, timed: Timed, geometry: Geometry) -> TimedPace {
+    pub(crate) fn new(base: &'b Base, timed: Timed, geometry: Geometry) -> TimedPace<'b> {
         let pacing = base.version.pacing;
         let target = timed.completion_target.unwrap_or(pacing.completion_target);
         let segments = match timed.max_wal_size {
@@ -97,13 +109,14 @@ impl TimedPace {
             timeout,
             spread_bytes: spread,
             spread_time: (timeout as f64 * target) as i64,
+            least_time: timed.least_micros,
+            commits: &base.commits,
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
             unbuffered: timed.unbuffered,
             redo_segment: redo.0 / geometry.segment,
             written: base.start.0 / geometry.segment,
-            running: runs_at_start
-                .then_some(RunningCheckpoint { until: u64::MAX, until_time: None }),
+            running: runs_at_start.then_some(RunningCheckpoint::OF_BASE),
             pending: false,
             due: false,
             due_before: before.and_then(|checkpoint| as_in_base.after(checkpoint.first)),
@@ -123,7 +136,9 @@ impl TimedPace {
     pub(crate) fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         let is_over = |running: &RunningCheckpoint| {
             let late = running.until_time.zip(self.now).is_some_and(|(end, now)| now.0 >= end);
-            usable >= running.until || late
+            let is_time =
+                || running.not_before.is_none_or(|least| self.time(ordinal) >= Some(least));
+            (usable >= running.until || late) && is_time()
         };
         if self.running.as_ref().is_some_and(is_over) {
             self.running = None;
@@ -149,8 +164,14 @@ impl TimedPace {
         self.running = Some(RunningCheckpoint {
             until: usable.saturating_add(self.spread_bytes),
             until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
+            not_before: self.time(ordinal).map(|begun| begun.saturating_add(self.least_time)),
         });
         Some(Event::Begin(Begin::Paced))
+    }
+
+    /// When a record is written, where checkpoints take a time at least.
+    fn time(&self, ordinal: Ordinal) -> Option<i64> {
+        time_at(self.commits, ordinal).filter(|_| self.least_time > 0).map(|time| time.0)
     }
 
     /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
@@ -164,7 +185,7 @@ impl TimedPace {
         let due_at = self.due_after(staying.time.0);
         self.due_before = self.as_in_base.after(staying.first);
         self.due_at = staying.online.then_some(due_at);
-        self.running = Some(RunningCheckpoint { until: u64::MAX, until_time: None });
+        self.running = Some(RunningCheckpoint::OF_BASE);
         None
     }
 
@@ -312,6 +333,8 @@ mod tests {
             timeout: 30 * SECOND,
             spread_bytes: u64::MAX,
             spread_time: 27 * SECOND,
+            least_time: 0,
+            commits: &[],
             requests_lost: false,
             late_segments: 0,
             unbuffered: false,
