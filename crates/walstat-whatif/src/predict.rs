@@ -92,6 +92,8 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
     let has_clock = heeds_clock(base, settings);
+    let waits = base.own_checkpoints().any(|own| own.is_of_backup) && timed.timeout.is_some();
+    let at_once = waits.then_some(Timed { backups_at_once: true, ..timed });
     let naps = by_clock(timed).into_iter().filter(|_| has_clock);
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
@@ -106,6 +108,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let timed = [lost, unbuffered, busy]
         .into_iter()
         .chain(late)
+        .chain(at_once)
         .chain(naps)
         .chain(other)
         .chain(only_clock)
@@ -183,7 +186,7 @@ pub(crate) fn replay_all(
 const SNAPSHOT_BYTES: u64 = 56;
 
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
-/// be changed before it or after it.
+/// be changed before it or after it. As many may be read, where that brings images for hint bits.
 const LATE_PAGES: u64 = 16;
 /// Transactions that run side by side do not write the same twice: by that part equal runs differ.
 const CONCURRENT_PART: u64 = 200;
@@ -200,13 +203,13 @@ fn lateness(
     settings: &Settings,
     outcome: &RunOutcome,
 ) -> [Uncertainty; 3] {
-    let pages = match settings.checkpoints {
+    let changed = match settings.checkpoints {
         Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
             LATE_PAGES * outcome.placed
         }
         _ => 0,
     };
-    let pages = pages * page_bytes;
+    let pages = (changed * page_bytes).max(read_late(base, settings, outcome));
     let is_other = *settings != Settings::default();
     let part = |holds: bool, part: u64| if is_other && holds { outcome.bytes / part } else { 0 };
     let side_by_side = part(base.is_concurrent, CONCURRENT_PART);
@@ -219,6 +222,14 @@ fn lateness(
         Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
         Uncertainty { kind: UncertaintyKind::Lateness, low: pages, high: pages },
     ]
+}
+
+/// Who reads a page first, which no record tells, comes before a redo point or after it: bytes of images for
+/// hint bits.
+fn read_late(base: &Base, settings: &Settings, outcome: &RunOutcome) -> u64 {
+    let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
+    let image = outcome.image_bytes.checked_div(outcome.images).filter(|_| logs_hints);
+    LATE_PAGES * outcome.redo_points.len() as u64 * image.unwrap_or(0)
 }
 
 /// Whether the clock begins checkpoints, or may.

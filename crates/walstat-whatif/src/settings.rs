@@ -39,6 +39,8 @@ pub struct Timed {
     pub(crate) requests_lost: bool,
     /// How long a checkpoint takes at least, microseconds.
     pub(crate) least_micros: i64,
+    /// Whether a backup that began in silence asked for its checkpoint at once, and copied then.
+    pub(crate) backups_at_once: bool,
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
     pub(crate) late_segments: u64,

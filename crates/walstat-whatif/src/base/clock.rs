@@ -22,6 +22,11 @@ pub(crate) fn time_at(commits: &[(Ordinal, Time)], ordinal: Ordinal) -> Option<T
 }
 
 impl Base {
+    /// How long nobody committed after a checkpoint began; microseconds.
+    pub(crate) fn silence_after(&self, own: &BaseCheckpoint) -> i64 {
+        self.next_commit(own.first).map_or(0, |next| next.0.saturating_sub(own.time.0))
+    }
+
     /// The longest that the server took for a checkpoint by volume that was behind its schedule, so that it
     /// never slept on the way; microseconds. `None` where it kept up with each.
     pub(crate) fn unpaced_checkpoint(&self) -> Option<i64> {

@@ -27,6 +27,9 @@ pub(crate) struct TimedPace<'b> {
     spread_time: i64,
     /// How long it takes at least, by the clock of these commits.
     least_time: i64,
+    /// How much later than in the base whoever waits for a checkpoint that is spread goes on, and how long
+    /// it takes in the base; `None` where the timeout is the same.
+    waits: Option<Waits>,
     commits: &'b [(Ordinal, Time)],
     requests_lost: bool,
     late_segments: u64,
@@ -56,6 +59,29 @@ struct RunningCheckpoint {
     until_time: Option<i64>,
     /// Not before that, however much is written.
     not_before: Option<i64>,
+}
+
+/// A backup without `-c fast` waits for a checkpoint that takes its part of checkpoint_timeout, and what is
+/// done after the backup with it.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    in_base: i64,
+    longer: i64,
+}
+
+impl Waits {
+    fn of(base: &Base, timed: Timed, target: f64) -> Option<Waits> {
+        let spread = |timeout: i64| (timeout as f64 * target) as i64;
+        let asked = timed.timeout.filter(|_| !timed.backups_at_once)?;
+        let own = base.shown.timeout_seconds.and(Some(timeout_of(base)))?;
+        Some(Waits { in_base: spread(own), longer: spread(asked).saturating_sub(spread(own)) })
+    }
+
+    /// How much longer than in the base it takes until somebody commits again.
+    fn after(&self, silence: i64) -> i64 {
+        // The server sleeps on the way, and is done a little before.
+        if silence >= self.in_base.saturating_sub(SECOND) { self.longer } else { 0 }
+    }
 }
 
 /// How long it waits where there was nothing to do.
@@ -110,6 +136,7 @@ impl<'b> TimedPace<'b> {
             spread_bytes: spread,
             spread_time: (timeout as f64 * target) as i64,
             least_time: timed.least_micros,
+            waits: Waits::of(base, timed, target),
             commits: &base.commits,
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
@@ -182,7 +209,9 @@ impl<'b> TimedPace<'b> {
             return Some(Event::Complete);
         }
         // A server that starts looks at its clock anew.
-        let due_at = self.due_after(staying.time.0);
+        let wait = self.waits.map_or(0, |waits| waits.after(staying.silence));
+        // By the base's clock, in which it takes as long as there.
+        let due_at = self.due_after(staying.time.0).saturating_sub(wait);
         self.due_before = self.as_in_base.after(staying.first);
         self.due_at = staying.online.then_some(due_at);
         self.running = Some(RunningCheckpoint::OF_BASE);
@@ -314,27 +343,17 @@ fn after_waits(due_at: i64, now: i64) -> i64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn silence_of_any_length_is_passed_over_at_once() {
-        assert_eq!(after_waits(100, 100), 100);
-        assert_eq!(after_waits(100, 101), 100 + IDLE_WAIT_MICROS);
-        let year_9999 = 253_000_000_000 * SECOND;
-        let due = after_waits(0, year_9999);
-        assert!((year_9999..year_9999 + IDLE_WAIT_MICROS).contains(&due));
-    }
-
-    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
-    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
-    #[test]
-    fn an_idle_server_skips_what_the_clock_asks_for() {
-        let mut pace = TimedPace {
-            geometry: Geometry { page: 8192, segment: 16 << 20 },
+    /// Checkpoints each 30 s, whatever is written.
+    fn pace(segment: u64, commits: &[(Ordinal, Time)]) -> TimedPace<'_> {
+        TimedPace {
+            geometry: Geometry { page: 8192, segment },
             segments: None,
             timeout: 30 * SECOND,
             spread_bytes: u64::MAX,
             spread_time: 27 * SECOND,
             least_time: 0,
-            commits: &[],
+            waits: None,
+            commits,
             requests_lost: false,
             late_segments: 0,
             unbuffered: false,
@@ -350,7 +369,60 @@ mod tests {
             clock: None,
             completed: i64::MIN,
             now: None,
+        }
+    }
+
+    /// A segment of 1 MB in each 10 ms, for a second; a checkpoint is wanted after each four.
+    fn checkpoints_in_a_burst(least_time: i64) -> usize {
+        let commits: Vec<_> = (1..=100).map(|n| (n, Time(i64::from(n) * 10_000))).collect();
+        let mut pace = TimedPace {
+            segments: Some(4),
+            spread_bytes: 3 << 20,
+            least_time,
+            requests_lost: true,
+            ..pace(1 << 20, &commits)
         };
+        let mut begun = 0;
+        for &(ordinal, time) in &commits {
+            let usable = pace.geometry.usable(Lsn((1 + u64::from(ordinal)) << 20)) + 100;
+            while let Some(event) = pace.next(ordinal, usable) {
+                if event == Event::Begin(Begin::Paced) {
+                    begun += 1;
+                    pace.began(pace.geometry.start(usable));
+                }
+            }
+            pace.after_commit(time, pace.geometry.start(usable));
+        }
+        begun
+    }
+
+    #[test]
+    fn a_busy_server_begins_no_checkpoint_while_one_runs() {
+        assert_eq!([0, 300_000].map(checkpoints_in_a_burst), [20, 4]);
+    }
+
+    #[test]
+    fn silence_of_any_length_is_passed_over_at_once() {
+        assert_eq!(after_waits(100, 100), 100);
+        assert_eq!(after_waits(100, 101), 100 + IDLE_WAIT_MICROS);
+        let year_9999 = 253_000_000_000 * SECOND;
+        let due = after_waits(0, year_9999);
+        assert!((year_9999..year_9999 + IDLE_WAIT_MICROS).contains(&due));
+    }
+
+    #[test]
+    fn what_comes_after_a_backup_comes_as_much_later_as_its_checkpoint_takes() {
+        let waits = Waits { in_base: 27 * SECOND, longer: 27 * SECOND };
+        assert_eq!([0, 25, 27, 40].map(|seconds| waits.after(seconds * SECOND)), {
+            [0, 0, 27 * SECOND, 27 * SECOND]
+        });
+    }
+
+    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
+    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
+    #[test]
+    fn an_idle_server_skips_what_the_clock_asks_for() {
+        let mut pace = pace(16 << 20, &[]);
         let mut begun = Vec::new();
         let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
         for (usable, second) in (16u64 << 20..).zip(commits) {
