@@ -431,3 +431,25 @@ fn most_frequent<T: Copy>(values: &[T], count: impl Fn(T) -> usize, least: usize
     }
     best.map(|(_, value)| value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_a_segment_began_is_told_by_what_was_committed_in_it() {
+        const SEGMENT: u64 = 100;
+        let mut clock = TimeMap::default();
+        for (lsn, second) in [(190, 1), (205, 2), (250, 5), (280, 9)] {
+            clock.push(Anchor { lsn: Lsn(lsn), time: Time(second * SECOND) });
+        }
+        let since = |redo, before: Option<u64>| {
+            seconds_in_segment(Lsn(redo), SEGMENT, before.map(Lsn), &clock)
+        };
+        assert_eq!([since(210, None), since(260, None), since(290, None)], [0, 3, 7]);
+        // While another one goes on, a request waits.
+        assert_eq!([since(290, Some(150)), since(290, Some(220))], [7, 0]);
+        // Nothing is known of what was written before any commit.
+        assert_eq!(since(195, None), 0);
+    }
+}
