@@ -71,7 +71,7 @@ enum Rule<'b> {
         due: Option<Time>,
     },
     /// As the server does it.
-    Timed(TimedPace<'b>),
+    Timed(Box<TimedPace<'b>>),
 }
 
 /// Ordinals, ascending.
@@ -99,7 +99,9 @@ impl<'b> Rule<'b> {
                 let last = base.checkpoint_before().map(|before| before.time);
                 Rule::Time { every: *every, last, due: None }
             }
-            Checkpoints::Timed(timed) => Rule::Timed(TimedPace::new(base, *timed, geometry)),
+            Checkpoints::Timed(timed) => {
+                Rule::Timed(Box::new(TimedPace::new(base, *timed, geometry)))
+            }
         }
     }
 

@@ -92,8 +92,6 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let geometry = Geometry { segment, ..base.geometry };
     let lost = Timed { requests_lost: true, ..timed };
     let has_clock = heeds_clock(base, settings);
-    let waits = base.own_checkpoints().any(|own| own.is_of_backup) && timed.timeout.is_some();
-    let at_once = waits.then_some(Timed { backups_at_once: true, ..timed });
     let naps = by_clock(timed).into_iter().filter(|_| has_clock);
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
@@ -108,7 +106,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let timed = [lost, unbuffered, busy]
         .into_iter()
         .chain(late)
-        .chain(at_once)
+        .chain(backups_at_once(base, timed))
         .chain(naps)
         .chain(other)
         .chain(only_clock)
@@ -116,6 +114,13 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     // Where all causes are certain, those by volume are known to move.
     let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
     timed.chain(unmoved).chain(rare.map(with)).collect()
+}
+
+/// Under another timeout a backup may have waited for its checkpoint or not.
+fn backups_at_once(base: &Base, timed: Timed) -> Option<Timed> {
+    let has_backups = base.own_checkpoints().any(|own| own.is_of_backup);
+    timed.timeout.filter(|_| has_backups)?;
+    Some(Timed { backups_at_once: true, ..timed })
 }
 
 /// Whether volume began checkpoints of the base is only concluded from how far apart they are.
