@@ -2,6 +2,7 @@
 //! checkpoint, its settings, its clock.
 
 mod by_volume;
+pub(crate) mod clock;
 mod switches;
 mod unfinished;
 
@@ -55,6 +56,8 @@ pub struct Base {
     pub(crate) logs_running: bool,
     /// Whether transactions ran side by side.
     pub is_concurrent: bool,
+    /// Whether vacuum ran beside them: autovacuum comes by the clock, and so does whoever else vacuums.
+    pub(crate) vacuums_beside_work: bool,
     /// Why its segments were closed early.
     pub switches: Switches,
     /// What its switches leave empty, bytes.
@@ -97,6 +100,7 @@ impl Base {
             segments: None,
             logs_running: false,
             is_concurrent: false,
+            vacuums_beside_work: false,
             switches: Switches::default(),
             switch_bytes: 0,
             backups: Vec::new(),
@@ -151,6 +155,7 @@ impl Base {
                 RecordEffect::Checkpoint { redo, online, full_page_writes, time } => {
                     let first = trace.redo_at(redo);
                     let record = Some(*ordinal);
+                    let ended = trace.entry_of(*ordinal).map(|entry| entry.lsn);
                     let mut own = Vec::new();
                     if online {
                         let running = running.take().filter(|running| *running >= first);
@@ -162,6 +167,7 @@ impl Base {
                         redo,
                         first,
                         record,
+                        ended,
                         records: own,
                         time,
                         online,
@@ -188,6 +194,7 @@ impl Base {
         self.commits = commits.map(|commit| (commit.ordinal, commit.time)).collect();
         let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
         self.is_concurrent = trace.side_by_side.is_some_and(meets);
+        self.vacuums_beside_work = trace.beside_vacuum.is_some_and(meets);
         self.sharpen_times(trace);
     }
 

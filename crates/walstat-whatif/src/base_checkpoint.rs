@@ -15,6 +15,8 @@ pub struct BaseCheckpoint {
     pub(crate) first: Ordinal,
     /// Its record; `None` where it never ended.
     pub record: Option<Ordinal>,
+    /// Where that lies.
+    pub(crate) ended: Option<Lsn>,
     /// What was logged for an online one: its redo point's mark, the running transactions, its record.
     pub(crate) records: Vec<Ordinal>,
     /// When it began.

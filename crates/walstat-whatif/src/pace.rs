@@ -40,14 +40,14 @@ pub(crate) enum Begin {
 }
 
 /// When checkpoints begin and end.
-pub(crate) struct Pace {
+pub(crate) struct Pace<'b> {
     /// Those of the base that stay, ascending.
     staying: std::iter::Peekable<std::vec::IntoIter<Staying>>,
-    rule: Rule,
+    rule: Rule<'b>,
 }
 
 /// When those begin that the settings place.
-enum Rule {
+enum Rule<'b> {
     /// There are none but those of the base.
     AsBase,
     /// Before these records.
@@ -71,14 +71,14 @@ enum Rule {
         due: Option<Time>,
     },
     /// As the server does it.
-    Timed(TimedPace),
+    Timed(Box<TimedPace<'b>>),
 }
 
 /// Ordinals, ascending.
 type Places = std::iter::Peekable<std::vec::IntoIter<Ordinal>>;
 
-impl Rule {
-    fn of(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Rule {
+impl<'b> Rule<'b> {
+    fn of(trace: &Trace, base: &'b Base, settings: &Settings, geometry: Geometry) -> Rule<'b> {
         let at = |places: Vec<Ordinal>| Rule::At(places.into_iter().peekable());
         match &settings.checkpoints {
             Checkpoints::AsBase => Rule::AsBase,
@@ -99,7 +99,9 @@ impl Rule {
                 let last = base.checkpoint_before().map(|before| before.time);
                 Rule::Time { every: *every, last, due: None }
             }
-            Checkpoints::Timed(timed) => Rule::Timed(TimedPace::new(base, *timed, geometry)),
+            Checkpoints::Timed(timed) => {
+                Rule::Timed(Box::new(TimedPace::new(base, *timed, geometry)))
+            }
         }
     }
 
@@ -118,9 +120,14 @@ impl Rule {
     }
 }
 
-impl Pace {
+impl<'b> Pace<'b> {
     /// The pace that the settings ask for.
-    pub(crate) fn new(trace: &Trace, base: &Base, settings: &Settings, geometry: Geometry) -> Pace {
+    pub(crate) fn new(
+        trace: &Trace,
+        base: &'b Base,
+        settings: &Settings,
+        geometry: Geometry,
+    ) -> Pace<'b> {
         Pace {
             staying: staying::of(base, &settings.checkpoints).into_iter().peekable(),
             rule: Rule::of(trace, base, settings, geometry),

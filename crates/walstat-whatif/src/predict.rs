@@ -101,10 +101,12 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let only_clock = (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(rare);
     let rare = timed.max_wal_size.map(|_| rare);
     let unbuffered = Timed { unbuffered: true, ..timed };
+    let busy = Timed { requests_lost: true, least_micros: busy_checkpoint(base), ..timed };
     let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-    let timed = [lost, unbuffered]
+    let timed = [lost, unbuffered, busy]
         .into_iter()
         .chain(late)
+        .chain(backups_at_once(base, timed))
         .chain(naps)
         .chain(other)
         .chain(only_clock)
@@ -114,11 +116,25 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     timed.chain(unmoved).chain(rare.map(with)).collect()
 }
 
+/// Under another timeout a backup may have waited for its checkpoint or not.
+fn backups_at_once(base: &Base, timed: Timed) -> Option<Timed> {
+    let has_backups = base.own_checkpoints().any(|own| own.is_of_backup);
+    timed.timeout.filter(|_| has_backups)?;
+    Some(Timed { backups_at_once: true, ..timed })
+}
+
 /// Whether volume began checkpoints of the base is only concluded from how far apart they are.
 fn is_volume_doubtful(base: &Base) -> bool {
     let mut own = base.own_checkpoints();
     let is_known = base.segments.is_some() || base.shown.max_wal_size.is_some();
     !is_known && !own.any(|own| own.is_sure && own.cause == Some(Cause::Wal))
+}
+
+/// How long a server is busy with a checkpoint at most where it is behind its schedule, microseconds: what
+/// fills meanwhile asks for one that is lost. As long as the base shows, or as any server may take.
+fn busy_checkpoint(base: &Base) -> i64 {
+    let usual = (SECONDS_BETWEEN * SECOND as f64) as i64;
+    base.unpaced_checkpoint().unwrap_or(0).max(usual)
 }
 
 /// By the clock a checkpoint begins within a second of when it is due.
@@ -175,7 +191,7 @@ pub(crate) fn replay_all(
 const SNAPSHOT_BYTES: u64 = 56;
 
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
-/// be changed before it or after it.
+/// be changed before it or after it. As many may be read, where that brings images for hint bits.
 const LATE_PAGES: u64 = 16;
 /// Transactions that run side by side do not write the same twice: by that part equal runs differ.
 const CONCURRENT_PART: u64 = 200;
@@ -192,23 +208,33 @@ fn lateness(
     settings: &Settings,
     outcome: &RunOutcome,
 ) -> [Uncertainty; 3] {
-    let pages = match settings.checkpoints {
+    let changed = match settings.checkpoints {
         Checkpoints::Timed(_) | Checkpoints::Time(_) | Checkpoints::Bytes(_) => {
             LATE_PAGES * outcome.placed
         }
         _ => 0,
     };
-    let pages = pages * page_bytes;
+    let pages = (changed * page_bytes).max(read_late(base, settings, outcome));
     let is_other = *settings != Settings::default();
     let part = |holds: bool, part: u64| if is_other && holds { outcome.bytes / part } else { 0 };
     let side_by_side = part(base.is_concurrent, CONCURRENT_PART);
-    let meets_other_work = heeds_clock(base, settings) || base.has_checkpoints_beside_work();
+    let meets_other_work = heeds_clock(base, settings)
+        || base.has_checkpoints_beside_work()
+        || base.vacuums_beside_work;
     let by_clock = part(meets_other_work, CLOCK_PART);
     [
         Uncertainty { kind: UncertaintyKind::Clock, low: by_clock, high: by_clock },
         Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
         Uncertainty { kind: UncertaintyKind::Lateness, low: pages, high: pages },
     ]
+}
+
+/// Who reads a page first, which no record tells, comes before a redo point or after it: bytes of images for
+/// hint bits.
+fn read_late(base: &Base, settings: &Settings, outcome: &RunOutcome) -> u64 {
+    let logs_hints = settings.log_hints.unwrap_or(base.log_hints);
+    let image = outcome.image_bytes.checked_div(outcome.images).filter(|_| logs_hints);
+    LATE_PAGES * outcome.redo_points.len() as u64 * image.unwrap_or(0)
 }
 
 /// Whether the clock begins checkpoints, or may.

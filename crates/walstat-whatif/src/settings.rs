@@ -37,6 +37,10 @@ pub struct Timed {
     /// Whether a request that comes while a checkpoint runs is lost: the server skips it if nothing
     /// was logged since that one's end.
     pub(crate) requests_lost: bool,
+    /// How long a checkpoint takes at least, microseconds.
+    pub(crate) least_micros: i64,
+    /// Whether a backup that began in silence asked for its checkpoint at once, and copied then.
+    pub(crate) backups_at_once: bool,
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
     pub(crate) late_segments: u64,

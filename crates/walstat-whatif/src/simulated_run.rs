@@ -53,7 +53,7 @@ pub(crate) struct SimulatedRun<'t> {
     /// Where the segment after the last switch begins.
     left_at: u64,
     segment: u64,
-    pace: Pace,
+    pace: Pace<'t>,
     /// Whether the other wal_level is logical, where there is another one.
     to_logical: Option<bool>,
     sequences: Sequences<'t>,

@@ -67,6 +67,8 @@ pub(crate) struct Trace {
     /// The first and the last record of a transaction during which another one committed: a range between
     /// the two need not have one.
     pub(crate) side_by_side: Option<(Ordinal, Ordinal)>,
+    /// The same of transactions during which somebody else vacuumed.
+    pub(crate) beside_vacuum: Option<(Ordinal, Ordinal)>,
     /// Whether a resource manager of an extension has records.
     pub(crate) has_custom_rmgrs: bool,
 }

@@ -164,10 +164,7 @@ impl TraceBuilder {
     }
 
     fn effect(&mut self, record: &WholeRecord<'_>, ordinal: Ordinal) -> Option<RecordEffect> {
-        if self.running.note(record.header.xid) {
-            let (first, _) = self.trace.side_by_side.unwrap_or((ordinal, ordinal));
-            self.trace.side_by_side = Some((first, ordinal));
-        }
+        self.note_running(record, ordinal);
         let mut effect = {
             let page_bytes = self.replayer.page_bytes();
             record_effect::of(record, &mut self.running, &mut self.blocks, page_bytes)?
@@ -177,6 +174,25 @@ impl TraceBuilder {
             *sequence = self.finder.logged(&mut self.trace.sequences, *fork, *value, bytes);
         }
         Some(effect)
+    }
+
+    /// Notes what goes on beside a transaction.
+    fn note_running(&mut self, record: &WholeRecord<'_>, ordinal: Ordinal) {
+        let xid = record.header.xid;
+        let beside = self.running.note(xid);
+        if xid == 0 && redo::vacuumed(record).is_some() {
+            self.running.note_vacuum();
+        }
+        let extend = |places: &mut Option<(Ordinal, Ordinal)>| {
+            let (first, _) = places.unwrap_or((ordinal, ordinal));
+            *places = Some((first, ordinal));
+        };
+        if beside.transaction {
+            extend(&mut self.trace.side_by_side);
+        }
+        if beside.vacuum {
+            extend(&mut self.trace.beside_vacuum);
+        }
     }
 
     /// Rows that a record inserts, and into which table.

@@ -68,7 +68,8 @@ pub enum UncertaintyKind {
     Snapshot,
     /// Transactions that run side by side take other turns each time.
     SideBySide,
-    /// What the clock begins, or somebody beside running work, meets other work each time.
+    /// What the clock begins, or somebody beside running work, meets other work each time: checkpoints and
+    /// vacuums.
     Clock,
     /// What happens by the clock or by the volume happens some records late.
     Lateness,

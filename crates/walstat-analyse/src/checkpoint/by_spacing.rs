@@ -45,6 +45,10 @@ impl Spacing {
         }
         let may_be_time = self.may_be_time(facts);
         let may_be_wal = self.may_be_wal(facts);
+        if facts.is_late_in_segment() && facts.seconds.is_none() && self.timeout.is_none() {
+            // The first one of the range: nothing is known of a clock.
+            return verdict(Cause::Requested, Possible, neither(facts));
+        }
         match (may_be_time, may_be_wal) {
             (false, false) => {
                 let confidence = if facts.excludes_all() {
@@ -107,6 +111,9 @@ fn neither(facts: &Facts) -> Evidence {
     let seconds = facts.seconds.unwrap_or(0);
     if facts.excludes_all() {
         return Evidence::NeitherTimeNorVolume { seconds };
+    }
+    if facts.is_late_in_segment() {
+        return Evidence::LateInSegment { seconds: facts.seconds_in_segment };
     }
     Evidence::SoonerThanOthers { seconds, segments: facts.segments.unwrap_or(0) }
 }
@@ -191,6 +198,21 @@ mod tests {
         // Who waits for each of them asked for it.
         let alone = [3, 5, 2, 3].map(|segments| Facts::sample(1, segments, 0.6, 0.0));
         assert!(judged_of(&alone).iter().flatten().all(|found| found.1 == Confidence::Possible));
+    }
+
+    #[test]
+    fn long_after_its_segment_began_it_is_not_by_volume() {
+        let late = |facts: Facts| Facts { seconds_in_segment: 3, ..facts };
+        // As many under load would be by volume; the last two began 3 s after their segments.
+        let load = [(7, 2, 0.0), (6, 2, 0.8), (24, 2, 0.8)];
+        let [volume, asked, other] = load.map(|(a, b, c)| Facts::sample(a, b, c, 0.0).under_load());
+        let told = judged_of(&[volume, volume, volume, late(asked), late(other)]);
+        let causes: Vec<Cause> = told.iter().flatten().map(|found| found.0).collect();
+        let [wal, requested] = [Cause::Wal, Cause::Requested];
+        assert_eq!(causes, [wal, wal, wal, requested, requested]);
+        // The first one of a range, with nothing before it.
+        let first = late(Facts { seconds: None, segments: None, ..asked });
+        assert_eq!(judged_of(&[first]), [Some((Cause::Requested, Confidence::Possible))]);
     }
 
     #[test]

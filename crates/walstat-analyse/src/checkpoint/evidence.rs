@@ -41,6 +41,11 @@ pub enum Evidence {
         /// Segments since the checkpoint before.
         segments: u64,
     },
+    /// Its segment had begun so long before; the volume begins one as soon as a segment is full.
+    LateInSegment {
+        /// Seconds since then, at least.
+        seconds: i64,
+    },
     /// Nothing happened between it and the one before: neither time nor volume begin one then.
     NothingBefore,
     /// It was complete when next to nothing had been written, although others went on to write.

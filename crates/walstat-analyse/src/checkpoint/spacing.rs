@@ -2,7 +2,8 @@
 
 use super::Cycles;
 use super::server::Server;
-use crate::time_map::TimeMap;
+use crate::time_map::{Anchor, TimeMap};
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 use walstat_format::version::Version;
 
@@ -32,6 +33,8 @@ pub struct Facts {
     pub segment_bytes: u64,
     /// Where in its segment the redo point lies, from 0 to 1.
     pub in_segment: f64,
+    /// Its segment had begun at least so many seconds before, while no other one went on.
+    pub seconds_in_segment: i64,
     /// It took at least so long, in seconds.
     pub took: f64,
     /// The second of its minute in which it began.
@@ -61,6 +64,9 @@ fn nothing(version: &Version) -> u64 {
     if version.pacing.marks_redo { 288 } else { 256 }
 }
 
+/// The checkpointer is woken up when a segment is full: so many seconds later volume begins none, unless
+/// another one was going on.
+const LATE: i64 = 2;
 /// Whoever asks for a checkpoint waits for it; so much is written meanwhile by others.
 const MEANWHILE: u64 = 64 << 10;
 /// A checkpoint by volume takes most of the distance to the next one; with less than this part of it written
@@ -102,6 +108,12 @@ impl Facts {
             segments,
             segment_bytes,
             in_segment: (redo.0 % segment_bytes.max(1)) as f64 / segment_bytes.max(1) as f64,
+            seconds_in_segment: seconds_in_segment(
+                redo,
+                segment_bytes,
+                ended_before.map(|before| before.lsn),
+                clock,
+            ),
             // Its time is cut to whole seconds.
             took: earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
             of_minute: time.second().rem_euclid(60),
@@ -137,6 +149,7 @@ impl Facts {
             segments: Some(segments),
             segment_bytes,
             in_segment,
+            seconds_in_segment: 0,
             took,
             of_minute: 17,
             after_start: false,
@@ -168,6 +181,11 @@ impl Facts {
         Facts { of_minute, ..self }
     }
 
+    /// Whether it began too long after its segment for one by volume.
+    pub fn is_late_in_segment(&self) -> bool {
+        self.seconds_in_segment >= LATE
+    }
+
     /// Whether WAL was written while it went on, which somebody did who did not wait for it.
     pub fn is_under_load(&self) -> bool {
         self.meanwhile >= MEANWHILE
@@ -178,6 +196,7 @@ impl Facts {
         self.is_too_soon_for_the_clock()
             && self.segments.is_some_and(|segments| segments > 0)
             && self.is_under_load()
+            && !self.is_late_in_segment()
     }
 
     /// Bytes that were written while it went on, where it was done at once although others went on to write.
@@ -192,6 +211,7 @@ impl Facts {
         self.meanwhile as f64 >= distance as f64 * PACED
             && self.is_too_soon_for_the_clock()
             && self.segments.is_some_and(|segments| segments > 0)
+            && !self.is_late_in_segment()
     }
 
     fn is_too_soon_for_the_clock(&self) -> bool {
@@ -233,6 +253,16 @@ impl Facts {
         let per_second = |(segments, seconds): (u64, i64)| segments as f64 / seconds.max(1) as f64;
         self.segments.zip(self.seconds).map(per_second).is_some_and(|rate| rate <= 0.5)
     }
+}
+
+/// How many seconds before a redo point its segment began, at least; 0 where a checkpoint went on then, whose
+/// record lies at `before`.
+fn seconds_in_segment(redo: Lsn, segment_bytes: u64, before: Option<Lsn>, clock: &TimeMap) -> i64 {
+    let begun = Lsn(redo.0 - redo.0 % segment_bytes.max(1));
+    let times = clock.around(begun).1.zip(clock.before(redo));
+    let is_free = before.is_none_or(|record| record < begun);
+    let seconds = |(from, to): (Anchor, Time)| to.0.saturating_sub(from.time.0) / SECOND;
+    times.filter(|_| is_free).map_or(0, seconds).max(0)
 }
 
 /// What is regular about a range's checkpoints.
@@ -320,6 +350,9 @@ impl Spacing {
 
     /// Whether the volume may have begun it.
     pub fn may_be_wal(&self, facts: &Facts) -> bool {
+        if facts.is_late_in_segment() {
+            return false;
+        }
         let Some(segments) = facts.segments else { return true };
         // The setting may have been lowered: then there are others of the same distance.
         let is_habit = facts.began_with_segment() && self.same(segments) >= 2;
@@ -397,4 +430,26 @@ fn most_frequent<T: Copy>(values: &[T], count: impl Fn(T) -> usize, least: usize
         }
     }
     best.map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_a_segment_began_is_told_by_what_was_committed_in_it() {
+        const SEGMENT: u64 = 100;
+        let mut clock = TimeMap::default();
+        for (lsn, second) in [(190, 1), (205, 2), (250, 5), (280, 9)] {
+            clock.push(Anchor { lsn: Lsn(lsn), time: Time(second * SECOND) });
+        }
+        let since = |redo, before: Option<u64>| {
+            seconds_in_segment(Lsn(redo), SEGMENT, before.map(Lsn), &clock)
+        };
+        assert_eq!([since(210, None), since(260, None), since(290, None)], [0, 3, 7]);
+        // While another one goes on, a request waits.
+        assert_eq!([since(290, Some(150)), since(290, Some(220))], [7, 0]);
+        // Nothing is known of what was written before any commit.
+        assert_eq!(since(195, None), 0);
+    }
 }

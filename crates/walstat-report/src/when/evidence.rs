@@ -36,6 +36,9 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
         Evidence::NeitherTimeNorVolume { seconds } => format!(
             "{seconds} s after the one before and in the same segment: neither time nor volume"
         ),
+        Evidence::LateInSegment { seconds } => format!(
+            "its segment had begun {seconds} s before; the volume begins one as soon as a segment is full"
+        ),
         Evidence::SoonerThanOthers { seconds, segments } => format!(
             "{seconds} s and {segments} segments after the one before, less than others were apart"
         ),

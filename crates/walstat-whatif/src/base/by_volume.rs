@@ -136,6 +136,7 @@ mod tests {
                     redo: lsn(*place),
                     first: 1 + index as Ordinal,
                     record: None,
+                    ended: None,
                     records: Vec::new(),
                     time: Time(index as i64 * SECOND),
                     online: true,

@@ -96,6 +96,7 @@ fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
         redo: lsn,
         first,
         record: None,
+        ended: None,
         records: Vec::new(),
         time,
         online: true,

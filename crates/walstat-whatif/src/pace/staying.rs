@@ -19,6 +19,8 @@ pub(crate) struct Staying {
     pub(crate) time: Time,
     /// Whether the server ran on.
     pub(crate) online: bool,
+    /// How long nobody committed since then, if a backup waited for it: microseconds.
+    pub(crate) silence: i64,
     /// Whether the server had crashed before it.
     pub(crate) ends_recovery: bool,
 }
@@ -30,6 +32,7 @@ pub(crate) fn of(base: &Base, checkpoints: &Checkpoints) -> Vec<Staying> {
         first: checkpoint.first,
         time: checkpoint.time,
         online: checkpoint.online,
+        silence: if checkpoint.is_of_backup { base.silence_after(checkpoint) } else { 0 },
         ends_recovery: checkpoint.ends_recovery(),
     })
     .collect()

@@ -4,6 +4,7 @@
 //! `src/backend/postmaster/checkpointer.c`).
 
 use super::super::base::Base;
+use super::super::base::clock::time_at;
 use super::super::blocks::Ordinal;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
@@ -15,7 +16,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
 
 /// State of the checkpointer.
-pub(crate) struct TimedPace {
+pub(crate) struct TimedPace<'b> {
     geometry: Geometry,
     /// `CheckPointSegments`: a checkpoint is requested when as many segments are full, counted
     /// from the one with the redo point.
@@ -24,6 +25,12 @@ pub(crate) struct TimedPace {
     /// How much is written while a checkpoint runs, and how long it takes at most.
     spread_bytes: u64,
     spread_time: i64,
+    /// How long it takes at least, by the clock of these commits.
+    least_time: i64,
+    /// How much later than in the base whoever waits for a checkpoint that is spread goes on, and how long
+    /// it takes in the base; `None` where the timeout is the same.
+    waits: Option<Waits>,
+    commits: &'b [(Ordinal, Time)],
     requests_lost: bool,
     late_segments: u64,
     unbuffered: bool,
@@ -50,6 +57,31 @@ pub(crate) struct TimedPace {
 struct RunningCheckpoint {
     until: u64,
     until_time: Option<i64>,
+    /// Not before that, however much is written.
+    not_before: Option<i64>,
+}
+
+/// A backup without `-c fast` waits for a checkpoint that takes its part of checkpoint_timeout, and what is
+/// done after the backup with it.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    in_base: i64,
+    longer: i64,
+}
+
+impl Waits {
+    fn of(base: &Base, timed: Timed, target: f64) -> Option<Waits> {
+        let spread = |timeout: i64| (timeout as f64 * target) as i64;
+        let asked = timed.timeout.filter(|_| !timed.backups_at_once)?;
+        let own = base.shown.timeout_seconds.and(Some(timeout_of(base)))?;
+        Some(Waits { in_base: spread(own), longer: spread(asked).saturating_sub(spread(own)) })
+    }
+
+    /// How much longer than in the base it takes until somebody commits again.
+    fn after(&self, silence: i64) -> i64 {
+        // The server sleeps on the way, and is done a little before.
+        if silence >= self.in_base.saturating_sub(SECOND) { self.longer } else { 0 }
+    }
 }
 
 /// How long it waits where there was nothing to do.
@@ -69,9 +101,15 @@ pub(crate) fn may_overlap(base: &Base, timed: Timed, geometry: Geometry) -> bool
     base.bytes_per_second().is_some_and(|rate| rate * (NAP_MICROS as f64 / 1e6) > left)
 }
 
-impl TimedPace {
+impl RunningCheckpoint {
+    /// One of the base: its record ends it.
+    const OF_BASE: RunningCheckpoint =
+        RunningCheckpoint { until: u64::MAX, until_time: None, not_before: None };
+}
+
+impl<'b> TimedPace<'b> {
     /// As the settings, the base and the release say.
-    pub(crate) fn new(base: &Base, timed: Timed, geometry: Geometry) -> TimedPace {
+    pub(crate) fn new(base: &'b Base, timed: Timed, geometry: Geometry) -> TimedPace<'b> {
         let pacing = base.version.pacing;
         let target = timed.completion_target.unwrap_or(pacing.completion_target);
         let segments = match timed.max_wal_size {
@@ -97,13 +135,15 @@ impl TimedPace {
             timeout,
             spread_bytes: spread,
             spread_time: (timeout as f64 * target) as i64,
+            least_time: timed.least_micros,
+            waits: Waits::of(base, timed, target),
+            commits: &base.commits,
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
             unbuffered: timed.unbuffered,
             redo_segment: redo.0 / geometry.segment,
             written: base.start.0 / geometry.segment,
-            running: runs_at_start
-                .then_some(RunningCheckpoint { until: u64::MAX, until_time: None }),
+            running: runs_at_start.then_some(RunningCheckpoint::OF_BASE),
             pending: false,
             due: false,
             due_before: before.and_then(|checkpoint| as_in_base.after(checkpoint.first)),
@@ -123,7 +163,9 @@ impl TimedPace {
     pub(crate) fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         let is_over = |running: &RunningCheckpoint| {
             let late = running.until_time.zip(self.now).is_some_and(|(end, now)| now.0 >= end);
-            usable >= running.until || late
+            let is_time =
+                || running.not_before.is_none_or(|least| self.time(ordinal) >= Some(least));
+            (usable >= running.until || late) && is_time()
         };
         if self.running.as_ref().is_some_and(is_over) {
             self.running = None;
@@ -149,8 +191,14 @@ impl TimedPace {
         self.running = Some(RunningCheckpoint {
             until: usable.saturating_add(self.spread_bytes),
             until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
+            not_before: self.time(ordinal).map(|begun| begun.saturating_add(self.least_time)),
         });
         Some(Event::Begin(Begin::Paced))
+    }
+
+    /// When a record is written, where checkpoints take a time at least.
+    fn time(&self, ordinal: Ordinal) -> Option<i64> {
+        time_at(self.commits, ordinal).filter(|_| self.least_time > 0).map(|time| time.0)
     }
 
     /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
@@ -161,10 +209,12 @@ impl TimedPace {
             return Some(Event::Complete);
         }
         // A server that starts looks at its clock anew.
-        let due_at = self.due_after(staying.time.0);
+        let wait = self.waits.map_or(0, |waits| waits.after(staying.silence));
+        // By the base's clock, in which it takes as long as there.
+        let due_at = self.due_after(staying.time.0).saturating_sub(wait);
         self.due_before = self.as_in_base.after(staying.first);
         self.due_at = staying.online.then_some(due_at);
-        self.running = Some(RunningCheckpoint { until: u64::MAX, until_time: None });
+        self.running = Some(RunningCheckpoint::OF_BASE);
         None
     }
 
@@ -293,25 +343,17 @@ fn after_waits(due_at: i64, now: i64) -> i64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn silence_of_any_length_is_passed_over_at_once() {
-        assert_eq!(after_waits(100, 100), 100);
-        assert_eq!(after_waits(100, 101), 100 + IDLE_WAIT_MICROS);
-        let year_9999 = 253_000_000_000 * SECOND;
-        let due = after_waits(0, year_9999);
-        assert!((year_9999..year_9999 + IDLE_WAIT_MICROS).contains(&due));
-    }
-
-    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
-    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
-    #[test]
-    fn an_idle_server_skips_what_the_clock_asks_for() {
-        let mut pace = TimedPace {
-            geometry: Geometry { page: 8192, segment: 16 << 20 },
+    /// Checkpoints each 30 s, whatever is written.
+    fn pace(segment: u64, commits: &[(Ordinal, Time)]) -> TimedPace<'_> {
+        TimedPace {
+            geometry: Geometry { page: 8192, segment },
             segments: None,
             timeout: 30 * SECOND,
             spread_bytes: u64::MAX,
             spread_time: 27 * SECOND,
+            least_time: 0,
+            waits: None,
+            commits,
             requests_lost: false,
             late_segments: 0,
             unbuffered: false,
@@ -327,7 +369,60 @@ mod tests {
             clock: None,
             completed: i64::MIN,
             now: None,
+        }
+    }
+
+    /// A segment of 1 MB in each 10 ms, for a second; a checkpoint is wanted after each four.
+    fn checkpoints_in_a_burst(least_time: i64) -> usize {
+        let commits: Vec<_> = (1..=100).map(|n| (n, Time(i64::from(n) * 10_000))).collect();
+        let mut pace = TimedPace {
+            segments: Some(4),
+            spread_bytes: 3 << 20,
+            least_time,
+            requests_lost: true,
+            ..pace(1 << 20, &commits)
         };
+        let mut begun = 0;
+        for &(ordinal, time) in &commits {
+            let usable = pace.geometry.usable(Lsn((1 + u64::from(ordinal)) << 20)) + 100;
+            while let Some(event) = pace.next(ordinal, usable) {
+                if event == Event::Begin(Begin::Paced) {
+                    begun += 1;
+                    pace.began(pace.geometry.start(usable));
+                }
+            }
+            pace.after_commit(time, pace.geometry.start(usable));
+        }
+        begun
+    }
+
+    #[test]
+    fn a_busy_server_begins_no_checkpoint_while_one_runs() {
+        assert_eq!([0, 300_000].map(checkpoints_in_a_burst), [20, 4]);
+    }
+
+    #[test]
+    fn silence_of_any_length_is_passed_over_at_once() {
+        assert_eq!(after_waits(100, 100), 100);
+        assert_eq!(after_waits(100, 101), 100 + IDLE_WAIT_MICROS);
+        let year_9999 = 253_000_000_000 * SECOND;
+        let due = after_waits(0, year_9999);
+        assert!((year_9999..year_9999 + IDLE_WAIT_MICROS).contains(&due));
+    }
+
+    #[test]
+    fn what_comes_after_a_backup_comes_as_much_later_as_its_checkpoint_takes() {
+        let waits = Waits { in_base: 27 * SECOND, longer: 27 * SECOND };
+        assert_eq!([0, 25, 27, 40].map(|seconds| waits.after(seconds * SECOND)), {
+            [0, 0, 27 * SECOND, 27 * SECOND]
+        });
+    }
+
+    /// Bursts of 8 s, 33 s of silence between: after a checkpoint whose record is written in the silence, the
+    /// next one that the clock asks for has nothing to write (as PostgreSQL 15 did it).
+    #[test]
+    fn an_idle_server_skips_what_the_clock_asks_for() {
+        let mut pace = pace(16 << 20, &[]);
         let mut begun = Vec::new();
         let commits = (0..4).flat_map(|burst| (0..=8).map(move |second| burst * 41 + second));
         for (usable, second) in (16u64 << 20..).zip(commits) {

@@ -41,6 +41,7 @@ fn settings() -> Vec<Settings> {
         Checkpoints::Bytes(100_000),
         Checkpoints::Time(300_000),
         Checkpoints::Timed(timed),
+        Checkpoints::Timed(Timed { requests_lost: true, least_micros: 200_000, ..timed }),
     ];
     let with = |checkpoints| Settings { checkpoints, ..Settings::default() };
     let plain: Vec<Settings> = checkpoints.into_iter().map(with).collect();

@@ -1,0 +1,61 @@
+//! The clock of the base's commits: when records were written, and how long checkpoints took.
+
+use super::Base;
+use crate::base_checkpoint::{BaseCheckpoint, Reading};
+use crate::blocks::Ordinal;
+use crate::pace::shown::segments_of;
+use walstat_analyse::checkpoint::cause::Cause;
+use walstat_format::payload::Time;
+
+/// When a record was written: between two commits, by how many records lie between. `None` where there is no
+/// commit; before the first one and after the last one their times.
+pub(crate) fn time_at(commits: &[(Ordinal, Time)], ordinal: Ordinal) -> Option<Time> {
+    let after = commits.partition_point(|(commit, _)| *commit < ordinal);
+    let later = commits.get(after);
+    let earlier = after.checked_sub(1).and_then(|index| commits.get(index));
+    let (Some((from, begun)), Some((to, ended))) = (earlier, later) else {
+        return earlier.or(later).map(|(_, time)| *time);
+    };
+    let part = f64::from(ordinal - from) / f64::from((to - from).max(1));
+    let passed = ended.0.saturating_sub(begun.0).max(0) as f64 * part;
+    Some(Time(begun.0.saturating_add(passed as i64)))
+}
+
+impl Base {
+    /// How long nobody committed after a checkpoint began; microseconds.
+    pub(crate) fn silence_after(&self, own: &BaseCheckpoint) -> i64 {
+        self.next_commit(own.first).map_or(0, |next| next.0.saturating_sub(own.time.0))
+    }
+
+    /// The longest that the server took for a checkpoint by volume that was behind its schedule, so that it
+    /// never slept on the way; microseconds. `None` where it kept up with each.
+    pub(crate) fn unpaced_checkpoint(&self) -> Option<i64> {
+        let segments = segments_of(self)?;
+        let target = self.version.pacing.completion_target;
+        let scheduled = (segments * self.geometry.segment) as f64 * target;
+        let took = |own: &BaseCheckpoint| {
+            let written = own.ended?.0.saturating_sub(own.redo.0);
+            let is_behind =
+                own.moved_by(Reading::Likely) == Some(Cause::Wal) && written as f64 > scheduled;
+            let begun = time_at(&self.commits, own.first)?;
+            let ended = time_at(&self.commits, own.record?)?;
+            is_behind.then(|| ended.0.saturating_sub(begun.0))
+        };
+        self.own_checkpoints().filter_map(took).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_commits_time_goes_by_records() {
+        let commits = [(10, Time(1_000)), (20, Time(2_000)), (30, Time(1_500))];
+        let at = |ordinal| time_at(&commits, ordinal).map(|time| time.0);
+        assert_eq!([5, 10, 15, 20].map(at), [1_000, 1_000, 1_500, 2_000].map(Some));
+        // A clock that was set back stands still.
+        assert_eq!([25, 40].map(at), [2_000, 1_500].map(Some));
+        assert_eq!(time_at(&[], 5), None);
+    }
+}
