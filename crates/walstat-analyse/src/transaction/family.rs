@@ -2,27 +2,87 @@
 
 use super::part::Part;
 
-/// What belongs to what in the end.
-pub(super) struct Family {
-    /// The place of what each part belongs to, its own if to nothing.
-    pub tops: Vec<usize>,
+/// What becomes of a part that belongs to another one, or that another one belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It stays, for a part of its transaction does.
+    Stays,
+    /// It is a whole transaction now.
+    HandedOn,
+    /// What it belongs to has it.
+    Folded,
+}
+
+/// Adds what belongs to other parts to these, but for transactions of which a part stays. Returns the places of
+/// all parts that are not alone, ascending, and what becomes of them.
+pub(super) fn fold(parts: &mut [Part], stays: impl Fn(&Part) -> bool) -> Vec<(u32, Fate)> {
+    let members = members(parts);
+    if members.is_empty() {
+        return Vec::new();
+    }
+    let Family { tops, is_lost } = Family::of(parts, &members);
+    let mut has_to_stay = vec![false; members.len()];
+    for (place, top) in members.iter().zip(&tops) {
+        has_to_stay[*top] |= stays(&parts[*place]);
+    }
+    let mut fates = Vec::with_capacity(members.len());
+    for (member, (place, top)) in members.iter().zip(&tops).enumerate() {
+        let fate = if has_to_stay[*top] {
+            Fate::Stays
+        } else if member == *top {
+            Fate::HandedOn
+        } else {
+            let part = &mut parts[*place];
+            let gone = Part::new(part.xid, part.start);
+            let sub = std::mem::replace(part, gone);
+            parts[members[*top]].take_in(sub, is_lost[member]);
+            Fate::Folded
+        };
+        fates.push((*place as u32, fate));
+    }
+    fates
+}
+
+/// The places of parts that belong to another one, and of these, ascending.
+fn members(parts: &[Part]) -> Vec<usize> {
+    let mut members = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        if let Some(parent) = part.belongs_to().filter(|parent| *parent < parts.len()) {
+            members.extend([place, parent]);
+        }
+    }
+    members.sort_unstable();
+    members.dedup();
+    members
+}
+
+/// What belongs to what in the end, of those parts that are not alone.
+struct Family {
+    /// Which of them each belongs to, itself if to nothing.
+    tops: Vec<usize>,
     /// Whether it was rolled back, itself or with what it belongs to.
-    pub is_lost: Vec<bool>,
+    is_lost: Vec<bool>,
 }
 
 impl Family {
-    pub fn of(parts: &[Part]) -> Family {
-        let parents: Vec<Option<usize>> = parts.iter().map(Part::belongs_to).collect();
-        let cut = circles(&parents);
-        let mut tops: Vec<Option<usize>> = vec![None; parts.len()];
-        let mut is_lost: Vec<bool> = parts.iter().map(Part::is_rolled_back).collect();
-        for place in 0..parts.len() {
+    fn of(parts: &[Part], members: &[usize]) -> Family {
+        let parent = |place: &usize| members.binary_search(&parts[*place].belongs_to()?).ok();
+        let parents: Vec<Option<usize>> = members.iter().map(parent).collect();
+        let is_lost = members.iter().map(|place| parts[*place].is_rolled_back()).collect();
+        Family::among(&parents, is_lost)
+    }
+
+    /// `is_lost`: whether each was rolled back itself.
+    fn among(parents: &[Option<usize>], mut is_lost: Vec<bool>) -> Family {
+        let cut = circles(parents);
+        let mut tops: Vec<Option<usize>> = vec![None; parents.len()];
+        for place in 0..parents.len() {
             let (mut path, mut at) = (Vec::new(), place);
             let top = loop {
                 if let Some(top) = tops[at] {
                     break top;
                 }
-                match parents[at].filter(|parent| !cut[at] && *parent < parts.len()) {
+                match parents[at].filter(|parent| !cut[at] && *parent < parents.len()) {
                     Some(parent) => path.push(std::mem::replace(&mut at, parent)),
                     None => break at,
                 }

@@ -15,7 +15,7 @@
 //! apart ([`Before`]): it is about the part before the run, which may have ended there.
 
 use super::ended_xids::EndedXids;
-use super::family::Family;
+use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
 use crate::fork_table::ForkTable;
@@ -295,6 +295,7 @@ impl Generations {
                 part.parent.get_or_insert(parent);
             }
         }
+        self.find_unclaimed();
     }
 
     /// Whether there are so many parts that those that have ended should be handed on, and may be.
@@ -360,77 +361,37 @@ impl Generations {
 
     /// Hands on transactions with all that belongs to them, but for those of which a part stays.
     fn hand_on(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
-        if self.parts.iter().any(|part| part.belongs_to().is_some()) {
-            self.hand_on_families(finished, stays);
-        } else {
-            self.hand_on_each(finished, stays);
-        }
-    }
-
-    /// Where none belongs to another.
-    fn hand_on_each(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
+        let mut fates = family::fold(&mut self.parts, &stays).into_iter().peekable();
         let Generations { parts, by_xid, ended, unclaimed, .. } = self;
         let mut places = Vec::with_capacity(parts.len());
         let mut staying = 0;
         parts.retain(|part| {
             let old = places.len() as u32;
-            let stays = stays(part);
+            let fate = fates.next_if(|(place, _)| *place == old).map(|(_, fate)| fate);
+            let stays = fate.map_or_else(|| stays(part), |fate| fate == Fate::Stays);
             places.push(stays.then_some(staying));
-            staying += u32::from(stays);
-            let last = by_xid.get_mut(&part.xid).filter(|last| **last == old);
             if stays {
-                last.into_iter().for_each(|last| *last = staying - 1);
+                if staying != old {
+                    let last = by_xid.get_mut(&part.xid).filter(|last| **last == old);
+                    last.into_iter().for_each(|last| *last = staying);
+                }
+                staying += 1;
                 return true;
             }
-            if last.is_some() {
+            if by_xid.get(&part.xid) == Some(&old) {
                 by_xid.remove(&part.xid);
                 ended.insert(part.xid);
                 if part.is_unclaimed() {
                     unclaimed.remove(&part.xid);
                 }
             }
-            finished.add(part);
+            if fate != Some(Fate::Folded) {
+                finished.add(part);
+            }
             false
         });
         let moved = |place: u32| places.get(place as usize).copied().flatten();
         parts.iter_mut().for_each(|part| part.move_claims(moved));
-    }
-
-    fn hand_on_families(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
-        let Family { tops, is_lost } = Family::of(&self.parts);
-        let mut has_to_stay = vec![false; self.parts.len()];
-        for (part, top) in self.parts.iter().zip(&tops) {
-            has_to_stay[*top] |= stays(part);
-        }
-        let parts = std::mem::take(&mut self.parts);
-        let mut wholes: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
-        let mut places = vec![None; wholes.len()];
-        for (place, top) in tops.iter().enumerate() {
-            if has_to_stay[*top] {
-                places[place] = Some(self.parts.len() as u32);
-                self.parts.extend(wholes[place].take());
-            } else if place != *top
-                && let Some(sub) = wholes[place].take()
-                && let Some(whole) = &mut wholes[*top]
-            {
-                whole.take_in(sub, is_lost[place]);
-            }
-        }
-        wholes.into_iter().flatten().for_each(|whole| finished.add(&whole));
-        let moved = |place: u32| places.get(place as usize).copied().flatten();
-        self.parts.iter_mut().for_each(|part| part.move_claims(moved));
-        let Generations { by_xid, ended, .. } = self;
-        by_xid.retain(|xid, place| match moved(*place) {
-            Some(new) => {
-                *place = new;
-                true
-            }
-            None => {
-                ended.insert(*xid);
-                false
-            }
-        });
-        self.find_unclaimed();
     }
 }
 
