@@ -72,8 +72,8 @@ impl RowOperation {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Work(BlockSet<FEW>);
 
-/// So many operations of a transaction are kept as they are: what 32 bytes have room for.
-const FEW: usize = 7;
+/// So many operations of a transaction are kept as they are.
+const FEW: usize = 8;
 
 impl Work {
     /// Takes note of an operation on a file.

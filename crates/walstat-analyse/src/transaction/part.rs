@@ -66,7 +66,7 @@ pub(super) struct Part {
     /// Bytes of those of them that were rolled back.
     pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
-    pub files: BlockSet<7>,
+    pub files: BlockSet<8>,
     /// What the records did to rows, if that is asked for.
     pub work: Work,
     /// Whether and how it has ended.
