@@ -169,6 +169,14 @@ impl<const FEW: usize> BlockSet<FEW> {
         self.len() == 0
     }
 
+    /// All of them, each once, if they are few.
+    pub fn few(&self) -> Option<&[u32]> {
+        match &self.0 {
+            Numbers::Few { len, numbers } => numbers.get(..usize::from(*len)),
+            Numbers::Many(_) => None,
+        }
+    }
+
     /// All of them, in no order that means anything, some of them twice.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let (few, many) = match &self.0 {

@@ -103,6 +103,10 @@ impl Observe for Counters {
         needs_whole
     }
 
+    fn keeps(&self) -> bool {
+        self.who.keeps()
+    }
+
     fn share(&mut self) {
         each_part!(self, part => part.share());
     }

@@ -13,6 +13,7 @@ use super::distribution::Distribution;
 use super::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use super::fork_table::{ForkKey, ForkTable};
 use hashbrown::HashMap;
+use hashbrown::hash_map::EntryRef;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use walstat_format::block::RelFileLocator;
@@ -69,7 +70,10 @@ impl RowOperation {
 
 /// What a transaction has done so far: operations by the numbers of files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Work(BlockSet<8>);
+pub(crate) struct Work(BlockSet<FEW>);
+
+/// So many operations of a transaction are kept as they are.
+const FEW: usize = 8;
 
 impl Work {
     /// Takes note of an operation on a file.
@@ -89,12 +93,19 @@ impl Work {
         renumbered(known.iter(), files).for_each(|code| self.0.insert(code));
     }
 
-    /// All of it, ascending.
-    fn codes(&self) -> Vec<u32> {
+    /// Hands all of it on, ascending.
+    fn with_codes<T>(&self, take: impl FnOnce(&[u32]) -> T) -> T {
+        let mut few = [0; FEW];
+        if let Some(numbers) = self.0.few() {
+            let codes = &mut few[..numbers.len()];
+            codes.copy_from_slice(numbers);
+            codes.sort_unstable();
+            return take(codes);
+        }
         let mut codes: Vec<u32> = self.0.iter().collect();
         codes.sort_unstable();
         codes.dedup();
-        codes
+        take(&codes)
     }
 }
 
@@ -219,17 +230,20 @@ impl Kinds {
     /// Adds a transaction that has ended, if any record of it was counted.
     pub fn add(&mut self, row: &FinishedTransaction, work: &Work, end: Option<Time>) {
         if row.amounts.count > 0 {
-            self.sums(work.codes()).add(row, end);
+            work.with_codes(|codes| self.sums(codes).add(row, end));
         }
     }
 
     /// The sums of a kind, which may be new.
-    fn sums(&mut self, codes: Vec<u32>) -> &mut KindSums {
+    fn sums(&mut self, codes: &[u32]) -> &mut KindSums {
         let Kinds { kinds, weight: all, .. } = self;
-        kinds.entry(codes.into_boxed_slice()).or_insert_with_key(|codes| {
-            *all += weight(codes);
-            KindSums::default()
-        })
+        match kinds.entry_ref(codes) {
+            EntryRef::Occupied(known) => known.into_mut(),
+            EntryRef::Vacant(new) => {
+                *all += weight(codes);
+                new.insert_with_key(codes.into(), KindSums::default())
+            }
+        }
     }
 
     /// Counts a record without a transaction.
@@ -249,7 +263,7 @@ impl Kinds {
         for (codes, sums) in later.kinds {
             let mut codes: Vec<u32> = renumbered(codes.iter().copied(), files).collect();
             codes.sort_unstable();
-            self.sums(codes).merge(sums);
+            self.sums(&codes).merge(sums);
         }
         self.other.merge(later.other);
         for (ours, theirs) in self.maintained.iter_mut().zip(later.maintained) {

@@ -4,6 +4,8 @@
 //! What has ended and can get nothing more is kept as a row of its own
 //! ([`super::finished_transactions`]); all else is kept by the xid of the records.
 
+mod ended_xids;
+mod family;
 mod finished;
 mod generations;
 mod part;
@@ -52,6 +54,17 @@ struct Current {
     relation: RelFileLocator,
     /// The operation on it that was noted last, if kinds are asked for.
     operation: Option<RowOperation>,
+    #[serde(skip)]
+    streak: Option<Streak>,
+}
+
+/// What records have in common that follow one another: their type, of Heap and so not of vacuum, and their only
+/// block. All that is to be noted of them is how many they are, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Streak {
+    rmgr: u8,
+    info: u8,
+    mark: BlockMark,
 }
 
 /// What was found of transactions.
@@ -112,14 +125,18 @@ impl Transactions {
         self.generations.open().filter(|(xid, start)| may_run(*xid, *start)).min_by_key(|of| of.1)
     }
 
-    /// Counts a record with its mark, if it has one.
+    /// Counts a record with its mark, if it has one; whether it goes on with the streak of those before.
     #[inline(always)]
-    pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) {
+    pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
+        if self.goes_on(record, mark) {
+            return true;
+        }
         if !self.takes(record, mark) {
             // A copy: the record itself then stays in registers.
             let record = *record;
             self.another(&record);
         }
+        false
     }
 
     /// Counts a record that is not like the one before.
@@ -153,6 +170,7 @@ impl Transactions {
             }
             return;
         }
+        self.current.streak = None;
         if xid != self.current.xid {
             let part = self.generations.alive(xid, record.lsn);
             self.current = Current { xid, part, ..Current::default() };
@@ -198,11 +216,13 @@ impl Transactions {
         let RecordHeader { rmgr, info, .. } = record.header;
         if let Some(EndOf { xid, outcome, end_time }) = end {
             // Another part may come next.
-            self.current = Current::default();
+            let before = std::mem::take(&mut self.current);
             if xid == 0 {
                 return;
             }
-            let place = self.generations.alive(xid, record.lsn);
+            let is_found = before.xid == xid;
+            let place =
+                if is_found { before.part } else { self.generations.alive(xid, record.lsn) };
             if let Some(part) = self.generations.part(place) {
                 (part.outcome, part.end_time) = (outcome, end_time);
             }
@@ -211,6 +231,9 @@ impl Transactions {
             }
             if outcome != TransactionOutcome::Prepared {
                 self.generations.ended(place);
+                if self.generations.is_due() {
+                    self.settle();
+                }
             }
         } else if rmgr == rmgr::TRANSACTION && info & xact::OPCODE_MASK == xact::ASSIGNMENT {
             self.assigned(record);
@@ -318,6 +341,10 @@ impl Observe for Transactions {
         }
     }
 
+    fn keeps(&self) -> bool {
+        self.finished.kinds.is_some()
+    }
+
     fn merge(&mut self, later: Transactions) {
         let files: Vec<u32> = later.files.iter().map(|(key, ())| self.files.number(*key)).collect();
         self.generations.merge(later.generations, &files);
@@ -338,11 +365,28 @@ impl Observe for Transactions {
 }
 
 impl Transactions {
+    /// Counts a record if it is like the one before.
+    #[inline(always)]
+    fn goes_on(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
+        let Some(streak) = self.current.streak else { return false };
+        let RecordHeader { rmgr, info, xid, total_bytes, .. } = record.header;
+        if (rmgr, info, xid) != (streak.rmgr, streak.info, self.current.xid)
+            || mark != Some(streak.mark)
+        {
+            return false;
+        }
+        let Some(part) = self.generations.part(self.current.part) else { return false };
+        part.amounts.count += 1;
+        part.amounts.record_bytes += u64::from(total_bytes);
+        part.end = record.end;
+        true
+    }
+
     /// Counts a record if it is of the same transaction as the one before, and has one block and no
     /// image.
     #[inline(always)]
     fn takes(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
-        let Current { xid, part, relation, operation: noted } = self.current;
+        let Current { xid, part, relation, operation: noted, .. } = self.current;
         if record.header.xid != xid || xid == 0 {
             return false;
         }
@@ -364,6 +408,8 @@ impl Transactions {
             self.current.operation = Some(operation);
             part.work.note(self.files.number(file), operation);
         }
+        let RecordHeader { rmgr, info, .. } = record.header;
+        self.current.streak = (rmgr == rmgr::HEAP).then_some(Streak { rmgr, info, mark });
         true
     }
 }

@@ -154,21 +154,27 @@ impl Observe for Who {
         !self.is_nothing()
     }
 
+    fn keeps(&self) -> bool {
+        self.transactions.as_ref().is_some_and(Transactions::keeps)
+    }
+
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let mark = record.block_mark();
+        // Whether it is of the same type as the one before and of the same block: neither of vacuum, nor does it
+        // teach anything.
         let mut goes_on = false;
         if let Some(relations) = &mut self.relations {
             goes_on = relations.take(record, mark);
         }
+        if let Some(transactions) = &mut self.transactions {
+            goes_on |= transactions.take(record, mark);
+        }
         if let Some(updates) = &mut self.updates {
             updates.observe(record);
         }
-        if let Some(vacuums) = &mut self.vacuums {
+        if let Some(vacuums) = self.vacuums.as_mut().filter(|_| !goes_on) {
             vacuums.observe(record);
-        }
-        if let Some(transactions) = &mut self.transactions {
-            transactions.take(record, mark);
         }
         if let Some(names) = self.names.as_mut().filter(|names| !goes_on || !names.is_idle()) {
             names.observe(record);

@@ -1,6 +1,5 @@
 //! Transactions that have ended, with what they did.
 
-use super::changes::RowChange;
 use super::file_works::FileWorks;
 use super::work::Work;
 use serde::{Deserialize, Serialize};
@@ -95,11 +94,6 @@ impl Ended {
 
     /// Whether it may have done anything worth telling.
     pub(super) fn is_of_interest(&self, min_rows: u64) -> bool {
-        let rows = |change: RowChange| -> u64 {
-            self.files.values().map(|work| work.of(change).rows).sum()
-        };
-        self.in_catalogs
-            || self.database_drop.is_some()
-            || RowChange::ALL.into_iter().any(|change| rows(change) >= min_rows)
+        self.in_catalogs || self.database_drop.is_some() || self.files.have_rows(min_rows)
     }
 }

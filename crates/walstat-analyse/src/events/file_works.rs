@@ -78,9 +78,21 @@ impl FileWorks {
         }
     }
 
-    /// What is done to each file.
-    pub(super) fn values(&self) -> impl Iterator<Item = &FileWork> {
-        self.rows.iter().map(|(_, work)| work)
+    /// Whether changes of one kind are of so many rows, in all files together.
+    pub(super) fn have_rows(&self, min_rows: u64) -> bool {
+        let rows = |change: RowChange| -> u64 {
+            self.rows.iter().map(|(_, work)| work.of(change).rows).sum()
+        };
+        RowChange::ALL.into_iter().any(|change| rows(change) >= min_rows)
+    }
+
+    /// Forgets all of it. Few files leave their memory to the next transaction.
+    pub(super) fn clear(&mut self) {
+        if self.rows.capacity() > AT_HAND {
+            *self = FileWorks::default();
+        } else {
+            self.rows.clear();
+        }
     }
 
     /// All files.

@@ -3,6 +3,7 @@
 
 use super::work::Work;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// So many transactions are found without hashing; their xids follow one another.
 const RECENT: usize = 64;
@@ -55,12 +56,29 @@ impl InFlight {
     /// Takes out what a transaction has done.
     pub(super) fn remove(&mut self, xid: u32) -> Option<Work> {
         let place = self.index.remove(&xid)?;
+        self.set_free(xid, place);
+        self.works.get_mut(place as usize).map(std::mem::take)
+    }
+
+    /// Forgets what a transaction has done, unless it `is_of_interest`; whether it is forgotten.
+    pub(super) fn forget(&mut self, xid: u32, is_of_interest: impl Fn(&Work) -> bool) -> bool {
+        let Entry::Occupied(entry) = self.index.entry(xid) else { return false };
+        let Some(work) = self.works.get_mut(*entry.get() as usize) else { return false };
+        if is_of_interest(work) {
+            return false;
+        }
+        work.clear();
+        let place = entry.remove();
+        self.set_free(xid, place);
+        true
+    }
+
+    fn set_free(&mut self, xid: u32, place: u32) {
         self.free.push(place);
         let recent = &mut self.recent[xid as usize % RECENT];
         if recent.0 == xid {
             *recent = (0, 0);
         }
-        self.works.get_mut(place as usize).map(std::mem::take)
     }
 
     /// Whose work is known.
@@ -97,6 +115,10 @@ mod tests {
             assert_eq!(open.remove(xid).unwrap().top, Some(xid + 3));
             assert!(open.remove(xid).is_none());
         }
+        assert!(!open.forget(702, |_| false), "it has ended before");
+        assert!(!open.forget(701, |work| work.top.is_some()));
+        assert!(open.forget(701, |_| false) && open.remove(701).is_none());
+        open.of(701).top = Some(704);
         open.of(2000).top = Some(1);
         assert_eq!(open.of(700).top, None, "it begins anew in a place that was used");
         assert_eq!(open.iter().count(), 152);

@@ -113,6 +113,11 @@ impl Events {
 
     /// A transaction ends here.
     fn put(&mut self, lsn: Lsn, xid: u32, subxids: Box<[u32]>, end: End) {
+        let min_rows = self.min_rows;
+        let is_of_interest = |work: &Work| work.is_of_interest(min_rows);
+        if self.is_first && subxids.is_empty() && self.open.forget(xid, is_of_interest) {
+            return;
+        }
         let before = self.before;
         let (files, in_catalogs, database_drop) = (FileWorks::default(), false, None);
         let mut ended = Ended { lsn, end, xid, subxids, files, in_catalogs, database_drop, before };

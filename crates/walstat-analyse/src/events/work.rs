@@ -39,6 +39,18 @@ impl Work {
         self.files.of(file).bytes += u64::from(record.header.total_bytes);
     }
 
+    /// Whether it may be worth telling, if nothing else belongs to it.
+    pub(super) fn is_of_interest(&self, min_rows: u64) -> bool {
+        self.in_catalogs || self.database_drop.is_some() || self.files.have_rows(min_rows)
+    }
+
+    /// Forgets all of it.
+    pub(super) fn clear(&mut self) {
+        let mut files = std::mem::take(&mut self.files);
+        files.clear();
+        *self = Work { files, ..Work::default() };
+    }
+
     /// Adds what the same transaction did later.
     pub(super) fn append(&mut self, later: Work) {
         self.files.add(later.files);

@@ -14,11 +14,12 @@
 //! A run does not know what came before it. What it says of an xid before that writes something is kept
 //! apart ([`Before`]): it is about the part before the run, which may have ended there.
 
+use super::ended_xids::EndedXids;
+use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
 use crate::fork_table::ForkTable;
 use hashbrown::HashMap;
-use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -31,6 +32,11 @@ const OPEN_MAX: usize = 2_000_000;
 /// So many that have ended are remembered by who takes them away meanwhile.
 const ENDED_MAX: u64 = 1 << 20;
 
+/// Where nothing earlier can come, what has ended is handed on when there are so many parts more than stayed
+/// the last time, and a quarter more: most are still in the processor's cache then, and those that stay are
+/// not looked at too often.
+const BATCH: usize = 1024;
+
 /// All parts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Generations {
@@ -40,7 +46,7 @@ pub(super) struct Generations {
     by_xid: HashMap<u32, u32>,
     /// Xids whose last part has ended and was handed on.
     #[serde(skip)]
-    ended: RoaringBitmap,
+    ended: EndedXids,
     /// Xids whose last part has aborted, and nothing else is known of it.
     unclaimed: BTreeSet<u32>,
     /// The oldest running xids, as records say them.
@@ -49,6 +55,9 @@ pub(super) struct Generations {
     known: Vec<(u32, u32)>,
     /// Nothing can come before what was seen.
     is_first: bool,
+    /// What has ended is handed on when there are so many parts.
+    #[serde(skip)]
+    due: usize,
 }
 
 /// What is known of an xid's last part.
@@ -286,6 +295,13 @@ impl Generations {
                 part.parent.get_or_insert(parent);
             }
         }
+        self.find_unclaimed();
+    }
+
+    /// Whether there are so many parts that those that have ended should be handed on, and may be.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.is_first && self.parts.len() >= self.due
     }
 
     /// Hands on what is final: nothing earlier can come any more.
@@ -301,6 +317,7 @@ impl Generations {
             finished.rows.is_exact = false;
             self.hand_on(finished, |part| part.end > middle);
         }
+        self.due = self.parts.len() / 4 * 5 + BATCH;
     }
 
     /// The transactions that go on: xid and first record.
@@ -344,40 +361,37 @@ impl Generations {
 
     /// Hands on transactions with all that belongs to them, but for those of which a part stays.
     fn hand_on(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
-        let Family { tops, is_lost } = Family::of(&self.parts);
-        let mut has_to_stay = vec![false; self.parts.len()];
-        for (part, top) in self.parts.iter().zip(&tops) {
-            has_to_stay[*top] |= stays(part);
-        }
-        let parts = std::mem::take(&mut self.parts);
-        let mut wholes: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
-        let mut places = vec![None; wholes.len()];
-        for (place, top) in tops.iter().enumerate() {
-            if has_to_stay[*top] {
-                places[place] = Some(self.parts.len() as u32);
-                self.parts.extend(wholes[place].take());
-            } else if place != *top
-                && let Some(sub) = wholes[place].take()
-                && let Some(whole) = &mut wholes[*top]
-            {
-                whole.take_in(sub, is_lost[place]);
+        let mut fates = family::fold(&mut self.parts, &stays).into_iter().peekable();
+        let Generations { parts, by_xid, ended, unclaimed, .. } = self;
+        let mut places = Vec::with_capacity(parts.len());
+        let mut staying = 0;
+        parts.retain(|part| {
+            let old = places.len() as u32;
+            let fate = fates.next_if(|(place, _)| *place == old).map(|(_, fate)| fate);
+            let stays = fate.map_or_else(|| stays(part), |fate| fate == Fate::Stays);
+            places.push(stays.then_some(staying));
+            if stays {
+                if staying != old {
+                    let last = by_xid.get_mut(&part.xid).filter(|last| **last == old);
+                    last.into_iter().for_each(|last| *last = staying);
+                }
+                staying += 1;
+                return true;
             }
-        }
-        wholes.into_iter().flatten().for_each(|whole| finished.add(&whole));
-        let moved = |place: u32| places.get(place as usize).copied().flatten();
-        self.parts.iter_mut().for_each(|part| part.move_claims(moved));
-        let Generations { by_xid, ended, .. } = self;
-        by_xid.retain(|xid, place| match moved(*place) {
-            Some(new) => {
-                *place = new;
-                true
+            if by_xid.get(&part.xid) == Some(&old) {
+                by_xid.remove(&part.xid);
+                ended.insert(part.xid);
+                if part.is_unclaimed() {
+                    unclaimed.remove(&part.xid);
+                }
             }
-            None => {
-                ended.insert(*xid);
-                false
+            if fate != Some(Fate::Folded) {
+                finished.add(part);
             }
+            false
         });
-        self.find_unclaimed();
+        let moved = |place: u32| places.get(place as usize).copied().flatten();
+        parts.iter_mut().for_each(|part| part.move_claims(moved));
     }
 }
 
@@ -393,64 +407,6 @@ impl Place {
     fn of_part(&self) -> Option<u32> {
         self.part
     }
-}
-
-/// What belongs to what in the end.
-struct Family {
-    /// The place of what each part belongs to, its own if to nothing.
-    tops: Vec<usize>,
-    /// Whether it was rolled back, itself or with what it belongs to.
-    is_lost: Vec<bool>,
-}
-
-impl Family {
-    fn of(parts: &[Part]) -> Family {
-        let parents: Vec<Option<usize>> = parts.iter().map(Part::belongs_to).collect();
-        let cut = circles(&parents);
-        let mut tops: Vec<Option<usize>> = vec![None; parts.len()];
-        let mut is_lost: Vec<bool> = parts.iter().map(Part::is_rolled_back).collect();
-        for place in 0..parts.len() {
-            let (mut path, mut at) = (Vec::new(), place);
-            let top = loop {
-                if let Some(top) = tops[at] {
-                    break top;
-                }
-                match parents[at].filter(|parent| !cut[at] && *parent < parts.len()) {
-                    Some(parent) => path.push(std::mem::replace(&mut at, parent)),
-                    None => break at,
-                }
-            };
-            tops[at] = Some(top);
-            let mut is_above_lost = is_lost[at];
-            for below in path.into_iter().rev() {
-                is_above_lost |= is_lost[below];
-                is_lost[below] = is_above_lost;
-                tops[below] = Some(top);
-            }
-        }
-        let tops = tops.into_iter().zip(0..).map(|(top, place)| top.unwrap_or(place)).collect();
-        Family { tops, is_lost }
-    }
-}
-
-/// Where a part belongs to itself in the end: the first one of each such circle, which then belongs to
-/// nothing. No server writes that.
-fn circles(parents: &[Option<usize>]) -> Vec<bool> {
-    let mut cut = vec![false; parents.len()];
-    // The walk in which each was met.
-    let mut met = vec![usize::MAX; parents.len()];
-    for walk in 0..parents.len() {
-        let mut at = Some(walk);
-        while let Some(place) = at.filter(|place| met.get(*place) == Some(&usize::MAX)) {
-            met[place] = walk;
-            at = parents[place];
-        }
-        let Some(begin) = at.filter(|place| met.get(*place) == Some(&walk)) else { continue };
-        let next = |place: &usize| parents[*place].filter(|next| *next != begin);
-        let circle = std::iter::successors(Some(begin), next);
-        cut[circle.min().unwrap_or(begin)] = true;
-    }
-    cut
 }
 
 /// Whether a transaction is older than one of those that were the oldest running ones. Xids turn over:
@@ -596,6 +552,34 @@ mod tests {
         comes_to(&records, &[(7, Committed, 2, 1, true), apart[1]]);
     }
 
+    /// What goes on meanwhile stays, and so does what has aborted: something may be said of it.
+    #[test]
+    fn where_nothing_comes_before_memory_is_that_of_what_goes_on() {
+        let mut finished = Finished::of(FinishedRows::new(10, Order::Xid));
+        let mut generations = Generations::default();
+        generations.settle(&mut finished);
+        let mut most = 0;
+        for xid in 10..100_000 {
+            say(&mut generations, Writes(xid), Lsn(8));
+            match xid % 10 {
+                0 => {}
+                1 => end(&mut generations, xid - 1, &[xid], Committed, Lsn(8)),
+                9 if xid < 1000 => say(&mut generations, Aborts(xid, &[]), Lsn(8)),
+                _ => say(&mut generations, Commits(xid, &[]), Lsn(8)),
+            }
+            say(&mut generations, Writes(7), Lsn(8));
+            if generations.is_due() {
+                generations.settle(&mut finished);
+            }
+            most = most.max(generations.parts.len());
+        }
+        assert!(most < 2000, "{most}");
+        generations.finish(&mut finished);
+        let summary = finished.rows.summary;
+        assert_eq!((summary.open, summary.aborted), (1, 99));
+        assert_eq!(summary.committed + summary.subtransactions, 99_990 - 99);
+    }
+
     /// Half of all xids are older than one.
     #[test]
     fn xids_turn_over() {
@@ -626,8 +610,6 @@ mod tests {
     fn a_circle_is_cut_at_its_first_part() {
         let records = [Writes(7), Writes(8), Belongs(7, 8), Belongs(8, 7)];
         comes_to(&records, &[(7, Open, 2, 1, false)]);
-        assert_eq!(circles(&[Some(1), Some(2), Some(1), None]), [false, true, false, false]);
-        assert_eq!(circles(&[Some(0), Some(9)]), [true, false]);
         // What belongs to itself, or to nobody, is nothing that a record can say.
         comes_to(
             &[Belongs(7, 7), Belongs(0, 7), Belongs(7, 0), Writes(7)],

@@ -19,8 +19,8 @@ use walstat_format::lsn::Lsn;
 /// A run is about that long, so that a thread is done with many of them.
 const RUN_BYTES: u64 = 64 << 20;
 
-/// A run is shorter where all its records are kept until the runs before it are joined, so that the
-/// same memory is used again. The first run keeps none: where one thread reads, it may be of any length.
+/// A run is shorter where much is kept of it until the runs before it are joined, so that the same memory is
+/// used again. The first run keeps little: where one thread reads, it may be of any length.
 const KEPT_RUN_BYTES: u64 = 4 << 20;
 
 /// So many runs for each thread may be under way or waiting for an earlier one: however long that one
@@ -69,7 +69,9 @@ pub(super) fn scan(
                 }
                 observer
             };
-            let run = run.unwrap_or_else(|| read_run(segments, task, scope, &mut pages, observer));
+            let is_first = index == 0;
+            let read = || read_run(segments, task, scope, &mut pages, is_first, observer);
+            let run = run.unwrap_or_else(read);
             joiner.add(index, task.after_hole, run);
         }
     };
@@ -105,7 +107,7 @@ fn scan_limited(
         }
         let part = Scope { limit: Some(left), ..scope.clone() };
         let mut pages = Pages::new(&part, progress);
-        let read = || read_run(segments, task, &part, &mut pages, || prototype.clone());
+        let read = || read_run(segments, task, &part, &mut pages, false, || prototype.clone());
         let run = task.take(ready).unwrap_or_else(read);
         // A record that goes on into this run is counted in the one before.
         let joining = Scope { limit: Some(left + joined.counted_last()), ..scope.clone() };
@@ -269,11 +271,13 @@ impl Drop for PanicGuard<'_, '_> {
 }
 
 /// Reads one run, counted by what `observer` makes: again from the start where a mapped file is lost.
+/// `is_first`: nothing comes before it, so that it hands on what is final as often as if it were several.
 fn read_run(
     segments: &[Segment],
     task: &Task,
     scope: &Scope,
     pages: &mut Pages<'_>,
+    is_first: bool,
     observer: impl Fn() -> Observer,
 ) -> Run {
     let segments = segments.get(task.segments.clone()).unwrap_or_default();
@@ -283,9 +287,15 @@ fn read_run(
     pages.announce(segments);
     loop {
         let mut reader = Reader::new(scope, start, end, observer());
+        let mut unsettled = 0;
         for segment in segments {
             if pages.push_segment(segment, &mut reader) == Flow::Done {
                 break;
+            }
+            unsettled += segment_bytes;
+            if is_first && unsettled >= RUN_BYTES {
+                reader.settle();
+                unsettled = 0;
             }
         }
         if !pages.are_lost() {

@@ -148,6 +148,11 @@ impl<'s> Reader<'s> {
         self.run.problems.push(problem);
     }
 
+    /// Nothing earlier than the run can come: what is final of that which was seen so far is handed on.
+    pub fn settle(&mut self) {
+        self.run.observer.settle();
+    }
+
     /// The end of the run; a record that goes on is left open.
     pub fn finish(mut self) -> Run {
         let Some(mut run) = self.ended.take() else {

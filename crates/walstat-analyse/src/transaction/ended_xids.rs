@@ -1,0 +1,40 @@
+//! Xids of transactions that have ended and were handed on.
+
+use roaring::RoaringBitmap;
+
+/// A set of xids. Most that are asked for are newer than all in it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EndedXids {
+    xids: RoaringBitmap,
+    /// None in it is larger.
+    largest: u32,
+}
+
+impl EndedXids {
+    /// Whether an xid is in it.
+    #[inline]
+    pub fn contains(&self, xid: u32) -> bool {
+        xid <= self.largest && self.xids.contains(xid)
+    }
+
+    /// Adds an xid.
+    pub fn insert(&mut self, xid: u32) {
+        self.xids.insert(xid);
+        self.largest = self.largest.max(xid);
+    }
+
+    /// Takes an xid out; whether it was there.
+    pub fn remove(&mut self, xid: u32) -> bool {
+        self.xids.remove(xid)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.xids.len()
+    }
+
+    /// Takes all out.
+    pub fn clear(&mut self) {
+        *self = EndedXids::default();
+    }
+}
