@@ -21,7 +21,7 @@ const LOOK: Style = AnsiColor::Yellow.on_default();
 const BAR_CELLS: f64 = 16.0;
 /// Maintenance that wrote less than this share of the bytes is not told.
 const MAINTENANCE_NOTICED: f64 = 0.05;
-/// Lines that a screen has, problems and notes not counted.
+/// Lines that it has, besides problems and notes.
 const LINES: usize = 40;
 /// Columns of what is predicted: a size and a change.
 const PREDICTED_CELLS: usize = 26;
@@ -31,9 +31,8 @@ const PREDICTED_CELLS: usize = 26;
 struct Detail {
     /// Causes told one by one.
     causes: usize,
-    /// Tables, and the parts of the first.
-    tables: usize,
-    parts: bool,
+    /// Tables and kinds of transactions.
+    who: who::Shown,
     /// Findings; of how many it is said what to do; what to do about each, and what that costs.
     findings: usize,
     advised: usize,
@@ -43,24 +42,22 @@ struct Detail {
     is_long: bool,
 }
 
-/// From much to little.
-const DETAILS: [Detail; 9] = [
+/// From much to little. What to do about the first two findings is said whatever there is.
+const DETAILS: [Detail; 8] = [
     Detail { causes: 8, findings: 6, advised: 6, advice: 4, prices: 2, ..USUAL },
     Detail { causes: 5, findings: 5, advised: 5, advice: 2, ..USUAL },
     Detail { causes: 4, ..USUAL },
-    Detail { causes: 4, parts: false, ..USUAL },
-    Detail { parts: false, prices: 0, ..USUAL },
+    Detail { causes: 4, who: TABLES, ..USUAL },
+    Detail { who: TABLES, prices: 0, ..USUAL },
     TIGHT,
     Detail { causes: 2, ..TIGHT },
-    Detail { causes: 2, advised: 1, ..TIGHT },
-    Detail { causes: 2, advised: 0, ..TIGHT },
+    Detail { causes: 2, who: who::Shown { kinds: 1, ..TABLES }, ..TIGHT },
 ];
 
 /// What most of them say.
 const USUAL: Detail = Detail {
     causes: 3,
-    tables: 5,
-    parts: true,
+    who: who::Shown { parts: true, ..TABLES },
     findings: 3,
     advised: 3,
     advice: 1,
@@ -68,14 +65,16 @@ const USUAL: Detail = Detail {
     is_long: false,
 };
 
-/// The same where there is little room: two findings are named whatever there is.
-const TIGHT: Detail = Detail { parts: false, findings: 2, prices: 0, ..USUAL };
+/// Tables without their parts.
+const TABLES: who::Shown = who::Shown { tables: 5, parts: false, kinds: 3 };
+
+/// The same where there is little room.
+const TIGHT: Detail = Detail { who: TABLES, findings: 2, prices: 0, ..USUAL };
 
 /// With -v everything.
 const ALL: Detail = Detail {
     causes: usize::MAX,
-    tables: 8,
-    parts: true,
+    who: who::Shown { tables: 8, parts: true, kinds: 3 },
     findings: usize::MAX,
     advised: usize::MAX,
     advice: usize::MAX,
@@ -98,12 +97,15 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     let details = if style.verbose { &[ALL][..] } else { &DETAILS[..] };
     for detail in details {
         screen = blocks(view, *detail, style, &beside, &notes)?;
-        let lines = screen.iter().filter(|byte| **byte == b'\n').count();
-        if lines <= LINES {
+        if lines(&screen) <= LINES + lines(&beside) + lines(&notes) {
             break;
         }
     }
     out.write_all(&screen)
+}
+
+fn lines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// All blocks, with so much detail.
@@ -118,7 +120,7 @@ fn blocks(
     header(report, style, &mut out)?;
     out.extend(problems);
     why(report, detail, style, &mut out)?;
-    who::render(report, detail.tables, detail.parts, style, &mut out)?;
+    who::render(report, detail.who, style, &mut out)?;
     when::render(report, style, &mut out)?;
     findings(report, detail, style, &mut out)?;
     out.extend(notes);

@@ -15,18 +15,23 @@ const NAME_CELLS: usize = 16;
 /// Indexes of each shown.
 const INDEXES_SHOWN: usize = 2;
 
-/// Writes the block with so many tables, if any were counted, and the parts of the first.
-pub fn render(
-    report: &Report,
-    most: usize,
-    with_parts: bool,
-    style: &Show,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// Tables.
+    pub tables: usize,
+    /// The parts of the first.
+    pub parts: bool,
+    /// Kinds of transactions.
+    pub kinds: usize,
+}
+
+/// Writes the block, if tables were counted.
+pub fn render(report: &Report, most: Shown, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     let Some(tables) = &report.tables else { return Ok(()) };
     let rows = tables.rows.iter().zip(tables.labels());
     let shown: Vec<(&WholeTableRow, String)> =
-        rows.filter(|(row, _)| row.database.is_some()).take(most).collect();
+        rows.filter(|(row, _)| row.database.is_some()).take(most.tables).collect();
     if shown.is_empty() {
         return Ok(());
     }
@@ -41,7 +46,7 @@ pub fn render(
             cells[4] = fraction(Some(hot));
         }
         table.add_row(cells);
-        if place == 0 && with_parts {
+        if place == 0 && most.parts {
             parts(row, style).into_iter().for_each(|cells| _ = table.add_row(cells));
         }
     }
@@ -59,17 +64,14 @@ pub fn render(
     if let Some(names) = &report.names {
         writeln!(out, "  {}", sources(names, report.totals.total_bytes))?;
     }
-    for line in kinds(report) {
+    for line in kinds(report, most.kinds) {
         writeln!(out, "  {}", visible(&line))?;
     }
     writeln!(out)
 }
 
-/// Kinds of transactions that are told.
-const KINDS_SHOWN: usize = 3;
-
 /// What the largest kinds of transactions did, a line each.
-fn kinds(report: &Report) -> Vec<String> {
+fn kinds(report: &Report, most: usize) -> Vec<String> {
     let Some(sample) = &report.kind_sample else { return Vec::new() };
     let share = |part: u64, all: u64| fraction((all > 0).then(|| part as f64 / all as f64));
     let line = |kind: &SampledKind| {
@@ -84,7 +86,7 @@ fn kinds(report: &Report) -> Vec<String> {
         "transactions, by a sample of {} (--stats=kind counts all):",
         grouped(sample.transactions)
     );
-    std::iter::once(head).chain(sample.kinds.iter().take(KINDS_SHOWN).map(line)).collect()
+    std::iter::once(head).chain(sample.kinds.iter().take(most).map(line)).collect()
 }
 
 /// The lines of a table's parts, if it has more than one.
@@ -144,10 +146,10 @@ mod tests {
     #[test]
     fn kinds_of_a_sample_are_told_with_their_share_and_size() {
         let mut report = sample::report(0, 1000);
-        assert!(kinds(&report).is_empty());
+        assert!(kinds(&report, 3).is_empty());
         let kind = SampledKind { kind: "INSERT t".into(), transactions: 30, median_bytes: 200 };
         report.kind_sample = Some(KindSample { transactions: 40, kinds: vec![kind] });
-        assert_eq!(kinds(&report)[1..], ["75.00 % of them, 200 B each: INSERT t"]);
+        assert_eq!(kinds(&report, 3)[1..], ["75.00 % of them, 200 B each: INSERT t"]);
     }
 
     #[test]

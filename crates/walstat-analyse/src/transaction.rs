@@ -58,8 +58,8 @@ struct Current {
     streak: Option<Streak>,
 }
 
-/// What records have in common that follow one another: their type, of Heap and so not of vacuum, and their only
-/// block. All that is to be noted of them is how many they are, and how long.
+/// What records have in common that follow one another: their type, of Heap and so not of vacuum, and their
+/// only block. All that is to be noted of them is how many they are, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Streak {
     rmgr: u8,

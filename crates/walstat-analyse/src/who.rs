@@ -161,8 +161,8 @@ impl Observe for Who {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let mark = record.block_mark();
-        // Whether it is of the same type as the one before and of the same block: neither of vacuum, nor does it
-        // teach anything.
+        // Whether it is of the same type as the one before and of the same block: neither of vacuum, nor does
+        // it teach anything.
         let mut goes_on = false;
         if let Some(relations) = &mut self.relations {
             goes_on = relations.take(record, mark);

@@ -340,7 +340,8 @@ fn notes<O>(
     let shown = request.command != CommandName::Check;
     if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {
         notes.push(format!(
-            "no image tells the size of data pages; uncompressed_fpi_bytes takes {DEFAULT_DATA_PAGE_BYTES}"
+            "no image has the length of a whole page: uncompressed_fpi_bytes is for pages of \
+             {DEFAULT_DATA_PAGE_BYTES} bytes"
         ));
     }
     notes

@@ -13,8 +13,8 @@ pub(super) enum Fate {
     Folded,
 }
 
-/// Adds what belongs to other parts to these, but for transactions of which a part stays. Returns the places of
-/// all parts that are not alone, ascending, and what becomes of them.
+/// Adds what belongs to other parts to these, but for transactions of which a part stays. Returns the places
+/// of all parts that are not alone, ascending, and what becomes of them.
 pub(super) fn fold(parts: &mut [Part], stays: impl Fn(&Part) -> bool) -> Vec<(u32, Fate)> {
     let members = members(parts);
     if members.is_empty() {

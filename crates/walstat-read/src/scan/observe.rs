@@ -23,8 +23,8 @@ pub trait Observe: Send + Clone + 'static {
     /// that lie in several windows or runs.
     const WHOLE: bool = false;
 
-    /// Whether it stores records, or much of what they say, until everything before them was counted. Runs are
-    /// shorter then, to save memory, but for the first, of which it stores little.
+    /// Whether it stores records, or much of what they say, until everything before them was counted. Runs
+    /// are shorter then, to save memory, but for the first, of which it stores little.
     const KEEPS: bool = false;
 
     /// Takes note of a record.
