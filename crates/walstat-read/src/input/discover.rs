@@ -4,6 +4,7 @@
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
 use super::error::{InputError, is_lack};
+use super::given::{self, Looked};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
@@ -14,7 +15,7 @@ use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -51,18 +52,20 @@ pub struct Found {
     /// Notes about files that are not read.
     pub notes: Vec<String>,
     /// Files that were read before: those that are still the same are not looked into.
-    known: Arc<KnownFiles>,
+    pub(super) known: Arc<KnownFiles>,
     /// Directories that were looked into.
-    seen: BTreeSet<storage::Identity>,
+    pub(super) seen: BTreeMap<storage::Identity, Looked>,
+    /// Of two of the paths that are directories, as indexes: the second was met within the first.
+    pub(super) met: BTreeSet<(usize, usize)>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
-    lacking: Option<Lacking>,
+    pub(super) lacking: Option<Lacking>,
 }
 
 /// What the system has too few of, told of the path where it showed.
 #[derive(Debug, Clone)]
-struct Lacking {
-    path: PathBuf,
-    code: i32,
+pub(super) struct Lacking {
+    pub(super) path: PathBuf,
+    pub(super) code: i32,
 }
 
 /// What can only be read from front to back.
@@ -78,7 +81,7 @@ pub struct Stream {
 pub const STANDARD_INPUT: &str = "-";
 
 /// Directories beside segments that hold none; `lost+found` belongs to the file system.
-const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
+pub(super) const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 
 /// Base backups beside the WAL in an archiver's tree; WAL in them is not part of the archive.
 const BASE_BACKUPS: [(&str, &str); 3] =
@@ -109,7 +112,7 @@ pub fn discover_known(
 ) -> Result<Found, InputError> {
     let mut looks = 1;
     loop {
-        match look(paths, taken_for, &known) {
+        match given::look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.
             Err(InputError::NoSegments { path }) if looks < LOOKS && is_server_directory(&path) => {
                 looks += 1;
@@ -124,23 +127,6 @@ pub fn discover_known(
 fn is_server_directory(path: &Path) -> bool {
     let has_status = |directory: &Path| storage::is_dir(&directory.join(ARCHIVE_STATUS));
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
-}
-
-fn look(
-    paths: &[PathBuf],
-    taken_for: Option<InputKind>,
-    known: &Arc<KnownFiles>,
-) -> Result<Found, InputError> {
-    let known = Arc::clone(known);
-    let mut found = Found { paths: paths.to_vec(), taken_for, known, ..Found::default() };
-    for (root, path) in paths.iter().enumerate() {
-        let added = found.add_path(root, &storage::on_disk(path));
-        if let Some(Lacking { path, code }) = found.lacking.take() {
-            return Err(InputError::io(&path, io::Error::from_raw_os_error(code)));
-        }
-        added?;
-    }
-    Ok(found)
 }
 
 impl Found {
@@ -172,50 +158,12 @@ impl Found {
     }
 
     /// How many files and streams were found that may be WAL.
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.pieces.len() + self.listed.len() + self.streams.len()
     }
 
-    fn add_path(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
-        if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
-            self.streams.push(Stream { path: path.to_owned(), root });
-            return Ok(());
-        }
-        let io = |source| InputError::io(path, source);
-        let name = file_name(path);
-        let metadata = match storage::metadata(path) {
-            Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
-                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
-                return Ok(());
-            }
-            metadata => metadata.map_err(io)?,
-        };
-        if metadata.kind == Kind::Directory {
-            let before = self.count();
-            if is_segments(&name) {
-                self.refuse(root, path, NotWal::NoFile("directory".into()));
-            }
-            let new = self.add_directory(root, path, DEPTH_MAX).map_err(io)?;
-            let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
-            if new && self.count() == before && !beside {
-                return Err(InputError::NoSegments { path: path.to_owned() });
-            }
-            return Ok(());
-        }
-        if let Kind::Other(kind) = metadata.kind {
-            if !is_segments(&name) {
-                return Err(InputError::Kind { path: path.to_owned(), kind });
-            }
-            self.refuse(root, path, NotWal::NoFile(kind.into()));
-            return Ok(());
-        }
-        self.look_around(root, path);
-        self.add_file(root, path, &metadata, true);
-        Ok(())
-    }
-
     /// Notes what the directory of a single file is.
-    fn look_around(&mut self, root: usize, path: &Path) {
+    pub(super) fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
         // Of an object it is not asked: for each a request or two more, and servers do not write there.
         let has_status = || storage::is_dir(&parent.join(ARCHIVE_STATUS));
@@ -227,8 +175,13 @@ impl Found {
     }
 
     /// Adds what lies in a directory, and below it; says whether it was not looked into before.
-    fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
-        if !self.seen.insert(storage::identity(path)?) {
+    pub(super) fn add_directory(
+        &mut self,
+        root: usize,
+        path: &Path,
+        depth: usize,
+    ) -> io::Result<bool> {
+        if !self.is_new(root, path, depth == DEPTH_MAX)? {
             return Ok(false);
         }
         let entries = storage::entries(path)?;
@@ -324,7 +277,13 @@ impl Found {
 
     /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
     /// beside other files, only what is called like a segment or like a tar of them.
-    fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
+    pub(super) fn add_file(
+        &mut self,
+        root: usize,
+        path: &Path,
+        metadata: &Metadata,
+        asked: bool,
+    ) {
         let text = file_name(path);
         let name = match FileName::parse(&text) {
             FileName::History(timeline) => {
@@ -416,7 +375,7 @@ impl Found {
         self.pieces.len() - 1
     }
 
-    fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
+    pub(super) fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
         let name = match FileName::parse(&file_name(path)) {
             FileName::Segment(name) => Some(name),
             _ => None,
@@ -425,17 +384,17 @@ impl Found {
     }
 }
 
-const LINK_TO_NOTHING: &str = "link to nothing";
+pub(super) const LINK_TO_NOTHING: &str = "link to nothing";
 
-fn directory_of(path: &Path) -> &Path {
+pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or_else(|| Path::new(""))
 }
 
-fn is_segments(name: &str) -> bool {
+pub(super) fn is_segments(name: &str) -> bool {
     matches!(FileName::parse(name), FileName::Segment(_))
 }
 
-fn is_link_to_nothing(path: &Path) -> bool {
+pub(super) fn is_link_to_nothing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
 }
 
@@ -484,7 +443,7 @@ fn is_backups_tar(path: &Path) -> bool {
 }
 
 /// A pipe that the shell has opened: `<(…)`, `/dev/stdin`.
-fn is_inherited_pipe(path: &Path) -> bool {
+pub(super) fn is_inherited_pipe(path: &Path) -> bool {
     let inherited = ["/dev/fd", "/proc/self/fd"].iter().any(|prefix| path.starts_with(prefix));
     (inherited || path == Path::new("/dev/stdin"))
         && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
