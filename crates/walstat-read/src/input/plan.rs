@@ -292,7 +292,30 @@ impl Plan {
     pub fn accept(&mut self, gaps: &[Range<Lsn>]) -> Result<(), InputError> {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
+        self.leave_out_partial();
         Ok(())
+    }
+
+    /// Leaves out what lies in an accepted gap and stands in for no segment, a left-over `.partial`: the
+    /// segment is missing with it as without it.
+    fn leave_out_partial(&mut self) {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let is_whole = |files: &Vec<Segment>| files.iter().any(Segment::claims_whole_segment);
+        let is_left_over = |((timeline, number), files): &(&Key, &Vec<Segment>)| {
+            let start = Lsn(number.saturating_mul(bytes));
+            let later = (*timeline, number.saturating_add(1))..=(*timeline, u64::MAX);
+            self.accepted_gaps.iter().any(|gap| gap.contains(&start))
+                && files.iter().all(|file| file.named && !file.claims_whole_segment())
+                && self.files.range(later).any(|(_, files)| is_whole(files))
+        };
+        let left_over = self.files.iter().filter(is_left_over);
+        let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).collect();
+        self.segments.retain(|segment| !left_over.contains(&(segment.timeline, segment.number)));
+        for key in left_over {
+            let files = self.files.remove(&key).into_iter().flatten();
+            self.other_files.extend(files.map(|file| file.file()));
+        }
+        self.other_files.sort();
     }
 
     /// Leaves only what the range needs.
