@@ -8,6 +8,7 @@ use super::given::{self, Looked};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
+use super::label::ToldLabel;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -47,6 +48,8 @@ pub struct Found {
     pub others: Vec<String>,
     /// Histories of base backups, as an archive has them.
     pub backup_histories: Vec<PathBuf>,
+    /// What those in streams tell, as far as the streams were read; or why they cannot be read.
+    pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
@@ -277,15 +280,13 @@ impl Found {
 
     /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
     /// beside other files, only what is called like a segment or like a tar of them.
-    pub(super) fn add_file(
-        &mut self,
-        root: usize,
-        path: &Path,
-        metadata: &Metadata,
-        asked: bool,
-    ) {
+    pub(super) fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
         let text = file_name(path);
-        let name = match FileName::parse(&text) {
+        let parsed = FileName::parse(&text);
+        if parsed == FileName::Other && backup_start(&text).is_some() {
+            self.backup_histories.push(path.to_owned());
+        }
+        let name = match parsed {
             FileName::History(timeline) => {
                 let read = read_text(path);
                 if read.as_ref().is_err_and(|error| self.is_lacking(path, error)) {
@@ -305,8 +306,6 @@ impl Found {
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
-                let is_backups = backup_start(&text).is_some();
-                self.backup_histories.extend(is_backups.then(|| path.to_owned()));
                 self.others.push(text);
                 return;
             }

@@ -77,7 +77,9 @@ impl Found {
                     let added = self.add_given_directory(root, &path);
                     self.fail_if_lacking()?;
                     match added {
-                        Err(error @ InputError::NoSegments { .. }) => _ = empty.get_or_insert(error),
+                        Err(error @ InputError::NoSegments { .. }) => {
+                            _ = empty.get_or_insert(error)
+                        }
                         added => added?,
                     }
                 }

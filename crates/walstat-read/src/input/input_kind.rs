@@ -73,7 +73,8 @@ impl Directories {
         let here = others.all.iter().map(|directory| {
             let root = root.saturating_add(directory.root);
             let index = self.index(root, &directory.path);
-            if let Some(here) = self.all.get_mut(index).filter(|here| depth(root) < depth(here.root))
+            if let Some(here) =
+                self.all.get_mut(index).filter(|here| depth(root) < depth(here.root))
             {
                 here.root = root;
             }

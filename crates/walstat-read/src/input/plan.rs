@@ -5,6 +5,7 @@ use super::discover::Found;
 use super::error::InputError;
 use super::history::{self, Histories};
 use super::input_kind::InputKind;
+use super::label::ToldLabel;
 use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
@@ -59,6 +60,8 @@ pub struct Plan {
     pub begin: Option<Lsn>,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
+    /// What the histories of base backups in streams tell; or why they cannot be read.
+    pub backups: Vec<Result<ToldLabel, String>>,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
 }
@@ -91,12 +94,13 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         branches: branches(&present, histories),
         branch_point: ends.map(|ancestor| ancestor.end).max(),
         files: placed.files,
-        other_files: placed.others,
+        other_files: each_backup_once(placed.others),
         problems: placed.problems,
         laid_away: placed.laid_away,
         notes: placed.notes,
         begin: placed.begin,
         data_directory: found.data_directory.clone(),
+        backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
     plan.problems.extend(histories.problems());
@@ -194,6 +198,7 @@ impl Plan {
             notes: Vec::new(),
             begin: None,
             data_directory: None,
+            backups: Vec::new(),
             accepted_gaps: Vec::new(),
         }
     }
@@ -378,6 +383,14 @@ impl Plan {
     pub fn version(&self) -> &'static Version {
         self.geometry.version
     }
+}
+
+/// Names of files, of which histories of base backups are given with each set of segments that they are
+/// beside: the same one is one file.
+fn each_backup_once(mut files: Vec<String>) -> Vec<String> {
+    files.sort();
+    files.dedup_by(|file, before| file == before && backup_start(file).is_some());
+    files
 }
 
 /// Checks that gaps begin and end where segments do.

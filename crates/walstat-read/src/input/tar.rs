@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_tar_cut_off_anywhere_says_so() {
-        let names = ["v7.tar", "gnu.tar", "pax.tar", "sparse.tar", "sparse-0.1.tar", "sparse-1.0.tar"];
+        let names =
+            ["v7.tar", "gnu.tar", "pax.tar", "sparse.tar", "sparse-0.1.tar", "sparse-1.0.tar"];
         for name in names {
             let whole = sample(name);
             let (all, _) = walk(whole.as_slice());

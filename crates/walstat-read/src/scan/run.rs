@@ -147,7 +147,10 @@ impl Run {
 
     /// Whether it is nothing but a piece of a record that began before it and goes on after it.
     pub(super) fn is_all_lead(&self) -> bool {
-        self.first.is_none() && self.gap.is_none() && self.lead_gap.is_none() && self.lead.left() > 0
+        self.first.is_none()
+            && self.gap.is_none()
+            && self.lead_gap.is_none()
+            && self.lead.left() > 0
     }
 
     /// The record that the next one has to link to, where that is known beforehand.
