@@ -6,7 +6,6 @@ pub(crate) mod digest;
 pub mod discover;
 pub mod error;
 pub mod formula;
-mod given;
 pub mod history;
 pub mod input_kind;
 pub mod known_files;

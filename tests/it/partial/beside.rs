@@ -186,7 +186,7 @@ fn the_history_of_a_backup_is_listed_once() {
     let history = archive.join("000000010000000000000008.00000028.backup");
     let parts = [["06", "07"], ["08", "09"]].map(|names| {
         let segments = names.map(|name| archive.join(format!("0000000100000000000000{name}.zst")));
-        let files = [&segments[..], &[history.clone()]].concat();
+        let files = [&segments[..], std::slice::from_ref(&history)].concat();
         part(here.path().join(names[0]), &[], &files)
     });
     let merged = merge(&parts, &["-f", "json"]).exits(0).json();

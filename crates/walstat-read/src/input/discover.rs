@@ -3,8 +3,9 @@
 //!
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
+mod given;
+
 use super::error::{InputError, is_lack};
-use super::given::{self, Looked};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
@@ -16,6 +17,7 @@ use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
+use given::Looked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -55,20 +57,20 @@ pub struct Found {
     /// Notes about files that are not read.
     pub notes: Vec<String>,
     /// Files that were read before: those that are still the same are not looked into.
-    pub(super) known: Arc<KnownFiles>,
+    known: Arc<KnownFiles>,
     /// Directories that were looked into.
-    pub(super) seen: BTreeMap<storage::Identity, Looked>,
+    seen: BTreeMap<storage::Identity, Looked>,
     /// Of two of the paths that are directories, as indexes: the second was met within the first.
-    pub(super) met: BTreeSet<(usize, usize)>,
+    met: BTreeSet<(usize, usize)>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
-    pub(super) lacking: Option<Lacking>,
+    lacking: Option<Lacking>,
 }
 
 /// What the system has too few of, told of the path where it showed.
 #[derive(Debug, Clone)]
-pub(super) struct Lacking {
-    pub(super) path: PathBuf,
-    pub(super) code: i32,
+struct Lacking {
+    path: PathBuf,
+    code: i32,
 }
 
 /// What can only be read from front to back.
@@ -84,7 +86,7 @@ pub struct Stream {
 pub const STANDARD_INPUT: &str = "-";
 
 /// Directories beside segments that hold none; `lost+found` belongs to the file system.
-pub(super) const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
+const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 
 /// Base backups beside the WAL in an archiver's tree; WAL in them is not part of the archive.
 const BASE_BACKUPS: [(&str, &str); 3] =
@@ -161,12 +163,12 @@ impl Found {
     }
 
     /// How many files and streams were found that may be WAL.
-    pub(super) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.pieces.len() + self.listed.len() + self.streams.len()
     }
 
     /// Notes what the directory of a single file is.
-    pub(super) fn look_around(&mut self, root: usize, path: &Path) {
+    fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
         // Of an object it is not asked: for each a request or two more, and servers do not write there.
         let has_status = || storage::is_dir(&parent.join(ARCHIVE_STATUS));
@@ -178,12 +180,7 @@ impl Found {
     }
 
     /// Adds what lies in a directory, and below it; says whether it was not looked into before.
-    pub(super) fn add_directory(
-        &mut self,
-        root: usize,
-        path: &Path,
-        depth: usize,
-    ) -> io::Result<bool> {
+    fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
         if !self.is_new(root, path, depth == DEPTH_MAX)? {
             return Ok(false);
         }
@@ -280,7 +277,7 @@ impl Found {
 
     /// Adds a file. `asked`: it was named by the user, so it is looked at whatever it is called;
     /// beside other files, only what is called like a segment or like a tar of them.
-    pub(super) fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
+    fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
         let text = file_name(path);
         let parsed = FileName::parse(&text);
         if parsed == FileName::Other && backup_start(&text).is_some() {
@@ -374,7 +371,7 @@ impl Found {
         self.pieces.len() - 1
     }
 
-    pub(super) fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
+    fn refuse(&mut self, root: usize, path: &Path, reason: NotWal) {
         let name = match FileName::parse(&file_name(path)) {
             FileName::Segment(name) => Some(name),
             _ => None,
@@ -383,17 +380,17 @@ impl Found {
     }
 }
 
-pub(super) const LINK_TO_NOTHING: &str = "link to nothing";
+const LINK_TO_NOTHING: &str = "link to nothing";
 
-pub(super) fn directory_of(path: &Path) -> &Path {
+fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or_else(|| Path::new(""))
 }
 
-pub(super) fn is_segments(name: &str) -> bool {
+fn is_segments(name: &str) -> bool {
     matches!(FileName::parse(name), FileName::Segment(_))
 }
 
-pub(super) fn is_link_to_nothing(path: &Path) -> bool {
+fn is_link_to_nothing(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
 }
 
@@ -442,7 +439,7 @@ fn is_backups_tar(path: &Path) -> bool {
 }
 
 /// A pipe that the shell has opened: `<(…)`, `/dev/stdin`.
-pub(super) fn is_inherited_pipe(path: &Path) -> bool {
+fn is_inherited_pipe(path: &Path) -> bool {
     let inherited = ["/dev/fd", "/proc/self/fd"].iter().any(|prefix| path.starts_with(prefix));
     (inherited || path == Path::new("/dev/stdin"))
         && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())

@@ -27,7 +27,7 @@ impl Sparse {
     pub(super) fn of(extensions: tar::PaxExtensions<'_>) -> Option<Sparse> {
         let (mut sparse, mut is_sparse) = (Sparse::default(), false);
         let mut numbers: Vec<u64> = Vec::new();
-        let mut version = (0, 0);
+        let mut form = (0, 0);
         for extension in extensions.flatten() {
             let key = extension.key().ok().and_then(|key| key.strip_prefix("GNU.sparse."));
             let (Some(key), Ok(value)) = (key, extension.value()) else { continue };
@@ -40,8 +40,8 @@ impl Sparse {
             match key {
                 "name" => sparse.path = Some(PathBuf::from(value)),
                 "size" | "realsize" => sparse.size = number(),
-                "major" => version.0 = number(),
-                "minor" => version.1 = number(),
+                "major" => form.0 = number(),
+                "minor" => form.1 = number(),
                 "offset" | "numbytes" => numbers.push(number()),
                 "map" => {
                     let read: Result<Vec<u64>, _> = value.split(',').map(str::parse).collect();
@@ -51,8 +51,8 @@ impl Sparse {
                 _ => {}
             }
         }
-        sparse.is_broken |= version > (1, 0);
-        sparse.map = (version < (1, 0)).then_some(numbers);
+        sparse.is_broken |= form > (1, 0);
+        sparse.map = (form.0 == 0).then_some(numbers);
         is_sparse.then_some(sparse)
     }
 

@@ -6,16 +6,16 @@
 //! are looked into before files, and outer ones before those within. Which lie within others is not told by
 //! how they are spelt, since there are links: it is learnt by looking.
 
-use super::discover::{
+use super::{
     DEPTH_MAX, Found, LINK_TO_NOTHING, Lacking, PASSED_OVER, STANDARD_INPUT, Stream, directory_of,
     is_inherited_pipe, is_link_to_nothing, is_segments,
 };
-use super::error::InputError;
-use super::input_kind::InputKind;
-use super::known_files::KnownFiles;
-use super::names::file_name;
-use super::probe::NotWal;
-use super::storage::{self, Kind, Metadata};
+use crate::input::error::InputError;
+use crate::input::input_kind::InputKind;
+use crate::input::known_files::KnownFiles;
+use crate::input::names::file_name;
+use crate::input::probe::NotWal;
+use crate::input::storage::{self, Kind, Metadata};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
