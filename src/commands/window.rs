@@ -51,8 +51,15 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(label))?;
     let begun = Instant::now();
     let found = read::found(&args.source)?;
-    let (labels, mut notes) = labels(&found, label)?;
-    let seen = look(&args.source, found, target.as_ref(), &labels)?;
+    let (mut labels, mut notes) = labels(&found, label)?;
+    let mut seen = look(&args.source, found, target.as_ref(), &labels)?;
+    if add_labels(&mut labels, &seen.plan, &mut notes)
+        && target.is_some()
+        && let Some(found) = found_again(&args.source)
+    {
+        // Which matches lie between the places that they name can only be noted of places known before.
+        seen = look(&args.source, found, target.as_ref(), &labels)?;
+    }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
     let mut told = told(&seen, &labels, asked);
     told.timelines.extend(other_timelines(args, &seen.plan, &mut notes));
@@ -97,6 +104,23 @@ fn labels(found: &Found, given: Option<&Path>) -> Result<(Vec<ToldLabel>, Vec<St
     Ok((labels, notes))
 }
 
+/// Adds the labels of backups whose histories lie in streams; whether there are any.
+fn add_labels(labels: &mut Vec<ToldLabel>, plan: &Plan, notes: &mut Vec<String>) -> bool {
+    let before = labels.len();
+    for backup in &plan.backups {
+        match backup {
+            Ok(label) => labels.push(label.clone()),
+            Err(error) => notes.push(error.clone()),
+        }
+    }
+    labels.len() > before
+}
+
+/// The same once more, if it can be read twice.
+fn found_again(source: &SourceArgs) -> Option<Found> {
+    read::found(source).ok().filter(can_be_read_again)
+}
+
 fn look(
     source: &SourceArgs,
     found: Found,
@@ -126,7 +150,7 @@ fn other_timelines(args: &WindowArgs, plan: &Plan, notes: &mut Vec<String>) -> V
         plan.other_lineages.iter().map(|lineage| lineage.timeline()).collect();
     others.retain(|timeline| !plan.lineage.has(*timeline));
     others.sort_unstable();
-    if !read::found(&args.source).is_ok_and(|found| can_be_read_again(&found)) {
+    if found_again(&args.source).is_none() {
         let untold =
             |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
         notes.extend(others.into_iter().map(untold));

@@ -43,6 +43,33 @@ fn the_backup_of_an_archive_is_known_from_its_history() {
     assert!(window["target"].is_null() && window["gaps"].as_array().is_some_and(Vec::is_empty));
 }
 
+/// However the history of a backup is given: as a file, in a tar, on standard input.
+#[test]
+fn the_label_of_a_backup_is_told_however_its_history_is_given() {
+    let whole = told(&window(&[&archive()], &["--target", "xid:728"]).exits(0));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(archive())
+        .expect("an archive")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    files.sort();
+    let here = tempfile::tempdir().expect("a directory");
+    let tar = here.path().join("wal.tar");
+    let mut builder = tar::Builder::new(std::fs::File::create(&tar).expect("a file"));
+    builder.append_dir_all("wal", archive()).expect("packed");
+    builder.finish().expect("packed");
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    for paths in [&files[..], &[&tar]] {
+        for target in [&["--target", "xid:728"][..], &[]] {
+            let window = told(&window(paths, target).exits(0));
+            assert_eq!(window["backups"], whole["backups"], "{paths:?}");
+            assert!(target.is_empty() || window["target"] == whole["target"], "{window}");
+        }
+    }
+    let mut command = command(&["window", "-f", "json", "-"]);
+    let ran = finish(command.stdin(std::fs::File::open(&tar).expect("the tar"))).exits(0);
+    assert_eq!(told(&ran)["backups"], whole["backups"]);
+}
+
 #[test]
 fn each_target_is_reached_or_it_is_said_why_not() {
     let last = "2026-11-21T09:13:33.459891Z";

@@ -129,3 +129,20 @@ fn a_connection_string_is_not_told() {
         }
     }
 }
+
+/// Messages end in logs and mails.
+#[test]
+fn keys_in_a_url_are_not_printed() {
+    let here = archive();
+    for path in
+        ["s3://hunter2:hunter2@b/p", "az://c/p?sig=hunter2", "https://u:hunter2@h/p?x=hunter2"]
+    {
+        for form in
+            ["check", "check -f json", "check -f junit", "check -f nagios", "-f json", "window"]
+        {
+            let ran = run(here.path(), &format!("{form} --endpoint http://127.0.0.1:1 {path}"));
+            tells_nothing(&ran);
+            tells_nothing(&run(here.path(), &format!("{form} {path}")));
+        }
+    }
+}

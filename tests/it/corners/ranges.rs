@@ -4,7 +4,7 @@ use super::{begun, ends, read_in, sound};
 use crate::common::builder::Form;
 use crate::common::disk::Disk;
 use crate::common::record::Rec;
-use crate::common::{ALL, Ask, stats};
+use crate::common::{ALL, Ask, json, stats, stats_apart};
 use walstat_format::lsn::Lsn;
 
 /// Three records on one page, then one over two pages, then a last one.
@@ -94,5 +94,36 @@ fn a_range_outside_the_input_is_refused() {
     for (start, end) in [(Lsn(0), disk.start()), (disk.end(), Lsn(disk.end().0 + 1))] {
         let refused = stats(directory.path(), &ALL.range(start, end)).expect_err("nothing there");
         assert!(refused.contains("nothing in range"), "{refused}");
+    }
+}
+
+/// Whatever begins or ends in a record of more than two segments: the answer does not depend on how the
+/// segments are divided.
+#[test]
+fn a_range_may_end_with_a_segment_that_a_record_fills() {
+    let mut wal = begun(Form::of("16"));
+    let first = wal.add(&Rec::insert(100));
+    let long = wal.add(&Rec::insert(2_700_000));
+    let after = wal.add(&Rec::insert(100));
+    let directory = wal.finish().write();
+    let segment = 1 << 20;
+    let edges = (long.0 / segment + 1..=after.0 / segment).map(|number| Lsn(number * segment));
+    let edges: Vec<Lsn> = edges.collect();
+    assert!(edges.len() >= 2, "{edges:?}");
+    let starts = [first, long, Lsn(long.0 + 8)].into_iter().chain(edges.iter().copied());
+    for (start, end) in starts.flat_map(|start| edges.iter().map(move |end| (start, *end))) {
+        if start >= end {
+            continue;
+        }
+        let ask = ALL.range(start, end);
+        let told = |report: Result<_, String>| report.map(|report| json(&report).to_string());
+        let one = told(stats(directory.path(), &ask.threads(1)));
+        assert_eq!(one.is_ok(), start <= long, "{start} to {end}: {one:?}");
+        for threads in [2, 3, 8] {
+            let other = told(stats(directory.path(), &ask.threads(threads)));
+            assert_eq!(other, one, "{start} to {end}, {threads} threads");
+        }
+        let apart = told(stats_apart(directory.path(), &ask));
+        assert_eq!(apart, one, "{start} to {end}, each by itself");
     }
 }

@@ -103,6 +103,35 @@ fn damage_in_a_gap_is_not_hidden() {
     archive.check(&["--accept-gap", GAP, "--because", WHY]).exits(4);
 }
 
+/// A `.partial` stands in for no segment: a gap is one with it and without it.
+#[test]
+fn what_is_left_over_of_a_segment_in_a_gap_does_not_undo_it() {
+    let whole = Archive::with(12);
+    let bytes = |name| fs::read(whole.file(name)).expect("a segment");
+    let open = |name| [&bytes(name)[..500_000], &[0; (1 << 20) - 500_000]].concat();
+    for (what, name, left) in [
+        ("whole", SIXTH, bytes(SIXTH)),
+        ("whole", SEVENTH, bytes(SEVENTH)),
+        ("open", SIXTH, open(SIXTH)),
+        ("open", SEVENTH, open(SEVENTH)),
+        ("cut", SIXTH, bytes(SIXTH)[..300_000].to_vec()),
+    ] {
+        let archive = with_a_hole();
+        fs::write(archive.file(&format!("{name}.partial")), left).expect("written");
+        archive.check(&[]).exits(4);
+        for state in [&[][..], &["--state", "state"], &["--state", "state"]] {
+            let accept = ["-f", "json", "--accept-gap", GAP, "--because", WHY];
+            let report = archive.check(&[state, &accept].concat()).exits(0).json();
+            assert_eq!(report["accepted_gaps"][0]["used"], true, "{what} {name}");
+            let other_files = report["input"]["other_files"].to_string();
+            assert!(other_files.contains(".partial"), "{what} {name}: {other_files}");
+        }
+        // Nothing is missing but what lies in the gap.
+        let part = ["--accept-gap", "0/B00000..0/C00000", "--because", WHY];
+        archive.check(&part).exits(4);
+    }
+}
+
 #[test]
 fn the_newest_may_be_accepted_as_lost_too() {
     let archive = Archive::with(12);

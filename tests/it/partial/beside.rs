@@ -4,7 +4,7 @@
 
 use super::{call, files, without_paths};
 use crate::support::catalogs::{Catalogs, catalogs, copy_of, copy_tree};
-use crate::support::fixtures::{sample, sample_names};
+use crate::support::fixtures::{fixtures, sample, sample_names};
 use crate::support::{Ran, walstat};
 use std::ffi::OsStr;
 use std::fs;
@@ -176,4 +176,20 @@ fn two_files_of_one_option_are_told_with_both() {
         assert_eq!(without_paths(&one), without_paths(&other));
         drop(same);
     }
+}
+
+/// The history of a backup is given with each set of segments that needs it, as those of timelines are.
+#[test]
+fn the_history_of_a_backup_is_listed_once() {
+    let archive = fixtures().join("backup/archive");
+    let here = tempfile::tempdir().expect("a directory");
+    let history = archive.join("000000010000000000000008.00000028.backup");
+    let parts = [["06", "07"], ["08", "09"]].map(|names| {
+        let segments = names.map(|name| archive.join(format!("0000000100000000000000{name}.zst")));
+        let files = [&segments[..], std::slice::from_ref(&history)].concat();
+        part(here.path().join(names[0]), &[], &files)
+    });
+    let merged = merge(&parts, &["-f", "json"]).exits(0).json();
+    let name = history.file_name().and_then(OsStr::to_str).expect("a name");
+    assert_eq!(merged["input"]["other_files"], serde_json::json!([name]));
 }

@@ -91,3 +91,85 @@ fn files_have_the_verdict_of_their_directory() {
         }
     }
 }
+
+/// All ways to order these.
+fn orders<T: Copy>(all: &[T]) -> Vec<Vec<T>> {
+    if all.is_empty() {
+        return vec![Vec::new()];
+    }
+    let with_first = |first: usize| {
+        let rest = [&all[..first], &all[first + 1..]].concat();
+        orders(&rest).into_iter().map(move |rest| [vec![all[first]], rest].concat())
+    };
+    (0..all.len()).flat_map(with_first).collect()
+}
+
+/// A file that is found through several of the paths belongs to the outermost of them: no `restore_command`
+/// looks below the directory of the others, also where what lies there is named too.
+#[test]
+fn what_lies_in_two_of_the_paths_belongs_to_the_outer_one() {
+    let here = tempfile::tempdir().expect("a directory");
+    let outer = here.path().join("wal");
+    for (name, bytes) in three() {
+        let below = if name == NAMES[1] { "sub/deep" } else { "" };
+        put(&outer.join(below), &name, &bytes);
+    }
+    let sub = outer.join("sub");
+    let empty = outer.join("empty");
+    fs::create_dir_all(&empty).expect("made");
+    let (alias, linked) = (here.path().join("alias"), here.path().join("linked"));
+    std::os::unix::fs::symlink(&sub, &alias).expect("linked");
+    // The same with the directory below being a link to elsewhere, which sorts before.
+    fs::create_dir_all(&linked).expect("made");
+    [NAMES[0], NAMES[2]].into_iter().for_each(|name| {
+        fs::copy(outer.join(name), linked.join(name)).expect("copied");
+    });
+    std::os::unix::fs::symlink(&alias, linked.join("below")).expect("linked");
+    let deep = sub.join("deep");
+    let file = deep.join(NAMES[1]);
+    let dotted = outer.join("empty/../sub/deep").join(NAMES[1]);
+    let sets: [&[&Path]; 9] = [
+        &[&outer, &sub],
+        &[&outer, &deep],
+        &[&outer, &file],
+        &[&outer, &dotted],
+        &[&outer, &alias],
+        &[&outer, &alias, &deep, &file],
+        &[&outer, &empty],
+        &[&outer, &empty, &sub],
+        &[&linked, &alias],
+    ];
+    let check = ["check", "-f", "json", "--as", "archive"];
+    for set in sets {
+        let mut reports = orders(set).into_iter().map(|paths| report(&check, &paths));
+        let first = reports.next().expect("one order");
+        assert_eq!(first.0, Some(4), "{set:?}: {}", first.1);
+        let problems = first.1["problems"].to_string();
+        assert!(problems.contains("in the directory of the others"), "{set:?}: {problems}");
+        for other in reports {
+            assert_eq!(other, first, "{set:?}");
+        }
+    }
+}
+
+/// The same of partial results of such paths.
+#[test]
+fn what_lies_in_two_parts_belongs_to_the_outer_one() {
+    let here = tempfile::tempdir().expect("a directory");
+    let outer = here.path().join("wal");
+    for (name, bytes) in three() {
+        let below = if name == NAMES[1] { "sub" } else { "" };
+        put(&outer.join(below), &name, &bytes);
+    }
+    let parts = [outer.clone(), outer.join("sub")].map(|path| {
+        let to = here.path().join(format!("{}.part", path.file_name().unwrap().display()));
+        let mut command = command(&["--partial", "--as", "archive", "-f", "json", "-o"]);
+        finish(command.arg(&to).arg(path));
+        to
+    });
+    let [one, other] = &parts;
+    let merge = ["merge", "-f", "json"];
+    let merged = report(&merge, &[one, other]);
+    assert_eq!(merged.0, Some(4), "{}", merged.1);
+    assert_eq!(report(&merge, &[other, one]), merged);
+}

@@ -3,10 +3,13 @@
 //!
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
+mod given;
+
 use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
+use super::label::ToldLabel;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -14,7 +17,8 @@ use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-use std::collections::BTreeSet;
+use given::Looked;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -46,6 +50,8 @@ pub struct Found {
     pub others: Vec<String>,
     /// Histories of base backups, as an archive has them.
     pub backup_histories: Vec<PathBuf>,
+    /// What those in streams tell, as far as the streams were read; or why they cannot be read.
+    pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
@@ -53,7 +59,9 @@ pub struct Found {
     /// Files that were read before: those that are still the same are not looked into.
     known: Arc<KnownFiles>,
     /// Directories that were looked into.
-    seen: BTreeSet<storage::Identity>,
+    seen: BTreeMap<storage::Identity, Looked>,
+    /// Of two of the paths that are directories, as indexes: the second was met within the first.
+    met: BTreeSet<(usize, usize)>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
     lacking: Option<Lacking>,
 }
@@ -109,7 +117,7 @@ pub fn discover_known(
 ) -> Result<Found, InputError> {
     let mut looks = 1;
     loop {
-        match look(paths, taken_for, &known) {
+        match given::look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.
             Err(InputError::NoSegments { path }) if looks < LOOKS && is_server_directory(&path) => {
                 looks += 1;
@@ -124,23 +132,6 @@ pub fn discover_known(
 fn is_server_directory(path: &Path) -> bool {
     let has_status = |directory: &Path| storage::is_dir(&directory.join(ARCHIVE_STATUS));
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
-}
-
-fn look(
-    paths: &[PathBuf],
-    taken_for: Option<InputKind>,
-    known: &Arc<KnownFiles>,
-) -> Result<Found, InputError> {
-    let known = Arc::clone(known);
-    let mut found = Found { paths: paths.to_vec(), taken_for, known, ..Found::default() };
-    for (root, path) in paths.iter().enumerate() {
-        let added = found.add_path(root, &storage::on_disk(path));
-        if let Some(Lacking { path, code }) = found.lacking.take() {
-            return Err(InputError::io(&path, io::Error::from_raw_os_error(code)));
-        }
-        added?;
-    }
-    Ok(found)
 }
 
 impl Found {
@@ -176,44 +167,6 @@ impl Found {
         self.pieces.len() + self.listed.len() + self.streams.len()
     }
 
-    fn add_path(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
-        if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
-            self.streams.push(Stream { path: path.to_owned(), root });
-            return Ok(());
-        }
-        let io = |source| InputError::io(path, source);
-        let name = file_name(path);
-        let metadata = match storage::metadata(path) {
-            Err(_) if is_link_to_nothing(path) && is_segments(&name) => {
-                self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
-                return Ok(());
-            }
-            metadata => metadata.map_err(io)?,
-        };
-        if metadata.kind == Kind::Directory {
-            let before = self.count();
-            if is_segments(&name) {
-                self.refuse(root, path, NotWal::NoFile("directory".into()));
-            }
-            let new = self.add_directory(root, path, DEPTH_MAX).map_err(io)?;
-            let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
-            if new && self.count() == before && !beside {
-                return Err(InputError::NoSegments { path: path.to_owned() });
-            }
-            return Ok(());
-        }
-        if let Kind::Other(kind) = metadata.kind {
-            if !is_segments(&name) {
-                return Err(InputError::Kind { path: path.to_owned(), kind });
-            }
-            self.refuse(root, path, NotWal::NoFile(kind.into()));
-            return Ok(());
-        }
-        self.look_around(root, path);
-        self.add_file(root, path, &metadata, true);
-        Ok(())
-    }
-
     /// Notes what the directory of a single file is.
     fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
@@ -228,7 +181,7 @@ impl Found {
 
     /// Adds what lies in a directory, and below it; says whether it was not looked into before.
     fn add_directory(&mut self, root: usize, path: &Path, depth: usize) -> io::Result<bool> {
-        if !self.seen.insert(storage::identity(path)?) {
+        if !self.is_new(root, path, depth == DEPTH_MAX)? {
             return Ok(false);
         }
         let entries = storage::entries(path)?;
@@ -326,7 +279,11 @@ impl Found {
     /// beside other files, only what is called like a segment or like a tar of them.
     fn add_file(&mut self, root: usize, path: &Path, metadata: &Metadata, asked: bool) {
         let text = file_name(path);
-        let name = match FileName::parse(&text) {
+        let parsed = FileName::parse(&text);
+        if parsed == FileName::Other && backup_start(&text).is_some() {
+            self.backup_histories.push(path.to_owned());
+        }
+        let name = match parsed {
             FileName::History(timeline) => {
                 let read = read_text(path);
                 if read.as_ref().is_err_and(|error| self.is_lacking(path, error)) {
@@ -346,8 +303,6 @@ impl Found {
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
-                let is_backups = backup_start(&text).is_some();
-                self.backup_histories.extend(is_backups.then(|| path.to_owned()));
                 self.others.push(text);
                 return;
             }

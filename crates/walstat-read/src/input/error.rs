@@ -2,6 +2,7 @@
 //! [`Problem`](super::problem::Problem).
 
 use super::probe::NotWal;
+use super::storage::shown;
 use std::io;
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
@@ -11,7 +12,7 @@ use walstat_format::lsn::Lsn;
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The path cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The path.
         path: PathBuf,
@@ -19,7 +20,7 @@ pub enum InputError {
         source: io::Error,
     },
     /// More files would have to be open at once than the system lets the process have.
-    #[error("{}: {source}; raise the limit of open files (ulimit -n)", path.display())]
+    #[error("{}: {source}; raise the limit of open files (ulimit -n)", shown(path))]
     Descriptors {
         /// The path that was to be opened.
         path: PathBuf,
@@ -27,7 +28,7 @@ pub enum InputError {
         source: io::Error,
     },
     /// A path that is neither a file nor a directory.
-    #[error("{}: is a {kind}, expected a WAL segment or a directory of segments", path.display())]
+    #[error("{}: is a {kind}, expected a WAL segment or a directory of segments", shown(path))]
     Kind {
         /// The path.
         path: PathBuf,
@@ -35,13 +36,16 @@ pub enum InputError {
         kind: &'static str,
     },
     /// A directory without segments.
-    #[error("{}: no WAL segment in this directory (files named by 24 hexadecimal digits)", path.display())]
+    #[error(
+        "{}: no WAL segment in this directory (files named by 24 hexadecimal digits)",
+        shown(path)
+    )]
     NoSegments {
         /// The directory.
         path: PathBuf,
     },
     /// No file is WAL; the reason of the first file.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     NotWal {
         /// The file.
         path: PathBuf,
@@ -49,7 +53,7 @@ pub enum InputError {
         reason: NotWal,
     },
     /// A stream in which nothing can be a segment.
-    #[error("{}: no WAL segment in it{}", path.display(), hint(beside))]
+    #[error("{}: no WAL segment in it{}", shown(path), hint(beside))]
     NoWal {
         /// The stream.
         path: PathBuf,
@@ -57,7 +61,7 @@ pub enum InputError {
         beside: Option<PathBuf>,
     },
     /// No segment of the timeline that was asked for.
-    #[error("{}: no segment of timeline {wanted}; there is {}", path.display(), list(present))]
+    #[error("{}: no segment of timeline {wanted}; there is {}", shown(path), list(present))]
     Timeline {
         /// A file.
         path: PathBuf,
@@ -69,7 +73,7 @@ pub enum InputError {
     /// A stream of which the first records are wanted, with segments in another order than the WAL's.
     #[error(
         "{}: its segments are in no order, so it does not tell which records come first; unpack it",
-        path.display()
+        shown(path)
     )]
     Unordered {
         /// The stream.
@@ -78,7 +82,9 @@ pub enum InputError {
     /// The WAL of several clusters in one place, each in a directory of its own.
     #[error(
         "{}: holds several archives: {} and {}; ask for one of them",
-        path.display(), first.display(), second.display()
+        shown(path),
+        shown(first),
+        shown(second)
     )]
     Several {
         /// What was asked for.
@@ -95,7 +101,7 @@ pub enum InputError {
         reason: String,
     },
     /// The range lies outside the segments.
-    #[error("{}: nothing in range: the segments hold {first} to {last}", path.display())]
+    #[error("{}: nothing in range: the segments hold {first} to {last}", shown(path))]
     Range {
         /// The first file.
         path: PathBuf,
@@ -108,7 +114,7 @@ pub enum InputError {
     #[error(
         "{}: nothing in range: no WAL record starts at {start} or after it; the segments read hold \
          {first} to {last}",
-        path.display()
+        shown(path)
     )]
     NothingInRange {
         /// The first file.
@@ -121,7 +127,7 @@ pub enum InputError {
         last: Lsn,
     },
     /// Nothing but zeros and old content.
-    #[error("{}: no WAL record found in {} to {}", path.display(), first, last)]
+    #[error("{}: no WAL record found in {} to {}", shown(path), first, last)]
     NoRecord {
         /// The first file.
         path: PathBuf,

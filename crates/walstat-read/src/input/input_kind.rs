@@ -66,13 +66,20 @@ impl Directories {
         self.all.len() - 1
     }
 
-    /// Adds the directories of other paths; the first of these paths is the `root`th here. Returns which
-    /// index each of them has here.
-    pub fn extend(&mut self, root: usize, others: Directories) -> Vec<usize> {
-        let here = others
-            .all
-            .iter()
-            .map(|directory| self.index(root.saturating_add(directory.root), &directory.path));
+    /// Adds the directories of other paths; the first of these paths is the `root`th of all `paths`. Returns
+    /// which index each of them has here. One that was met in paths of both belongs to the outermost.
+    pub fn extend(&mut self, root: usize, others: Directories, paths: &[String]) -> Vec<usize> {
+        let depth = |root: usize| paths.get(root).map(|path| Path::new(path).components().count());
+        let here = others.all.iter().map(|directory| {
+            let root = root.saturating_add(directory.root);
+            let index = self.index(root, &directory.path);
+            if let Some(here) =
+                self.all.get_mut(index).filter(|here| depth(root) < depth(here.root))
+            {
+                here.root = root;
+            }
+            index
+        });
         let here = here.collect();
         for (path, told) in others.told {
             match told {

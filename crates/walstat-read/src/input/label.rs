@@ -19,7 +19,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
 /// More than any label has: its free text has at most 1 kB.
-const MAX_BYTES: u64 = 64 << 10;
+pub(super) const MAX_BYTES: u64 = 64 << 10;
 
 /// What a label says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,19 +99,24 @@ pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
         return Err(LabelError::NoFile);
     }
     let name = file_name(&file);
-    let text = text(storage::open(&file)?, &name, DEPTH_MAX)?;
-    let label = parse(&text)?;
+    let mut told = told(&text(storage::open(&file)?, &name, DEPTH_MAX)?)?;
+    match control_beside(path) {
+        Ok(control) => told.found.control = control,
+        Err(error) => told.found.is_broken = Some(error.to_string()),
+    }
+    Ok(told)
+}
+
+/// What the text of a label tells.
+pub(crate) fn told(text: &str) -> Result<ToldLabel, LabelError> {
+    let label = parse(text)?;
     // Nobody but people reads a history file.
     if label.stop.is_none() {
-        check_beginning(&text)?;
+        check_beginning(text)?;
     }
-    let (control, is_broken) = match control_beside(path) {
-        Ok(control) => (control, None),
-        Err(error) => (None, Some(error.to_string())),
-    };
     let said = |key| text.lines().find_map(|line| value(line, key)).map(str::to_owned);
     Ok(ToldLabel {
-        found: BackupLabel { label, control, is_broken },
+        found: BackupLabel { label, control: None, is_broken: None },
         name: said("LABEL"),
         start_time: said("START TIME"),
         stop_time: said("STOP TIME"),

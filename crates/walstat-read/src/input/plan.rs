@@ -5,6 +5,7 @@ use super::discover::Found;
 use super::error::InputError;
 use super::history::{self, Histories};
 use super::input_kind::InputKind;
+use super::label::ToldLabel;
 use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
@@ -59,6 +60,8 @@ pub struct Plan {
     pub begin: Option<Lsn>,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
+    /// What the histories of base backups in streams tell; or why they cannot be read.
+    pub backups: Vec<Result<ToldLabel, String>>,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
 }
@@ -91,12 +94,13 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         branches: branches(&present, histories),
         branch_point: ends.map(|ancestor| ancestor.end).max(),
         files: placed.files,
-        other_files: placed.others,
+        other_files: each_backup_once(placed.others),
         problems: placed.problems,
         laid_away: placed.laid_away,
         notes: placed.notes,
         begin: placed.begin,
         data_directory: found.data_directory.clone(),
+        backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
     plan.problems.extend(histories.problems());
@@ -194,6 +198,7 @@ impl Plan {
             notes: Vec::new(),
             begin: None,
             data_directory: None,
+            backups: Vec::new(),
             accepted_gaps: Vec::new(),
         }
     }
@@ -292,7 +297,30 @@ impl Plan {
     pub fn accept(&mut self, gaps: &[Range<Lsn>]) -> Result<(), InputError> {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
+        self.leave_out_partial();
         Ok(())
+    }
+
+    /// Leaves out what lies in an accepted gap and stands in for no segment, a left-over `.partial`: the
+    /// segment is missing with it as without it.
+    fn leave_out_partial(&mut self) {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let is_whole = |files: &Vec<Segment>| files.iter().any(Segment::claims_whole_segment);
+        let is_left_over = |((timeline, number), files): &(&Key, &Vec<Segment>)| {
+            let start = Lsn(number.saturating_mul(bytes));
+            let later = (*timeline, number.saturating_add(1))..=(*timeline, u64::MAX);
+            self.accepted_gaps.iter().any(|gap| gap.contains(&start))
+                && files.iter().all(|file| file.named && !file.claims_whole_segment())
+                && self.files.range(later).any(|(_, files)| is_whole(files))
+        };
+        let left_over = self.files.iter().filter(is_left_over);
+        let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).collect();
+        self.segments.retain(|segment| !left_over.contains(&(segment.timeline, segment.number)));
+        for key in left_over {
+            let files = self.files.remove(&key).into_iter().flatten();
+            self.other_files.extend(files.map(|file| file.file()));
+        }
+        self.other_files.sort();
     }
 
     /// Leaves only what the range needs.
@@ -355,6 +383,14 @@ impl Plan {
     pub fn version(&self) -> &'static Version {
         self.geometry.version
     }
+}
+
+/// Names of files, of which histories of base backups are given with each set of segments that they are
+/// beside: the same one is one file.
+fn each_backup_once(mut files: Vec<String>) -> Vec<String> {
+    files.sort();
+    files.dedup_by(|file, before| file == before && backup_start(file).is_some());
+    files
 }
 
 /// Checks that gaps begin and end where segments do.

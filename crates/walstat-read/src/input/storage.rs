@@ -79,6 +79,19 @@ pub(crate) fn is_elsewhere(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
+/// A path as messages have it, which end in logs and mails: a URL without user, password and query, in which
+/// keys and signatures are.
+pub(super) fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let url = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme));
+    let Some((scheme, rest)) = url.filter(|_| !text.starts_with(FILE)) else { return text };
+    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    let host_bytes = rest.find('/').unwrap_or(rest.len());
+    let host = rest.get(..host_bytes).and_then(|host| host.rfind('@'));
+    format!("{scheme}://{}", rest.get(host.map_or(0, |at| at + 1)..).unwrap_or_default())
+}
+
 /// Whether a path is a URL of any of these kinds.
 pub fn is_url(path: &Path) -> bool {
     is_elsewhere(path) || path.to_str().is_some_and(|text| text.starts_with(FILE))
@@ -258,6 +271,22 @@ fn name_of_kind(_: &fs::Metadata) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_what_is_secret_in_it() {
+        for (path, want) in [
+            ("s3://user:secret@bucket/wal/0?secret=1", "s3://bucket/wal/0"),
+            ("s3://user:sec@ret@bucket", "s3://bucket"),
+            ("az://container/p?sig=secret", "az://container/p"),
+            ("https://user@host/a@b?c=d/e@f", "https://host/a@b"),
+            ("s3://bucket/wal@2", "s3://bucket/wal@2"),
+            ("a b://x@y?z", "a b://x@y?z"),
+            ("file:///wal/a?b@c", "file:///wal/a?b@c"),
+            ("wal/a?b@c", "wal/a?b@c"),
+        ] {
+            assert_eq!(shown(Path::new(path)), want);
+        }
+    }
 
     #[test]
     fn the_url_of_a_directory_is_its_path() {

@@ -5,8 +5,9 @@ mod hard_links;
 
 use super::codec::Codec;
 use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
+use super::label;
 use super::names::file_name;
-use super::names::{FileName, SegmentFile};
+use super::names::{FileName, SegmentFile, backup_start};
 use super::probe::{FirstPage, NotWal, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
@@ -22,6 +23,8 @@ pub enum Item<'a> {
     Segment(StreamSegment<'a>),
     /// The history of a timeline: its text or why it cannot be read, and the file's name.
     History(u32, Result<String, String>, String),
+    /// The history of a base backup, by its path in the tar: its text or why it cannot be read.
+    BackupHistory(PathBuf, Result<String, String>),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
     /// Another file, by its path in the tar.
@@ -185,10 +188,13 @@ fn take_member(
     }
     match name {
         FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
+        FileName::Other if backup_start(&file).is_some() => {
+            let text = decoded_text(member.bytes, &file, depth, label::MAX_BYTES);
+            Ok(visit(Item::BackupHistory(member.path, text)))
+        }
         FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
-            let text = decoded(member.bytes, &file, depth).and_then(|(_, reader)| text_of(reader));
-            let text = text.map_err(|error| error.to_string());
+            let text = decoded_text(member.bytes, &file, depth, TEXT_BYTES_MAX);
             Ok(visit(Item::History(timeline, text, file)))
         }
         FileName::Segment(name) => Ok(take_segment(member, &file, name, depth, visit)),
@@ -266,10 +272,19 @@ fn is_data(path: &Path) -> bool {
     directories.any(|name| name.to_str().is_some_and(|name| DATA_DIRECTORIES.contains(&name)))
 }
 
-fn text_of(reader: Box<dyn Read + '_>) -> io::Result<String> {
-    let mut text = Vec::new();
-    reader.take(TEXT_BYTES_MAX).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+/// The text of a member; or why it cannot be read.
+fn decoded_text(
+    bytes: &mut dyn Read,
+    name: &str,
+    depth: usize,
+    most: u64,
+) -> Result<String, String> {
+    let text = decoded(bytes, name, depth).and_then(|(_, reader)| {
+        let mut text = Vec::new();
+        reader.take(most).read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    });
+    text.map_err(|error| error.to_string())
 }
 
 /// The plain bytes of a member, and how it is compressed.

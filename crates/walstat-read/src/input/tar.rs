@@ -4,6 +4,9 @@
 //! judged by the caller.
 #![forbid(unsafe_code)]
 
+mod sparse;
+
+use sparse::Sparse;
 use std::cell::Cell;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
@@ -79,11 +82,23 @@ pub fn for_each_member(
                 (Kind::HardLink(_), Some(target)) => Kind::HardLink(target.into_owned()),
                 (kind, _) => kind,
             };
+            let holes = match kind {
+                Kind::File => entry.pax_extensions().map_err(|error| state.judge(error))?,
+                _ => None,
+            };
+            let holes = holes.and_then(Sparse::of);
             let size = entry.size();
             state.allowed.set(u64::MAX);
             let mut bytes = Bytes { entry: &mut entry, left: size };
-            let member = Member { path, kind, size, bytes: &mut bytes };
-            if visit(member)?.is_break() {
+            let flow = match holes {
+                None => visit(Member { path, kind, size, bytes: &mut bytes }),
+                Some(mut holes) => {
+                    let (path, size) = (holes.path.take().unwrap_or(path), holes.size);
+                    let bytes = &mut holes.filled(&mut bytes, stored);
+                    visit(Member { path, kind, size, bytes })
+                }
+            };
+            if flow?.is_break() {
                 return Ok(());
             }
         }
@@ -260,7 +275,36 @@ mod tests {
         let (members, result) = walk(sample("sparse.tar").as_slice());
         result.expect("whole");
         let holes = [vec![0; 1 << 20], b"end".to_vec()].concat();
-        assert!(members == [("holes".into(), holes), ("pg_wal/empty".into(), Vec::new())]);
+        let expected = [("holes".into(), holes), ("pg_wal/empty".into(), Vec::new())];
+        assert!(members == expected);
+        for version in ["0.0", "0.1", "1.0"] {
+            let (members, result) = walk(sample(&format!("sparse-{version}.tar")).as_slice());
+            result.expect("whole");
+            assert!(members == expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_map_of_holes_says_so() {
+        let changes = [
+            ("0.0", "numbytes=3", "numbytes=4"),
+            ("0.0", "size=1048579", "size=1048578"),
+            ("0.1", "map=1048576,3,", "map=1048576,x,"),
+            ("0.1", "map=1048576,3,", "map=1048580,3,"),
+            ("0.1", "map=1048576,3,1048579,0", "map=1048576,3,104857910"),
+            ("1.0", "major=1", "major=2"),
+            ("1.0", "\n1048576\n3\n", "\n1048576\n4\n"),
+            ("1.0", "\n1048576\n3\n", "\n1048576\n-\n"),
+            ("1.0", "2\n1048576\n3\n", "9\n1048576\n3\n"),
+        ];
+        for (version, old, new) in changes {
+            let mut tar = sample(&format!("sparse-{version}.tar"));
+            let at = tar.windows(old.len()).position(|bytes| bytes == old.as_bytes());
+            let at = at.unwrap_or_else(|| panic!("{version}: no {old}"));
+            tar[at..at + old.len()].copy_from_slice(new.as_bytes());
+            let error = walk(tar.as_slice()).1.expect_err(new);
+            assert_eq!(error.kind(), ErrorKind::InvalidData, "{version} {new}: {error}");
+        }
     }
 
     #[test]
@@ -288,7 +332,9 @@ mod tests {
 
     #[test]
     fn a_tar_cut_off_anywhere_says_so() {
-        for name in ["v7.tar", "gnu.tar", "pax.tar", "sparse.tar"] {
+        let names =
+            ["v7.tar", "gnu.tar", "pax.tar", "sparse.tar", "sparse-0.1.tar", "sparse-1.0.tar"];
+        for name in names {
             let whole = sample(name);
             let (all, _) = walk(whole.as_slice());
             let content = whole.iter().rposition(|&byte| byte != 0).expect("content") + 1;

@@ -166,13 +166,13 @@ impl<O: Observe> Partial<O> {
 
     fn add(&mut self, other: Partial<O>) {
         let (pieces, root) = (self.pieces.len(), self.paths.len());
-        let directories = self.directories.extend(root, other.directories);
+        self.paths.extend(other.paths);
+        let directories = self.directories.extend(root, other.directories, &self.paths);
         self.pieces.extend(other.pieces.into_iter().map(|piece| PieceForm {
             directory: directories.get(piece.directory).copied().unwrap_or(usize::MAX),
             after: piece.after.map(|before| before.saturating_add(pieces)),
             ..piece
         }));
-        self.paths.extend(other.paths);
         self.histories.extend(other.histories);
         self.others.extend(other.others);
         self.problems.extend(other.problems);

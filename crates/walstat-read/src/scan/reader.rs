@@ -156,8 +156,9 @@ impl<'s> Reader<'s> {
     /// The end of the run; a record that goes on is left open.
     pub fn finish(mut self) -> Run {
         let Some(mut run) = self.ended.take() else {
-            if self.pending.is_some() && self.run.end >= self.scope.end {
-                // The range ends with the last file.
+            let goes_on = self.pending.is_some() || self.run.is_all_lead();
+            if goes_on && self.run.end >= self.scope.end {
+                // The range ends with the last file, inside of a record that began in this run or before.
                 self.reach_end_inside();
             }
             self.run.open = self.pending.take();

@@ -145,6 +145,14 @@ impl Run {
         self.first.is_some() || self.open.is_some() || self.lead.got > 0
     }
 
+    /// Whether it is nothing but a piece of a record that began before it and goes on after it.
+    pub(super) fn is_all_lead(&self) -> bool {
+        self.first.is_none()
+            && self.gap.is_none()
+            && self.lead_gap.is_none()
+            && self.lead.left() > 0
+    }
+
     /// The record that the next one has to link to, where that is known beforehand.
     pub(crate) fn expected_previous(&self) -> Option<Lsn> {
         self.last.filter(|_| self.link == Link::Last).map(|last| last.lsn)

@@ -10,6 +10,7 @@ use super::pages::Progress;
 use super::scope::Scope;
 use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
+use crate::input::label;
 use crate::input::listed::look_into;
 use crate::input::names::FileName;
 use crate::input::names::file_name;
@@ -234,6 +235,7 @@ impl<'a> Collector<'a> {
                 let text = text.as_deref().map_err(Clone::clone);
                 self.found.histories.add(timeline, text, &file);
             }
+            Item::BackupHistory(path, text) => self.take_backup_history(&path, text),
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
             Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
             Item::Other(path) => self.take_other(&path),
@@ -241,6 +243,15 @@ impl<'a> Collector<'a> {
             Item::Broken(file, error) => self.take_error(file, &error),
         }
         ControlFlow::Continue(())
+    }
+
+    fn take_backup_history(&mut self, path: &Path, text: Result<String, String>) {
+        if self.unread < UNREAD_MAX {
+            let told = text.and_then(|text| label::told(&text).map_err(|error| error.to_string()));
+            let shown = self.stream.path.join(path).display().to_string();
+            self.found.backups.push(told.map_err(|error| format!("{shown}: {error}")));
+        }
+        self.take_other(path);
     }
 
     fn take_other(&mut self, path: &Path) {
