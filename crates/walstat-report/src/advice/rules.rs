@@ -185,6 +185,11 @@ impl Finding {
         Finding { explains: Some(bytes), certainty: Certainty::Possible, ..self }
     }
 
+    /// The same, where it explains so many bytes, and a change saves no more than these.
+    fn at_most(self, bytes: u64) -> Finding {
+        Finding { estimate: Some(bytes), ..self.explaining(bytes) }
+    }
+
     /// The same with what its settings come to, if that was estimated.
     pub(super) fn quoting(self, report: &Report, row: Option<&EstimateRow>) -> Finding {
         let Some(row) = row else { return self };
