@@ -36,6 +36,7 @@ pub const RULES: &[Rule] = &[
     rules::burst_after_checkpoint::RULE,
     rules::hot_ratio::RULE,
     rules::random_index::RULE,
+    rules::gin_fastupdate::RULE,
     rules::index_cost::RULE,
     rules::replica_identity_full::RULE,
     rules::logical_overhead::RULE,
@@ -244,6 +245,10 @@ mod tests {
             "random-index" => {
                 let indexes = vec![index(bytes(number))];
                 return with_table(WholeTableRow { indexes, ..WholeTableRow::default() });
+            }
+            "gin-fastupdate" => {
+                let sums = Sums { count: 5000, ..sums(bytes(number)) };
+                return with_record("Gin", "INSERT", sums);
             }
             "index-cost" => {
                 let heap = Some(part(bytes(0.2)));

@@ -19,6 +19,7 @@ pub(super) mod commit_pressure;
 pub(super) mod consistency_checking;
 pub(super) mod ddl_churn;
 pub(super) mod fpi_ratio;
+pub(super) mod gin_fastupdate;
 pub(super) mod hint_images;
 pub(super) mod hot_ratio;
 pub(super) mod index_cost;
