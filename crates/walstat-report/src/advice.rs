@@ -94,6 +94,15 @@ fn together(report: &Report) -> Option<Together> {
     if quoting.clone().any(|finding| finding.settings == settings) {
         return None;
     }
+    // Or one of them adds nothing to the other: then it is the figure of that one alone.
+    let is_said = |finding: &Finding| {
+        finding
+            .predicted
+            .is_some_and(|alone| alone.predicted_bytes <= row.predicted.predicted_bytes)
+    };
+    if quoting.clone().any(is_said) {
+        return None;
+    }
     let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
     Some(Together { rules, settings, predicted: row.predicted })
 }
@@ -438,7 +447,12 @@ mod tests {
         let codec = serde_json::json!({"wal_compression": "lz4"});
         let both = serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"});
         assert!(together(&quoting(&[apart.clone(), codec.clone()])).is_some());
-        assert!(together(&quoting(&[apart, codec, both])).is_none());
+        assert!(together(&quoting(&[apart.clone(), codec.clone(), both])).is_none());
+        // The figure of one of them alone.
+        let mut report = quoting(&[apart, codec]);
+        let row = report.estimates.as_ref().map(|tried| tried.scenarios[0].predicted);
+        report.findings.iter_mut().for_each(|findings| findings[0].predicted = row);
+        assert!(together(&report).is_none());
     }
 
     #[test]
