@@ -122,7 +122,7 @@ fn say_once(found: Vec<Finding>) -> Vec<Finding> {
 /// A finding whose settings stand with other rules.
 fn said_before(finding: Finding, rules: &str) -> Finding {
     let mut advice = finding.advice;
-    advice.push(format!("what that saves stands with {rules}"));
+    advice.push(format!("what that saves is counted under {rules}"));
     Finding {
         advice,
         estimate: None,
@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(rules, ["checkpoint-spacing", "wal-compression", "other"]);
         let both = told.iter().find(|finding| finding.rule == "write-amplification");
         let advice = both.map(|finding| finding.advice.concat()).unwrap_or_default();
-        assert!(advice.ends_with("stands with checkpoint-spacing and wal-compression"), "{advice}");
+        assert!(
+            advice.ends_with("counted under checkpoint-spacing and wal-compression"),
+            "{advice}"
+        );
     }
 
     /// So many minutes at a rate.

@@ -98,6 +98,13 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
     }
 }
 
+/// Bytes of the records of commits.
+fn commit_bytes(report: &Report) -> u64 {
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    let commits = rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT"));
+    commits.map(|row| row.sums.total_bytes).sum()
+}
+
 /// Whether a report is of too little WAL for its shares to say anything.
 fn says_little(report: &Report) -> bool {
     report.totals.total_bytes < MIN_VOLUME_BYTES
