@@ -306,7 +306,9 @@ mod tests {
             }
             "standby-lag" => return with_when(|when| when.slow_replay_lag_seconds = Some(number)),
             "commit-pressure" => {
-                let mut report = with_when(|when| when.peak_syncs = Some(number as u64));
+                let mut report = with_record("Transaction", "COMMIT", sums(bytes(0.1)));
+                let peak_syncs = Some(number as u64);
+                report.when = Some(Overview { peak_syncs, ..Overview::default() });
                 report.ratios.commits = 50_000;
                 return report;
             }
