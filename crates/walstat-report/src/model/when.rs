@@ -398,6 +398,9 @@ row! {
         pub end_of_recovery: u64,
         /// Not told, or not sure.
         pub unknown: u64,
+        /// How many of these are the one that the WAL begins with: what began it lies before.
+        #[serde(default)]
+        pub before: u64,
     }
 }
 

@@ -91,6 +91,11 @@ pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
     ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(Some(verdict))) += 1);
+    let first = cycles.iter().zip(verdicts).find(|(cycle, _)| cycle.redo.is_some());
+    let is_before = |(cycle, verdict): &(&Cycle, &Option<Verdict>)| {
+        cycle.checkpoint.is_some() && cause_of(Some(*verdict)).is_none()
+    };
+    causes.before = first.filter(is_before).map_or(0, |_| 1);
     causes
 }
 
