@@ -6,10 +6,9 @@
 mod order;
 mod rules;
 
-use super::model::finding::{Finding, Together};
+use super::model::finding::Finding;
 use super::model::threshold::Threshold;
 use super::model::{CommandName, Report};
-use serde_json::{Map, Value};
 
 /// An advice rule.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ pub(crate) fn advise(report: &mut Report) {
     report.findings = advises.then_some(findings);
     report.notes.extend(note(report).filter(|_| advises));
     report.notes.extend(order::note(&little));
-    report.advice_together = together(report);
+    report.advice_together = order::together(report);
 }
 
 /// Where the rules speak, if that is not the default: other findings are no other WAL.
@@ -78,33 +77,6 @@ fn note(report: &Report) -> Option<String> {
     let preset = format!("advice rules speak by the preset {}", thresholds.ruleset);
     let all = std::iter::once(preset).chain(RULES.iter().filter_map(own));
     (!thresholds.are_default()).then(|| all.collect::<Vec<_>>().join("; "))
-}
-
-/// What all that is advised comes to, which is not the sum of what each advice saves.
-fn together(report: &Report) -> Option<Together> {
-    let findings = report.findings.as_ref()?;
-    let quoting = findings.iter().filter(|finding| !finding.settings.is_empty());
-    let setting = |name: &str| quoting.clone().find_map(|finding| finding.settings.get(name));
-    let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
-    let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
-    let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
-    let settings: Map<String, Value> =
-        quoting.clone().flat_map(|finding| finding.settings.clone()).collect();
-    // One of them says it already.
-    if quoting.clone().any(|finding| finding.settings == settings) {
-        return None;
-    }
-    // Or one of them adds nothing to the other: then it is the figure of that one alone.
-    let is_said = |finding: &Finding| {
-        finding
-            .predicted
-            .is_some_and(|alone| alone.predicted_bytes <= row.predicted.predicted_bytes)
-    };
-    if quoting.clone().any(is_said) {
-        return None;
-    }
-    let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
-    Some(Together { rules, settings, predicted: row.predicted })
 }
 
 /// What all rules find in `report`, in the order in which it is told; and the rules that are silent, since
@@ -448,13 +420,13 @@ mod tests {
         let apart = serde_json::json!({"checkpoints_apart": 4});
         let codec = serde_json::json!({"wal_compression": "lz4"});
         let both = serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"});
-        assert!(together(&quoting(&[apart.clone(), codec.clone()])).is_some());
-        assert!(together(&quoting(&[apart.clone(), codec.clone(), both])).is_none());
+        assert!(order::together(&quoting(&[apart.clone(), codec.clone()])).is_some());
+        assert!(order::together(&quoting(&[apart.clone(), codec.clone(), both])).is_none());
         // The figure of one of them alone.
         let mut report = quoting(&[apart, codec]);
         let row = report.estimates.as_ref().map(|tried| tried.scenarios[0].predicted);
         report.findings.iter_mut().for_each(|findings| findings[0].predicted = row);
-        assert!(together(&report).is_none());
+        assert!(order::together(&report).is_none());
     }
 
     #[test]

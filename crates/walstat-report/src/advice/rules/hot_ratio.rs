@@ -5,12 +5,13 @@
 //! Why it matters: an update that is not HOT writes an entry into every index of the table,
 //! each of them a record and, after a checkpoint, an image.
 //!
-//! Where tables are counted, the worst are named, each with its own cure, and their updates told apart: those that changed an
-//! indexed column, which room in the page does not cure, and those that found no room. Of an update that
-//! stayed in its page and was not HOT it is known that it changed an indexed column. Of one that went to
-//! another page the WAL does not tell: it is taken for as likely as among those that had room. What an update
-//! costs with its index entries is told beside what a HOT one costs, and what room would have saved where
-//! both are known.
+//! Where tables are counted, the worst are named, each with its own cure, and their updates told apart: those
+//! that changed an indexed column, which room in the page does not cure, and those that found no room. Of an
+//! update that stayed in its page and was not HOT it is known that it changed an indexed column. Of one that
+//! went to another page the WAL does not tell: it is taken for as likely as among those that had room. What an
+//! update costs with its index entries is told beside what a HOT one costs. What is saved at most is these
+//! entries, and where it is room that is wanted the lock of the row before it is moved: images of tables come
+//! all the same.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
 //! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
@@ -275,9 +276,9 @@ fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
     Some(sum.round() as u64).filter(|sum| *sum > 0)
 }
 
-/// The same of one: index entries of updates that its cures may make HOT; where it is room that they want, the
-/// lock of the row before it is moved, and what its own record has more than that of a HOT one. The image of
-/// the page that the row leaves stands with that lock, and comes all the same.
+/// The same of one: index entries of updates that its cures may make HOT; where it is room that they want,
+/// the lock of the row before it is moved, and what its own record has more than that of a HOT one. The image
+/// of the page that the row leaves stands with that lock, and comes all the same.
 fn saved_of(row: &WholeTableRow) -> f64 {
     let split = Split::of(row);
     let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
@@ -297,8 +298,8 @@ fn saved_of(row: &WholeTableRow) -> f64 {
 /// Cures that may be of any table.
 const ROOM: &str =
     "fillfactor = 90, unless it is lower already, and one rewrite after that (VACUUM FULL)";
-const INDEXES: &str = "drop indexes on columns that updates change, where queries can do without: an update of such a \
-     column is never HOT";
+const INDEXES: &str = "drop indexes on columns that updates change, where queries can do without: an update of such a column \
+     is never HOT";
 /// The same of a table.
 const ITS_INDEXES: &str =
     "drop indexes on columns that updates change, where queries can do without";
