@@ -8,8 +8,8 @@
 //! Where tables are counted, the worst are named, each with its own cure, and their updates told apart: those
 //! that changed an indexed column, which room in the page does not cure, and those that found no room. Of an
 //! update that stayed in its page and was not HOT it is known that it changed an indexed column. Of one that
-//! went to another page the WAL does not tell: it is taken for as likely as among those that had room. What an
-//! update costs with its index entries is told beside what a HOT one costs. What is saved at most is these
+//! went to another page the WAL does not tell: it is taken for as likely as among those that had room. What
+//! an update costs with its index entries is told beside what a HOT one costs. What is saved at most is these
 //! entries, and where it is room that is wanted the lock of the row before it is moved: images of tables come
 //! all the same.
 //!
@@ -298,8 +298,8 @@ fn saved_of(row: &WholeTableRow) -> f64 {
 /// Cures that may be of any table.
 const ROOM: &str =
     "fillfactor = 90, unless it is lower already, and one rewrite after that (VACUUM FULL)";
-const INDEXES: &str = "drop indexes on columns that updates change, where queries can do without: an update of such a column \
-     is never HOT";
+const INDEXES: &str = "drop indexes on columns that updates change, where queries can do without: an \
+                       update of such a column is never HOT";
 /// The same of a table.
 const ITS_INDEXES: &str =
     "drop indexes on columns that updates change, where queries can do without";
