@@ -88,13 +88,15 @@ pub fn summary(summary: &CheckpointSummary, style: &Show, out: &mut dyn Write) -
 
 /// How many began by which cause: those that there are.
 pub fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
+    let unknown = causes.unknown.saturating_sub(causes.before);
     let all = [
         (causes.time, how(Cause::Time)),
         (causes.wal, how(Cause::Wal)),
         (causes.requested, how(Cause::Requested)),
         (causes.shutdown, how(Cause::Shutdown)),
         (causes.end_of_recovery, how(Cause::EndOfRecovery)),
-        (causes.unknown, "of unknown cause"),
+        (unknown, "of unknown cause"),
+        (causes.before, "before this WAL"),
     ];
     all.into_iter().filter(|(count, _)| *count > 0).collect()
 }

@@ -29,8 +29,11 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-/// `3 to 9 s`; with a decimal where both are short.
+/// `3 to 9 s`; with a decimal where both are short, and no figures where both are next to nothing.
 pub fn seconds_between(low: f64, high: f64) -> String {
+    if high < 0.05 {
+        return "less than 0.1 s".to_owned();
+    }
     let decimals = if high < 10.0 { 1 } else { 0 };
     format!("{low:.decimals$} to {high:.decimals$} s")
 }
@@ -53,5 +56,7 @@ mod tests {
     fn short_times_have_a_decimal() {
         assert_eq!(seconds_between(1.04, 9.99), "1.0 to 10.0 s");
         assert_eq!(seconds_between(9.6, 28.4), "10 to 28 s");
+        assert_eq!(seconds_between(0.004, 0.012), "less than 0.1 s");
+        assert_eq!(seconds_between(0.01, 0.06), "0.0 to 0.1 s");
     }
 }

@@ -5,7 +5,7 @@ use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
 use walstat_report::model::kind::SampledKind;
-use walstat_report::model::who::{NamesSummary, WholeTableRow};
+use walstat_report::model::who::{IndexPart, NamesSummary, WholeTableRow};
 use walstat_report::model::{Numbers, Report};
 
 /// Columns beside the names.
@@ -78,7 +78,7 @@ fn kinds(report: &Report, most: usize) -> Vec<String> {
         format!(
             "{} of them, {} each: {}",
             share(kind.transactions, sample.transactions),
-            human_bytes(kind.median_bytes),
+            human_bytes(kind.mean_bytes),
             kind.kind
         )
     };
@@ -89,17 +89,33 @@ fn kinds(report: &Report, most: usize) -> Vec<String> {
     std::iter::once(head).chain(sample.kinds.iter().take(most).map(line)).collect()
 }
 
-/// The lines of a table's parts, if it has more than one.
+/// The lines of a table's parts, if it has more than one: all of them in a long report.
 fn parts(row: &WholeTableRow, style: &Show) -> Vec<[String; 5]> {
+    let most = if style.verbose { usize::MAX } else { INDEXES_SHOWN };
+    let shown = row.indexes.len().min(most);
+    let (indexes, more) = row.indexes.split_at(shown);
     let heap = row.heap.iter().map(|part| ("heap".to_owned(), &part.numbers));
     let toast = row.toast.iter().map(|part| ("TOAST".to_owned(), &part.numbers));
-    let indexes = row.indexes.iter().take(INDEXES_SHOWN);
-    let indexes = indexes.map(|index| (index.name.clone(), &index.part.numbers));
+    let indexes = indexes.iter().map(|index| (index.name.clone(), &index.part.numbers));
     let parts: Vec<_> = heap.chain(toast).chain(indexes).collect();
     if parts.len() < 2 {
         return Vec::new();
     }
-    parts.into_iter().map(|(name, numbers)| line(4, &name, numbers, style)).collect()
+    let more = not_shown(more);
+    let more = more.iter().map(|(label, numbers)| (label.clone(), numbers));
+    parts.into_iter().chain(more).map(|(name, numbers)| line(4, &name, numbers, style)).collect()
+}
+
+/// What indexes that are not shown come to.
+fn not_shown(indexes: &[IndexPart]) -> Option<(String, Numbers)> {
+    let sum = |of: fn(&Numbers) -> u64| indexes.iter().map(|index| of(&index.part.numbers)).sum();
+    let (total_bytes, fpi_bytes) = (sum(|row| row.total_bytes), sum(|row| row.fpi_bytes));
+    let label = match indexes.len() {
+        0 => return None,
+        1 => "1 more index".to_owned(),
+        more => format!("{more} more indexes"),
+    };
+    Some((label, Numbers { total_bytes, fpi_bytes, ..Numbers::default() }))
 }
 
 fn line(indent: usize, label: &str, numbers: &Numbers, style: &Show) -> [String; 5] {
@@ -142,14 +158,42 @@ mod tests {
     use super::*;
     use walstat_report::model::kind::KindSample;
     use walstat_report::model::sample;
+    use walstat_report::model::who::Part;
 
     #[test]
     fn kinds_of_a_sample_are_told_with_their_share_and_size() {
         let mut report = sample::report(0, 1000);
         assert!(kinds(&report, 3).is_empty());
-        let kind = SampledKind { kind: "INSERT t".into(), transactions: 30, median_bytes: 200 };
+        let kind = SampledKind {
+            kind: "INSERT t".into(),
+            transactions: 30,
+            median_bytes: 105,
+            mean_bytes: 200,
+        };
         report.kind_sample = Some(KindSample { transactions: 40, kinds: vec![kind] });
         assert_eq!(kinds(&report, 3)[1..], ["75.00 % of them, 200 B each: INSERT t"]);
+    }
+
+    #[test]
+    fn indexes_that_are_not_shown_are_told_as_a_sum() {
+        let numbers = |bytes| Numbers { total_bytes: bytes, ..Numbers::default() };
+        let part = |bytes| Part { numbers: numbers(bytes), ..Part::default() };
+        let index = |(name, bytes): (&str, u64)| IndexPart {
+            name: name.into(),
+            part: part(bytes),
+            ..IndexPart::default()
+        };
+        let named = [("email", 9), ("pkey", 7), ("seen", 5), ("last", 1)];
+        let indexes = named.map(index).to_vec();
+        let row = WholeTableRow { heap: Some(part(16)), indexes, ..Default::default() };
+        let told = |verbose| {
+            let show = Show { human: false, bars: false, main_data: false, verbose, width: 80 };
+            parts(&row, &show).into_iter().map(|cells| [cells[0].trim(), &cells[1]].join(" "))
+        };
+        let short: Vec<String> = told(false).collect();
+        assert_eq!(short, ["heap 16", "email 9", "pkey 7", "2 more indexes 6"]);
+        let long: Vec<String> = told(true).collect();
+        assert_eq!(long, ["heap 16", "email 9", "pkey 7", "seen 5", "last 1"]);
     }
 
     #[test]

@@ -6,10 +6,9 @@
 mod order;
 mod rules;
 
-use super::model::finding::{Finding, Together};
+use super::model::finding::Finding;
 use super::model::threshold::Threshold;
 use super::model::{CommandName, Report};
-use serde_json::{Map, Value};
 
 /// An advice rule.
 #[derive(Debug)]
@@ -36,6 +35,7 @@ pub const RULES: &[Rule] = &[
     rules::burst_after_checkpoint::RULE,
     rules::hot_ratio::RULE,
     rules::random_index::RULE,
+    rules::gin_fastupdate::RULE,
     rules::index_cost::RULE,
     rules::replica_identity_full::RULE,
     rules::logical_overhead::RULE,
@@ -60,7 +60,7 @@ pub(crate) fn advise(report: &mut Report) {
     report.findings = advises.then_some(findings);
     report.notes.extend(note(report).filter(|_| advises));
     report.notes.extend(order::note(&little));
-    report.advice_together = together(report);
+    report.advice_together = order::together(report);
 }
 
 /// Where the rules speak, if that is not the default: other findings are no other WAL.
@@ -77,24 +77,6 @@ fn note(report: &Report) -> Option<String> {
     let preset = format!("advice rules speak by the preset {}", thresholds.ruleset);
     let all = std::iter::once(preset).chain(RULES.iter().filter_map(own));
     (!thresholds.are_default()).then(|| all.collect::<Vec<_>>().join("; "))
-}
-
-/// What all that is advised comes to, which is not the sum of what each advice saves.
-fn together(report: &Report) -> Option<Together> {
-    let findings = report.findings.as_ref()?;
-    let quoting = findings.iter().filter(|finding| !finding.settings.is_empty());
-    let setting = |name: &str| quoting.clone().find_map(|finding| finding.settings.get(name));
-    let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
-    let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
-    let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
-    let settings: Map<String, Value> =
-        quoting.clone().flat_map(|finding| finding.settings.clone()).collect();
-    // One of them says it already.
-    if quoting.clone().any(|finding| finding.settings == settings) {
-        return None;
-    }
-    let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
-    Some(Together { rules, settings, predicted: row.predicted })
 }
 
 /// What all rules find in `report`, in the order in which it is told; and the rules that are silent, since
@@ -245,6 +227,10 @@ mod tests {
                 let indexes = vec![index(bytes(number))];
                 return with_table(WholeTableRow { indexes, ..WholeTableRow::default() });
             }
+            "gin-fastupdate" => {
+                let sums = Sums { count: 5000, ..sums(bytes(number)) };
+                return with_record("Gin", "INSERT", sums);
+            }
             "index-cost" => {
                 let heap = Some(part(bytes(0.2)));
                 let indexes = vec![index(bytes(0.1 * number)), index(bytes(0.1 * number))];
@@ -292,7 +278,9 @@ mod tests {
             }
             "standby-lag" => return with_when(|when| when.slow_replay_lag_seconds = Some(number)),
             "commit-pressure" => {
-                let mut report = with_when(|when| when.peak_syncs = Some(number as u64));
+                let mut report = with_record("Transaction", "COMMIT", sums(bytes(0.1)));
+                let peak_syncs = Some(number as u64);
+                report.when = Some(Overview { peak_syncs, ..Overview::default() });
                 report.ratios.commits = 50_000;
                 return report;
             }
@@ -432,8 +420,13 @@ mod tests {
         let apart = serde_json::json!({"checkpoints_apart": 4});
         let codec = serde_json::json!({"wal_compression": "lz4"});
         let both = serde_json::json!({"checkpoints_apart": 4, "wal_compression": "lz4"});
-        assert!(together(&quoting(&[apart.clone(), codec.clone()])).is_some());
-        assert!(together(&quoting(&[apart, codec, both])).is_none());
+        assert!(order::together(&quoting(&[apart.clone(), codec.clone()])).is_some());
+        assert!(order::together(&quoting(&[apart.clone(), codec.clone(), both])).is_none());
+        // The figure of one of them alone.
+        let mut report = quoting(&[apart, codec]);
+        let row = report.estimates.as_ref().map(|tried| tried.scenarios[0].predicted);
+        report.findings.iter_mut().for_each(|findings| findings[0].predicted = row);
+        assert!(order::together(&report).is_none());
     }
 
     #[test]

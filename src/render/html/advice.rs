@@ -7,7 +7,7 @@ use super::text::{details, escaped, exact, size};
 use std::fmt::Write as _;
 use walstat_report::model::Report;
 use walstat_report::model::estimate::{EstimateRow, Estimates};
-use walstat_report::model::finding::Finding;
+use walstat_report::model::finding::{Certainty, Finding};
 use walstat_report::model::percent::change;
 
 /// Findings with their evidence, and what a change is predicted to come to.
@@ -50,7 +50,17 @@ fn one(report: &Report, finding: &Finding) -> String {
         );
     }
     if let (None, Some(saved)) = (&finding.predicted, finding.estimate.filter(|saved| *saved > 0)) {
-        let _ = writeln!(html, "<p>Would save about <b>{}</b>, by the rule</p>", size(saved));
+        let how = match finding.certainty {
+            Certainty::Possible => "at most",
+            _ => "about",
+        };
+        let share = -(saved as f64) / report.totals.total_bytes.max(1) as f64;
+        let _ = writeln!(
+            html,
+            "<p>Would save {how} <b>{}</b>, by the rule: {}</p>",
+            size(saved),
+            change(share, 0)
+        );
     }
     html.push_str("<ul>\n");
     for line in &finding.advice {

@@ -71,7 +71,8 @@ pub fn header(report: &Report) -> String {
 fn over_time(report: &Report) -> Vec<(String, String)> {
     let Some(when) = &report.when else { return Vec::new() };
     let mut cards = Vec::new();
-    if let (Some(mean), Some(peak)) = (when.mean_rate, when.peak_rate) {
+    // While it ran: a server that was down wrote nothing.
+    if let (Some(mean), Some(peak)) = (when.running_rate.or(when.mean_rate), when.peak_rate) {
         let about = format!("on average, about {}/s at most", human_bytes(peak));
         cards.push((format!("{}/s", human_bytes(mean as u64)), about));
     }

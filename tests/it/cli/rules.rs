@@ -79,9 +79,12 @@ fn thresholds_stand_in_a_file_and_the_command_line_wins() {
     ] {
         assert!(notes(&report).contains(words), "{words} is not in {}", report["notes"]);
     }
-    fs::write(&path, file.replace("35%", "30%")).expect("a file");
+    fs::write(&path, file.replace("35%", "0.05%")).expect("a file");
     let silent = thresholds(&json(here.path(), &[]));
-    assert!(silent.iter().all(|(id, _)| id != "hot-ratio"), "30.03 % of the updates are HOT");
+    assert!(
+        silent.iter().all(|(id, _)| id != "hot-ratio"),
+        "30.03 % of all, 0.09 % of the largest table"
+    );
     fs::write(&path, file).expect("a file");
     let relaxed = json(here.path(), &["--ruleset=relaxed"]);
     assert_eq!(relaxed["thresholds"]["ruleset"], "relaxed");
@@ -113,8 +116,7 @@ fn a_check_has_the_same_rules() {
     };
     let (_, failed, _) = verdicts(&[], 1);
     assert!(failed.contains(&"hot-ratio".into()), "{failed:?}");
-    let off =
-        "[check]\nmax-wal-bytes = \"1GB\"\n[rules]\nhot-ratio = \"10%\"\nwal-compression = false\n";
+    let off = "[check]\nmax-wal-bytes = \"1GB\"\n[rules]\nhot-ratio = \"0.05%\"\nwal-compression = false\n";
     fs::write(here.path().join("walstat.toml"), off).expect("a file");
     let (all, failed, report) = verdicts(&["--ruleset=relaxed"], 1);
     assert!(!failed.contains(&"hot-ratio".into()), "{failed:?}");

@@ -39,13 +39,17 @@ impl KnownPace {
     }
 
     /// Whether it began when the timeout was over, or as soon after it as a server does that was held
-    /// up by the checkpoint before, or had nothing to do.
+    /// up by the checkpoint before, or had nothing to do. When it came up, the WAL does not tell, but what it
+    /// wrote first is near to that.
     fn is_due(&self, facts: &Facts, seconds: i64) -> bool {
         let is_near = |since: Option<i64>, most: i64| since.is_some_and(|since| since <= most);
-        !facts.after_start
-            && (seconds <= self.timeout + LATE
-                || is_near(facts.since_before_ended, LATE)
-                || is_near(facts.since_first_write, IDLE + LATE))
+        if facts.after_start {
+            let around = self.timeout - LATE..=self.timeout + 1;
+            return facts.since_first_write.is_some_and(|since| around.contains(&since));
+        }
+        (seconds <= self.timeout + LATE)
+            || is_near(facts.since_before_ended, LATE)
+            || is_near(facts.since_first_write, IDLE + LATE)
     }
 }
 
@@ -88,6 +92,9 @@ mod tests {
         let told = |facts: &Facts| PACE.judge(facts).map(|verdict| verdict.confidence);
         assert_eq!(told(&Facts { since_first_write: Some(11), ..late }), Some(Likely));
         assert_eq!(told(&Facts { since_before_ended: Some(1), ..late }), Some(Likely));
-        assert_eq!(told(&Facts { seconds: Some(31), after_start: true, ..late }), Some(Possible));
+        let after_start = Facts { seconds: Some(1990), after_start: true, ..late };
+        assert_eq!(told(&after_start), Some(Possible));
+        let first = |since| told(&Facts { since_first_write: Some(since), ..after_start });
+        assert_eq!([24, 25, 31, 32].map(first), [Possible, Likely, Likely, Possible].map(Some));
     }
 }

@@ -3,7 +3,8 @@
 
 use super::RULES;
 use crate::model::Report;
-use crate::model::finding::{Certainty, Finding};
+use crate::model::finding::{Certainty, Finding, Together};
+use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
 /// What may save some of the bytes that it explains counts for so much of them.
@@ -106,7 +107,7 @@ fn say_once(found: Vec<Finding>) -> Vec<Finding> {
             .iter()
             .filter(|other| other.settings.iter().any(|(k, v)| finding.settings.get(k) == Some(v)))
             .collect();
-        let is_said = |(name, value): (&String, &serde_json::Value)| {
+        let is_said = |(name, value): (&String, &Value)| {
             others.iter().any(|other| other.settings.get(name) == Some(value))
         };
         if finding.settings.is_empty() || !finding.settings.iter().all(is_said) {
@@ -122,15 +123,42 @@ fn say_once(found: Vec<Finding>) -> Vec<Finding> {
 /// A finding whose settings stand with other rules.
 fn said_before(finding: Finding, rules: &str) -> Finding {
     let mut advice = finding.advice;
-    advice.push(format!("what that saves stands with {rules}"));
+    advice.push(format!("what that saves is counted under {rules}"));
     Finding {
         advice,
         estimate: None,
         certainty: Certainty::Nothing,
-        settings: serde_json::Map::new(),
+        settings: Map::new(),
         predicted: None,
         ..finding
     }
+}
+
+/// What all that is advised comes to, which is not the sum of what each advice saves.
+pub(super) fn together(report: &Report) -> Option<Together> {
+    let findings = report.findings.as_ref()?;
+    let quoting = findings.iter().filter(|finding| !finding.settings.is_empty());
+    let setting = |name: &str| quoting.clone().find_map(|finding| finding.settings.get(name));
+    let (apart, codec) = (setting("checkpoints_apart")?, setting("wal_compression")?);
+    let apart = apart.as_u64().map(|times| u32::try_from(times).unwrap_or(u32::MAX));
+    let row = report.estimates.as_ref()?.of(apart, codec.as_str())?;
+    let settings: Map<String, Value> =
+        quoting.clone().flat_map(|finding| finding.settings.clone()).collect();
+    // One of them says it already.
+    if quoting.clone().any(|finding| finding.settings == settings) {
+        return None;
+    }
+    // Or one of them adds nothing to the other: then it is the figure of that one alone.
+    let is_said = |finding: &Finding| {
+        finding
+            .predicted
+            .is_some_and(|alone| alone.predicted_bytes <= row.predicted.predicted_bytes)
+    };
+    if quoting.clone().any(is_said) {
+        return None;
+    }
+    let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
+    Some(Together { rules, settings, predicted: row.predicted })
 }
 
 #[cfg(test)]
@@ -236,7 +264,10 @@ mod tests {
         assert_eq!(rules, ["checkpoint-spacing", "wal-compression", "other"]);
         let both = told.iter().find(|finding| finding.rule == "write-amplification");
         let advice = both.map(|finding| finding.advice.concat()).unwrap_or_default();
-        assert!(advice.ends_with("stands with checkpoint-spacing and wal-compression"), "{advice}");
+        assert!(
+            advice.ends_with("counted under checkpoint-spacing and wal-compression"),
+            "{advice}"
+        );
     }
 
     /// So many minutes at a rate.

@@ -19,6 +19,7 @@ pub(super) mod commit_pressure;
 pub(super) mod consistency_checking;
 pub(super) mod ddl_churn;
 pub(super) mod fpi_ratio;
+pub(super) mod gin_fastupdate;
 pub(super) mod hint_images;
 pub(super) mod hot_ratio;
 pub(super) mod index_cost;
@@ -95,6 +96,13 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         predicted: None,
         source: String::new(),
     }
+}
+
+/// Bytes of the records of commits.
+fn commit_bytes(report: &Report) -> u64 {
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    let commits = rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT"));
+    commits.map(|row| row.sums.total_bytes).sum()
 }
 
 /// Whether a report is of too little WAL for its shares to say anything.
@@ -183,6 +191,11 @@ impl Finding {
     /// The same, where it explains so many bytes, and a change may save a part of them.
     fn explaining(self, bytes: u64) -> Finding {
         Finding { explains: Some(bytes), certainty: Certainty::Possible, ..self }
+    }
+
+    /// The same, where it explains so many bytes, and a change saves no more than these.
+    fn at_most(self, bytes: u64) -> Finding {
+        Finding { estimate: Some(bytes), ..self.explaining(bytes) }
     }
 
     /// The same with what its settings come to, if that was estimated.

@@ -90,6 +90,9 @@ pub struct SampledKind {
     pub transactions: u64,
     /// Bytes of half of them.
     pub median_bytes: u64,
+    /// Bytes of each on average: all bytes by the number of transactions.
+    #[serde(default)]
+    pub mean_bytes: u64,
 }
 
 /// So many tables of an operation are named for people.

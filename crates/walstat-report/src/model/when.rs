@@ -366,7 +366,8 @@ row! {
         pub max_wal_size_low: Option<u64>,
         /// Most max_wal_size that the spacing tells.
         pub max_wal_size_high: Option<u64>,
-        /// Share of the images in the first quarter of their cycle's WAL.
+        /// Share of the images in the first quarter of their cycle's WAL, of cycles that have ended; null
+        /// where these have less than half of the images.
         pub fpi_first_quarter_ratio: Option<f64>,
         /// WAL that a crash would make the server replay at the worst moment.
         pub worst_recovery_bytes: Option<u64>,
@@ -397,6 +398,9 @@ row! {
         pub end_of_recovery: u64,
         /// Not told, or not sure.
         pub unknown: u64,
+        /// How many of these are the one that the WAL begins with: what began it lies before.
+        #[serde(default)]
+        pub before: u64,
     }
 }
 

@@ -91,6 +91,11 @@ pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
     ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(Some(verdict))) += 1);
+    let first = cycles.iter().zip(verdicts).find(|(cycle, _)| cycle.redo.is_some());
+    let is_before = |(cycle, verdict): &(&Cycle, &Option<Verdict>)| {
+        cycle.checkpoint.is_some() && cause_of(Some(*verdict)).is_none()
+    };
+    causes.before = first.filter(is_before).map_or(0, |_| 1);
     causes
 }
 
@@ -208,7 +213,8 @@ pub(crate) fn spacing(mut distances: Vec<u64>) -> Option<Spacing> {
     })
 }
 
-/// Share of the images of whole cycles in their first quarters.
+/// Share of the images of whole cycles in their first quarters; `None` where these have less than half of all
+/// images, as a server has that began its last cycle long ago.
 fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
     let (mut first, mut all) = (0.0, 0.0);
     for cycle in whole(cycles) {
@@ -216,12 +222,14 @@ fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
         first += bytes * cycle.decay.map_or(0.0, |decay| decay.first_quarter);
         all += bytes;
     }
-    (all > 0.0).then(|| first / all)
+    let every: u64 = cycles.iter().map(|cycle| cycle.tally.fpi_bytes).sum();
+    (all > 0.0 && 2.0 * all >= every as f64).then(|| first / all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_format::lsn::Lsn;
 
     #[test]
     fn distances_count_as_often_as_there_is_wal_in_them() {
@@ -232,6 +240,17 @@ mod tests {
         assert_eq!((spacing.count, spacing.min, spacing.median, spacing.max), (22, 0, 65, 65));
         assert!(weighted(Vec::new()).is_none());
         assert_eq!(weighted(vec![(7, 0)]).map(|spacing| spacing.median), Some(7));
+    }
+
+    #[test]
+    fn cycles_with_few_of_the_images_say_nothing_of_them() {
+        let cycle = |fpi_bytes| {
+            let mut cycle = Cycle { redo: Some(Lsn(8)), ..Cycle::default() };
+            cycle.tally.fpi_bytes = fpi_bytes;
+            cycle
+        };
+        let told = |last| first_quarter(&[cycle(100), cycle(last)]);
+        assert_eq!((told(100), told(101)), (Some(0.0), None));
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub(crate) fn kind_sample(found: FoundKinds, names: &Names, by: By) -> Option<Ki
         kind: row.short(),
         transactions: row.transactions,
         median_bytes: row.median_bytes.unwrap_or_default(),
+        mean_bytes: row.bytes_per_transaction.unwrap_or_default().round() as u64,
     });
     let kinds = kinds.collect();
     (transactions >= SAMPLE_MIN).then_some(KindSample { transactions, kinds })

@@ -55,7 +55,8 @@ fn check(report: &Report) -> Option<Finding> {
     let when = report.when.as_ref()?;
     let spacing = when.spacing_seconds.as_ref()?;
     let threshold = RULE.whole_limit(report);
-    if spacing.median >= threshold || spacing.count < DISTANCES || says_little(report) {
+    let is_habit = spacing.count >= DISTANCES || is_set(report, when, threshold);
+    if spacing.median >= threshold || !is_habit || says_little(report) {
         return None;
     }
     let most = mostly(when);
@@ -97,6 +98,12 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
+/// Whether they come by time, and checkpoint_timeout is known to be that short: no more of them need be seen.
+fn is_set(report: &Report, when: &Overview, threshold: u64) -> bool {
+    let set = report.settings.as_ref().and_then(|settings| settings.values.checkpoint_timeout);
+    when.spacing_cause == Some(Cause::Time) && set.is_some_and(|seconds| seconds < threshold)
+}
+
 /// What began the checkpoints before which most of the WAL was written, if that is known of most.
 fn mostly(when: &Overview) -> Option<Cause> {
     let by = [
@@ -119,7 +126,7 @@ pub(crate) fn are_asked_for(report: &Report) -> bool {
 /// Images of the cycles that somebody's request began, taken for as many of all images as those have of the
 /// WAL.
 fn images_after_asked(report: &Report, when: &Overview) -> u64 {
-    let Causes { time, wal, requested, shutdown, end_of_recovery, unknown } = when.wal_by_cause;
+    let Causes { time, wal, requested, shutdown, end_of_recovery, unknown, .. } = when.wal_by_cause;
     let all = time + wal + requested + shutdown + end_of_recovery + unknown;
     (report.totals.fpi_bytes as f64 * requested as f64 / all.max(1) as f64) as u64
 }
@@ -242,6 +249,7 @@ mod tests {
     use super::*;
     use crate::model::estimate::{EstimateRow, Estimates, Predicted};
     use crate::model::sample;
+    use crate::model::settings::{SettingValues, Settings};
 
     fn found(median: u64, count: u64, total: u64, causes: Causes) -> Option<Finding> {
         let mut report = sample::report(0, total);
@@ -266,6 +274,30 @@ mod tests {
         assert_eq!(severity(300, 3, 100 << 20), None);
         assert_eq!(severity(1, 2, 100 << 20), None);
         assert_eq!(severity(1, 3, 15 << 20), None);
+    }
+
+    #[test]
+    fn a_timeout_that_is_known_to_be_short_is_a_habit() {
+        let told = |checkpoint_timeout, spacing_cause| {
+            let mut report = sample::report(0, 100 << 20);
+            let spacing = Spacing { count: 1, median: 30, ..Spacing::default() };
+            let wal_by_cause = Causes { time: 9, ..Causes::default() };
+            let spacing_seconds = Some(spacing);
+            report.when = Some(Overview {
+                spacing_seconds,
+                spacing_cause,
+                wal_by_cause,
+                ..Overview::default()
+            });
+            let values = SettingValues { checkpoint_timeout, ..SettingValues::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            check(&report).map(|finding| finding.title)
+        };
+        let by_time = Some("checkpoints come every 30 s, mostly by time".to_owned());
+        assert_eq!(told(Some(30), Some(Cause::Time)), by_time);
+        assert_eq!(told(Some(300), Some(Cause::Time)), None);
+        assert_eq!(told(Some(30), None), None);
+        assert_eq!(told(None, Some(Cause::Time)), None);
     }
 
     #[test]

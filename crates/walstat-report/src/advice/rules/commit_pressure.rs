@@ -5,7 +5,9 @@
 //! on the disk decides how fast the application is; many disks and most network storage do not reach
 //! it.
 //!
-//! Where a data directory says `synchronous_commit = off`, the rule is silent.
+//! Where a data directory says `synchronous_commit = off`, the rule is silent, and where the records of
+//! commits are less than 5 % of the bytes: there the changes are what costs. From 10 % on many transactions
+//! that are small write a good part of the WAL for their commits alone.
 //!
 //! What to do: put several changes into one transaction: `--stats=kind` says which transactions are many
 //! and small; `synchronous_commit = off` for those whose
@@ -15,11 +17,12 @@
 //!
 //! Reference: `synchronous_commit` and `commit_delay` in the PostgreSQL manual; `pg_test_fsync`.
 
-use super::{evidence, plain_finding};
+use super::{commit_bytes, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
-use crate::model::kind::KindRow;
+use crate::model::kind::{KindRow, KindSample};
+use crate::model::percent::percent;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 
 /// From so many writes in a second on it is worth a look.
@@ -30,6 +33,10 @@ const SYNCS: Threshold = Threshold {
     relaxed: 2000.0,
     unit: Unit::PerSecond,
 };
+/// Where their records are a smaller share of the bytes, commits are not what costs: 5 %.
+const LEAST_SHARE: f64 = 0.05;
+/// From this share on they are: 10 %.
+const CAUSE: f64 = 0.1;
 /// Fewer commits are no load, however fast they came.
 const COMMITS: u64 = 5000;
 
@@ -52,59 +59,120 @@ fn check(report: &Report) -> Option<Finding> {
     if report.ratios.commits < COMMITS || is_asynchronous {
         return None;
     }
-    Some(Finding {
+    let bytes = commit_bytes(report);
+    let share = bytes as f64 / report.totals.total_bytes.max(1) as f64;
+    if share < LEAST_SHARE {
+        return None;
+    }
+    let finding = Finding {
         evidence: evidence([
             ("syncs_per_second", syncs.into()),
             ("threshold", threshold.into()),
             ("commits_per_second", when.peak_commits.into()),
             ("commits_per_second_mean", when.mean_commits.into()),
             ("bytes_per_commit", report.ratios.bytes_per_commit.into()),
+            ("commit_bytes", bytes.into()),
+            ("commit_ratio", share.into()),
         ]),
         advice: vec![
             batch(report),
-            "synchronous_commit = off where the last moments may be lost, if it is not off already"
+            "synchronous_commit = off where the last moments may be lost, if it is not off already: saves \
+             time alone"
                 .into(),
         ],
         side_effects: vec![
             "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
         ],
         source: "PostgreSQL manual, asynchronous commit".into(),
-        ..plain_finding(
-            &RULE,
-            format!("commits need up to {syncs} writes to disk in the busiest second"),
-        )
-    })
+        ..plain_finding(&RULE, title(when.peak_commits.unwrap_or(syncs), share))
+    };
+    Some(finding.at_most(bytes))
 }
 
-/// What to put together, where kinds of transactions were counted.
+/// Commits are what costs, or come often.
+fn title(peak: u64, share: f64) -> String {
+    let told = percent(share, 0);
+    if share >= CAUSE {
+        return format!(
+            "commits are {told} of the bytes: transactions are small and many, {peak} in a second"
+        );
+    }
+    format!("up to {peak} commits a second wait for the disk, and are {told} of the bytes")
+}
+
+/// What to put together: as all kinds of transactions tell, or else a sample of them.
 fn batch(report: &Report) -> String {
     let kinds = report.kinds.as_ref().map(|kinds| kinds.rows.as_slice()).unwrap_or_default();
     let changes_rows = |kind: &&KindRow| !kind.operations.is_empty();
     let most = kinds.iter().filter(changes_rows).max_by_key(|kind| kind.transactions);
-    match most.filter(|most| most.transactions > 1) {
-        Some(most) => format!(
-            "put several changes into one transaction: most are {}, {} of them",
-            most.short(),
-            most.transactions
-        ),
+    let counted = most
+        .filter(|most| most.transactions > 1)
+        .map(|most| format!("most are {}, {} of them", most.short(), most.transactions));
+    let told = counted.or_else(|| sampled(report.kind_sample.as_ref()?));
+    match told {
+        Some(told) => format!("put several changes into one transaction: {told}"),
         None => {
             "put several changes into one transaction; --stats=kind tells which are many".into()
         }
     }
 }
 
+/// The most frequent kind of a sample.
+fn sampled(sample: &KindSample) -> Option<String> {
+    let most = sample.kinds.iter().max_by_key(|kind| kind.transactions)?;
+    let share = most.transactions as f64 / sample.transactions.max(1) as f64;
+    Some(format!("{} are {}, {} bytes each", percent(share, 0), most.kind, most.mean_bytes))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::tests::with_record;
     use super::*;
-    use crate::model::kind::{KindOfWork, KindOperation};
+    use crate::model::kind::{KindOfWork, KindOperation, SampledKind};
     use crate::model::sample;
     use crate::model::settings::Settings;
     use crate::model::when::Overview;
 
+    /// A report in which commits are so many hundredths of the bytes.
+    fn pressed(hundredths: u64) -> Report {
+        let mut report = with_record("Transaction", "COMMIT", hundredths << 20, 100 << 20);
+        report.ratios.commits = 5000;
+        let (peak_syncs, peak_commits) = (Some(1000), Some(7321));
+        report.when = Some(Overview { peak_syncs, peak_commits, ..Overview::default() });
+        report
+    }
+
+    #[test]
+    fn it_speaks_where_commits_cost_and_says_how_many_there_are() {
+        assert!(check(&pressed(4)).is_none());
+        let title = |hundredths| check(&pressed(hundredths)).expect("a finding").title;
+        assert_eq!(
+            title(5),
+            "up to 7321 commits a second wait for the disk, and are 5 % of the bytes"
+        );
+        assert!(title(10).starts_with("commits are 10 % of the bytes: transactions are small"));
+        let finding = check(&pressed(10)).expect("a finding");
+        assert_eq!(finding.estimate, Some(10 << 20));
+    }
+
+    #[test]
+    fn a_sample_tells_what_to_put_together() {
+        let kind = |kind: &str, transactions| SampledKind {
+            kind: kind.into(),
+            transactions,
+            median_bytes: 105,
+            mean_bytes: 185,
+        };
+        let kinds = vec![kind("UPDATE wide", 2), kind("INSERT sensor", 98)];
+        let mut report = pressed(10);
+        report.kind_sample = Some(KindSample { transactions: 100, kinds });
+        assert!(batch(&report).ends_with("98 % are INSERT sensor, 185 bytes each"));
+    }
+
     #[test]
     fn it_speaks_from_500_writes_and_5000_commits_on() {
         let found = |syncs, commits| {
-            let mut report = sample::report(0, 1 << 20);
+            let mut report = pressed(10);
             report.ratios.commits = commits;
             report.when = Some(Overview { peak_syncs: Some(syncs), ..Overview::default() });
             check(&report).is_some()
@@ -117,9 +185,7 @@ mod tests {
     #[test]
     fn commits_that_wait_for_no_disk_press_on_none() {
         let found = |synchronous_commit| {
-            let mut report = sample::report(0, 1 << 20);
-            report.ratios.commits = 5000;
-            report.when = Some(Overview { peak_syncs: Some(900), ..Overview::default() });
+            let mut report = pressed(10);
             let mut settings = Settings::default();
             settings.values.synchronous_commit = synchronous_commit;
             report.settings = Some(settings);

@@ -12,7 +12,7 @@
 //!
 //! Reference: CREATE TABLE in the PostgreSQL manual.
 
-use super::{evidence, label, plain_finding};
+use super::{commit_bytes, evidence, label, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -75,7 +75,10 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, CREATE TABLE".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.explaining(bytes))
+    // Commits of these carry what other sessions have to forget.
+    let commits = if is_habit { commit_bytes(report) } else { 0 };
+    let most = (bytes + commits).min(report.totals.total_bytes);
+    Some(Finding { estimate: Some(most), ..finding.explaining(bytes) })
 }
 
 /// Relations that were made and dropped again: pg_class has a row of each.
@@ -86,6 +89,7 @@ fn made_and_dropped(catalogs: &[&WholeTableRow]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::with_record;
     use super::*;
     use crate::model::{Numbers, sample};
 
@@ -106,6 +110,25 @@ mod tests {
         assert!(!found(9, 100, "pg_catalog"));
         assert!(!found(50, 100, "public"));
         assert!(!found(10, 15, "pg_catalog"));
+    }
+
+    #[test]
+    fn commits_of_temporary_tables_may_go_with_them() {
+        let most = |dropped| {
+            let mut report = with_record("Transaction", "COMMIT", 12 << 20, 100 << 20);
+            let row = WholeTableRow {
+                schema: Some("pg_catalog".into()),
+                name: Some("pg_class".into()),
+                numbers: Numbers { total_bytes: 70 << 20, ..Numbers::default() },
+                inserts: dropped,
+                deletes: dropped,
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            check(&report).map(|finding| (finding.explains, finding.estimate))
+        };
+        assert_eq!(most(1000), Some((Some(70 << 20), Some(82 << 20))));
+        assert_eq!(most(999), Some((Some(70 << 20), Some(70 << 20))));
     }
 
     #[test]

@@ -88,8 +88,20 @@ fn check(report: &Report) -> Option<Finding> {
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };
+    Some(quoted(report, finding, has_use))
+}
+
+/// What fewer checkpoints come to: of those that were asked for, the same work without them.
+fn quoted(report: &Report, finding: Finding, has_use: bool) -> Finding {
+    if are_asked_for(report) {
+        let unasked = report.estimates.as_ref().and_then(|estimates| estimates.unasked);
+        return match unasked.filter(|_| has_use) {
+            Some(predicted) => finding.predicting(report, predicted),
+            None => finding,
+        };
+    }
     let further = further_apart(report, None).filter(|_| has_use);
-    Some(finding.quoting(report, further))
+    finding.quoting(report, further)
 }
 
 /// Whether all images that can be compressed are.
@@ -144,7 +156,7 @@ fn spacing_advice(report: &Report) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimate::Estimates;
+    use crate::model::estimate::{EstimateRow, Estimates, Predicted};
     use crate::model::sample;
     use crate::model::when::{Causes, Spacing};
 
@@ -215,5 +227,35 @@ mod tests {
         let finding = check(&report).expect("a finding");
         assert_eq!(finding.advice, [FEWER_REQUESTS]);
         assert!(finding.side_effects.is_empty());
+    }
+
+    #[test]
+    fn of_checkpoints_that_were_asked_for_the_figure_is_that_without_them() {
+        let mut report = sample::report(80 << 20, 100 << 20);
+        let wal_by_cause = Causes { requested: 4, time: 1, ..Causes::default() };
+        report.when = Some(Overview { wal_by_cause, ..Overview::default() });
+        let saving = |share: f64| Predicted {
+            predicted_bytes: ((1.0 - share) * f64::from(100 << 20)) as u64,
+            change_ratio: -share,
+            low_bytes: 0,
+            high_bytes: 0,
+        };
+        let twice = EstimateRow {
+            checkpoints_apart: Some(2),
+            wal_compression: None,
+            predicted: saving(0.15),
+        };
+        let tried = |unasked| Estimates {
+            scenarios: vec![twice.clone()],
+            moving_redo_points: 9,
+            unasked,
+            ..Estimates::default()
+        };
+        report.estimates = Some(tried(Some(saving(0.28))));
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.predicted, Some(saving(0.28)));
+        assert!(finding.settings.is_empty());
+        report.estimates = Some(tried(None));
+        assert_eq!(check(&report).expect("a finding").predicted, None);
     }
 }

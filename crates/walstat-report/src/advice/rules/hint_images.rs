@@ -52,7 +52,7 @@ fn check(report: &Report) -> Option<Finding> {
             format!("{} of the bytes are page images for hint bits", percent(share, 1)),
         )
     };
-    Some(finding.explaining((share * report.totals.total_bytes as f64) as u64))
+    Some(finding.at_most((share * report.totals.total_bytes as f64) as u64))
 }
 
 /// What has hint bits logged, as far as the settings of the server are known.
@@ -60,9 +60,10 @@ fn why_they_are_there(report: &Report) -> &'static str {
     let values = report.settings.as_ref().map(|settings| &settings.values);
     match values.map(|values| (values.data_checksums, values.wal_log_hints)) {
         Some((true, true)) => {
-            "data checksums are on, and need them; wal_log_hints is on too, and adds nothing to that"
+            "data checksums are on, which takes these images; wal_log_hints is on too, and adds nothing \
+             to that"
         }
-        Some((true, false)) => "data checksums are on, and need them",
+        Some((true, false)) => "data checksums are on, which takes these images",
         Some((false, true)) => {
             "wal_log_hints is on, and there are no data checksums: off, if pg_rewind is not needed"
         }
@@ -76,6 +77,7 @@ fn why_they_are_there(report: &Report) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::finding::Certainty;
     use crate::model::settings::{SettingValues, Settings};
 
     #[test]
@@ -95,6 +97,14 @@ mod tests {
         assert!(told(false, false).contains("data checksums or wal_log_hints"));
     }
     use crate::model::sample;
+
+    #[test]
+    fn it_saves_those_images_at_most() {
+        let mut report = sample::report(0, 100 << 20);
+        report.ratios.hint_fpi_ratio = Some(0.5);
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.estimate, finding.certainty), (Some(50 << 20), Certainty::Possible));
+    }
 
     #[test]
     fn it_speaks_from_three_tenths_and_above_the_volume_only() {

@@ -10,7 +10,7 @@
 //!
 //! Reference: Chen 2017; `pg_stat_user_indexes` in the PostgreSQL manual.
 
-use super::{CHEN_2017, evidence, label, plain_finding, says_little};
+use super::{CHEN_2017, evidence, gin_fastupdate, label, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -50,7 +50,7 @@ fn check(report: &Report) -> Option<Finding> {
         .map(|index| (index.name.as_str(), index.part.numbers.total_bytes))
         .collect();
     ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
-    let ((first, most), (_, least)) = (*ranked.first()?, *ranked.last()?);
+    let ((first, most), (last, least)) = (*ranked.first()?, *ranked.last()?);
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
     let finding = Finding {
         evidence: evidence([
@@ -61,12 +61,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", threshold.into()),
             ("largest", first.into()),
         ]),
-        advice: vec![
-            "drop those that no query uses: SELECT indexrelname, idx_scan FROM pg_stat_user_indexes \
-             ORDER BY idx_scan;"
-                .into(),
-            format!("the largest is {first}: {} of all bytes", percent(most as f64 / total, 0)),
-        ],
+        advice: advice(report, (first, most as f64 / total), last),
         side_effects: vec!["queries that use an index are slow without it".into()],
         // One of them at least is needed.
         estimate: Some(index_bytes(worst) - least),
@@ -83,6 +78,19 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.explaining(index_bytes(worst)))
 }
 
+/// What to do: what keeps an index comes before what drops it. At most all but the smallest can go.
+fn advice(report: &Report, (first, share): (&str, f64), last: &str) -> Vec<String> {
+    let list = "gin-fastupdate may make them cheaper: see it before anything is dropped".to_owned();
+    let drop = "drop those that no query uses: SELECT indexrelname, idx_scan FROM pg_stat_user_indexes \
+                ORDER BY idx_scan;";
+    let largest = format!(
+        "the largest is {first}: {} of all bytes; most that can be saved is all but {last}, the smallest",
+        percent(share, 0)
+    );
+    let list = Some(list).filter(|_| gin_fastupdate::has_found(report));
+    list.into_iter().chain([drop.to_owned(), largest]).collect()
+}
+
 fn index_bytes(row: &WholeTableRow) -> u64 {
     row.indexes.iter().map(|index| index.part.numbers.total_bytes).sum()
 }
@@ -97,6 +105,34 @@ mod tests {
     use crate::model::Numbers;
     use crate::model::sample;
     use crate::model::who::{IndexPart, Part};
+
+    /// A table with two indexes that write most of 100 MB, and so many entries of GIN indexes.
+    fn with_gin(entries: u64) -> Vec<String> {
+        let numbers = |bytes: u64| Numbers { total_bytes: bytes << 20, ..Numbers::default() };
+        let part = |bytes| Part { numbers: numbers(bytes), ..Part::default() };
+        let index = |name: &str, bytes| IndexPart {
+            name: name.into(),
+            part: part(bytes),
+            ..IndexPart::default()
+        };
+        let indexes = vec![index("words", 60), index("pkey", 10)];
+        let row = WholeTableRow { heap: Some(part(10)), indexes, ..Default::default() };
+        let mut report = super::super::tests::with_record("Gin", "INSERT", 60 << 20, 100 << 20);
+        let rows = report.records.iter_mut().flat_map(|records| &mut records.rows);
+        rows.for_each(|row| row.sums.count = entries);
+        report.tables = Some(vec![row].into());
+        check(&report).expect("a finding").advice
+    }
+
+    #[test]
+    fn what_keeps_an_index_comes_before_what_drops_it() {
+        let plain = with_gin(0);
+        assert!(plain.len() == 2 && plain[0].starts_with("drop"), "{plain:?}");
+        assert!(plain[1].starts_with("the largest is words: 60 % of all bytes"), "{plain:?}");
+        assert!(plain[1].ends_with("all but pkey, the smallest"), "{plain:?}");
+        let gin = with_gin(5000);
+        assert!(gin.len() == 3 && gin[0].starts_with("gin-fastupdate"), "{gin:?}");
+    }
 
     #[test]
     fn it_speaks_of_several_indexes_that_write_more_than_the_rows() {

@@ -77,7 +77,11 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, populating a database".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(if may_save(most) { finding.explaining(bytes) } else { finding.spreading(bytes) })
+    Some(if may_save(most) {
+        Finding { estimate: Some(most_saved(most)), ..finding.explaining(bytes) }
+    } else {
+        finding.spreading(bytes)
+    })
 }
 
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
@@ -91,6 +95,21 @@ fn are_small_loads(row: &LargeWorkRow) -> bool {
 fn may_save(row: &LargeWorkRow) -> bool {
     let comes_in_batches = matches!(row.work, LargeWork::Update | LargeWork::Mixed);
     row.is_aborted || is_repeated(row) && !comes_in_batches
+}
+
+/// What is saved at most. Of a load with indexes it is what went into these, which have to be built after it.
+fn most_saved(row: &LargeWorkRow) -> u64 {
+    let is_kept = row.work == LargeWork::Load && !row.is_aborted && has_indexes(row);
+    if is_kept { row.index_bytes } else { row.total_bytes }
+}
+
+/// Whether indexes were filled that are worth a word.
+fn has_indexes(row: &LargeWorkRow) -> bool {
+    index_share(row) >= INDEXES
+}
+
+fn index_share(row: &LargeWorkRow) -> f64 {
+    row.index_bytes as f64 / row.total_bytes.max(1) as f64
 }
 
 /// Whether it is more than one transaction.
@@ -145,12 +164,11 @@ fn wording(row: &LargeWorkRow) -> Wording {
 }
 
 fn load(row: &LargeWorkRow) -> (String, Option<&'static str>) {
-    let share = row.index_bytes as f64 / row.total_bytes.max(1) as f64;
-    if share >= INDEXES {
+    if has_indexes(row) {
         let advice = format!(
             "indexes that were there before the load are {} of it: drop them before, and build them \
              after the load",
-            percent(share, 0)
+            percent(index_share(row), 0)
         );
         return (
             advice,
@@ -264,6 +282,20 @@ mod tests {
             loads.starts_with("3 loads of public.t wrote") && !loads.contains("batches"),
             "{loads}"
         );
+    }
+
+    #[test]
+    fn what_is_saved_at_most_is_said_of_what_is_done_again_and_again() {
+        let most = |work, transactions, index_bytes: u64| {
+            let mut row = row(work, transactions, 80 << 20);
+            row.index_bytes = index_bytes << 20;
+            found_of(row, 100 << 20).expect("a finding").estimate
+        };
+        assert_eq!(most(LargeWork::Refresh, 8, 0), Some(80 << 20));
+        assert_eq!(most(LargeWork::Load, 3, 50), Some(50 << 20), "rows are written all the same");
+        assert_eq!(most(LargeWork::Load, 3, 1), Some(80 << 20));
+        assert_eq!(most(LargeWork::Load, 1, 50), None);
+        assert_eq!(most(LargeWork::Update, 3, 0), None, "batches write as much");
     }
 
     #[test]

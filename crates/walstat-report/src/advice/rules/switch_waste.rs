@@ -32,8 +32,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// What to do where nothing says that archive_timeout is off, and where it is.
 const BY_CLOCK: &str = "archive_timeout: raise it, or stream the WAL instead";
-const BY_HAND: &str =
-    "archive_timeout is off: find out who closes segments, base backups or pg_switch_wal()";
+/// A minute is as often as the manual calls reasonable.
+const REASONABLE: u64 = 60;
 
 fn check(report: &Report) -> Option<Finding> {
     let books = &report.books;
@@ -44,7 +44,8 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let settings = report.settings.as_ref();
-    let is_off = settings.is_some_and(|settings| settings.values.archive_timeout == Some(0));
+    let timeout = settings.and_then(|settings| settings.values.archive_timeout);
+    let is_off = timeout == Some(0);
     let finding = Finding {
         evidence: evidence([
             ("switch_bytes", books.switch_bytes.into()),
@@ -52,9 +53,9 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", threshold.into()),
         ]),
         advice: vec![
-            if is_off { BY_HAND.to_owned() } else { BY_CLOCK.to_owned() },
+            fewer_switches(report, timeout),
             format!(
-                "compress archived segments: {} of them are empty",
+                "compress archived segments: {} of them are empty, which is what is saved at most",
                 megabytes(books.switch_bytes)
             ),
         ],
@@ -74,6 +75,28 @@ fn check(report: &Report) -> Option<Finding> {
     };
     // Which of the switches somebody needs, nobody knows here.
     Some(finding.explaining(books.switch_bytes))
+}
+
+/// What to do about them, where archive_timeout is so many seconds; 0 is off.
+fn fewer_switches(report: &Report, timeout: Option<u64>) -> String {
+    match timeout {
+        None => BY_CLOCK.to_owned(),
+        Some(0) => {
+            let backups = report.when.as_ref().map_or(0, |when| when.backups);
+            let who = match backups {
+                0 => "find out who closes segments, base backups or pg_switch_wal()".to_owned(),
+                1 => "the base backup here closes segments, and pg_switch_wal() does".to_owned(),
+                _ => format!(
+                    "the {backups} base backups here close segments, and pg_switch_wal() does"
+                ),
+            };
+            format!("archive_timeout is off: {who}")
+        }
+        Some(now) if now < REASONABLE => {
+            format!("archive_timeout = {REASONABLE}s: it is {now}s now; or stream the WAL instead")
+        }
+        Some(now) => format!("archive_timeout is {now}s: raise it, or stream the WAL instead"),
+    }
 }
 
 #[cfg(test)]
@@ -103,9 +126,17 @@ mod tests {
         report.input.segments = 7;
         let advice = |report: &Report| check(report).expect("a finding").advice[0].clone();
         assert!(advice(&report).contains("raise it"));
-        let mut settings = crate::model::settings::Settings::default();
-        settings.values.archive_timeout = Some(0);
-        report.settings = Some(settings);
-        assert!(advice(&report).contains("who closes segments"));
+        let mut set = |seconds| {
+            let mut settings = crate::model::settings::Settings::default();
+            settings.values.archive_timeout = Some(seconds);
+            report.settings = Some(settings);
+            advice(&report)
+        };
+        assert!(set(0).contains("who closes segments"));
+        assert!(set(5).starts_with("archive_timeout = 60s: it is 5s now"));
+        assert!(set(60).starts_with("archive_timeout is 60s: raise it"));
+        let when = crate::model::when::Overview { backups: 3, ..Default::default() };
+        report.when = Some(when);
+        assert!(fewer_switches(&report, Some(0)).contains("the 3 base backups here close"));
     }
 }

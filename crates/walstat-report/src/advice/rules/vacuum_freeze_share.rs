@@ -15,7 +15,7 @@
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, label, plain_finding, worst_tables};
+use super::{MOSTLY, evidence, label, plain_finding, saves_nothing_apart, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -47,15 +47,18 @@ fn check(report: &Report) -> Option<Finding> {
     let named: Vec<String> = named.collect();
     let mut advice = cures(report, &worst);
     if images > 0 {
-        advice.push(format!(
-            "{} of that are page images, which checkpoints further apart make fewer",
-            percent(images as f64 / bytes.max(1) as f64, 0)
-        ));
-    }
-    if !named.is_empty() {
-        advice.push(format!("it was vacuum of {}", named.join(", ")));
+        let share = percent(images as f64 / bytes.max(1) as f64, 0);
+        // Where they were tried and spare nothing, fpi-ratio says so.
+        let fewer = ", which checkpoints further apart make fewer";
+        let fewer = if saves_nothing_apart(report) { "" } else { fewer };
+        advice.push(format!("{share} of that are page images{fewer}"));
     }
     let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
+    // The title names it.
+    let is_said = mostly.is_some() && named.len() == 1;
+    if !named.is_empty() && !is_said {
+        advice.push(format!("it was vacuum of {}", named.join(", ")));
+    }
     let of =
         mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", label(report, row)));
     let title =
@@ -71,7 +74,7 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, routine vacuuming".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.explaining(bytes))
+    Some(finding.at_most(bytes))
 }
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
@@ -109,6 +112,7 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimate::Estimates;
     use crate::model::sample;
 
     #[test]
@@ -133,13 +137,27 @@ mod tests {
         assert!(updated[0].starts_with("hist: HOT updates"), "{updated:?}");
         assert!(!updated.concat().contains("COPY"), "{updated:?}");
         assert!(finding.advice[1].contains("50 % of that are page images"), "{:?}", finding.advice);
-        assert_eq!(finding.advice[2], "it was vacuum of hist (100 %)");
+        assert_eq!(finding.advice.len(), 2, "the title names the table");
         assert_eq!(
             finding.title,
             "vacuum, mostly of hist, wrote 15 % of the bytes, with its images"
         );
-        assert_eq!(finding.explains, Some(15 << 20));
+        assert_eq!((finding.explains, finding.estimate), (Some(15 << 20), Some(15 << 20)));
         assert!(found(14, 100).is_none());
         assert!(found(14, 15).is_none());
+    }
+
+    #[test]
+    fn of_checkpoints_that_would_spare_nothing_nothing_is_said() {
+        let told = |moving_redo_points| {
+            let mut report = sample::report(0, 100 << 20);
+            report.estimates = Some(Estimates { moving_redo_points, ..Estimates::default() });
+            let (vacuum_bytes, vacuum_fpi_bytes) = (50 << 20, 40 << 20);
+            let row = WholeTableRow { vacuum_bytes, vacuum_fpi_bytes, ..Default::default() };
+            report.tables = Some(vec![row].into());
+            check(&report).expect("a finding").advice.concat()
+        };
+        assert!(told(1).contains("80 % of that are page images, which checkpoints further apart"));
+        assert!(told(0).contains("80 % of that are page images") && !told(0).contains("apart"));
     }
 }

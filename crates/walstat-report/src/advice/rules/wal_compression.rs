@@ -51,7 +51,7 @@ fn check(report: &Report) -> Option<Finding> {
     let (codec, row) = better_codec(report)?;
     let stored = report.ratios.compression_ratio;
     let share = row.map(|row| -row.predicted.change_ratio);
-    let mut advice = vec![format!("wal_compression = {}", setting(codec))];
+    let mut advice = vec![advised(codec)];
     advice.extend(row.and_then(|row| more(report, row)));
     let finding = Finding {
         severity: match share {
@@ -84,6 +84,13 @@ fn check(report: &Report) -> Option<Finding> {
         )
     };
     Some(finding.quoting(report, row))
+}
+
+/// What to set. A server has pglz always; of the others a report does not tell whether they are built in.
+fn advised(codec: &str) -> String {
+    let built =
+        if codec == Compression::Pglz.name() { "" } else { ", if the server is built with it" };
+    format!("wal_compression = {}{built}", setting(codec))
 }
 
 /// What the setting is called: before 15 it is on or off.
@@ -157,7 +164,7 @@ mod tests {
         assert!(found(&[("lz4", -0.35)], 15 << 20).is_none());
         // What is compressed with lz4 already may gain with zstd.
         let dearer = found(&[("lz4", 0.0), ("zstd", -0.2)], 100 << 20).expect("a finding");
-        assert_eq!(dearer.advice, ["wal_compression = zstd"]);
+        assert_eq!(dearer.advice, ["wal_compression = zstd, if the server is built with it"]);
     }
 
     #[test]
