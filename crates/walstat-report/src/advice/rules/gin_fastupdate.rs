@@ -2,9 +2,9 @@
 //!
 //! Why it matters: a row has an entry in a GIN index for each of its words or keys, and each entry is a
 //! record of its own, in another page. With `fastupdate`, which is on by default, the entries of many rows
-//! are put into a list first, and go into the index together. Where it is off, there are many records of entries, and
-//! none of a list: that is how it is known. From 10 % of the bytes on, and from 1,000 entries, it is worth a
-//! look.
+//! are put into a list first, and go into the index together. Where it is off, there are many records of
+//! entries, and none of a list: that is how it is known. From 10 % of the bytes on, and from 1,000 entries,
+//! it is worth a look.
 //!
 //! What to do: `ALTER INDEX … SET (fastupdate = on)`. The list is emptied by vacuum, or when it has grown to
 //! `gin_pending_list_limit`.
