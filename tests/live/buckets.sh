@@ -15,7 +15,8 @@ mkdir -p "$cache"
 
 if [ ! -x "$cache/moto-$moto/bin/moto_server" ]; then
   python3 -m venv "$cache/moto-$moto"
-  "$cache/moto-$moto/bin/pip" install --quiet --disable-pip-version-check "moto[s3,server]==$moto"
+  "$cache/moto-$moto/bin/pip" install --quiet --no-cache-dir --no-compile --disable-pip-version-check \
+    "moto[s3,server]==$moto"
 fi
 ln -sfn "moto-$moto" "$cache/moto"
 
