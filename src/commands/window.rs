@@ -7,6 +7,7 @@ use crate::args::source::SourceArgs;
 use crate::args::window::{WindowArgs, WindowFormat};
 use crate::failure::{Exit, Failure};
 use crate::render;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -51,18 +52,23 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(label))?;
     let begun = Instant::now();
     let found = read::found(&args.source)?;
+    let can_be_read_again = can_be_read_again(&found);
     let (mut labels, mut notes) = labels(&found, label)?;
     let mut seen = look(&args.source, found, target.as_ref(), &labels)?;
-    if add_labels(&mut labels, &seen.plan, &mut notes)
-        && target.is_some()
-        && let Some(found) = found_again(&args.source)
-    {
+    if add_labels(&mut labels, &seen.plan, &mut notes) && target.is_some() && can_be_read_again {
         // Which matches lie between the places that they name can only be noted of places known before.
-        seen = look(&args.source, found, target.as_ref(), &labels)?;
+        seen = look(&args.source, read::found(&args.source)?, target.as_ref(), &labels)?;
     }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
     let mut told = told(&seen, &labels, asked);
-    told.timelines.extend(other_timelines(args, &seen.plan, &mut notes));
+    let others = left_timelines(&seen.plan);
+    if can_be_read_again {
+        told.timelines.extend(timelines(&args.source, others, &mut notes));
+    } else {
+        let untold =
+            |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
+        notes.extend(others.into_iter().map(untold));
+    }
     let Read { paths, plan, scanned, .. } = seen;
     let gathered = Gathered::plain(paths, plan, scanned.map(|(statistics, _)| statistics));
     let request = Request {
@@ -116,11 +122,6 @@ fn add_labels(labels: &mut Vec<ToldLabel>, plan: &Plan, notes: &mut Vec<String>)
     labels.len() > before
 }
 
-/// The same once more, if it can be read twice.
-fn found_again(source: &SourceArgs) -> Option<Found> {
-    read::found(source).ok().filter(can_be_read_again)
-}
-
 fn look(
     source: &SourceArgs,
     found: Found,
@@ -143,21 +144,21 @@ fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)
     window(&Question { wal, first, ending, noted, labels, target })
 }
 
-/// The rows of timelines that the one followed has left.
-fn other_timelines(args: &WindowArgs, plan: &Plan, notes: &mut Vec<String>) -> Vec<TimelineRow> {
+/// The timelines that the one followed has left, ascending.
+fn left_timelines(plan: &Plan) -> BTreeSet<u32> {
+    let others = plan.other_lineages.iter().map(|lineage| lineage.timeline());
+    others.filter(|timeline| !plan.lineage.has(*timeline)).collect()
+}
+
+/// The rows of these timelines, for each of which the WAL is read once more.
+fn timelines(
+    source: &SourceArgs,
+    timelines: BTreeSet<u32>,
+    notes: &mut Vec<String>,
+) -> Vec<TimelineRow> {
     let mut rows = Vec::new();
-    let mut others: Vec<u32> =
-        plan.other_lineages.iter().map(|lineage| lineage.timeline()).collect();
-    others.retain(|timeline| !plan.lineage.has(*timeline));
-    others.sort_unstable();
-    if found_again(&args.source).is_none() {
-        let untold =
-            |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
-        notes.extend(others.into_iter().map(untold));
-        return rows;
-    }
-    for timeline in others {
-        let mut source = args.source.clone();
+    for timeline in timelines {
+        let mut source = source.clone();
         source.range.timeline = Some(timeline);
         let read = read::found(&source).and_then(|found| look(&source, found, None, &[]));
         match read {

@@ -61,6 +61,17 @@ fn outermost_first(paths: &[PathBuf], within: &BTreeSet<(usize, usize)>) -> Vec<
     order
 }
 
+/// What is at a path; `None`: what can only be read from front to back, or a link to nothing.
+fn metadata_at(path: &Path) -> Result<Option<Metadata>, InputError> {
+    if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
+        return Ok(None);
+    }
+    match storage::metadata(path) {
+        Err(_) if is_link_to_nothing(path) && is_segments(&file_name(path)) => Ok(None),
+        metadata => metadata.map(Some).map_err(|source| InputError::io(path, source)),
+    }
+}
+
 impl Found {
     /// Adds what lies at the paths of these indexes: first what is in directories. An empty one is an error
     /// once all were looked at.
@@ -72,7 +83,7 @@ impl Found {
             else {
                 continue;
             };
-            match self.is_at(root, &path)? {
+            match metadata_at(&path)? {
                 Some(metadata) if metadata.kind == Kind::Directory => {
                     let added = self.add_given_directory(root, &path);
                     self.fail_if_lacking()?;
@@ -102,18 +113,6 @@ impl Found {
                 Err(InputError::io(&path, io::Error::from_raw_os_error(code)))
             }
             None => Ok(()),
-        }
-    }
-
-    /// What is at a path; `None`: what can only be read from front to back, or a link to nothing.
-    fn is_at(&self, root: usize, path: &Path) -> Result<Option<Metadata>, InputError> {
-        debug_assert!(root < self.paths.len());
-        if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
-            return Ok(None);
-        }
-        match storage::metadata(path) {
-            Err(_) if is_link_to_nothing(path) && is_segments(&file_name(path)) => Ok(None),
-            metadata => metadata.map(Some).map_err(|source| InputError::io(path, source)),
         }
     }
 
