@@ -133,16 +133,9 @@ pub fn read(
     (!twin.out.records.is_empty()).then_some(twin.out)
 }
 
-/// CRC-32C, a bit at a time.
-fn crc(bytes: impl Iterator<Item = u8>) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
-        }
-    }
-    !crc
+/// CRC-32C of a record: of what follows its header, then of the header up to the checksum itself.
+fn crc(record: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&record[24..]), &record[..20])
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -350,7 +343,7 @@ impl Twin<'_> {
         let bytes = &content.bytes;
         let link = number(&bytes[8..16]);
         let linked = previous.map_or(link < lsn, |previous| link == previous);
-        let sum = crc(bytes[24..].iter().chain(&bytes[..20]).copied());
+        let sum = crc(bytes);
         if !linked || u64::from(sum) != number(&bytes[20..24]) {
             return none(Stop::OtherRecord);
         }
