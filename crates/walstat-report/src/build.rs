@@ -284,7 +284,8 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     let left = plan.files.keys().filter(|(timeline, number)| {
         *timeline != plan.timeline && plan.lineage.of_file(*number, bytes) != *timeline
     });
-    left.for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
+    let (partial, left): (Vec<_>, Vec<_>) = left.partition(|key| plan.is_replaced_partial(key));
+    left.iter().for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
     let note = |(timeline, count): (u32, usize)| {
         let segments = if count == 1 { "segment" } else { "segments" };
         let followed = plan.timeline;
@@ -293,7 +294,11 @@ fn not_counted(plan: &Plan) -> Vec<String> {
              {followed} is followed (-t {timeline} counts them)"
         )
     };
-    counts.into_iter().map(note).collect()
+    let not_read = (!partial.is_empty()).then(|| {
+        let count = partial.len();
+        format!("{count} .partial not read: a newer timeline has the whole segment")
+    });
+    counts.into_iter().map(note).chain(not_read).collect()
 }
 
 /// The unused rest of segments is worth a note where it is more than such a share of all records.

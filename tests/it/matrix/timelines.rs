@@ -15,6 +15,8 @@ use super::verdict::{Input, InputKind, Verdict};
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 const HISTORY: &str = "00000002.history";
+/// Of a timeline that has no segments.
+const NEXT_HISTORY: &str = "00000003.history";
 /// The last segment of timeline 1 that timeline 2 stands on.
 const BEFORE: &str = "00000001000000000000000C";
 /// The segment in which timeline 2 begins, as timeline 1 went on with it.
@@ -65,7 +67,7 @@ fn edit(files: &mut Files, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
     change(files.get_mut(name).expect("a file of the tree"));
 }
 
-const DAMAGES: [(&str, Change); 22] = [
+const DAMAGES: [(&str, Change); 23] = [
     ("history missing", |f| drop(f.remove(HISTORY))),
     ("history empty", |f| history(f, "")),
     ("history garbled", |f| history(f, "\u{7}garbage\nmore\n")),
@@ -96,21 +98,34 @@ const DAMAGES: [(&str, Change); 22] = [
         f.insert(BEGIN.to_owned(), old);
     }),
     ("new timeline: last segment all zeros", |f| edit(f, NEW_LAST, |b| b.fill(0))),
+    // The server fetches it, goes on with timeline 1 up to there, and ends.
+    ("a newer history that leaves the older timeline, without segments", |f| {
+        f.insert(NEXT_HISTORY.to_owned(), line(1, SWITCH - SEGMENT as u64).into_bytes());
+    }),
 ];
 
-const SOUND: [(&str, Change); 7] = [
+const SOUND: [(&str, Change); 9] = [
     ("as it should be", |_| {}),
     ("old timeline ends before the switch", |f| {
         f.remove(LEFT);
         f.remove(OLD_LAST);
     }),
     ("no .partial", |f| drop(f.remove(&format!("{LEFT}.partial")))),
+    ("a bit in the .partial of the segment of the switch, which only the new timeline has", |f| {
+        f.remove(LEFT);
+        f.remove(OLD_LAST);
+        edit(f, &format!("{LEFT}.partial"), |b| b[5000] ^= 1);
+    }),
     ("last segments not there yet", |f| {
         f.remove(NEW_LAST);
         f.remove(OLD_LAST);
     }),
     ("just promoted", |f| {
         f.retain(|name, _| !name.starts_with("000000020") && name != LEFT && name != OLD_LAST)
+    }),
+    ("just promoted once more", |f| {
+        let after = line(2, SWITCH + 2 * SEGMENT as u64 + 4096);
+        f.insert(NEXT_HISTORY.to_owned(), (line(1, SWITCH) + &after).into_bytes());
     }),
     ("history with a comment", |f| history(f, &format!("# why\n\n{}\n", line(1, SWITCH)))),
     ("no new timeline at all", |f| {
@@ -172,8 +187,12 @@ fn place(form: Form, name: &str, plain: &[u8]) -> (String, Vec<u8>) {
     let codec = form.codec();
     match (form, name.strip_suffix(".partial"), name) {
         (Form::Suffixed(_), _, _) => (format!("{name}{}", codec.suffix()), codec.encode(plain)),
-        (Form::PgBackRest(_), _, HISTORY) => (format!("archive/demo/15-1/{name}"), plain.to_vec()),
-        (Form::Barman(_), _, HISTORY) => (format!("wals/{name}"), codec.encode(plain)),
+        (Form::PgBackRest(_), _, HISTORY | NEXT_HISTORY) => {
+            (format!("archive/demo/15-1/{name}"), plain.to_vec())
+        }
+        (Form::Barman(_), _, HISTORY | NEXT_HISTORY) => {
+            (format!("wals/{name}"), codec.encode(plain))
+        }
         (_, None, _) => (form.place(name, || sha1_of(plain)), codec.encode(plain)),
         (_, Some(segment), _) => {
             let whole = form.place(segment, || sha1_of(plain));

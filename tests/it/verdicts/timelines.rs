@@ -53,6 +53,18 @@ fn a_file_of_the_new_timeline_with_pages_of_the_old_one_is_blamed() {
     assert_eq!(old, [("page_timeline".to_owned(), SWITCHED.to_owned())]);
 }
 
+/// A server follows it to where it leaves timeline 1, and finds no segment to go on with.
+#[test]
+fn a_newer_history_that_leaves_the_timeline_of_the_segments_is_the_problem() {
+    let directory: TempDir = tempfile::tempdir().expect("a directory");
+    timelines(directory.path());
+    put(directory.path(), "00000003.history", b"1\t0/700000\tx\n");
+    let told = told(&check(&["--as", "archive"], directory.path()).exits(4));
+    assert!(told.contains(&("history".to_owned(), "00000003.history".to_owned())), "{told:?}");
+    let told = self::told(&check(&["--as", "archive", "--timeline", "2"], directory.path()));
+    assert!(told.iter().all(|(kind, _)| kind != "history"), "{told:?}");
+}
+
 /// Timelines are numbered one by one: a name far from all others is a wrong name, and the histories up to it
 /// are none that somebody lost.
 #[test]

@@ -1,6 +1,8 @@
 //! What is read: the segments of one cluster and one history, each once, in order; and the other files
 //! with a segment's name, which are only verified.
 
+mod latest;
+
 use super::discover::Found;
 use super::error::InputError;
 use super::history::{self, Histories};
@@ -110,7 +112,8 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
         .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
     plan.problems.extend(impostors);
     plan.check_backups();
-    plan.notes.extend(without_segments(&present, histories));
+    plan.problems.extend(plan.left_by_latest());
+    plan.notes.extend(plan.without_segments(&present, histories));
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
@@ -150,19 +153,6 @@ fn timelines(
     };
     let problems = others.filter_map(problem).collect();
     (present, problems)
-}
-
-/// Notes about histories of timelines newer than all segments: the latest timeline is one of them.
-fn without_segments(present: &BTreeSet<u32>, histories: &Histories) -> Vec<String> {
-    let newest = present.last().copied().unwrap_or(u32::MAX);
-    let newer = histories.all().filter(|(timeline, _)| *timeline > newest);
-    let note = |timeline| {
-        let name = history::name_of(timeline);
-        format!(
-            "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
-        )
-    };
-    newer.map(|(timeline, _)| note(timeline)).collect()
 }
 
 fn contradicting_history(timeline: u32, parent: u32) -> Problem {
@@ -279,6 +269,18 @@ impl Plan {
     /// Whether a segment is part of the history that is followed.
     fn follows(&self, (timeline, number): &Key) -> bool {
         self.lineage.of_file(*number, self.geometry.segment_bytes) == *timeline
+    }
+
+    /// Whether there is only a `.partial` of a segment, which nobody fetches, since a newer timeline has all
+    /// of it: where that one begins, and what the older one would have gone on with.
+    pub fn is_replaced_partial(&self, key: &Key) -> bool {
+        let (timeline, number) = *key;
+        let is_whole = |timeline| {
+            let files = self.files.get(&(timeline, number));
+            files.is_some_and(|files| files.iter().any(Segment::claims_whole_segment))
+        };
+        let others = self.other_lineages.iter().chain([&self.lineage]).map(Lineage::timeline);
+        !is_whole(timeline) && others.filter(|other| *other > timeline).any(is_whole)
     }
 
     /// Names the segments of other histories.

@@ -50,6 +50,11 @@ impl Lineage {
         self.stages.last().map_or(0, |stage| stage.timeline)
     }
 
+    /// The timeline that it left.
+    pub fn parent(&self) -> Option<u32> {
+        self.stages.iter().rev().nth(1).map(|stage| stage.timeline)
+    }
+
     /// Where the timeline itself began.
     pub fn begin(&self) -> Lsn {
         self.stages.last().map_or(Lsn(0), |stage| stage.begin)

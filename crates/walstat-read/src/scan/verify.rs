@@ -87,7 +87,9 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &
     let own = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
     let numbers = own.map(|((_, number), _)| *number);
     let ours = |number: &u64| {
-        lineage.of_file(*number, bytes) == timeline && !counted.contains(&(timeline, *number))
+        lineage.of_file(*number, bytes) == timeline
+            && !counted.contains(&(timeline, *number))
+            && !plan.is_replaced_partial(&(timeline, *number))
     };
     let numbers: Vec<u64> = numbers.filter(ours).collect();
     let Some(&first) = numbers.first() else { return };
