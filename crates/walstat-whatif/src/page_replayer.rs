@@ -196,7 +196,6 @@ impl PageReplayer {
     }
 
     /// The same of one that is made anew, or that rests.
-
     fn change_anew(
         &mut self,
         record: &WholeRecord<'_>,

@@ -1,5 +1,6 @@
 //! From records to the trace: rolls pages forward, puts back the lengths of what images replaced,
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
+//! Most records go a short way (`plain`).
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
