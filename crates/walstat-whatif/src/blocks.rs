@@ -130,6 +130,13 @@ impl Blocks {
         }
     }
 
+    /// Stamps a block, and says when it was stamped before.
+    #[inline]
+    pub(crate) fn stamp_anew(&mut self, number: BlockNumber, stamps: Stamps) -> Stamps {
+        let slot = self.stamps.get_mut(number as usize);
+        slot.map_or_else(Stamps::default, |slot| std::mem::replace(slot, stamps))
+    }
+
     /// A fork.
     pub(crate) fn fork(&self, number: ForkNumber) -> Option<&Fork> {
         self.forks.get(number as usize)

@@ -172,10 +172,7 @@ impl<S: Sink + 'static> Observe for Feed<S> {
         };
         let length = record.header.total_bytes as usize;
         let Some(bytes) = record.body.first_in(length, &mut self.room) else { return };
-        let place = record.lsn..record.end.aligned();
-        if let Ok(whole) = WholeRecord::parse(bytes, place, record.version, &mut self.blocks) {
-            sink.push(&whole);
-        }
+        sink.push(&WholeRecord::of(record, bytes, &mut self.blocks));
     }
 
     fn lost(&mut self, range: Range<Lsn>) {

@@ -83,6 +83,22 @@ pub(crate) struct ReplayedPage {
     pub(crate) after: Option<Page>,
 }
 
+/// How long an image of a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ImageLength {
+    /// Bytes.
+    pub(crate) bytes: usize,
+    /// Whether a hole is left out.
+    pub(crate) has_hole: bool,
+}
+
+impl ImageLength {
+    fn of(page: &Page) -> ImageLength {
+        let hole = page.hole().len();
+        ImageLength { bytes: page.size() - hole, has_hole: hole > 0 }
+    }
+}
+
 impl PageReplayer {
     /// Pages within so many bytes.
     pub(crate) fn within(bytes: u64) -> PageReplayer {
@@ -148,6 +164,48 @@ impl PageReplayer {
         }
         let before = if redo::compares(record) { self.take(number) } else { None };
         ReplayedPage { before, after: self.restored(record, block) }
+    }
+
+    /// Rolls a page over a [plain](redo::is_plain) record: where it lies, if it is at hand as a whole. How
+    /// long an image of it is then.
+    pub(crate) fn change(
+        &mut self,
+        record: &WholeRecord<'_>,
+        block: &BlockRef,
+        number: BlockNumber,
+    ) -> Option<ImageLength> {
+        if block.will_init {
+            return self.change_anew(record, block, number);
+        }
+        let place = self.place_of(number)?;
+        let kept = self.pages.get_mut(place)?;
+        let Kept::Whole(page) = &mut kept.page else {
+            return self.change_anew(record, block, number);
+        };
+        if self.is_lean && !kept.is_awake {
+            return self.change_anew(record, block, number);
+        }
+        if redo::change(record, block, page).is_none() {
+            kept.page = Kept::Nothing;
+            self.release(number, place);
+            return None;
+        }
+        (kept.is_young, kept.is_in_use) = (true, true);
+        kept.may_rest |= self.is_lean;
+        Some(ImageLength::of(page))
+    }
+
+    /// The same of one that is made anew, or that rests.
+    fn change_anew(
+        &mut self,
+        record: &WholeRecord<'_>,
+        block: &BlockRef,
+        number: BlockNumber,
+    ) -> Option<ImageLength> {
+        let after = self.roll(record, block, number).after;
+        let length = after.as_ref().map(ImageLength::of);
+        self.keep(record, number, after);
+        length
     }
 
     /// Takes back a page that is not needed any more.

@@ -226,6 +226,28 @@ pub(crate) fn apply(
     (row.apply)(Redo { record, block, page_bytes }, before)
 }
 
+/// Whether `record` only changes the page of `block` where it lies, or makes a table's page anew, by what it
+/// says itself: all changes of rows on one page, and entries that come into a leaf of a B-tree.
+#[inline]
+pub(crate) fn is_plain(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+    let is_usual = match record.header.rmgr {
+        HEAP => true,
+        BTREE => !block.will_init && btree::is_leaf_insertion(record),
+        _ => false,
+    };
+    is_usual && block.fork == 0 && block.image.is_none()
+}
+
+/// Changes the page of a [plain](is_plain) record as [`apply`] does; `None` where it cannot be followed: the
+/// page is void then.
+pub(crate) fn change(record: &WholeRecord<'_>, block: &BlockRef, page: &mut Page) -> Option<()> {
+    let redo = Redo { record, block, page_bytes: page.size() };
+    match record.header.rmgr {
+        HEAP => heap::change(redo, page),
+        _ => btree::change_entries(redo, page),
+    }
+}
+
 /// Length of block data that was not logged because an image took its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DataBytes {

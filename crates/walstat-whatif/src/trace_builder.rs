@@ -1,5 +1,6 @@
 //! From records to the trace: rolls pages forward, puts back the lengths of what images replaced,
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
+//! Most records go a short way (`plain`).
 
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
@@ -88,6 +89,13 @@ impl TraceBuilder {
 
     /// Takes the next record.
     pub(crate) fn push(&mut self, record: &WholeRecord<'_>) {
+        match plain::block_of(record).filter(|_| self.level.is_none()) {
+            Some(block) => self.push_plain(record, block),
+            None => self.push_any(record),
+        }
+    }
+
+    fn push_any(&mut self, record: &WholeRecord<'_>) {
         let ordinal = self.trace.records.next_ordinal();
         let mut fixed_bytes =
             record.header.total_bytes - record.parts.fpi_bytes - record.parts.block_data_bytes;
@@ -179,10 +187,16 @@ impl TraceBuilder {
     /// Notes what goes on beside a transaction.
     fn note_running(&mut self, record: &WholeRecord<'_>, ordinal: Ordinal) {
         let xid = record.header.xid;
-        let beside = self.running.note(xid);
+        self.note_beside(xid, ordinal);
         if xid == 0 && redo::vacuumed(record).is_some() {
             self.running.note_vacuum();
         }
+    }
+
+    /// The same of a record that no vacuum writes.
+    #[inline]
+    fn note_beside(&mut self, xid: u32, ordinal: Ordinal) {
+        let beside = self.running.note(xid);
         let extend = |places: &mut Option<(Ordinal, Ordinal)>| {
             let (first, _) = places.unwrap_or((ordinal, ordinal));
             *places = Some((first, ordinal));
@@ -340,11 +354,6 @@ impl TraceBuilder {
         after: Option<&Page>,
         lengths: &mut Lengths,
     ) {
-        let page_bytes = self.replayer.page_bytes();
-        let mean = |blocks: &Blocks| {
-            let seen = blocks.fork(fork).filter(|fork| fork.images > 0);
-            seen.map_or(page_bytes, |fork| (fork.image_bytes / fork.images) as usize)
-        };
         let bytes = match (block.image, after) {
             (Some(image), Some(page)) => {
                 lengths.hole = image.hole_offset > 0;
@@ -355,10 +364,10 @@ impl TraceBuilder {
                 page.image_bytes()
             }
             (None, Some(page)) => page.size(),
-            (None, None) if !registered.standard => page_bytes,
+            (None, None) if !registered.standard => self.replayer.page_bytes(),
             (_, None) => {
                 lengths.image_estimated = true;
-                mean(&self.blocks)
+                self.mean_image(fork)
             }
         };
         lengths.image = u16::try_from(bytes).unwrap_or(u16::MAX);
@@ -368,6 +377,13 @@ impl TraceBuilder {
             fork.images += 1;
             fork.image_bytes += bytes as u64;
         }
+    }
+
+    /// How long images of a fork's pages are on average, as far as some were seen.
+    fn mean_image(&self, fork: ForkNumber) -> usize {
+        let seen = self.blocks.fork(fork).filter(|fork| fork.images > 0);
+        let mean = seen.map(|fork| (fork.image_bytes / fork.images) as usize);
+        mean.unwrap_or_else(|| self.replayer.page_bytes())
     }
 }
 
@@ -429,5 +445,6 @@ fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     (applied && block.data_bytes > 0) || redo::keeps_data(record, block)
 }
 
+mod plain;
 #[cfg(test)]
 mod tests;

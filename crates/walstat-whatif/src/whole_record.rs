@@ -3,6 +3,7 @@
 use std::ops::Range;
 use walstat_format::block::{BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, walk};
 use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
 use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
 use walstat_format::rmgr::RecordType;
 use walstat_format::version::Version;
@@ -42,6 +43,20 @@ impl<'a> WholeRecord<'a> {
         let parts = walk(bytes, header.total_bytes, version, |block| blocks.push(*block))?;
         let (lsn, end) = (place.start, place.end);
         Ok(WholeRecord { lsn, end, header, parts, version, blocks, bytes })
+    }
+
+    /// A record that the scan has walked over, whose bytes are `bytes`.
+    pub(crate) fn of(
+        record: &Record<'_>,
+        bytes: &'a [u8],
+        blocks: &'a mut Blocks,
+    ) -> WholeRecord<'a> {
+        let Record { lsn, header, parts, version, .. } = *record;
+        blocks.clear();
+        for block in Walk::of(bytes, parts.head_bytes, version) {
+            blocks.push(block);
+        }
+        WholeRecord { lsn, end: record.end.aligned(), header, parts, version, blocks, bytes }
     }
 
     /// Its type, as the release's own tool counts it.

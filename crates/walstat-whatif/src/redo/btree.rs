@@ -36,7 +36,14 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     }
 }
 
-fn change_entries(redo: Redo<'_>, page: &mut Page) -> Option<()> {
+/// Whether an entry comes into a leaf.
+pub(crate) fn is_leaf_insertion(record: &WholeRecord<'_>) -> bool {
+    let insertion = Insertion::of(record.header.info, record.version);
+    matches!(insertion, Some(Insertion::Leaf { .. }))
+}
+
+/// Changes the entries of a page where it lies.
+pub(crate) fn change_entries(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     let record = redo.record;
     let (main, data) = (record.main_data(), redo.data());
     match (Insertion::of(record.header.info, record.version), record.info()) {

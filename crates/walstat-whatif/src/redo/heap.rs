@@ -25,25 +25,31 @@ const MOVED: (u32, u16) = (u32::MAX, 0xFFFD);
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, 0)?;
+    change(redo, &mut page)?;
+    Some(page)
+}
+
+/// Changes the page where it lies.
+pub(crate) fn change(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     let main = redo.record.main_data();
     match redo.record.info() & OPCODE_MASK {
-        heap::INSERT => insert(redo, &mut page, Insert::parse(main)?)?,
-        heap::DELETE => delete(redo, &mut page, Delete::parse(main)?)?,
-        heap::UPDATE | heap::HOT_UPDATE => update(redo, &mut page, Update::parse(main)?)?,
-        heap::LOCK => lock(&mut page, Lock::parse(main)?, Some(redo.block.block))?,
+        heap::INSERT => insert(redo, page, Insert::parse(main)?),
+        heap::DELETE => delete(redo, page, Delete::parse(main)?),
+        heap::UPDATE | heap::HOT_UPDATE => update(redo, page, Update::parse(main)?),
+        heap::LOCK => lock(page, Lock::parse(main)?, Some(redo.block.block)),
         heap::CONFIRM => {
             let offset = at(main, 0)?;
-            set_ctid(&mut page, offset, (redo.block.block, offset))?;
+            set_ctid(page, offset, (redo.block.block, offset))
         }
         INPLACE => {
             let inplace = Inplace::parse(main, redo.record.version)?;
             let tuple = page.tuple_mut(inplace.offset)?;
             let columns = usize::from(*tuple.get(field::HOFF)?);
             tuple.get_mut(columns..)?.get_mut(..redo.data().len())?.copy_from_slice(redo.data());
+            Some(())
         }
-        _ => return None,
+        _ => None,
     }
-    Some(page)
 }
 
 fn insert(redo: Redo<'_>, page: &mut Page, insert: Insert) -> Option<()> {

@@ -62,6 +62,43 @@ impl Before {
 
 /// Packs a record.
 pub(crate) fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
+    if pack_usual(bytes, before, traced).is_none() {
+        pack_any(bytes, before, traced);
+    }
+}
+
+/// Packs a record with one reference that is like the one before it, and has no image: most are so, and are
+/// packed as [`pack_any`] does it, but with two or three stores. `None`: it is of another form.
+#[inline]
+fn pack_usual(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) -> Option<()> {
+    let (entry, [reference]) = (traced.entry, traced.refs) else { return None };
+    let distance = distance(before.block, reference.block);
+    let (ago, head) = (ago(traced.ordinal, reference.stamped), head_bytes(entry));
+    let is_usual = entry.bytes | head | distance | ago <= u32::from(u16::MAX)
+        && (entry.lsn.0, entry.kind) == (before.end, before.kind)
+        && reference.stamped == reference.stamped_without_hints
+        && reference.stored_bytes == 0
+        && !traced.has_delta();
+    if !is_usual {
+        return None;
+    }
+    let rows = if entry.rows > 0 { flag::ROWS } else { 0 };
+    let lengths = u64::from(head) << 24 | u64::from(entry.bytes) << 8 | u64::from(1 | rows);
+    bytes.extend_from_slice(lengths.to_le_bytes().first_chunk::<5>()?);
+    if entry.rows > 0 {
+        let inserted = u64::from(entry.table) << 16 | u64::from(entry.rows);
+        bytes.extend_from_slice(inserted.to_le_bytes().first_chunk::<6>()?);
+    }
+    let place = u64::from(ago) << 16 | u64::from(distance);
+    let data = u64::from(reference.data_bytes) << 16 | u64::from(reference.facts);
+    let own = u128::from(reference.image_bytes) << 64 | u128::from(data << 32 | place);
+    bytes.extend_from_slice(own.to_le_bytes().first_chunk::<10>()?);
+    before.follow(entry);
+    before.block = reference.block;
+    Some(())
+}
+
+fn pack_any(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
     let TracedRecord { ordinal, entry, refs, .. } = *traced;
     let (mut all, mut images, mut block) = (entry.bytes | head_bytes(entry), 0, before.block);
     for reference in refs {
@@ -352,6 +389,40 @@ mod tests {
             let mut again = Chunk { first, ..Chunk::default() };
             unpack(&bytes, Before::new(begin), first, chunk.entries.len(), &mut again);
             prop_assert_eq!(again, chunk);
+        }
+    }
+
+    #[test]
+    fn records_of_the_usual_form_are_packed_as_any() {
+        let (mut usual, mut any) =
+            ((Vec::new(), Before::default()), (Vec::new(), Before::default()));
+        for (ordinal, (block, rows)) in
+            (7..).zip([(0, 0), (3, 1), (1, 2), (70_000, 1), (70_001, 0)])
+        {
+            let lsn = Lsn(usual.1.end);
+            let kind = RecordType { rmgr: 10, slot: 0 };
+            let table = if rows > 0 { 0x0102_0304 } else { 0 };
+            let entry = Entry { lsn, bytes: 259, fixed_bytes: 51, kind, refs: 1, rows, table };
+            let reference = TracedBlock {
+                block,
+                stamped: ordinal - 2,
+                stamped_without_hints: ordinal - 2,
+                data_bytes: 0x0506,
+                image_bytes: 0x0708,
+                stored_bytes: 0,
+                facts: 0x090A,
+            };
+            let delta = WalLevelDelta::default();
+            let refs = &[reference];
+            let traced = TracedRecord { ordinal, entry: &entry, refs, effect: None, delta };
+            // The first is of another type than the one before, one block is far away.
+            let is_usual = pack_usual(&mut usual.0, &mut usual.1, &traced).is_some();
+            assert_eq!(is_usual, ordinal != 7 && block != 70_000);
+            if !is_usual {
+                pack_any(&mut usual.0, &mut usual.1, &traced);
+            }
+            pack_any(&mut any.0, &mut any.1, &traced);
+            assert_eq!(usual.0, any.0);
         }
     }
 

@@ -38,6 +38,7 @@ const UNUSUAL: u16 = fact::ALWAYS
 
 impl PlainLength {
     /// That of a record which means nothing beyond its pages, and begins where the one before ends.
+    #[inline]
     pub(crate) fn of(entry: &Entry, refs: &[TracedBlock]) -> PlainLength {
         let (mut oldest, mut new_pages) = (Ordinal::MAX, 0);
         let (mut data, mut base_images, mut facts) = (0, 0, 0);
