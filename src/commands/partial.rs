@@ -274,6 +274,9 @@ fn known(
 
 fn load(path: &Path) -> Result<Layout, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
+    if path.as_os_str() == "-" {
+        return Err(apart(path, "merge reads files, not standard input"));
+    }
     if storage::is_dir(path) {
         let reason = "a directory, expected files that 'walstat --partial' wrote; 'walstat PATH' reads \
                       the WAL in it";

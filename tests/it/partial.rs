@@ -234,4 +234,6 @@ fn a_limit_is_not_divided() {
     let ran = walstat(&call(&["--partial", "-n", "5"], &[file])).exits(2);
     assert!(ran.stderr.contains("--limit"), "{}", ran.stderr);
     walstat(&["merge"]).exits(2);
+    let ran = walstat(&["merge", "-"]).exits(2);
+    assert!(ran.stderr.contains("not standard input"), "{}", ran.stderr);
 }

@@ -44,7 +44,12 @@ pub fn parse(path: &Path, json: &[u8]) -> Result<Baseline, BaselineError> {
     if major(&keys.schema) != major(SCHEMA) {
         return Err(BaselineError::Schema { found: keys.schema });
     }
-    Ok(Baseline { path: path.to_owned(), bytes_per_commit: keys.ratios.bytes_per_commit })
+    let bytes_per_commit = keys.ratios.bytes_per_commit;
+    // No report has a commit without bytes.
+    if bytes_per_commit.is_some_and(|bytes| !bytes.is_finite() || bytes <= 0.0) {
+        return Err(BaselineError::NoReport);
+    }
+    Ok(Baseline { path: path.to_owned(), bytes_per_commit })
 }
 
 #[cfg(test)]
@@ -73,6 +78,9 @@ mod tests {
             r#"{"walstat": "1", "schema": "1.0"}"#,
             r#"{"walstat": "1", "schema": "1.0", "ratios": {}}"#,
             r#"{"schema": "1.0", "ratios": {"bytes_per_commit": 1}}"#,
+            r#"{"walstat": "1", "schema": "1.0", "ratios": {"bytes_per_commit": 0}}"#,
+            r#"{"walstat": "1", "schema": "1.0", "ratios": {"bytes_per_commit": -3.5}}"#,
+            r#"{"walstat": "1", "schema": "1.0", "ratios": {"bytes_per_commit": 1e400}}"#,
         ] {
             assert!(matches!(per_commit(json.as_bytes()), Err(BaselineError::NoReport)), "{json}");
         }
