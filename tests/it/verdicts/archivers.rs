@@ -68,6 +68,20 @@ fn moved(mut files: Files, from: usize, to: impl Fn(&str) -> String) -> Files {
     files
 }
 
+/// The library of zstd has no gzip in it, unlike its tool; and nothing is unpacked under no suffix.
+#[test]
+fn pgbackrest_unpacks_what_the_suffix_says() {
+    let mut files = stanza();
+    files[2].1 = gzip(&segment(1));
+    let name = last(&files[2].0).to_owned();
+    is_red("gzip under .zst", archive(&files).path(), "unreadable", &name);
+    let mut files = moved(stanza(), 2, |path| path.replace(".zst", ""));
+    let plain_name = name.replace(".zst", "");
+    is_red("zstd under no suffix", archive(&files).path(), "unreadable", &plain_name);
+    files[2].1 = segment(1);
+    is_green("plain under no suffix", archive(&files).path());
+}
+
 /// A record goes on from a segment whose SHA-1 is right into one that cannot be unpacked.
 #[test]
 fn a_segment_whose_sha1_is_right_is_not_to_blame() {
