@@ -68,6 +68,42 @@ fn moved(mut files: Files, from: usize, to: impl Fn(&str) -> String) -> Files {
     files
 }
 
+/// "unable to find ... in the archive": it looks for `15-1/<16 digits>/<24 digits>-<SHA-1>`.
+#[test]
+fn a_segment_where_pgbackrest_does_not_look_is_missing() {
+    is_green("as it should be", archive(&stanza()).path());
+    let places: [(&str, &Move); 6] = [
+        ("no SHA-1", &|_| format!("x/15-1/{GROUP}/{}.zst", NAMES[1])),
+        ("another log id", &|path| format!("x/15-1/0000000100000001/{}", last(path))),
+        ("above its directory", &|path| format!("x/15-1/{}", last(path))),
+        ("below its directory", &|path| format!("x/15-1/{GROUP}/old/{}", last(path))),
+        ("an archive id that is not listed", &|path| path.replace("15-1", "15-2")),
+        ("in the stanza", &|path| format!("x/{}", last(path))),
+    ];
+    for (what, to) in places {
+        let directory = archive(&moved(stanza(), 2, to));
+        is_red(what, directory.path(), "missing_segment", NAMES[1]);
+        let (path, bytes) = &stanza()[2];
+        super::put(directory.path(), path, bytes);
+        is_green("and where it is looked for", directory.path());
+    }
+    let mut files = moved(stanza(), 2, |path| path.replace("15-1", "15-2"));
+    files[0].1 = archive_info(&["15-1", "15-2"], system_identifier());
+    is_green("an archive id that is listed", archive(&files).path());
+    files[0].1 = archive_info(&["15-1", "15-2"], 1);
+    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+    assert_eq!(told(&ran).len(), 3, "archive ids of another cluster: {:?}", told(&ran));
+}
+
+/// Whoever laid the oldest away does not want it; but a backup that begins in it does.
+#[test]
+fn the_oldest_segment_elsewhere_is_missing_where_a_backup_begins_in_it() {
+    let mut files = moved(stanza(), 1, |path| path.replace("0/", "1/"));
+    is_green("laid away", archive(&files).path());
+    files.push((format!("x/15-1/{GROUP}/{}.00000028.backup", NAMES[0]), Vec::new()));
+    is_red("a backup's", archive(&files).path(), "missing_segment", NAMES[0]);
+}
+
 /// The library of zstd has no gzip in it, unlike its tool; and nothing is unpacked under no suffix.
 #[test]
 fn pgbackrest_unpacks_what_the_suffix_says() {
@@ -80,6 +116,56 @@ fn pgbackrest_unpacks_what_the_suffix_says() {
     is_red("zstd under no suffix", archive(&files).path(), "unreadable", &plain_name);
     files[2].1 = segment(1);
     is_green("plain under no suffix", archive(&files).path());
+}
+
+/// "WAL file ... not found": it looks for `wals/<16 digits>/<24 digits>`, and for histories in `wals`.
+#[test]
+fn a_segment_where_barman_does_not_look_is_missing() {
+    is_green("as it should be", archive(&wals()).path());
+    let places: [(&str, String); 5] = [
+        ("in wals", format!("wals/{}", NAMES[1])),
+        ("another log id", format!("wals/0000000100000001/{}", NAMES[1])),
+        ("another timeline", format!("wals/0000000200000000/{}", NAMES[1])),
+        ("below its directory", format!("wals/{GROUP}/old/{}", NAMES[1])),
+        ("under a suffix", format!("wals/{GROUP}/{}.gz", NAMES[1])),
+    ];
+    for (what, place) in places {
+        let directory = archive(&moved(wals(), 1, |_| place.clone()));
+        is_red(what, directory.path(), "missing_segment", NAMES[1]);
+        is_red(what, &directory.path().join("wals"), "missing_segment", NAMES[1]);
+    }
+    let incoming = moved(wals(), 1, |_| format!("incoming/{}", NAMES[1]));
+    is_green("it looks into incoming, too", archive(&incoming).path());
+}
+
+/// What it does not know it hands out as it is. It knows xz, lz4 and zstd from 3.12 on.
+#[test]
+fn what_not_every_barman_unpacks_is_said() {
+    let mut files = wals();
+    let said = |files: &Files| {
+        let ran = check(&["--as", "archive"], archive(files).path()).exits(0);
+        ran.json()["notes"].to_string()
+    };
+    assert!(!said(&files).contains("Barman"));
+    files[1].1 = zstd(&segment(1));
+    assert!(
+        said(&files).contains(&format!("{}: packed by zstd, which Barman before 3.12", NAMES[1]))
+    );
+}
+
+#[test]
+fn a_history_is_looked_for_beside_the_directories_of_segments() {
+    let line = b"1\t0/780000\tno recovery target specified\n".to_vec();
+    for (files, tree) in [(stanza(), "x/15-1"), (wals(), "wals")] {
+        let with = |place: &str| {
+            let history = (format!("{tree}/{place}"), line.clone());
+            archive(&[&files[..], &[history]].concat())
+        };
+        is_green("beside them", with("00000002.history").path());
+        for place in [&format!("{GROUP}/00000002.history"), "00000002.history.gz"] {
+            is_red(place, with(place).path(), "missing_history", "00000002.history");
+        }
+    }
 }
 
 /// A record goes on from a segment whose SHA-1 is right into one that cannot be unpacked.
