@@ -118,6 +118,21 @@ fn pgbackrest_unpacks_what_the_suffix_says() {
     is_green("plain under no suffix", archive(&files).path());
 }
 
+/// "unable to load info file": every `archive-get` fails. Whoever gives a directory of segments has no list.
+#[test]
+fn a_stanza_without_archive_info_is_not_restored() {
+    let mut files = stanza();
+    files[0].0 += ".copy";
+    is_green("the copy alone", archive(&files).path());
+    let directory = archive(&files[1..]);
+    for path in [directory.path().to_owned(), directory.path().join("x")] {
+        is_red("none", &path, "archive_info", "archive.info");
+    }
+    for inner in ["x/15-1", &format!("x/15-1/{GROUP}")] {
+        is_green("the directory of segments", &directory.path().join(inner));
+    }
+}
+
 /// "WAL file ... not found": it looks for `wals/<16 digits>/<24 digits>`, and for histories in `wals`.
 #[test]
 fn a_segment_where_barman_does_not_look_is_missing() {

@@ -10,7 +10,7 @@ use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
-use super::layout::ARCHIVE_INFO;
+use super::layout::{ARCHIVE_INFO, lies_in_stanza};
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -210,7 +210,21 @@ impl Found {
                 metadata => self.add_entry(root, &below, metadata),
             }
         }
+        self.check_archive_info(path, &names);
         Ok(true)
+    }
+
+    /// Reports a stanza of pgBackRest without its list of archive ids.
+    fn check_archive_info(&mut self, stanza: &Path, names: &BTreeSet<String>) {
+        let has_list = ARCHIVE_INFO.iter().any(|list| names.contains(*list));
+        if has_list || !names.iter().any(|name| is_version(name)) {
+            return;
+        }
+        let pieces = self.pieces.iter().filter_map(|it| Some((it.path(), it.name.as_ref()?)));
+        let listed = self.listed.iter().map(|it| (it.path.as_path(), &it.name));
+        if pieces.chain(listed).any(|(path, name)| lies_in_stanza(stanza, path, name)) {
+            self.problems.push(Problem::no_archive_info());
+        }
     }
 
     /// Notes the data directory of which this is the WAL directory, if it is one; whether it is.

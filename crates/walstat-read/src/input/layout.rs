@@ -1,5 +1,6 @@
 //! How archivers lay out their trees: where pgBackRest and Barman put a segment.
 
+use super::input_kind::is_version;
 use super::names::{SegmentFile, file_name};
 use std::path::{Path, PathBuf};
 
@@ -68,4 +69,13 @@ fn is_pgbackrests(file: &str, name: &SegmentFile) -> bool {
 
 fn is_barmans(file: &str, name: &SegmentFile) -> bool {
     file == name.name.to_string()
+}
+
+/// Whether a file lies in a stanza's directory of pgBackRest as its segments do.
+pub(super) fn lies_in_stanza(stanza: &Path, path: &Path, name: &SegmentFile) -> bool {
+    tree_of(path, name).is_some_and(|(tree, archiver)| {
+        archiver == Archiver::PgBackRest
+            && tree.parent() == Some(stanza)
+            && is_version(&file_name(&tree))
+    })
 }
