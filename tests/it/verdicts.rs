@@ -1,6 +1,7 @@
 //! A verdict is green exactly where PostgreSQL restores, and blames the file whose good copy makes the
 //! archive whole. What a real server makes of such archives is held in `live/verdicts.rs`.
 
+mod archivers;
 mod around;
 mod blame;
 mod level;

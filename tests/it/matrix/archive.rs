@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 use super::chain::Chain;
-use super::form::{Codec, Form, sha1_of};
+use super::form::{ARCHIVE_INFO, Codec, Form, archive_info, sha1_of};
 use super::verdict::{Input, Verdict};
 
 /// What lies at a place of an archive.
@@ -121,7 +121,12 @@ impl<'c> Archive<'c> {
     pub fn of(store: &Store, chain: &'c Chain, form: Form) -> Archive<'c> {
         let places = store.places(chain, form).to_vec();
         let root = store.root(chain, form);
-        let nodes = places.iter().map(|p| (p.clone(), Node::Kept(root.join(p)))).collect();
+        let mut nodes: BTreeMap<String, Node> =
+            places.iter().map(|p| (p.clone(), Node::Kept(root.join(p)))).collect();
+        if let Form::PgBackRest(_) = form {
+            let stored = archive_info(&chain.segments[0].plain);
+            nodes.insert(ARCHIVE_INFO.into(), Node::File { stored, plain: None });
+        }
         Archive { chain, form, nodes, places }
     }
 

@@ -168,6 +168,15 @@ impl Form {
     }
 }
 
+/// Where pgBackRest's list of archive ids lies.
+pub const ARCHIVE_INFO: &str = "archive/demo/archive.info";
+
+/// The list that has the cluster of a segment.
+pub fn archive_info(segment: &[u8]) -> Vec<u8> {
+    let id = segment[24..32].try_into().map(u64::from_le_bytes).expect("eight bytes");
+    format!("[db:history]\n1={{\"db-id\":{id},\"db-version\":\"15\"}}\n").into()
+}
+
 /// SHA-1 in hexadecimal digits.
 pub fn sha1_of(plain: &[u8]) -> String {
     Sha1::digest(plain).iter().map(|byte| format!("{byte:02x}")).collect()

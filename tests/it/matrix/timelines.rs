@@ -8,7 +8,7 @@ use std::path::Path;
 use super::archive::{Store, write};
 use super::case::{Case, Put};
 use super::chain::SEGMENT;
-use super::form::{Codec, Form, sha1_of};
+use super::form::{ARCHIVE_INFO, Codec, Form, archive_info, sha1_of};
 use super::verdict::{Input, InputKind, Verdict};
 
 /// The archive's files by name.
@@ -169,6 +169,10 @@ impl Stored {
                     tar.append_data(&mut header, place, stored.as_slice()).expect("a member");
                 }
             }
+        }
+        let segment = files.iter().find(|(name, _)| name.len() == 24);
+        if let (Stored::In(Form::PgBackRest(_)), Some((_, plain))) = (self, segment) {
+            write(&folder.join("in").join(ARCHIVE_INFO), &archive_info(plain));
         }
         let bytes = tar.into_inner().expect("a vector takes all");
         match self {

@@ -160,6 +160,10 @@ impl<'o> Tree<'o> {
         for (name, plain) in tree.files.clone() {
             tree.store(&name, &plain);
         }
+        // Without the list pgBackRest finds nothing; what is in it, the tests of the program hold.
+        if matches!(layout, Layout::PgBackRest | Layout::PgBackRestZstd) {
+            write(&tree.folder.join("archive/demo/archive.info"), b"[backrest]\n");
+        }
         tree
     }
 

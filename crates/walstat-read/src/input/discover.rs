@@ -7,9 +7,10 @@ mod given;
 
 use super::error::{InputError, is_lack};
 use super::history::Histories;
-use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
+use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
+use super::layout::{ARCHIVE_INFO, lies_in_stanza};
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -50,6 +51,8 @@ pub struct Found {
     pub others: Vec<String>,
     /// Histories of base backups, as an archive has them.
     pub backup_histories: Vec<PathBuf>,
+    /// pgBackRest's lists of archive ids.
+    pub(crate) archive_infos: Vec<PathBuf>,
     /// What those in streams tell, as far as the streams were read; or why they cannot be read.
     pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
@@ -207,7 +210,21 @@ impl Found {
                 metadata => self.add_entry(root, &below, metadata),
             }
         }
+        self.check_archive_info(path, &names);
         Ok(true)
+    }
+
+    /// Reports a stanza of pgBackRest without its list of archive ids.
+    fn check_archive_info(&mut self, stanza: &Path, names: &BTreeSet<String>) {
+        let has_list = ARCHIVE_INFO.iter().any(|list| names.contains(*list));
+        if has_list || !names.iter().any(|name| is_version(name)) {
+            return;
+        }
+        let pieces = self.pieces.iter().filter_map(|it| Some((it.path(), it.name.as_ref()?)));
+        let listed = self.listed.iter().map(|it| (it.path.as_path(), &it.name));
+        if pieces.chain(listed).any(|(path, name)| lies_in_stanza(stanza, path, name)) {
+            self.problems.push(Problem::no_archive_info());
+        }
     }
 
     /// Notes the data directory of which this is the WAL directory, if it is one; whether it is.
@@ -303,6 +320,9 @@ impl Found {
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
+                if ARCHIVE_INFO.contains(&&*text) {
+                    self.archive_infos.push(path.to_owned());
+                }
                 self.others.push(text);
                 return;
             }

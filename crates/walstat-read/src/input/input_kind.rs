@@ -151,7 +151,7 @@ fn is_group(name: &str) -> bool {
 }
 
 /// `15-1`, `9.6-2`: a cluster's directory in a stanza of pgBackRest.
-fn is_version(name: &str) -> bool {
+pub(super) fn is_version(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.split_once('-').is_some_and(|(version, number)| {
         digits(number) && version.split('.').all(digits) && version.split('.').count() <= 2

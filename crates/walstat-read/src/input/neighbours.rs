@@ -275,7 +275,7 @@ fn in_its_directory(path: &Path) -> String {
     format!("{}/{}", parent.to_string_lossy(), file_name(path))
 }
 
-fn name_of((timeline, number): Key, geometry: &Geometry) -> String {
+pub(super) fn name_of((timeline, number): Key, geometry: &Geometry) -> String {
     SegmentName::new(timeline, number, geometry.segment_bytes).to_string()
 }
 
@@ -287,7 +287,7 @@ fn out_of_reach_problem(piece: &Piece, key: Key, geometry: &Geometry) -> Problem
 }
 
 /// The problem of a segment that no `restore_command` finds.
-fn missing(key: Key, geometry: &Geometry, expected: String, found: String) -> Problem {
+pub(super) fn missing(key: Key, geometry: &Geometry, expected: String, found: String) -> Problem {
     let problem =
         Problem::of_file(ProblemKind::MissingSegment, &name_of(key, geometry), expected, found);
     let start = key.1.saturating_mul(u64::from(geometry.segment_bytes));

@@ -22,6 +22,9 @@ const UNPACKS: [(&[&str], &[Codec]); 8] = {
     ]
 };
 
+/// What zstd's library unpacks; its tool has others beside it.
+const ZSTD_ALONE: &[Codec] = &[Codec::Zstd, Codec::Lz4OrZstd];
+
 /// How a suffix is usually spelt, and what its tool unpacks.
 fn tool_of(suffix: &str) -> Option<(&'static str, &'static [Codec])> {
     let lower = suffix.to_ascii_lowercase();
@@ -39,26 +42,38 @@ fn promises(name: &SegmentFile) -> bool {
     name.standing <= Standing::Unusual
 }
 
-/// The problem of a file that holds WAL which the tool of its suffix does not unpack.
+/// The problem of a file that holds WAL which the tool of its suffix, or pgBackRest, does not unpack.
 pub(crate) fn misnamed(
     file: &str,
     name: &SegmentFile,
     codec: Option<Codec>,
     first_page: &Result<FirstPage, NotWal>,
 ) -> Option<Problem> {
-    let suffix = compression_suffix(file)?;
-    let (_, unpacks) = tool_of(suffix)?;
+    let (suffix, is_pgbackrests) = (compression_suffix(file), name.sha1.is_some());
     // Of anything else than WAL more is told elsewhere.
     let is_wal = matches!(first_page, Ok(_) | Err(NotWal::Zeros));
-    if !promises(name) || !is_wal || codec.is_some_and(|codec| unpacks.contains(&codec)) {
+    if !promises(name) || !is_wal || is_unpacked(suffix, codec, is_pgbackrests) {
         return None;
     }
-    let expected = format!("what a tool for .{suffix} unpacks");
+    let expected = match suffix {
+        Some(suffix) if is_pgbackrests => format!("what pgBackRest unpacks under .{suffix}"),
+        Some(suffix) => format!("what a tool for .{suffix} unpacks"),
+        None => "a segment that is not packed, as pgBackRest takes it to be".to_owned(),
+    };
     let found = match codec {
         Some(codec) => format!("a segment packed by {}", codec.name()),
         None => "a segment that is not packed".to_owned(),
     };
     Some(Problem::of_file(ProblemKind::Unreadable, file, expected, found))
+}
+
+/// Whether a restore gets the segment out of a file that is packed so. pgBackRest goes by the name as well,
+/// and has the library of the suffix in place of its tool: that reads one packing.
+fn is_unpacked(suffix: Option<&str>, codec: Option<Codec>, is_pgbackrests: bool) -> bool {
+    let Some(suffix) = suffix else { return codec.is_none() || !is_pgbackrests };
+    let Some((usual, unpacks)) = tool_of(suffix) else { return true };
+    let unpacks = if is_pgbackrests && usual == "zst" { ZSTD_ALONE } else { unpacks };
+    codec.is_some_and(|codec| unpacks.contains(&codec))
 }
 
 /// The problem of a tar under a segment's name: a server gets the tar, which is no segment.

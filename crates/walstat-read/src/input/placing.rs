@@ -5,10 +5,11 @@ use super::discover::Found;
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{SegmentFile, Standing, file_name, lies_beside_segments};
-use super::neighbours;
+use super::neighbours::{self, Lost};
 use super::piece::{Identity, Piece, identity, vote};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
+use super::repository::Repositories;
 use super::salvage::{self, Salvaged};
 use super::segment::Segment;
 use super::storage;
@@ -88,13 +89,11 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     placed.problems.extend(neighbours::packed_apart(found));
     let apart = neighbours::suffixed_apart(found, &places, &geometry);
     placed.notes.extend(apart.notes);
-    let lost = neighbours::out_of_reach(found, &places, &geometry);
-    let nameless = neighbours::nameless(found, &places, &geometry);
-    for lost in apart.lost.into_iter().chain(lost).chain(nameless) {
-        let told = if lost.is_laid_away { &mut placed.laid_away } else { &mut placed.problems };
-        told.push(lost.problem);
-    }
+    let repositories = Repositories::of(found, &geometry);
+    placed.notes.extend(repositories.notes());
+    placed.tell_lost(&repositories, apart.lost, found, &places);
     placed.problems.extend(neighbours::histories_apart(found));
+    placed.problems.extend(repositories.histories_elsewhere());
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
         // An uncompressed file is read faster.
@@ -268,6 +267,26 @@ impl Placed {
             laid_away: Vec::new(),
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),
+        }
+    }
+
+    /// Reports segments that are not found where they lie, each once: first as its archiver sees it.
+    fn tell_lost(
+        &mut self,
+        repositories: &Repositories<'_>,
+        apart: Vec<Lost>,
+        found: &Found,
+        places: &[Option<Key>],
+    ) {
+        let elsewhere = repositories.segments_elsewhere(places, &self.geometry);
+        let below = neighbours::out_of_reach(found, places, &self.geometry);
+        let nameless = neighbours::nameless(found, places, &self.geometry);
+        let mut told = BTreeSet::new();
+        for lost in elsewhere.into_iter().chain(apart).chain(below).chain(nameless) {
+            if told.insert(lost.problem.segment.clone()) {
+                let list = if lost.is_laid_away { &mut self.laid_away } else { &mut self.problems };
+                list.push(lost.problem);
+            }
         }
     }
 

@@ -47,6 +47,8 @@ named! {
         RangeNotCovered "range_not_covered" "The range asked for is longer than the WAL";
         WalLevel "wal_level"
             "wal_level becomes minimal in an archive: no base backup is restored across it";
+        ArchiveInfo "archive_info"
+            "pgBackRest's archive.info and its copy are missing: it finds no segment without them";
     }
 }
 
@@ -101,6 +103,12 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// A stanza of pgBackRest without archive.info.
+    pub(crate) fn no_archive_info() -> Problem {
+        let (expected, found) = ("archive.info, or its copy".into(), "neither of them".into());
+        Problem::of_file(ProblemKind::ArchiveInfo, "archive.info", expected, found)
+    }
+
     /// A problem of a whole file.
     pub fn of_file(kind: ProblemKind, file: &str, expected: String, found: String) -> Problem {
         Problem { kind, segment: file.to_owned(), lsn: None, expected, found, skipped_bytes: 0 }

@@ -13,6 +13,10 @@ use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
 
+/// Said of a record where nothing tells which of its two segments is wrong.
+pub(super) const GOES_ON: &str =
+    "; the record goes on in the next segment, which may be the wrong one";
+
 /// In longer records nobody looks for the byte that is wrong.
 const LOOKED_THROUGH_BYTES_MAX: u32 = 4 << 20;
 
@@ -90,9 +94,7 @@ impl Gap {
             Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
         let found = match blamed {
             None if self.may_be_wrong_later(geometry) => {
-                format!(
-                    "{found}; the record goes on in the next segment, which may be the wrong one"
-                )
+                format!("{found}{GOES_ON}")
             }
             Some(_) if self.ends_alike(geometry) => {
                 format!(

@@ -3,6 +3,7 @@
 
 mod filename_check;
 pub mod holes;
+mod verified;
 
 use super::books::{Books, Heading};
 use super::damage::{Cause, Gap};
@@ -134,6 +135,7 @@ pub(crate) fn conclude_chain(
             problem.segment = chain.segment_name(lsn);
         }
     }
+    verified::blame_the_next(&mut outcome.problems, chain);
     outcome.forgive_servers(chain);
     outcome.sort_problems();
     outcome

@@ -1,0 +1,81 @@
+//! How archivers lay out their trees: where pgBackRest and Barman put a segment.
+
+use super::input_kind::is_version;
+use super::names::{SegmentFile, file_name};
+use std::path::{Path, PathBuf};
+
+/// Who keeps a tree, and how it is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Archiver {
+    /// `15-1/<16 digits>/<24 digits>-<SHA-1>`, and the suffix of a compression.
+    PgBackRest,
+    /// `wals/<16 digits>/<24 digits>`, however it is packed.
+    Barman,
+}
+
+/// Barman's directory of WAL.
+const WALS: &str = "wals";
+
+/// pgBackRest's list of archive ids, and its copy.
+pub(super) const ARCHIVE_INFO: [&str; 2] = ["archive.info", "archive.info.copy"];
+
+/// What pgBackRest appends to the names of compressed files.
+const SUFFIXES: [&str; 5] = ["", ".gz", ".lz4", ".zst", ".bz2"];
+
+/// Archivers name the directory of a segment by so many digits of its name.
+const GROUP_DIGITS: usize = 16;
+
+impl Archiver {
+    /// What it looks for where a server asks for a segment.
+    pub(super) fn asks_for(self, segment: &str) -> String {
+        let group = segment.get(..GROUP_DIGITS).unwrap_or_default();
+        match self {
+            Archiver::PgBackRest => format!(
+                "{group}/{segment}-SHA1 in a directory that archive.info has, as pgBackRest looks for it"
+            ),
+            Archiver::Barman => {
+                format!("{WALS}/{group}/{segment}, as Barman's get-wal looks for it")
+            }
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Archiver::PgBackRest => "pgBackRest",
+            Archiver::Barman => "Barman",
+        }
+    }
+}
+
+/// The directory of a tree, if it shows by a file that lies where its archiver puts it.
+pub(super) fn tree_of(path: &Path, name: &SegmentFile) -> Option<(PathBuf, Archiver)> {
+    let (file, group) = (file_name(path), path.parent()?);
+    let tree = group.parent()?;
+    let is_grouped = file.get(..GROUP_DIGITS) == Some(&*file_name(group));
+    let archiver = match () {
+        () if is_pgbackrests(&file, name) => Archiver::PgBackRest,
+        () if is_barmans(&file, name) && file_name(tree) == WALS => Archiver::Barman,
+        () => return None,
+    };
+    is_grouped.then(|| (tree.to_owned(), archiver))
+}
+
+fn is_pgbackrests(file: &str, name: &SegmentFile) -> bool {
+    let Some(sha1) = &name.sha1 else { return false };
+    let rest = file.strip_prefix(&format!("{}-{sha1}", name.name));
+    rest.is_some_and(|suffix| SUFFIXES.contains(&suffix))
+}
+
+fn is_barmans(file: &str, name: &SegmentFile) -> bool {
+    file == name.name.to_string()
+}
+
+/// Whether a file lies in a stanza's directory of pgBackRest as its segments do.
+pub(super) fn lies_in_stanza(stanza: &Path, path: &Path, name: &SegmentFile) -> bool {
+    tree_of(path, name).is_some_and(|(tree, archiver)| {
+        archiver == Archiver::PgBackRest
+            && tree.parent() == Some(stanza)
+            && is_version(&file_name(&tree))
+    })
+}

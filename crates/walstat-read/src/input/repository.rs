@@ -1,0 +1,183 @@
+//! Archivers' own trees, held against where pgBackRest's `archive-get` and Barman's `get-wal` look for a
+//! file: what lies elsewhere in such a tree is not restored, whatever it holds.
+
+use super::codec::Codec;
+use super::discover::Found;
+use super::history;
+use super::layout::{Archiver, tree_of};
+use super::names::{Standing, backup_start, file_name};
+use super::neighbours::{Lost, missing, name_of};
+use super::piece::Piece;
+use super::probe::read_text;
+use super::problem::{Problem, ProblemKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use walstat_format::page::Geometry;
+
+/// Timeline and number of a segment.
+type Key = (u32, u64);
+
+/// Packings that Barman unpacks, and those that it does from 3.12 on.
+const BARMANS: [Codec; 2] = [Codec::Gzip, Codec::Bzip2];
+const BARMANS_SINCE_3_12: [Codec; 3] = [Codec::Xz, Codec::Zstd, Codec::Lz4];
+
+/// Archivers' trees, by the directory with those of groups of segments in it; and stanzas of pgBackRest,
+/// which have trees in them.
+#[derive(Debug)]
+pub(super) struct Repositories<'f> {
+    found: &'f Found,
+    trees: BTreeMap<PathBuf, Archiver>,
+    /// Those in which pgBackRest looks for nothing itself: stanzas, and what its list does not have.
+    passed_over: BTreeSet<PathBuf>,
+}
+
+impl<'f> Repositories<'f> {
+    /// The trees among what was found.
+    pub(super) fn of(found: &'f Found, geometry: &Geometry) -> Repositories<'f> {
+        let names = found.pieces.iter().filter_map(|piece| Some((piece, piece.name.as_ref()?)));
+        let trees = names.filter_map(|(piece, name)| tree_of(piece.path(), name)).collect();
+        let mut all = Repositories { found, trees, passed_over: BTreeSet::new() };
+        let stanzas = all.stanzas();
+        all.passed_over =
+            stanzas.iter().flat_map(|stanza| all.unlisted(stanza, geometry)).collect();
+        all.trees.extend(stanzas.iter().map(|stanza| (stanza.clone(), Archiver::PgBackRest)));
+        all.passed_over.extend(stanzas);
+        all
+    }
+
+    /// Directories of archive.info with trees in them.
+    fn stanzas(&self) -> BTreeSet<PathBuf> {
+        let trees = self.trees.iter().filter(|(_, archiver)| **archiver == Archiver::PgBackRest);
+        let above: BTreeSet<&Path> = trees.filter_map(|(tree, _)| tree.parent()).collect();
+        let lists = self.found.archive_infos.iter().filter_map(|list| list.parent());
+        lists.filter(|stanza| above.contains(stanza)).map(Path::to_owned).collect()
+    }
+
+    /// Trees that `archive-get` passes over: it looks into those that archive.info has with the server's
+    /// release and system identifier.
+    fn unlisted(&self, stanza: &Path, geometry: &Geometry) -> Vec<PathBuf> {
+        let Some(list) = self.list_of(stanza) else { return Vec::new() };
+        let trees = self.trees.keys().filter(|tree| tree.parent() == Some(stanza));
+        trees.filter(|tree| !has_archive_id(&list, &file_name(tree), geometry)).cloned().collect()
+    }
+
+    /// The text of a stanza's archive.info, or of its copy.
+    fn list_of(&self, stanza: &Path) -> Option<String> {
+        let lists = self.found.archive_infos.iter();
+        let mut lists = lists.filter(|list| list.parent() == Some(stanza));
+        lists.find_map(|list| read_text(list).ok().filter(|text| text.contains(HISTORY)))
+    }
+
+    /// The tree that a file lies in, whether it is found there or not.
+    fn around(&self, path: &Path) -> Option<(&Path, Archiver)> {
+        let within = path.ancestors().find_map(|above| self.trees.get_key_value(above));
+        within.map(|(tree, archiver)| (tree.as_path(), *archiver))
+    }
+
+    /// The tree that a segment lies in without being found by the archiver.
+    fn lost_in(&self, piece: &Piece) -> Option<(&Path, Archiver)> {
+        let (path, name) = (piece.path(), piece.name.as_ref()?);
+        let (tree, archiver) = self.around(path)?;
+        let is_found = tree_of(path, name).is_some_and(|its| its == (tree.to_owned(), archiver))
+            && !self.passed_over.contains(tree);
+        (!is_found).then_some((tree, archiver))
+    }
+
+    /// Segments that are only where the archiver does not look for them. `places`: which segment each piece
+    /// is.
+    pub(super) fn segments_elsewhere(
+        &self,
+        places: &[Option<Key>],
+        geometry: &Geometry,
+    ) -> Vec<Lost> {
+        let promises = |piece: &Piece| {
+            piece.name.as_ref().is_some_and(|name| name.standing <= Standing::Unusual)
+        };
+        let placed = self.found.pieces.iter().zip(places).filter(|(piece, _)| promises(piece));
+        let placed: Vec<(&Piece, Key)> =
+            placed.filter_map(|(piece, key)| Some((piece, (*key)?))).collect();
+        let there = placed.iter().filter(|(piece, _)| self.lost_in(piece).is_none());
+        let there: BTreeSet<Key> = there.map(|(_, key)| *key).collect();
+        let begin_backups = self.begin_backups(geometry);
+        let lost = placed.iter().filter(|(_, key)| !there.contains(key));
+        let lost = lost.filter_map(|(piece, key)| {
+            let (tree, archiver) = self.lost_in(piece)?;
+            let expected = archiver.asks_for(&name_of(*key, geometry));
+            let is_old = there.first().is_some_and(|first| key < first);
+            let problem = missing(*key, geometry, expected, only(tree, piece.path()));
+            Some(Lost { problem, is_laid_away: is_old && !begin_backups.contains(key) })
+        });
+        lost.collect()
+    }
+
+    /// The segments in which base backups begin.
+    fn begin_backups(&self, geometry: &Geometry) -> BTreeSet<Key> {
+        let histories = self.found.backup_histories.iter();
+        let names = histories.filter_map(|path| backup_start(&file_name(path)));
+        let bytes = geometry.segment_bytes;
+        names.filter_map(|name| Some((name.timeline, name.number(bytes)?))).collect()
+    }
+
+    /// Problems of histories that are only where the archiver does not look for them: it does beside the
+    /// directories of segments, under the plain name.
+    pub(super) fn histories_elsewhere(&self) -> Vec<Problem> {
+        let lost_in = |timeline: u32, path: &Path| {
+            let (tree, archiver) = self.around(path)?;
+            let is_found =
+                *path == *tree.join(history::name_of(timeline)) && !self.passed_over.contains(tree);
+            (!is_found).then(|| (archiver, only(tree, path)))
+        };
+        let lost = self.found.histories.files().filter_map(|(timeline, files)| {
+            let lost: Option<Vec<_>> = files.iter().map(|path| lost_in(timeline, path)).collect();
+            let (archiver, only) = lost?.into_iter().next()?;
+            let name = history::name_of(timeline);
+            let who = archiver.name();
+            let expected =
+                format!("{name} beside the directories of segments, as {who} looks for it");
+            Some(Problem::of_file(ProblemKind::MissingHistory, &name, expected, only))
+        });
+        lost.collect()
+    }
+
+    /// Notes on packings that not every Barman knows: `compression_registry` of its `compression.py` has
+    /// gzip and bzip2, and from 3.12 on three more. What it does not know it hands out as it is.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut packed: BTreeMap<&str, (bool, String, usize)> = BTreeMap::new();
+        for piece in &self.found.pieces {
+            let is_barmans = piece.name.as_ref().is_some_and(|name| {
+                tree_of(piece.path(), name).is_some_and(|(_, it)| it == Archiver::Barman)
+            });
+            let codec = piece.probe.source.codec().filter(|_| is_barmans);
+            let Some(codec) = codec.filter(|it| !BARMANS.contains(it)) else { continue };
+            let new = (BARMANS_SINCE_3_12.contains(&codec), piece.file(), 0);
+            packed.entry(codec.name()).or_insert(new).2 += 1;
+        }
+        let note = |(codec, (is_known, file, count)): (&str, (bool, String, usize))| {
+            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            let who = if is_known { "Barman before 3.12" } else { "Barman" };
+            format!(
+                "{file}{more}: packed by {codec}, which {who} unpacks only as its custom_compression"
+            )
+        };
+        packed.into_iter().map(note).collect()
+    }
+}
+
+/// The section of archive.info with all archive ids.
+const HISTORY: &str = "[db:history]";
+
+/// Whether a list has an archive id (`15-1`) for the cluster, as `1={"db-id":...,"db-version":"15"}`.
+fn has_archive_id(list: &str, id: &str, geometry: &Geometry) -> bool {
+    let Some((version, number)) = id.split_once('-') else { return false };
+    let history = list.split_once(HISTORY).map_or("", |(_, history)| history);
+    let entry = history.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix('='));
+    let fields: BTreeSet<&str> = entry.unwrap_or_default().split(['{', ',', '}']).collect();
+    fields.contains(&*format!("\"db-id\":{}", geometry.system_identifier))
+        && fields.contains(&*format!("\"db-version\":\"{version}\""))
+}
+
+/// Where a file lies, from the directory of the tree on.
+fn only(tree: &Path, path: &Path) -> String {
+    let path = tree.parent().and_then(|above| path.strip_prefix(above).ok()).unwrap_or(path);
+    format!("only {}", path.display())
+}

@@ -1,0 +1,32 @@
+//! A segment whose SHA-1 is that of its name is as it was archived: a record that begins in it and goes on in
+//! a broken file is wrong there.
+
+use crate::input::plan::Chain;
+use crate::input::problem::Problem;
+use crate::scan::damage::GOES_ON;
+use std::collections::BTreeSet;
+use walstat_format::lsn::Lsn;
+
+/// Tells problems of records that begin in such a segment of the broken one after it.
+pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
+    let of_files = problems.iter().filter(|problem| problem.kind.is_of_file());
+    let broken: BTreeSet<String> = of_files.map(|problem| problem.segment.clone()).collect();
+    let begins = |problem: &Problem| {
+        let lsn = problem.lsn.filter(|_| problem.kind.is_of_records())?;
+        let own = chain.segment_at(lsn)?;
+        let is_verified = own.sha1.is_some() && !broken.contains(&own.file());
+        let next = chain.span(own).end;
+        let reaches = lsn.0.saturating_add(problem.skipped_bytes) >= next.0;
+        let is_next_broken =
+            || chain.segment_at(next).is_some_and(|it| broken.contains(&it.file()));
+        (is_verified && reaches && is_next_broken()).then_some((lsn, next))
+    };
+    let moved: Vec<Option<(Lsn, Lsn)>> = problems.iter().map(begins).collect();
+    for (problem, (lsn, next)) in problems.iter_mut().zip(moved).filter_map(|(p, m)| Some((p, m?)))
+    {
+        let found = problem.found.trim_end_matches(GOES_ON);
+        problem.found = format!("{found}; the record at {lsn} goes on there");
+        problem.lsn = Some(next);
+        problem.segment = chain.segment_name(next);
+    }
+}

@@ -1,0 +1,217 @@
+//! Archivers' own trees: what pgBackRest's `archive-get` or Barman's `get-wal` does not find, or hands out
+//! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
+
+use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::support::fixtures::sample;
+use crate::support::wal::plain;
+use sha1::{Digest, Sha1};
+
+/// Paths and bytes.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// Says where a file goes.
+type Move = dyn Fn(&str) -> String;
+
+const GROUP: &str = "0000000100000000";
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).expect("a vector takes everything")
+}
+
+/// A file's name as pgBackRest gives it.
+fn with_sha1(name: &str, bytes: &[u8]) -> String {
+    let digits: String = Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{name}-{digits}")
+}
+
+/// archive.info with archive ids of a cluster, as pgBackRest writes it.
+fn archive_info(ids: &[&str], system_identifier: u64) -> Vec<u8> {
+    let entry = |id: &&str| {
+        let (version, number) = id.split_once('-').expect("an archive id");
+        format!("{number}={{\"db-id\":{system_identifier},\"db-version\":\"{version}\"}}\n")
+    };
+    let entries: String = ids.iter().map(entry).collect();
+    format!("[db]\ndb-id=1\n\n[db:history]\n{entries}\n[backrest]\nbackrest-format=5\n").into()
+}
+
+fn system_identifier() -> u64 {
+    let header = segment(0);
+    u64::from_le_bytes(header[24..32].try_into().expect("eight bytes"))
+}
+
+/// A stanza: archive.info, then the three segments.
+fn stanza() -> Files {
+    let list = ("x/archive.info".to_owned(), archive_info(&["15-1"], system_identifier()));
+    let file = |index: usize| {
+        let bytes = segment(index);
+        let name = with_sha1(NAMES[index], &bytes);
+        (format!("x/15-1/{GROUP}/{name}.zst"), zstd(&bytes))
+    };
+    [list].into_iter().chain((0..3).map(file)).collect()
+}
+
+/// `wals/` of Barman, gzip.
+fn wals() -> Files {
+    let file = |index| (format!("wals/{GROUP}/{}", NAMES[index]), gzip(&segment(index)));
+    (0..3).map(file).collect()
+}
+
+/// The name in a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().expect("a name")
+}
+
+/// The same with one file elsewhere.
+fn moved(mut files: Files, from: usize, to: impl Fn(&str) -> String) -> Files {
+    let path = &mut files[from].0;
+    *path = to(path);
+    files
+}
+
+/// "unable to find ... in the archive": it looks for `15-1/<16 digits>/<24 digits>-<SHA-1>`.
+#[test]
+fn a_segment_where_pgbackrest_does_not_look_is_missing() {
+    is_green("as it should be", archive(&stanza()).path());
+    let places: [(&str, &Move); 6] = [
+        ("no SHA-1", &|_| format!("x/15-1/{GROUP}/{}.zst", NAMES[1])),
+        ("another log id", &|path| format!("x/15-1/0000000100000001/{}", last(path))),
+        ("above its directory", &|path| format!("x/15-1/{}", last(path))),
+        ("below its directory", &|path| format!("x/15-1/{GROUP}/old/{}", last(path))),
+        ("an archive id that is not listed", &|path| path.replace("15-1", "15-2")),
+        ("in the stanza", &|path| format!("x/{}", last(path))),
+    ];
+    for (what, to) in places {
+        let directory = archive(&moved(stanza(), 2, to));
+        is_red(what, directory.path(), "missing_segment", NAMES[1]);
+        let (path, bytes) = &stanza()[2];
+        super::put(directory.path(), path, bytes);
+        is_green("and where it is looked for", directory.path());
+    }
+    let mut files = moved(stanza(), 2, |path| path.replace("15-1", "15-2"));
+    files[0].1 = archive_info(&["15-1", "15-2"], system_identifier());
+    is_green("an archive id that is listed", archive(&files).path());
+    files[0].1 = archive_info(&["15-1", "15-2"], 1);
+    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+    assert_eq!(told(&ran).len(), 3, "archive ids of another cluster: {:?}", told(&ran));
+}
+
+/// Whoever laid the oldest away does not want it; but a backup that begins in it does.
+#[test]
+fn the_oldest_segment_elsewhere_is_missing_where_a_backup_begins_in_it() {
+    let mut files = moved(stanza(), 1, |path| path.replace("0/", "1/"));
+    is_green("laid away", archive(&files).path());
+    files.push((format!("x/15-1/{GROUP}/{}.00000028.backup", NAMES[0]), Vec::new()));
+    is_red("a backup's", archive(&files).path(), "missing_segment", NAMES[0]);
+}
+
+/// The library of zstd has no gzip in it, unlike its tool; and nothing is unpacked under no suffix.
+#[test]
+fn pgbackrest_unpacks_what_the_suffix_says() {
+    let mut files = stanza();
+    files[2].1 = gzip(&segment(1));
+    let name = last(&files[2].0).to_owned();
+    is_red("gzip under .zst", archive(&files).path(), "unreadable", &name);
+    let mut files = moved(stanza(), 2, |path| path.replace(".zst", ""));
+    let plain_name = name.replace(".zst", "");
+    is_red("zstd under no suffix", archive(&files).path(), "unreadable", &plain_name);
+    files[2].1 = segment(1);
+    is_green("plain under no suffix", archive(&files).path());
+}
+
+/// "unable to load info file": every `archive-get` fails. Whoever gives a directory of segments has no list.
+#[test]
+fn a_stanza_without_archive_info_is_not_restored() {
+    let mut files = stanza();
+    files[0].0 += ".copy";
+    is_green("the copy alone", archive(&files).path());
+    let directory = archive(&files[1..]);
+    for path in [directory.path().to_owned(), directory.path().join("x")] {
+        is_red("none", &path, "archive_info", "archive.info");
+    }
+    for inner in ["x/15-1", &format!("x/15-1/{GROUP}")] {
+        is_green("the directory of segments", &directory.path().join(inner));
+    }
+}
+
+/// "WAL file ... not found": it looks for `wals/<16 digits>/<24 digits>`, and for histories in `wals`.
+#[test]
+fn a_segment_where_barman_does_not_look_is_missing() {
+    is_green("as it should be", archive(&wals()).path());
+    let places: [(&str, String); 5] = [
+        ("in wals", format!("wals/{}", NAMES[1])),
+        ("another log id", format!("wals/0000000100000001/{}", NAMES[1])),
+        ("another timeline", format!("wals/0000000200000000/{}", NAMES[1])),
+        ("below its directory", format!("wals/{GROUP}/old/{}", NAMES[1])),
+        ("under a suffix", format!("wals/{GROUP}/{}.gz", NAMES[1])),
+    ];
+    for (what, place) in places {
+        let directory = archive(&moved(wals(), 1, |_| place.clone()));
+        is_red(what, directory.path(), "missing_segment", NAMES[1]);
+        is_red(what, &directory.path().join("wals"), "missing_segment", NAMES[1]);
+    }
+    let incoming = moved(wals(), 1, |_| format!("incoming/{}", NAMES[1]));
+    is_green("it looks into incoming, too", archive(&incoming).path());
+}
+
+/// What it does not know it hands out as it is. It knows xz, lz4 and zstd from 3.12 on.
+#[test]
+fn what_not_every_barman_unpacks_is_said() {
+    let mut files = wals();
+    let said = |files: &Files| {
+        let ran = check(&["--as", "archive"], archive(files).path()).exits(0);
+        ran.json()["notes"].to_string()
+    };
+    assert!(!said(&files).contains("Barman"));
+    files[1].1 = zstd(&segment(1));
+    assert!(
+        said(&files).contains(&format!("{}: packed by zstd, which Barman before 3.12", NAMES[1]))
+    );
+}
+
+#[test]
+fn a_history_is_looked_for_beside_the_directories_of_segments() {
+    let line = b"1\t0/780000\tno recovery target specified\n".to_vec();
+    for (files, tree) in [(stanza(), "x/15-1"), (wals(), "wals")] {
+        let with = |place: &str| {
+            let history = (format!("{tree}/{place}"), line.clone());
+            archive(&[&files[..], &[history]].concat())
+        };
+        is_green("beside them", with("00000002.history").path());
+        for place in [&format!("{GROUP}/00000002.history"), "00000002.history.gz"] {
+            is_red(place, with(place).path(), "missing_history", "00000002.history");
+        }
+    }
+}
+
+/// A record goes on from a segment whose SHA-1 is right into one that cannot be unpacked.
+#[test]
+fn a_segment_whose_sha1_is_right_is_not_to_blame() {
+    let wal = sample("pg15-mixed");
+    let names: Vec<String> =
+        (0x0A..=0x0D).map(|number| format!("0000000100000000000000{number:02X}")).collect();
+    for broken in 1..3 {
+        for garbage in [false, true] {
+            let file = |(index, name): (usize, &String)| {
+                let bytes = plain(&wal, name);
+                let mut other = bytes.clone();
+                if index == broken && garbage {
+                    other[40..8192].iter_mut().for_each(|byte| *byte = byte.wrapping_mul(3) ^ 0x55);
+                }
+                let mut packed = gzip(&other);
+                if index == broken {
+                    let end = packed.len() - 8;
+                    packed[end] ^= 1;
+                }
+                (format!("x/15-1/{GROUP}/{}.gz", with_sha1(name, &bytes)), packed)
+            };
+            let mut files: Files = names.iter().enumerate().map(file).collect();
+            files.push(("x/archive.info".into(), archive_info(&["15-1"], system_identifier())));
+            let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+            let others: Vec<_> = told(&ran)
+                .into_iter()
+                .filter(|(_, file)| !file.starts_with(&names[broken]))
+                .collect();
+            assert_eq!(others, [], "{}: {:?}", names[broken], told(&ran));
+        }
+    }
+}
