@@ -29,7 +29,8 @@ impl TraceBuilder {
         let reference = self.plain_reference(record, block, (fork, number), ordinal);
         let reference = TracedBlock { facts: reference.facts | facts, ..reference };
         if facts & fact::LOOKED_AT != 0 {
-            (self.fork, _) = (fork, self.refs.clear());
+            self.fork = fork;
+            self.refs.clear();
             self.refs.push(reference);
             self.freeze(record);
         }
