@@ -2,6 +2,8 @@
 //! and notes when each block was stamped. Sees every record once, in the order of the WAL.
 //! Most records go a short way (`plain`).
 
+mod plain;
+
 use super::base::Base;
 use super::blocks::{BEFORE, BlockNumber, Blocks, FIRST, ForkNumber, NEVER, Ordinal, Stamps};
 use super::free_space::FreeSpace;
@@ -445,6 +447,5 @@ fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     (applied && block.data_bytes > 0) || redo::keeps_data(record, block)
 }
 
-mod plain;
 #[cfg(test)]
 mod tests;

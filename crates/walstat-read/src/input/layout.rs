@@ -52,13 +52,17 @@ impl Archiver {
 pub(super) fn tree_of(path: &Path, name: &SegmentFile) -> Option<(PathBuf, Archiver)> {
     let (file, group) = (file_name(path), path.parent()?);
     let tree = group.parent()?;
-    let is_grouped = file.get(..GROUP_DIGITS) == Some(&*file_name(group));
-    let archiver = match () {
-        () if is_pgbackrests(&file, name) => Archiver::PgBackRest,
-        () if is_barmans(&file, name) && file_name(tree) == WALS => Archiver::Barman,
-        () => return None,
+    if file.get(..GROUP_DIGITS) != Some(&*file_name(group)) {
+        return None;
+    }
+    let archiver = if is_pgbackrests(&file, name) {
+        Archiver::PgBackRest
+    } else if is_barmans(&file, name) && file_name(tree) == WALS {
+        Archiver::Barman
+    } else {
+        return None;
     };
-    is_grouped.then(|| (tree.to_owned(), archiver))
+    Some((tree.to_owned(), archiver))
 }
 
 fn is_pgbackrests(file: &str, name: &SegmentFile) -> bool {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::made_up::Bytes;
+use crate::observe::{Feed, Sink};
 use walstat_format::version::VERSIONS;
+use walstat_read::Scan;
 
 /// Null bitmap, header's end, and eight bytes of columns: a row from byte 18 of its header on.
 const ROW: [u8; 14] = [1, 0, 0, 8, 24, 0, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -20,6 +22,56 @@ fn blocks(trace: &Trace) -> Vec<TracedBlock> {
     let mut blocks = Vec::new();
     trace.read().for_each(|traced| blocks.extend_from_slice(traced.refs));
     blocks
+}
+
+/// Takes every record the general way.
+struct AnyWay(TraceBuilder);
+
+impl Sink for AnyWay {
+    fn push(&mut self, record: &WholeRecord<'_>) {
+        self.0.push_any(record);
+    }
+
+    fn gap(&mut self) {
+        self.0.gap();
+    }
+}
+
+/// The trace of a sample of real WAL.
+fn scanned<S: Sink + 'static>(
+    make: impl Fn(TraceBuilder) -> S + Send + Sync + 'static,
+    builder: impl Fn(S) -> TraceBuilder,
+) -> Trace {
+    let within = || TraceBuilder::within(16 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
+    let feed = Feed::new(move || make(within()));
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
+    let (_, outcome) = Scan::paths([sample]).count(&feed).expect("WAL");
+    let mut trace = builder(outcome.observer.finish()).trace;
+    trace.records.close();
+    trace
+}
+
+/// All that is noted of each record.
+fn noted(trace: &Trace) -> Vec<String> {
+    let mut noted = Vec::new();
+    trace.read().for_each(|traced| noted.push(format!("{traced:?}")));
+    noted
+}
+
+#[test]
+fn the_short_way_notes_what_the_general_way_does() {
+    let short = scanned(|builder| builder, |builder| builder);
+    let general = scanned(AnyWay, |any| any.0);
+    let (short_notes, general_notes) = (noted(&short), noted(&general));
+    assert_eq!(short_notes.len(), 72_170);
+    let differs = short_notes.iter().zip(&general_notes).find(|(short, general)| short != general);
+    assert_eq!(differs, None);
+    assert_eq!((short.commits, short.effects), (general.commits, general.effects));
+    assert_eq!((short.unpruned, short.sequences), (general.unpruned, general.sequences));
+    assert_eq!(
+        (short.side_by_side, short.beside_vacuum),
+        (general.side_by_side, general.beside_vacuum)
+    );
 }
 
 /// The page as the first insertion leaves it.
