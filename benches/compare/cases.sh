@@ -61,7 +61,7 @@ case_records() {
 case_images() { case_records images 4.3 8.0; }
 case_tiny() { case_records tiny 4.6 8.5; }
 
-run_asked() { "$walstat" "${asked[@]}" -j"$threads" "$dir"; }
+run_asked() { "$walstat" "${asked[@]}" "$@" -j"$threads" "$dir"; }
 run_asked_1() { "$walstat" "${asked[@]}" -j1 "$dir"; }
 json_asked() { run_asked -f json; }
 
@@ -69,7 +69,8 @@ json_asked() { run_asked -f json; }
 # "$3": what prints the totals; "$4"...: what walstat is asked. On two threads each is to take 1.85 times
 # as little as on one.
 case_asked() {
-    local least=("$1" "$2") json=$3 dir files threads kind label
+    local dir files threads kind label json=$3
+    local -A least=([images]=$1 [tiny]=$2)
     shift 3
     local asked=("$@")
     for kind in images tiny; do
@@ -77,9 +78,8 @@ case_asked() {
         threads=1
         label="$kind, \`walstat ${asked[*]}\`"
         if same_totals "$label" "$json" "${files[@]}"; then
-            compare "$label, \`-j1\`" 'pg_waldump `--stats=record`' run_pg_waldump run_asked "${least[0]}"
+            compare "$label, \`-j1\`" 'pg_waldump `--stats=record`' run_pg_waldump run_asked "${least[$kind]}"
         fi
-        least=("${least[1]}")
         threads=2
         if [ "$(nproc)" -lt 2 ]; then
             row "$label, two threads to one" '`-j1`' '–' '–' '≥ 1.85' 'NOT MEASURED: one CPU'

@@ -94,9 +94,9 @@ pg_totals() {
 # The same by walstat: the function "$1" prints its JSON.
 walstat_totals() {
     local totals key
-    totals=$("$1" 2>"$work/errors" | tr -d ' \n' | grep -o '"totals":{[^{}]*}' | sed -n 1p) || true
+    totals=$("$1" 2>"$work/errors" | sed -n '/^  "totals": {/,/}/p') || true
     for key in count record_bytes fpi_bytes; do
-        sed -n "s/.*[{,]\"$key\":\([0-9]*\).*/\1/p" <<<"$totals"
+        sed -n "s/^ *\"$key\": \([0-9]*\).*/\1/p" <<<"$totals"
     done | paste -sd ' '
 }
 
