@@ -11,7 +11,7 @@ mod archives;
 mod case;
 mod chain;
 mod damage;
-mod form;
+pub(crate) mod form;
 mod open;
 mod timelines;
 mod verdict;

@@ -2,9 +2,9 @@
 //! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
 
 use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::matrix::form::{archive_info_of, sha1_of};
 use crate::support::fixtures::sample;
 use crate::support::wal::plain;
-use sha1::{Digest, Sha1};
 
 /// Paths and bytes.
 type Files = Vec<(String, Vec<u8>)>;
@@ -20,18 +20,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 /// A file's name as pgBackRest gives it.
 fn with_sha1(name: &str, bytes: &[u8]) -> String {
-    let digits: String = Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{digits}")
-}
-
-/// archive.info with archive ids of a cluster, as pgBackRest writes it.
-fn archive_info(ids: &[&str], system_identifier: u64) -> Vec<u8> {
-    let entry = |id: &&str| {
-        let (version, number) = id.split_once('-').expect("an archive id");
-        format!("{number}={{\"db-id\":{system_identifier},\"db-version\":\"{version}\"}}\n")
-    };
-    let entries: String = ids.iter().map(entry).collect();
-    format!("[db]\ndb-id=1\n\n[db:history]\n{entries}\n[backrest]\nbackrest-format=5\n").into()
+    format!("{name}-{}", sha1_of(bytes))
 }
 
 fn system_identifier() -> u64 {
@@ -41,7 +30,7 @@ fn system_identifier() -> u64 {
 
 /// A stanza: archive.info, then the three segments.
 fn stanza() -> Files {
-    let list = ("x/archive.info".to_owned(), archive_info(&["15-1"], system_identifier()));
+    let list = ("x/archive.info".to_owned(), archive_info_of(&["15-1"], system_identifier()));
     let file = |index: usize| {
         let bytes = segment(index);
         let name = with_sha1(NAMES[index], &bytes);
@@ -88,9 +77,9 @@ fn a_segment_where_pgbackrest_does_not_look_is_missing() {
         is_green("and where it is looked for", directory.path());
     }
     let mut files = moved(stanza(), 2, |path| path.replace("15-1", "15-2"));
-    files[0].1 = archive_info(&["15-1", "15-2"], system_identifier());
+    files[0].1 = archive_info_of(&["15-1", "15-2"], system_identifier());
     is_green("an archive id that is listed", archive(&files).path());
-    files[0].1 = archive_info(&["15-1", "15-2"], 1);
+    files[0].1 = archive_info_of(&["15-1", "15-2"], 1);
     let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
     assert_eq!(told(&ran).len(), 3, "archive ids of another cluster: {:?}", told(&ran));
 }
@@ -130,6 +119,30 @@ fn a_stanza_without_archive_info_is_not_restored() {
     }
     for inner in ["x/15-1", &format!("x/15-1/{GROUP}")] {
         is_green("the directory of segments", &directory.path().join(inner));
+    }
+}
+
+/// The same where both are there and the checksum of neither is right; one that is right does.
+#[test]
+fn a_stanza_with_a_damaged_archive_info_is_not_restored() {
+    let mut files = stanza();
+    let sound = files[0].1.clone();
+    let text = String::from_utf8(sound.clone()).expect("text");
+    let damaged = [
+        text.replace("\"15\"", "\"14\""),
+        text.replace("db-id=1", "db-id=2"),
+        text.replace("backrest-checksum", "checksum"),
+        format!("{text}more\n"),
+        String::new(),
+    ];
+    for text in damaged {
+        files[0].1 = text.clone().into();
+        is_red("alone", archive(&files).path(), "archive_info", "archive.info");
+        files.push(("x/archive.info.copy".into(), text.into()));
+        is_red("both", archive(&files).path(), "archive_info", "archive.info");
+        files[4].1 = sound.clone();
+        is_green("the copy is sound", archive(&files).path());
+        files.pop();
     }
 }
 
@@ -205,7 +218,7 @@ fn a_segment_whose_sha1_is_right_is_not_to_blame() {
                 (format!("x/15-1/{GROUP}/{}.gz", with_sha1(name, &bytes)), packed)
             };
             let mut files: Files = names.iter().enumerate().map(file).collect();
-            files.push(("x/archive.info".into(), archive_info(&["15-1"], system_identifier())));
+            files.push(("x/archive.info".into(), archive_info_of(&["15-1"], system_identifier())));
             let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
             let others: Vec<_> = told(&ran)
                 .into_iter()

@@ -5,12 +5,13 @@
 
 mod given;
 
+use super::archive_info::{self, ArchiveInfo};
 use super::error::{InputError, is_lack};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
-use super::layout::{ARCHIVE_INFO, lies_in_stanza};
+use super::layout::lies_in_stanza;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -214,16 +215,18 @@ impl Found {
         Ok(true)
     }
 
-    /// Reports a stanza of pgBackRest without its list of archive ids.
+    /// Reports a stanza of pgBackRest whose list of archive ids is missing or damaged, and its copy too.
     fn check_archive_info(&mut self, stanza: &Path, names: &BTreeSet<String>) {
-        let has_list = ARCHIVE_INFO.iter().any(|list| names.contains(*list));
-        if has_list || !names.iter().any(|name| is_version(name)) {
+        if !names.iter().any(|name| is_version(name)) {
             return;
         }
+        let lists = self.archive_infos.iter().filter(|list| list.parent() == Some(stanza));
+        let faults = lists.map(|list| ArchiveInfo::read(list).err()).collect::<Option<Vec<_>>>();
+        let Some(faults) = faults else { return };
         let pieces = self.pieces.iter().filter_map(|it| Some((it.path(), it.name.as_ref()?)));
         let listed = self.listed.iter().map(|it| (it.path.as_path(), &it.name));
         if pieces.chain(listed).any(|(path, name)| lies_in_stanza(stanza, path, name)) {
-            self.problems.push(Problem::no_archive_info());
+            self.problems.push(Problem::no_archive_info(faults.into_iter().next()));
         }
     }
 
@@ -320,7 +323,7 @@ impl Found {
             FileName::Segment(file) => Some(file),
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
-                if ARCHIVE_INFO.contains(&&*text) {
+                if archive_info::NAMES.contains(&&*text) {
                     self.archive_infos.push(path.to_owned());
                 }
                 self.others.push(text);

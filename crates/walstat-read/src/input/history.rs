@@ -161,9 +161,11 @@ fn ancestor(line: &str) -> IResult<&str, Ancestor> {
 /// less one), and takes the rest for another line.
 const LINE_BYTES_MAX: usize = 1023;
 
-/// A line as a server reads it.
+/// A line as a server reads it: up to a zero byte.
 fn as_read(line: &str) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-    line.as_bytes().chunks(LINE_BYTES_MAX).map(String::from_utf8_lossy)
+    let to_zero = |part: &'_ [u8]| part.iter().position(|byte| *byte == 0).unwrap_or(part.len());
+    let parts = line.as_bytes().chunks(LINE_BYTES_MAX);
+    parts.map(move |part| String::from_utf8_lossy(part.get(..to_zero(part)).unwrap_or_default()))
 }
 
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
@@ -238,6 +240,14 @@ mod tests {
         assert!(parse(2, &line(1017)).is_err(), "1024 bytes");
         assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1021))).is_ok());
         assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1022))).is_err());
+    }
+
+    /// As the file system leaves the end of a file after a crash.
+    #[test]
+    fn zero_bytes_end_a_line() {
+        assert!(parse(2, &format!("1\t0/10\tx\n{}", "\0".repeat(4096))).is_ok());
+        assert!(parse(2, "1\t0/\0").is_err());
+        assert!(parse(2, "\0\0\0").is_err());
     }
 
     #[test]

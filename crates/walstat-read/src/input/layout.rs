@@ -16,9 +16,6 @@ pub(super) enum Archiver {
 /// Barman's directory of WAL.
 const WALS: &str = "wals";
 
-/// pgBackRest's list of archive ids, and its copy.
-pub(super) const ARCHIVE_INFO: [&str; 2] = ["archive.info", "archive.info.copy"];
-
 /// What pgBackRest appends to the names of compressed files.
 const SUFFIXES: [&str; 5] = ["", ".gz", ".lz4", ".zst", ".bz2"];
 

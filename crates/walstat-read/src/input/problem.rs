@@ -48,7 +48,7 @@ named! {
         WalLevel "wal_level"
             "wal_level becomes minimal in an archive: no base backup is restored across it";
         ArchiveInfo "archive_info"
-            "pgBackRest's archive.info and its copy are missing: it finds no segment without them";
+            "pgBackRest's archive.info and its copy are missing or damaged: it finds no segment without them";
     }
 }
 
@@ -103,9 +103,10 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A stanza of pgBackRest without archive.info.
-    pub(crate) fn no_archive_info() -> Problem {
-        let (expected, found) = ("archive.info, or its copy".into(), "neither of them".into());
+    /// A stanza of pgBackRest without a sound archive.info; `fault`: what is wrong with the first one there.
+    pub(crate) fn no_archive_info(fault: Option<String>) -> Problem {
+        let expected = "archive.info, or its copy, with the checksum that it says".into();
+        let found = fault.unwrap_or_else(|| "neither of them".into());
         Problem::of_file(ProblemKind::ArchiveInfo, "archive.info", expected, found)
     }
 

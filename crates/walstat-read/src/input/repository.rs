@@ -1,6 +1,7 @@
 //! Archivers' own trees, held against where pgBackRest's `archive-get` and Barman's `get-wal` look for a
 //! file: what lies elsewhere in such a tree is not restored, whatever it holds.
 
+use super::archive_info::ArchiveInfo;
 use super::codec::Codec;
 use super::discover::Found;
 use super::history;
@@ -8,7 +9,6 @@ use super::layout::{Archiver, tree_of};
 use super::names::{Standing, backup_start, file_name};
 use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
-use super::probe::read_text;
 use super::problem::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,14 +58,14 @@ impl<'f> Repositories<'f> {
     fn unlisted(&self, stanza: &Path, geometry: &Geometry) -> Vec<PathBuf> {
         let Some(list) = self.list_of(stanza) else { return Vec::new() };
         let trees = self.trees.keys().filter(|tree| tree.parent() == Some(stanza));
-        trees.filter(|tree| !has_archive_id(&list, &file_name(tree), geometry)).cloned().collect()
+        trees.filter(|tree| !list.has(&file_name(tree), geometry)).cloned().collect()
     }
 
-    /// The text of a stanza's archive.info, or of its copy.
-    fn list_of(&self, stanza: &Path) -> Option<String> {
+    /// A stanza's archive.info, or its copy.
+    fn list_of(&self, stanza: &Path) -> Option<ArchiveInfo> {
         let lists = self.found.archive_infos.iter();
         let mut lists = lists.filter(|list| list.parent() == Some(stanza));
-        lists.find_map(|list| read_text(list).ok().filter(|text| text.contains(HISTORY)))
+        lists.find_map(|list| ArchiveInfo::read(list).ok())
     }
 
     /// The tree that a file lies in, whether it is found there or not.
@@ -142,38 +142,31 @@ impl<'f> Repositories<'f> {
     /// Notes on packings that not every Barman knows: `compression_registry` of its `compression.py` has
     /// gzip and bzip2, and from 3.12 on three more. What it does not know it hands out as it is.
     pub(super) fn notes(&self) -> Vec<String> {
-        let mut packed: BTreeMap<&str, (bool, String, usize)> = BTreeMap::new();
+        struct Packed {
+            who: &'static str,
+            file: String,
+            count: usize,
+        }
+        let mut packed: BTreeMap<&str, Packed> = BTreeMap::new();
         for piece in &self.found.pieces {
             let is_barmans = piece.name.as_ref().is_some_and(|name| {
                 tree_of(piece.path(), name).is_some_and(|(_, it)| it == Archiver::Barman)
             });
             let codec = piece.probe.source.codec().filter(|_| is_barmans);
             let Some(codec) = codec.filter(|it| !BARMANS.contains(it)) else { continue };
-            let new = (BARMANS_SINCE_3_12.contains(&codec), piece.file(), 0);
-            packed.entry(codec.name()).or_insert(new).2 += 1;
-        }
-        let note = |(codec, (is_known, file, count)): (&str, (bool, String, usize))| {
-            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            let is_known = BARMANS_SINCE_3_12.contains(&codec);
             let who = if is_known { "Barman before 3.12" } else { "Barman" };
+            let new = || Packed { who, file: piece.file(), count: 0 };
+            packed.entry(codec.name()).or_insert_with(new).count += 1;
+        }
+        let note = |(codec, Packed { who, file, count }): (&str, Packed)| {
+            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
             format!(
                 "{file}{more}: packed by {codec}, which {who} unpacks only as its custom_compression"
             )
         };
         packed.into_iter().map(note).collect()
     }
-}
-
-/// The section of archive.info with all archive ids.
-const HISTORY: &str = "[db:history]";
-
-/// Whether a list has an archive id (`15-1`) for the cluster, as `1={"db-id":...,"db-version":"15"}`.
-fn has_archive_id(list: &str, id: &str, geometry: &Geometry) -> bool {
-    let Some((version, number)) = id.split_once('-') else { return false };
-    let history = list.split_once(HISTORY).map_or("", |(_, history)| history);
-    let entry = history.lines().find_map(|line| line.strip_prefix(number)?.strip_prefix('='));
-    let fields: BTreeSet<&str> = entry.unwrap_or_default().split(['{', ',', '}']).collect();
-    fields.contains(&*format!("\"db-id\":{}", geometry.system_identifier))
-        && fields.contains(&*format!("\"db-version\":\"{version}\""))
 }
 
 /// Where a file lies, from the directory of the tree on.
