@@ -64,6 +64,8 @@ mod face;
 #[cfg(feature = "cli")]
 mod failure;
 #[cfg(feature = "cli")]
+mod machine;
+#[cfg(feature = "cli")]
 mod output;
 #[cfg(feature = "cli")]
 #[doc(hidden)]

@@ -88,7 +88,7 @@ impl FromStr for Moment {
             return Ok(Moment::At(timestamp));
         }
         let moment = day(text).or_else(|| ago(text)).or_else(|| clock(text).map(Moment::Clock));
-        moment.or_else(|| local(text)).ok_or_else(|| EXPECTED.to_owned())
+        moment.or_else(|| local(text)).or_else(|| zoned(text)).ok_or_else(|| EXPECTED.to_owned())
     }
 }
 
@@ -126,6 +126,13 @@ fn local(text: &str) -> Option<Moment> {
     let whole = if is_short { format!("{text}:00") } else { text.to_owned() };
     let day = || text.parse::<Date>().ok().map(|date| date.at(0, 0, 0, 0));
     whole.parse::<DateTime>().ok().or_else(day).map(Moment::Local)
+}
+
+/// A time with the name of its zone behind it, as a server's log has it.
+fn zoned(text: &str) -> Option<Moment> {
+    let (time, zone) = text.rsplit_once(' ')?;
+    let Some(Moment::Local(datetime)) = local(time) else { return None };
+    TimeZone::get(zone).ok()?.to_timestamp(datetime).ok().map(Moment::At)
 }
 
 /// In the form in which it can be typed again.
@@ -172,6 +179,8 @@ mod tests {
             ("yesterday 01:30", -81_000_000_000, -88_200_000_000),
             ("02:46:40", 10_000_000_000, 2_800_000_000),
             ("03:00", -75_600_000_000, 3_600_000_000),
+            ("1970-01-01 00:00:10.5 UTC", 10_500_000, 10_500_000),
+            ("1970-01-01 01:00 Europe/Berlin", 0, 0),
         ] {
             assert_eq!(microseconds(text, &TimeZone::UTC), Some(utc), "{text}");
             assert_eq!(microseconds(text, &zone), Some(there), "{text}");

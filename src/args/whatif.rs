@@ -5,6 +5,7 @@ use super::outputs::Outputs;
 use crate::args::show::ShowArgs;
 use crate::args::source::SourceArgs;
 use crate::failure::Failure;
+use crate::machine;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use walstat_format::image::Compression;
@@ -230,22 +231,11 @@ impl WhatIfArgs {
     }
 }
 
-/// If the machine's memory is not known.
-const USUAL_MEMORY_BYTES: u64 = 4 << 30;
-
 impl WhatIfArgs {
     /// Memory for pages, bytes.
     pub fn page_memory(&self) -> u64 {
-        self.memory.unwrap_or_else(|| machine_memory().unwrap_or(USUAL_MEMORY_BYTES) / 4)
+        self.memory.unwrap_or_else(|| machine::memory_bytes() / 4)
     }
-}
-
-/// `MemTotal` of Linux.
-fn machine_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kilobytes.checked_mul(1024)
 }
 
 fn memory(text: &str) -> Result<u64, String> {

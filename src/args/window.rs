@@ -111,6 +111,14 @@ impl WindowArgs {
         Ok(Some(Target { goal, is_inclusive: !self.target_exclusive }))
     }
 
+    /// That a target without a time zone is taken for one of UTC.
+    pub fn taken_for_utc(&self) -> Option<String> {
+        let AskedTarget { text, place } = self.target.as_ref()?;
+        let is_local = matches!(place, Place::At(Moment::Local(_)));
+        (is_local && self.source.range.tz.is_none())
+            .then(|| format!("{text} is taken for UTC: --tz, or a zone behind it, says otherwise"))
+    }
+
     /// What clap cannot check: recovery replays all of the WAL.
     pub fn check_usage(&self) -> Result<(), Failure> {
         let range = &self.source.range;

@@ -3,15 +3,17 @@
 use super::read::{self, Read};
 use crate::args::events::{ChoiceArgs, EventsArgs, EventsFormat};
 use crate::args::relation::RelationArg;
+use crate::args::values::nearest;
 use crate::failure::{Exit, Failure};
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{file_of, tell, write_unstyled};
 use crate::render::visible::visible;
 use crate::render::{events, json};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_analyse::counters::Statistics;
-use walstat_analyse::events::{Events, TableEvent};
+use walstat_analyse::events::{EventKind, Events, TableEvent};
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -68,8 +70,40 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
     let Read { paths, plan, scanned, .. } = read.map(counted);
     let choice = Choice { args: &args.choice, times };
     let is_verified = !args.source.no_verify_checksums;
-    let wanted = |event: &TableEvent| choice.takes(event);
-    Ok(report(paths, plan, scanned, known, is_verified, backup_start(args), wanted))
+    let passed_over = RefCell::new(Vec::new());
+    let wanted = |event: &TableEvent| {
+        let is_taken = choice.takes(event);
+        if let Some(RelationArg::Name(name)) = &choice.args.relation
+            && !is_taken
+        {
+            passed_over.borrow_mut().extend(called(event, name.parts.len()));
+        }
+        is_taken
+    };
+    let mut told = report(paths, plan, scanned, known, is_verified, backup_start(args), wanted);
+    if let Some(RelationArg::Name(name)) = &choice.args.relation
+        && told.events.is_empty()
+    {
+        let others = passed_over.into_inner();
+        let hint = match others.contains(&name.parts.join(".")) {
+            true => ", only others".to_owned(),
+            false => nearest(&name.text, others.iter().map(String::as_str)),
+        };
+        let note = format!(
+            "no such event of {}{hint}; events have the name that a table had then, and partitions their own",
+            name.text
+        );
+        told.notes.push(note.clone());
+        told.warnings.push(note);
+    }
+    Ok(told)
+}
+
+/// What an event's table or database is called, in so many parts.
+fn called(event: &TableEvent, parts: usize) -> Option<String> {
+    let names = [&event.database, &event.schema, &event.table].map(Option::as_deref);
+    let known: Vec<&str> = names.into_iter().flatten().collect();
+    Some(known.get(known.len().checked_sub(parts)?..)?.join("."))
 }
 
 /// Where the base backup begins that names come from, if it is one.
@@ -107,5 +141,7 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         let asked = asked.iter().map(|part| Some(part.as_str()));
         own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
     };
-    is_called(&event.table) || is_called(&event.index)
+    let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
+    let is_called_database = || event.database.as_deref() == Some(asked.join(".").as_str());
+    is_called(&event.table) || is_called(&event.index) || is_of_database && is_called_database()
 }

@@ -149,7 +149,7 @@ impl Parts {
         let mut parts = Parts::default();
         let first = first_of(given);
         for (index, path) in given.source.paths.iter().enumerate() {
-            let layout = guarded(path, || load(path))?;
+            let layout = on_partials(path, || load(path))?;
             let Layout { asked: theirs, beside: others, partial, all_names } = layout;
             if index == 0 {
                 parts.asked = theirs.clone();
@@ -168,7 +168,7 @@ impl Parts {
     fn write(self, given: &StatsArgs) -> Result<Exit, Failure> {
         let Parts { asked, beside, partials, names } = self;
         let path = first_of(given);
-        let layout = guarded(path, || {
+        let layout = on_partials(path, || {
             let partial = Partial::join(partials).map_err(InputError::from)?;
             let names = names.into_iter().collect::<Option<Vec<_>>>().map(Partial::join);
             let all_names = names.transpose().map_err(InputError::from)?;
@@ -194,7 +194,7 @@ impl Parts {
             return Err(apart(first, reason));
         }
         let counted = stats::dimensions_with(&args, has_charts);
-        guarded(first, || {
+        on_partials(first, || {
             let read = || put_together(partials, names, &args, &counted, directory);
             stats::run_on(&args, &counted, read, |report| books_close(first, report))
         })
@@ -222,7 +222,7 @@ fn books_close(path: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 /// Does `work` on partial results.
-fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+fn on_partials<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     guarded::guarded(work, || unsound(path))
 }
 

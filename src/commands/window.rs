@@ -54,6 +54,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     let found = read::found(&args.source)?;
     let can_be_read_again = can_be_read_again(&found);
     let (mut labels, mut notes) = labels(&found, label)?;
+    notes.extend(args.taken_for_utc());
     let mut seen = look(&args.source, found, target.as_ref(), &labels)?;
     if add_labels(&mut labels, &seen.plan, &mut notes) && target.is_some() && can_be_read_again {
         // Which matches lie between the places that they name can only be noted of places known before.
@@ -63,7 +64,17 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     let mut told = told(&seen, &labels, asked);
     let others = left_timelines(&seen.plan);
     if can_be_read_again {
-        told.timelines.extend(timelines(&args.source, others, &mut notes));
+        let left = timelines(&args.source, others, asked, &labels, &mut notes);
+        let is_out_of_reach = told.target.as_ref().is_some_and(|row| !row.reachable);
+        let lineage = seen.plan.lineage.spans().map(|(timeline, _)| timeline);
+        let followed = seen.plan.lineage.timeline();
+        let older: BTreeSet<u32> =
+            lineage.filter(|timeline| is_out_of_reach && *timeline != followed).collect();
+        let older = timelines(&args.source, older, asked, &labels, &mut notes);
+        for timeline in left.iter().chain(&older).filter(|other| other.reaches_target) {
+            say_where(&mut told, timeline.timeline);
+        }
+        told.timelines.extend(left.into_iter().filter_map(|other| other.row));
     } else {
         let untold =
             |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
@@ -150,23 +161,45 @@ fn left_timelines(plan: &Plan) -> BTreeSet<u32> {
     others.filter(|timeline| !plan.lineage.has(*timeline)).collect()
 }
 
-/// The rows of these timelines, for each of which the WAL is read once more.
+/// Says of a target that cannot be reached that another timeline has it.
+fn say_where(told: &mut Window, timeline: u32) {
+    if let Some(row) = told.target.as_mut().filter(|row| !row.reachable) {
+        row.why.push_str(&format!("; on timeline {timeline} it can be reached (-t {timeline})"));
+    }
+}
+
+/// What there is to say of a timeline that is not followed.
+struct Other {
+    timeline: u32,
+    row: Option<TimelineRow>,
+    reaches_target: bool,
+}
+
+/// These timelines, for each of which the WAL is read once more.
 fn timelines(
     source: &SourceArgs,
     timelines: BTreeSet<u32>,
+    target: Option<(&Target, &str)>,
+    labels: &[ToldLabel],
     notes: &mut Vec<String>,
-) -> Vec<TimelineRow> {
-    let mut rows = Vec::new();
+) -> Vec<Other> {
+    let mut all = Vec::new();
     for timeline in timelines {
         let mut source = source.clone();
         source.range.timeline = Some(timeline);
-        let read = read::found(&source).and_then(|found| look(&source, found, None, &[]));
+        let asked = target.map(|(target, _)| target);
+        let read = read::found(&source).and_then(|found| look(&source, found, asked, labels));
         match read {
-            Ok(read) => rows.extend(told(&read, &[], None).timelines.pop()),
+            Ok(read) => {
+                let mut window = told(&read, labels, target);
+                let row = window.timelines.pop();
+                let reaches_target = window.target.is_some_and(|row| row.reachable);
+                all.push(Other { timeline, row, reaches_target });
+            }
             Err(failure) => notes.push(format!("timeline {timeline}: {failure}")),
         }
     }
-    rows
+    all
 }
 
 fn show(view: &View, args: &WindowArgs) -> Result<(), Failure> {

@@ -40,28 +40,34 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let told = told(&report.events);
     let file = report.settings.file;
     let (event, lines) = match told.len() {
-        0 | 1 => ("it", "this"),
+        0 => return writeln!(out, "Nothing of it stayed: there is nothing to stop before."),
+        1 => ("it", "this"),
         _ => ("one of these events", "its lines alone"),
     };
     writeln!(
         out,
         "To stop right before {event}, put {lines} into {file} of a restored base backup"
     )?;
-    writeln!(out, "(a server has one target, and takes the last that it finds):")?;
+    writeln!(out, "(a server has one target, and takes the last that it finds).")?;
+    if told.len() < report.events.len() {
+        writeln!(out, "Of another event: -x and its transaction.")?;
+    }
     for row in told {
         settings(row, report, out)?;
     }
     Ok(())
 }
 
-/// The last events that took something away; without any, the last ones.
+/// The last events that took something away; without any, the last ones. Not what was rolled back: nothing of
+/// it stayed.
 fn told(events: &[EventRow]) -> Vec<&EventRow> {
     let is_loss = |row: &&EventRow| {
         let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
         LOSSES.contains(&row.event.as_str()) && row.outcome == "committed" && !is_temporary
     };
     let losses: Vec<&EventRow> = events.iter().filter(is_loss).collect();
-    let all = if losses.is_empty() { events.iter().collect() } else { losses };
+    let stayed = events.iter().filter(|row| row.outcome != "aborted");
+    let all = if losses.is_empty() { stayed.collect() } else { losses };
     let first = all.len().saturating_sub(TOLD);
     all.into_iter().skip(first).collect()
 }
@@ -73,6 +79,12 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
     if row.is_before_backup {
         writeln!(out, "# the backup in --data-directory is of later: this takes an older one")?;
+    }
+    if row.was_prepared {
+        writeln!(
+            out,
+            "# then it is still prepared, and has its locks: see pg_prepared_xacts, ROLLBACK PREPARED"
+        )?;
     }
     if report.settings.has_lsn {
         writeln!(out, "recovery_target_lsn = '{}'", target.recovery_target_lsn)?;

@@ -36,7 +36,10 @@ fn target(window: &Window, out: &mut dyn Write) -> io::Result<()> {
     let word = if *reachable { "can be reached" } else { "cannot be reached" };
     writeln!(out, "TARGET  {asked} {word}: {}", visible(why))?;
     if let (Some(lsn), Some(start)) = (stops_before_lsn, backup_start_lsn) {
-        writeln!(out, "  restore the backup that begins at {start}; recovery stops before {lsn}")?;
+        writeln!(
+            out,
+            "  restore the backup that begins at {start}; recovery replays all before {lsn}, and stops"
+        )?;
     }
     writeln!(out)
 }

@@ -254,6 +254,45 @@ fn what_lies_around_damage_is_told() {
     assert_eq!((told.first(), told.last()), (all.first(), all.last()));
 }
 
+/// Events before a missing segment, and behind it, are those of the whole.
+#[test]
+fn what_lies_around_a_missing_segment_is_told() {
+    let identity = |event: &Value| (key(event, "lsn").to_owned(), key(event, "event").to_owned());
+    for name in ["pg9.6-mixed", "pg14-mixed", "pg17-mixed"] {
+        let sample = sample(name);
+        let directory = tempfile::tempdir().expect("a directory");
+        let names = sample.segments();
+        let missing = names.len() / 2;
+        for name in names.iter().enumerate().filter(|(place, _)| *place != missing) {
+            let from = sample.segment(name.1);
+            let to = directory.path().join(from.file_name().expect("a name"));
+            std::fs::copy(from, to).expect("copied");
+        }
+        let ran = walstat(&["events", text(directory.path()), "-f", "json"]).exits(4);
+        let told = ran.json()["events"].as_array().expect("events").clone();
+        let all = events(&sample.wal, &[]);
+        let there: Vec<_> = told.iter().map(identity).collect();
+        let (first, last) = (all.first().map(identity), all.last().map(identity));
+        assert_eq!((there.first(), there.last()), (first.as_ref(), last.as_ref()), "{name}");
+        let whole: Vec<_> = all.iter().map(identity).collect();
+        let known = there.iter().filter(|event| whole.contains(event)).count();
+        assert!(known * 4 > whole.len() * 3, "{name}: {known} of {}", whole.len());
+    }
+}
+
+/// Who asks for a name that nothing has is told which ones there are.
+#[test]
+fn a_name_without_events_is_said() {
+    let sample = sample("pg17-mixed");
+    let all = events(&sample.wal, &["--event", "create_table"]);
+    let named = all.iter().find(|event| event["table"].is_string()).expect("a table with a name");
+    let wrong = format!("{}.{}x", key(named, "schema"), key(named, "table"));
+    let ran = walstat(&["events", text(&sample.wal), "-R", &wrong]).exits(0);
+    let (said, meant) =
+        (format!("no such event of {wrong}"), format!("did you mean \"{}", key(named, "schema")));
+    assert!(ran.stderr.contains(&said) && ran.stderr.contains(&meant), "{}", ran.stderr);
+}
+
 #[test]
 fn what_is_no_wal_is_said() {
     let directory = tempfile::tempdir().expect("a directory");

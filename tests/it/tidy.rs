@@ -23,7 +23,7 @@ const OPENS_FILES: [&str; 7] = [
     "crates/walstat-read/src/",
     "crates/walstat-names/src/",
     "crates/walstat-whatif/src/spooled.rs",
-    "src/args/whatif.rs",
+    "src/machine.rs",
     "src/commands",
     "src/config",
     "src/output",

@@ -245,7 +245,9 @@ fn what_makes_no_sense_is_usage_and_what_cannot_be_read_says_so() {
     assert!(answer["command"] == "window" && answer["error"].is_string(), "{answer}");
     let path = wal.to_str().expect("a path");
     let ran = walstat(&["window", "--target", "xid:728", path]).exits(0);
-    for words in ["xid:728 can be reached", "TIMELINE", "BACKUP", "recovery stops before 0/00AD"] {
+    for words in
+        ["xid:728 can be reached", "TIMELINE", "BACKUP", "recovery replays all before 0/00AD"]
+    {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
 }

@@ -59,6 +59,8 @@ pub struct TableEvent {
     pub commit: Option<Lsn>,
     /// When it committed, or was rolled back.
     pub time: Option<Time>,
+    /// Whether it ended by COMMIT PREPARED or ROLLBACK PREPARED.
+    pub was_prepared: bool,
     /// The last time that was known then.
     pub clock: Option<Time>,
     /// The database.

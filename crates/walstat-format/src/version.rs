@@ -86,12 +86,15 @@ pub struct RecoverySettings {
     pub file: &'static str,
     /// Whether there is `recovery_target_lsn` (10+).
     pub has_lsn: bool,
+    /// Whether a server that does not come to its target fails (13+); else it opens after all of the WAL.
+    pub fails_short_of_target: bool,
 }
 
 const fn recovery(index: usize) -> RecoverySettings {
     RecoverySettings {
         file: if index >= Release::V12 as usize { "postgresql.conf" } else { "recovery.conf" },
         has_lsn: index >= Release::V10 as usize,
+        fails_short_of_target: index >= Release::V13 as usize,
     }
 }
 

@@ -92,10 +92,12 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
         bytes: event.bytes,
         recovery_target: RecoveryTarget {
             recovery_target_lsn: target.lsn.to_string(),
+            recovery_target_inclusive: "off",
             recovery_target_xid: target.xid.map(|xid| xid.to_string()),
             recovery_target_time: target.time.and_then(setting),
             recovery_target_timeline: plan.lineage.of_page(target.lsn),
         },
+        was_prepared: event.was_prepared && event.outcome == TransactionOutcome::Committed,
         is_before_backup: backup.is_some_and(|start| target.lsn < start),
     }
 }

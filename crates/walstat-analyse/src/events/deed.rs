@@ -72,6 +72,8 @@ pub(super) struct Whole {
     pub ended: Option<Lsn>,
     /// When it ended.
     pub time: Option<Time>,
+    /// Whether it ended after it had been prepared.
+    pub was_prepared: bool,
     pub before: Before,
 }
 
@@ -88,6 +90,7 @@ impl Whole {
             outcome: self.outcome,
             commit,
             time: self.time,
+            was_prepared: self.was_prepared,
             clock: self.before.last,
             database: None,
             schema: None,

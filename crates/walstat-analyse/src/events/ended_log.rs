@@ -45,7 +45,11 @@ mod tests {
         for xid in 700..900 {
             log.push(&Ended {
                 lsn: Lsn(u64::from(xid) << 20),
-                end: End::Recorded { commits: xid % 2 == 0, time: Time(1_700_000_000_000_000) },
+                end: End::Recorded {
+                    commits: xid % 2 == 0,
+                    time: Time(1_700_000_000_000_000),
+                    was_prepared: false,
+                },
                 xid,
                 subxids: [xid + 1000].into(),
                 files: FileWorks::default(),

@@ -41,7 +41,7 @@ pub(super) fn told(scene: Scene<'_>) -> Vec<Deed> {
     let deeds = scene.deeds;
     let chains = chains(deeds);
     let swapped = swapped(&chains);
-    let mut told = Telling { scene, tables: Tables::default(), swapped, told: Vec::new() };
+    let mut told = RelationDeeds { scene, tables: Tables::default(), swapped, told: Vec::new() };
     for (key, chain) in chains.iter().filter(|(_, chain)| chain.is_table()) {
         told.table(*key, chain);
     }
@@ -139,7 +139,8 @@ impl<'d> Chain<'d> {
     }
 }
 
-struct Telling<'t> {
+/// What one transaction did to relations, as it is found out.
+struct RelationDeeds<'t> {
     scene: Scene<'t>,
     tables: Tables,
     /// Indexes that took the place of others, with the files of these.
@@ -147,7 +148,7 @@ struct Telling<'t> {
     told: Vec<Deed>,
 }
 
-impl Telling<'_> {
+impl RelationDeeds<'_> {
     fn tell(&mut self, kind: EventKind, end: Lsn, subject: Subject, files: Files) {
         let Files { file, new_file } = files;
         let lsn = self.scene.places.start_of(end);

@@ -104,7 +104,8 @@ impl Events {
             _ => {
                 let Some(end) = xact::End::parse(info, &main_data, record.version) else { return };
                 let xid = end.prepared_xid.unwrap_or(record.header.xid);
-                let ending = End::Recorded { commits: end.commits, time: end.time };
+                let was_prepared = end.prepared_xid.is_some();
+                let ending = End::Recorded { commits: end.commits, time: end.time, was_prepared };
                 self.put(record.lsn, xid, end.subxids.iter().collect(), ending);
                 self.before.tick(end.time);
             }
@@ -280,6 +281,8 @@ impl Observe for Events {
         self.last = Last::default();
         self.names.merge(later.names);
         self.places.extend(later.places);
+        // Before missing segments lies nothing but what it has already: it was settled with that.
+        self.ended.append(&mut later.ended);
         let mut stopped = later.stopped;
         // What goes on after a stop was prepared before it.
         let mut stay: HashSet<u32> = later.open.xids().collect();

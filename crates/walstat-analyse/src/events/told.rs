@@ -38,9 +38,9 @@ impl Teller {
 
     /// The next transaction that has ended.
     pub(super) fn ended(&mut self, ended: Ended) {
-        let (commits, time) = match ended.end {
-            End::Recorded { commits, time } => (commits, Some(time)),
-            End::Lost => (false, None),
+        let (commits, time, was_prepared) = match ended.end {
+            End::Recorded { commits, time, was_prepared } => (commits, Some(time), was_prepared),
+            End::Lost => (false, None, false),
         };
         let outcome =
             if commits { TransactionOutcome::Committed } else { TransactionOutcome::Aborted };
@@ -51,6 +51,7 @@ impl Teller {
             outcome,
             ended: time.map(|_| ended.lsn),
             time,
+            was_prepared,
             before: ended.before,
             files: ended.files.into_rows().collect(),
             database_drop: ended.database_drop,
@@ -87,6 +88,7 @@ impl Teller {
                 outcome,
                 ended: prepared.map(|Prepared { lsn, .. }| lsn),
                 time: None,
+                was_prepared: false,
                 before,
                 files: files.into_rows().collect(),
                 database_drop,

@@ -75,13 +75,18 @@ pub struct EventRow {
     /// The backup that names come from begins after that; only people see it.
     #[serde(skip)]
     pub is_before_backup: bool,
+    /// It ended by COMMIT PREPARED, before which it waits with its locks; only people see it.
+    #[serde(skip)]
+    pub was_prepared: bool,
 }
 
 /// Where recovery stops right before a transaction: all that committed before is there, nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RecoveryTarget {
-    /// With `recovery_target_inclusive = off`.
+    /// Where, not inclusive.
     pub recovery_target_lsn: String,
+    /// `off`: without it a server stops after the place.
+    pub recovery_target_inclusive: &'static str,
     /// The same; `null` where no transaction ends there.
     pub recovery_target_xid: Option<String>,
     /// Inclusive or not; `null` where no time stops at the same place.

@@ -149,13 +149,16 @@ fn why_not(
 
 /// Why no record matches, of those that are there.
 fn never(question: &Question<'_>, target: &Target) -> String {
-    const FAILS: &str = "recovery would end before the target and fail";
+    let fails = match question.wal.plan.version().recovery.fails_short_of_target {
+        true => "recovery would end before the target and fail",
+        false => "recovery would replay all of the WAL, and the server would open after it",
+    };
     let why = unmatched(question, target);
     match gaps(&question.wal).first().filter(|_| !matches!(target.goal, Goal::Lsn(_))) {
         Some(GapRow { start_lsn, kind, .. }) => {
-            format!("it may lie in the gap at {start_lsn} ({kind}): elsewhere {why}; {FAILS}")
+            format!("it may lie in the gap at {start_lsn} ({kind}): elsewhere {why}; {fails}")
         }
-        None => format!("{why}; {FAILS}"),
+        None => format!("{why}; {fails}"),
     }
 }
 
