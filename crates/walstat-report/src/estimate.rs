@@ -79,9 +79,7 @@ pub(crate) fn estimates(
         redo_points: likely.all() as u64,
         moving_redo_points: moving as u64,
         is_whole: found.is_whole && found.all_compressed,
-        unasked: (likely.asked() > 0 && is_enough)
-            .then(|| likely_tried.placed(Apart::unasked(), None))
-            .flatten(),
+        unasked: (likely.asked() > 0 && is_enough).then(|| likely_tried.unasked()).flatten(),
         asked_redo_points: likely.asked() as u64,
         scenarios,
     })
@@ -139,6 +137,15 @@ impl Tried<'_> {
         }
         for off in PLACED_WITHIN {
             predicted = predicted.or(&self.placed(placed.by_volume(off), Some(codec))?);
+        }
+        Some(predicted)
+    }
+
+    /// What it comes to if nobody asks for checkpoints: volume brings its own then.
+    fn unasked(&self) -> Option<Predicted> {
+        let mut predicted = self.placed(Apart::unasked(), None)?;
+        for off in PLACED_WITHIN.into_iter().filter(|_| self.saved.redo.has_volume()) {
+            predicted = predicted.or(&self.placed(Apart::unasked().by_volume(off), None)?);
         }
         Some(predicted)
     }

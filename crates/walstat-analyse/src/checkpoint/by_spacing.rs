@@ -23,9 +23,16 @@ impl Spacing {
         let by_spacing = self.judge(facts, server.version);
         let by_settings = server.pace.and_then(|pace| pace.judge(facts));
         let Some(by_settings) = by_settings else { return by_spacing };
-        let is_another = by_settings.cause == Cause::Requested;
-        let told = by_spacing.filter(|told| {
-            is_another && told.cause != Cause::Requested && told.confidence >= Confidence::Likely
+        let told = by_spacing.filter(|told| told.confidence >= Confidence::Likely);
+        let may_be_wal = facts.began_with_segment() || facts.is_queued;
+        let told = told.filter(|told| match (by_settings.cause, told.cause) {
+            (Cause::Requested, Cause::Wal) => may_be_wal,
+            (Cause::Requested, other) => other != Cause::Requested,
+            // The volume was reached, but one that begins for that begins there, and takes its time.
+            (Cause::Wal, Cause::Requested) => {
+                !may_be_wal || matches!(told.evidence, Evidence::DoneAtOnce { .. })
+            }
+            _ => false,
         });
         told.or(if facts.is_idle { by_spacing } else { Some(by_settings) })
     }

@@ -33,8 +33,9 @@ struct RedoPoint {
 /// Redo points up to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Come {
-    /// The last of them.
+    /// The last of them, and the last of those that stay.
     last: Lsn,
+    stayed: Lsn,
     /// How many that stay.
     staying: u32,
     /// How many volume has brought since the last one that stays, and how many the clock.
@@ -175,8 +176,13 @@ impl RedoPoints {
         let last = self.before(lsn).checked_sub(1).and_then(|index| self.points.get(index));
         let Some(last) = last else { return (0, 0, 0) };
         let last = if apart.asked { last.all } else { last.unasked };
-        let since = (lsn.0 - last.last.0) as f64 / self.distance.max(1.0);
-        let by_volume = f64::from(last.by_volume) + since.min(NEARLY_ONE);
+        let since = |place: Lsn| (lsn.0 - place.0) as f64 / self.distance.max(1.0);
+        // Where those are left out that somebody asked for, volume brings as many as it would have.
+        let by_volume = if apart.asked || !self.has_volume() {
+            f64::from(last.by_volume) + since(last.last).min(NEARLY_ONE)
+        } else {
+            since(last.stayed)
+        };
         let count = |come: f64, times: f64| (come / times) as u64;
         (last.staying, count(by_volume, apart.volume), count(last.by_clock.into(), apart.clock))
     }
@@ -185,7 +191,7 @@ impl RedoPoints {
 impl RedoPoint {
     /// The one that the range begins with.
     fn at(lsn: Lsn) -> RedoPoint {
-        let come = Come { last: lsn, ..Come::default() };
+        let come = Come { last: lsn, stayed: lsn, ..Come::default() };
         RedoPoint { lsn, all: come, unasked: come }
     }
 
@@ -204,9 +210,13 @@ impl Come {
         match begun {
             Begun::By(Cause::Time) => Come { last: lsn, by_clock: self.by_clock + 1, ..self },
             Begun::By(_) => Come { last: lsn, by_volume: self.by_volume + 1, ..self },
-            Begun::Asked | Begun::Otherwise => {
-                Come { last: lsn, staying: self.staying + 1, by_volume: 0, by_clock: 0 }
-            }
+            Begun::Asked | Begun::Otherwise => Come {
+                last: lsn,
+                stayed: lsn,
+                staying: self.staying + 1,
+                by_volume: 0,
+                by_clock: 0,
+            },
         }
     }
 }
@@ -251,9 +261,20 @@ mod tests {
     fn had_nobody_asked_volume_would_be_counted_on() {
         assert_eq!(points().asked(), 1);
         assert!(!stays(250, 290, Apart::unasked()));
-        // 100 bytes after the second one volume begins one, whoever had not asked then.
+        // Volume begins one each 100 bytes, where nobody had asked for one before.
         assert!(stays(250, 450, Apart::unasked()) && stays(250, 350, Apart::times(Some(1))));
-        assert!(!stays(290, 310, Apart::unasked()) && stays(290, 310, Apart::times(Some(1))));
+        let long = || {
+            let [wal, asked] = [Begun::By(Cause::Wal), Begun::Asked];
+            let mut last = RedoPoint::default();
+            let points =
+                [(100, wal), (190, asked), (280, asked), (370, asked)].map(|(lsn, begun)| {
+                    last = last.followed_by(Lsn(lsn), begun);
+                    last
+                });
+            RedoPoints { points: points.into(), distance: 100.0 }
+        };
+        let stays = |from, to| long().stays_any(Lsn(from), Lsn(to), Apart::unasked());
+        assert!(!stays(180, 195) && stays(195, 205) && !stays(275, 290) && stays(275, 305));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
 use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace, TracedBlock, fact};
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
 /// What images tell of the records between two known redo points.
@@ -34,12 +35,17 @@ impl Evidence {
         }
     }
 
-    /// The first record after the redo point, if all that was seen fits to one.
-    fn redo(&self) -> Option<Ordinal> {
-        let first = self.before?;
-        let redo = self.after + 1;
-        let fits = redo <= first && self.oldest_kept.is_none_or(|kept| kept >= redo);
-        fits.then_some(redo)
+    /// The first record after the redo point, if all that was seen fits to one. Where a segment begins among
+    /// those that it may be, the first one in that: volume begins a checkpoint when one is full.
+    fn redo(&self, trace: &Trace, segment: u64) -> Option<Ordinal> {
+        let (earliest, latest) = (self.after + 1, self.before?);
+        let latest = self.oldest_kept.map_or(latest, |kept| kept.min(latest));
+        if earliest > latest {
+            return None;
+        }
+        let lsn = trace.entry_of(earliest)?.lsn;
+        let in_next = trace.ordinal_at(Lsn((lsn.0 / segment + 1) * segment));
+        Some(if in_next <= latest { in_next } else { earliest })
     }
 }
 
@@ -51,13 +57,14 @@ pub(crate) fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
     if !base.full_page_writes {
         return Vec::new();
     }
+    let segment = base.geometry.segment;
     let mut found = Vec::new();
     let mut cycles = cut_cycles(base).into_iter().peekable();
     let Some((begin, _)) = cycles.peek().copied() else { return found };
     let mut evidence = Evidence::default();
     trace.read_from(begin).for_each(|traced| {
         while cycles.next_if(|(_, end)| *end <= traced.ordinal).is_some() {
-            found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo()));
+            found.extend(checkpoint(trace, std::mem::take(&mut evidence).redo(trace, segment)));
         }
         if let Some((redo, _)) = cycles.peek().filter(|(redo, _)| *redo <= traced.ordinal) {
             for reference in traced.refs {
@@ -65,7 +72,7 @@ pub(crate) fn find(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
             }
         }
     });
-    found.extend(checkpoint(trace, evidence.redo()));
+    found.extend(checkpoint(trace, evidence.redo(trace, segment)));
     found
 }
 
