@@ -174,7 +174,6 @@ impl Page {
     }
 
     /// The same of a tuple in parts.
-    #[inline]
     pub(crate) fn add_parts<const N: usize>(
         &mut self,
         number: u16,
