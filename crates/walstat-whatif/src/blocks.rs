@@ -1,6 +1,7 @@
 //! The blocks that the WAL refers to: a number for each, and when it was last stamped.
 //!
-//! A table of about 32 bytes a block; relations, of which there are few, are numbered first.
+//! About 20 bytes a block; relations, of which there are few, are numbered first. Neighbours lie together, so
+//! that the table of where they lie is small, and mostly in the processor's cache.
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
@@ -44,78 +45,122 @@ pub(crate) struct Fork {
     blocks: u32,
 }
 
-/// So many of the blocks and forks that were looked up last are found at once: records of a table and of its
+/// So many of the blocks that were looked up last are found at once: records of a table and of its
 /// indexes take turns.
 const RECENT: usize = 8;
+
+/// So many blocks that follow each other in a fork lie together: their numbers are one cache line.
+const STRETCH_BLOCKS: u32 = 16;
+
+/// The numbers of blocks that follow each other.
+type Stretch = [BlockNumber; STRETCH_BLOCKS as usize];
+
+/// In a stretch, a block that was not seen yet.
+const UNSEEN: BlockNumber = BlockNumber::MAX;
+
+/// A block that was looked up.
+#[derive(Debug, Clone, Copy)]
+struct Recent {
+    relation: RelFileLocator,
+    fork: u8,
+    block: u32,
+    fork_number: ForkNumber,
+    number: BlockNumber,
+}
+
+impl Recent {
+    #[inline]
+    fn is(&self, block: &BlockRef) -> bool {
+        self.block == block.block && self.fork == block.fork && self.relation == block.relation
+    }
+}
 
 /// All blocks and forks seen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Blocks {
     forks: Vec<Fork>,
     fork_numbers: HashMap<(RelFileLocator, u8), ForkNumber>,
-    /// By their forks and blocks, which are in `keys`.
-    numbers: HashTable<BlockNumber>,
+    /// Places in `stretches`, by forks and first blocks, which are in `keys`.
+    places: HashTable<u32>,
     keys: Vec<u64>,
+    stretches: Vec<Stretch>,
+    /// By block number.
     stamps: Vec<Stamps>,
     hasher: DefaultHashBuilder,
-    recent_forks: [Option<(RelFileLocator, u8, ForkNumber)>; RECENT],
-    recent_blocks: [Option<(u64, BlockNumber)>; RECENT],
+    /// By relation and fork.
+    recent: [Option<Recent>; RECENT],
 }
 
 impl Blocks {
+    /// The numbers of a block's fork, and of the block.
+    #[inline]
+    pub(crate) fn numbers(&mut self, block: &BlockRef) -> (ForkNumber, BlockNumber) {
+        match self.recent.get(slot_of(block)) {
+            Some(Some(recent)) if recent.is(block) => (recent.fork_number, recent.number),
+            _ => self.look_up_both(block),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up_both(&mut self, block: &BlockRef) -> (ForkNumber, BlockNumber) {
+        let fork_number = self.fork_of(block);
+        let number = self.look_up(fork_number, block.block);
+        if let Some(fork) = self.forks.get_mut(fork_number as usize) {
+            fork.blocks = fork.blocks.max(block.block.saturating_add(1));
+        }
+        let BlockRef { relation, fork, block: place, .. } = *block;
+        if let Some(recent) = self.recent.get_mut(slot_of(block)) {
+            *recent = Some(Recent { relation, fork, block: place, fork_number, number });
+        }
+        (fork_number, number)
+    }
+
     /// The number of a block's fork.
     pub(crate) fn fork_of(&mut self, block: &BlockRef) -> ForkNumber {
-        let slot = (block.relation.relfilenode as usize + usize::from(block.fork)) % RECENT;
-        if let Some(Some((relation, fork, number))) = self.recent_forks.get(slot)
-            && *relation == block.relation
-            && *fork == block.fork
+        if let Some(Some(recent)) = self.recent.get(slot_of(block))
+            && (recent.relation, recent.fork) == (block.relation, block.fork)
         {
-            return *number;
+            return recent.fork_number;
         }
         let next = self.forks.len() as ForkNumber;
-        let (relation, fork) = (block.relation, block.fork);
-        let number = *self.fork_numbers.entry((relation, fork)).or_insert(next);
+        let number = *self.fork_numbers.entry((block.relation, block.fork)).or_insert(next);
         if number == next {
             self.forks.push(Fork::default());
         }
-        if let Some(recent) = self.recent_forks.get_mut(slot) {
-            *recent = Some((relation, fork, number));
-        }
         number
     }
 
-    /// The number of a block in its fork.
-    pub(crate) fn number(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
-        let key = u64::from(fork) << 32 | u64::from(block);
-        let slot = fork as usize % RECENT;
-        if let Some(Some((recent, number))) = self.recent_blocks.get(slot)
-            && *recent == key
-        {
-            return *number;
+    fn look_up(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
+        let next = self.stamps.len() as BlockNumber;
+        let place = self.stretch_of(fork, block);
+        let Some(number) = self.stretches.get_mut(place).and_then(|own| own.get_mut(within(block)))
+        else {
+            return next;
+        };
+        if *number == UNSEEN {
+            *number = next;
+            self.stamps.push(Stamps::default());
         }
-        let number = self.look_up(key);
-        if let Some(fork) = self.forks.get_mut(fork as usize) {
-            fork.blocks = fork.blocks.max(block.saturating_add(1));
-        }
-        if let Some(recent) = self.recent_blocks.get_mut(slot) {
-            *recent = Some((key, number));
-        }
-        number
+        *number
     }
 
-    fn look_up(&mut self, key: u64) -> BlockNumber {
-        let Blocks { numbers, keys, hasher, .. } = self;
-        let key_of = |number: &BlockNumber| keys.get(*number as usize).copied().unwrap_or_default();
-        let hash = hasher.hash_one(key);
-        let is_it = |number: &BlockNumber| key_of(number) == key;
-        let next = keys.len() as BlockNumber;
-        match numbers.entry(hash, is_it, |number| hasher.hash_one(key_of(number))) {
-            Entry::Occupied(found) => return *found.get(),
+    /// The place of the stretch with a block.
+    fn stretch_of(&mut self, fork: ForkNumber, block: u32) -> usize {
+        let Blocks { places, keys, hasher, stretches, .. } = self;
+        let key = stretch_key(fork, block);
+        let key_of = |place: &u32| keys.get(*place as usize).copied().unwrap_or_default();
+        let next = keys.len() as u32;
+        match places.entry(
+            hasher.hash_one(key),
+            |place| key_of(place) == key,
+            |place| hasher.hash_one(key_of(place)),
+        ) {
+            Entry::Occupied(found) => return *found.get() as usize,
             Entry::Vacant(free) => _ = free.insert(next),
         }
         keys.push(key);
-        self.stamps.push(Stamps::default());
-        next
+        stretches.push([UNSEEN; STRETCH_BLOCKS as usize]);
+        next as usize
     }
 
     /// When the block was stamped last.
@@ -153,20 +198,29 @@ impl Blocks {
         let Some(seen) = self.forks.get_mut(number as usize) else { return };
         let gone = left..seen.blocks.max(left);
         seen.blocks = seen.blocks.min(left);
-        let key = |block: u32| u64::from(number) << 32 | u64::from(block);
         let known: Vec<BlockNumber> = if gone.len() < self.keys.len() {
-            gone.filter_map(|block| self.find(key(block))).collect()
+            gone.filter_map(|block| self.find(number, block)).collect()
         } else {
-            let range = key(gone.start)..key(gone.end);
-            let keys = (0..).zip(&self.keys);
-            keys.filter(|(_, key)| range.contains(key)).map(|(number, _)| number).collect()
+            let range = stretch_key(number, gone.start)..=stretch_key(number, u32::MAX);
+            let stretches = self.keys.iter().zip(&self.stretches);
+            let own =
+                stretches.filter(|(key, _)| range.contains(key)).flat_map(|(key, stretch)| {
+                    let first = *key as u32 * STRETCH_BLOCKS;
+                    (first..=first | (STRETCH_BLOCKS - 1)).zip(stretch)
+                });
+            let cut = own.filter(|(block, number)| gone.contains(block) && **number != UNSEEN);
+            cut.map(|(_, number)| *number).collect()
         };
         known.into_iter().for_each(|block| self.stamp(block, Stamps::default()));
+        self.recent = Default::default();
     }
 
-    fn find(&self, key: u64) -> Option<BlockNumber> {
-        let is_it = |number: &BlockNumber| self.keys.get(*number as usize) == Some(&key);
-        self.numbers.find(self.hasher.hash_one(key), is_it).copied()
+    fn find(&self, fork: ForkNumber, block: u32) -> Option<BlockNumber> {
+        let key = stretch_key(fork, block);
+        let is_it = |place: &u32| self.keys.get(*place as usize) == Some(&key);
+        let place = *self.places.find(self.hasher.hash_one(key), is_it)?;
+        let number = *self.stretches.get(place as usize)?.get(within(block))?;
+        (number != UNSEEN).then_some(number)
     }
 
     /// Forgets a relation whose files are gone: later files of the same name are another relation's.
@@ -174,8 +228,24 @@ impl Blocks {
         for fork in 0..4 {
             self.fork_numbers.remove(&(relation, fork));
         }
-        self.recent_forks = Default::default();
+        self.recent = Default::default();
     }
+}
+
+/// Where a block is kept that was looked up.
+#[inline]
+fn slot_of(block: &BlockRef) -> usize {
+    (block.relation.relfilenode as usize + usize::from(block.fork)) % RECENT
+}
+
+/// What tells apart stretches: the fork, and which one of it.
+fn stretch_key(fork: ForkNumber, block: u32) -> u64 {
+    u64::from(fork) << 32 | u64::from(block / STRETCH_BLOCKS)
+}
+
+/// The place of a block in its stretch.
+fn within(block: u32) -> usize {
+    (block % STRETCH_BLOCKS) as usize
 }
 
 #[cfg(test)]
@@ -196,8 +266,7 @@ mod tests {
     }
 
     fn number(blocks: &mut Blocks, reference: &BlockRef) -> BlockNumber {
-        let fork = blocks.fork_of(reference);
-        blocks.number(fork, reference.block)
+        blocks.numbers(reference).1
     }
 
     #[test]

@@ -25,6 +25,7 @@ impl Default for MeanBlockData {
 
 impl MeanBlockData {
     /// A block without an image.
+    #[inline]
     pub(crate) fn note(&mut self, kind: RecordType, block: &BlockRef) {
         if let Some((count, bytes)) = place(kind, block.id).and_then(|at| self.seen.get_mut(at)) {
             *count += 1;
@@ -40,6 +41,7 @@ impl MeanBlockData {
     }
 }
 
+#[inline]
 fn place(kind: RecordType, id: u8) -> Option<usize> {
     let (rmgr, slot) = (usize::from(kind.rmgr), usize::from(kind.slot));
     let block = usize::from(id).min(BLOCKS - 1);

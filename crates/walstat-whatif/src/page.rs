@@ -260,6 +260,9 @@ impl Page {
         if packing == Packing::ByPlace {
             stored.sort_by_key(|(_, item)| std::cmp::Reverse(item.offset));
         }
+        if lie_in_order(&stored, self.special().min(self.size())) {
+            return self.move_up(&stored);
+        }
         let before = self.bytes.clone();
         let mut upper = self.special();
         for (number, item) in stored {
@@ -268,6 +271,22 @@ impl Page {
             upper = upper.checked_sub(len)?;
             let tuple = before.get(from..from + len)?;
             self.put(upper, tuple)?;
+            self.set_item(number, Item { offset: u16::try_from(upper).ok()?, ..item })?;
+        }
+        (upper >= self.lower()).then_some(())?;
+        self.set_upper(u16::try_from(upper).ok()?)
+    }
+
+    /// The same of items each of which lies below the one before: they are moved where they are.
+    fn move_up(&mut self, stored: &[(u16, Item)]) -> Option<()> {
+        let mut upper = self.special();
+        for &(number, item) in stored {
+            let from = usize::from(item.offset);
+            let len = usize::from(item.bytes).next_multiple_of(8);
+            upper = upper.checked_sub(len)?;
+            if from != upper {
+                self.bytes.copy_within(from..from + len, upper);
+            }
             self.set_item(number, Item { offset: u16::try_from(upper).ok()?, ..item })?;
         }
         (upper >= self.lower()).then_some(())?;
@@ -346,6 +365,16 @@ impl Page {
         self.set_item(number, Item { bytes: u16::try_from(tuple.len()).ok()?, ..moved })?;
         self.put(moved.offset.into(), tuple)
     }
+}
+
+/// Whether the first item ends at `end` or before, and each one after it where the one before begins.
+fn lie_in_order(stored: &[(u16, Item)], mut end: usize) -> bool {
+    stored.iter().all(|(_, item)| {
+        let from = usize::from(item.offset);
+        let is_below = from + usize::from(item.bytes).next_multiple_of(8) <= end;
+        end = from;
+        is_below
+    })
 }
 
 fn item_at(number: u16) -> Option<usize> {

@@ -6,7 +6,7 @@ use super::plan::ImageBytes;
 use super::range_walk::RangeWalk;
 use super::settings::Settings;
 use super::simulated_run::SimulatedRun;
-use super::trace::{Chunk, PlainLength, Trace, TracedBlock};
+use super::trace::{PlainLength, Trace, TracedBlock, TracedRecord};
 
 /// How long images are.
 pub(crate) trait Lengths {
@@ -64,15 +64,15 @@ fn simulate<L: Lengths>(
             reader.pass(&group);
             continue;
         }
-        let chunk = reader.records(&group);
+        let records: Vec<TracedRecord<'_>> = reader.records(&group).records().collect();
         plain.clear();
-        let own = chunk.records().filter(|traced| base.contains(traced.ordinal));
-        plain.extend(own.map(|traced| walk.next(&traced)));
+        let own = records.iter().filter(|traced| base.contains(traced.ordinal));
+        plain.extend(own.map(|traced| walk.next(traced)));
         for run in &mut runs {
             if is_inside && run.run.skips(&group) {
                 run.run.skip(&group);
             } else {
-                run.take(base, chunk, &plain);
+                run.take(base, &records, &plain);
             }
         }
     }
@@ -86,15 +86,15 @@ struct PlainRun<'t, L> {
 }
 
 impl<L: Lengths> PlainRun<'_, L> {
-    fn take(&mut self, base: &Base, chunk: &Chunk, walk: &[PlainLength]) {
+    fn take(&mut self, base: &Base, records: &[TracedRecord<'_>], walk: &[PlainLength]) {
         let mut walk = walk.iter();
-        for traced in chunk.records() {
+        for traced in records {
             if traced.ordinal < base.first {
-                self.run.warm_up(&traced);
+                self.run.warm_up(traced);
                 continue;
             }
             let Some(plain) = walk.next() else { break };
-            self.run.take(&traced, plain, |_, reference| self.lengths.of(reference));
+            self.run.take(traced, plain, |_, reference| self.lengths.of(reference));
         }
     }
 }

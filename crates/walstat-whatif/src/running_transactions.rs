@@ -32,10 +32,17 @@ pub(crate) struct Beside {
 
 impl RunningTransactions {
     /// Takes note of a record's xid; what went on since its first record.
+    #[inline]
     pub(crate) fn note(&mut self, xid: u32) -> Beside {
         if xid == 0 || self.last == (xid, self.happened) {
             return Beside::default();
         }
+        self.note_other(xid)
+    }
+
+    /// The same where another transaction's record came last, or something happened since.
+    #[inline(never)]
+    fn note_other(&mut self, xid: u32) -> Beside {
         self.last = (xid, self.happened);
         let begun = self.begun.entry(xid).or_insert(self.happened);
         Beside {

@@ -34,16 +34,23 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Rows were inserted into a table.
+    #[inline]
     pub(crate) fn inserted(&mut self, fork: ForkNumber, rows: u16) {
+        match self.rows.get_mut(fork as usize) {
+            Some(count) if self.logged.is_empty() => *count += u64::from(rows),
+            _ => self.inserted_first(fork, rows),
+        }
+    }
+
+    /// The same of a table's first rows, or the first rows after a sequence was logged.
+    #[inline(never)]
+    fn inserted_first(&mut self, fork: ForkNumber, rows: u16) {
         let index = fork as usize;
         if self.rows.len() <= index {
             self.rows.resize(index + 1, 0);
         }
         if let Some(count) = self.rows.get_mut(index) {
             *count += u64::from(rows);
-        }
-        if self.logged.is_empty() {
-            return;
         }
         for index in self.logged.drain(..) {
             if let Some(seen) = self.seen.get_mut(index) {

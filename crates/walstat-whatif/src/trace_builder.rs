@@ -230,8 +230,7 @@ impl TraceBuilder {
         ordinal: Ordinal,
     ) -> (TracedBlock, Option<u16>) {
         let registered = Registered::of(record, block);
-        let fork = self.blocks.fork_of(block);
-        let number = self.blocks.number(fork, block.block);
+        let (fork, number) = self.blocks.numbers(block);
         if self.refs.is_empty() {
             self.fork = fork;
         }

@@ -1,7 +1,9 @@
 //! A whole record in one piece, taken apart: what the simulator looks at.
 
 use std::ops::Range;
-use walstat_format::block::{BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, walk};
+use walstat_format::block::{
+    BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, usual_block, walk,
+};
 use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
@@ -53,8 +55,9 @@ impl<'a> WholeRecord<'a> {
     ) -> WholeRecord<'a> {
         let Record { lsn, header, parts, version, .. } = *record;
         blocks.clear();
-        for block in Walk::of(bytes, parts.head_bytes, version) {
-            blocks.push(block);
+        match usual_block(bytes, parts.head_bytes) {
+            Some(block) => blocks.push(block),
+            None => list_blocks(bytes, parts.head_bytes, version, blocks),
         }
         WholeRecord { lsn, end: record.end.aligned(), header, parts, version, blocks, bytes }
     }
@@ -110,5 +113,13 @@ impl<'a> WholeRecord<'a> {
     fn slice(&self, at: u32, bytes: u16) -> &'a [u8] {
         let from = (self.parts.head_bytes + at) as usize;
         self.bytes.get(from..from + usize::from(bytes)).unwrap_or_default()
+    }
+}
+
+/// Lists the blocks of a record of any form. Not a part of the loop over the usual ones.
+#[inline(never)]
+fn list_blocks(bytes: &[u8], head_bytes: u32, version: &'static Version, blocks: &mut Blocks) {
+    for block in Walk::of(bytes, head_bytes, version) {
+        blocks.push(block);
     }
 }

@@ -60,7 +60,7 @@ impl RecordGroup {
     }
 
     /// Adds a record; `follows`: it begins where the one before ends.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, traced: &TracedRecord<'_>, follows: bool) {
         let TracedRecord { entry, refs, effect, .. } = *traced;
         let plain = PlainLength::of(entry, refs);

@@ -61,6 +61,7 @@ impl Before {
 }
 
 /// Packs a record.
+#[inline(always)]
 pub(crate) fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
     if pack_usual(bytes, before, traced).is_none() {
         pack_any(bytes, before, traced);
@@ -68,8 +69,8 @@ pub(crate) fn pack(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedReco
 }
 
 /// Packs a record with one reference that is like the one before it, and has no image: most are so, and are
-/// packed as [`pack_any`] does it, but with two or three stores. `None`: it is of another form.
-#[inline]
+/// packed as [`pack_any`] does it, but with one store. `None`: it is of another form.
+#[inline(always)]
 fn pack_usual(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) -> Option<()> {
     let (entry, [reference]) = (traced.entry, traced.refs) else { return None };
     let distance = distance(before.block, reference.block);
@@ -84,20 +85,39 @@ fn pack_usual(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_
     }
     let rows = if entry.rows > 0 { flag::ROWS } else { 0 };
     let lengths = u64::from(head) << 24 | u64::from(entry.bytes) << 8 | u64::from(1 | rows);
-    bytes.extend_from_slice(lengths.to_le_bytes().first_chunk::<5>()?);
-    if entry.rows > 0 {
-        let inserted = u64::from(entry.table) << 16 | u64::from(entry.rows);
-        bytes.extend_from_slice(inserted.to_le_bytes().first_chunk::<6>()?);
-    }
     let place = u64::from(ago) << 16 | u64::from(distance);
     let data = u64::from(reference.data_bytes) << 16 | u64::from(reference.facts);
-    let own = u128::from(reference.image_bytes) << 64 | u128::from(data << 32 | place);
-    bytes.extend_from_slice(own.to_le_bytes().first_chunk::<10>()?);
+    let own = (data << 32 | place, reference.image_bytes);
+    // Each number is written over what the one before has beyond its own bytes.
+    if entry.rows > 0 {
+        let inserted = u64::from(entry.table) << 16 | u64::from(entry.rows);
+        let mut packed = [0; 21];
+        put_at(&mut packed, 0, lengths.to_le_bytes());
+        put_at(&mut packed, 5, inserted.to_le_bytes());
+        put_at(&mut packed, 11, own.0.to_le_bytes());
+        put_at(&mut packed, 19, own.1.to_le_bytes());
+        bytes.extend_from_slice(&packed);
+    } else {
+        let mut packed = [0; 15];
+        put_at(&mut packed, 0, lengths.to_le_bytes());
+        put_at(&mut packed, 5, own.0.to_le_bytes());
+        put_at(&mut packed, 13, own.1.to_le_bytes());
+        bytes.extend_from_slice(&packed);
+    }
     before.follow(entry);
     before.block = reference.block;
     Some(())
 }
 
+/// Writes a number at a place, where there is room for it.
+#[inline(always)]
+fn put_at<const N: usize>(packed: &mut [u8], at: usize, number: [u8; N]) {
+    if let Some(place) = packed.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = number;
+    }
+}
+
+#[inline(never)]
 fn pack_any(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>) {
     let TracedRecord { ordinal, entry, refs, .. } = *traced;
     let (mut all, mut images, mut block) = (entry.bytes | head_bytes(entry), 0, before.block);

@@ -51,6 +51,21 @@ struct Open {
 }
 
 impl Open {
+    /// Begins a chunk.
+    #[inline(never)]
+    fn begin(bytes: &mut Vec<u8>, first: Ordinal, lsn: Lsn) -> Open {
+        bytes.clear();
+        let (group, at, before) = Open::begin_group(bytes, first, lsn);
+        Open { first, lsn, group, at, before }
+    }
+
+    /// Ends the group, and begins the next one.
+    #[inline(never)]
+    fn begin_next_group(&mut self, bytes: &mut Vec<u8>, first: Ordinal, lsn: Lsn) {
+        self.end_group(bytes);
+        (self.group, self.at, self.before) = Open::begin_group(bytes, first, lsn);
+    }
+
     /// Writes the group's header before its records.
     fn end_group(&self, bytes: &mut [u8]) {
         let own = bytes.get_mut(self.at..).unwrap_or_default();
@@ -99,32 +114,36 @@ impl Store {
         packed.or_else(|| self.open.as_ref().map(|open| open.lsn))
     }
 
-    /// Adds a record; `follows`: it begins where the one before ends.
+    /// Adds a record; `follows`: it begins where the one before ends. A part of its caller, which may know
+    /// that the record is of the usual form.
+    #[inline(always)]
     pub(crate) fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
         let ordinal = self.next_ordinal();
         if ordinal == Ordinal::MAX {
-            let most =
-                "4,294,967,293 records can be simulated at a time: choose a range with -s and -e";
-            self.failure.get_or_init(|| io::Error::other(most));
-            return;
+            return self.refuse();
         }
         self.count += 1;
         let Store { open, bytes, .. } = self;
-        let open = open.get_or_insert_with(|| {
-            bytes.clear();
-            let (group, at, before) = Open::begin_group(bytes, ordinal, traced.entry.lsn);
-            Open { first: ordinal, lsn: traced.entry.lsn, group, at, before }
-        });
+        let open = match open {
+            Some(open) => open,
+            None => open.insert(Open::begin(bytes, ordinal, traced.entry.lsn)),
+        };
         if open.group.count == GROUP_RECORDS {
-            open.end_group(bytes);
-            (open.group, open.at, open.before) =
-                Open::begin_group(bytes, ordinal, traced.entry.lsn);
+            open.begin_next_group(bytes, ordinal, traced.entry.lsn);
         }
         open.group.add(traced, follows);
         pack(bytes, &mut open.before, traced);
         if ordinal + 1 - open.first >= CHUNK_RECORDS {
             self.close();
         }
+    }
+
+    /// There are more records than ordinals.
+    #[cold]
+    fn refuse(&self) {
+        let most =
+            "4,294,967,293 records can be simulated at a time: choose a range with -s and -e";
+        self.failure.get_or_init(|| io::Error::other(most));
     }
 
     /// Ends the open chunk.

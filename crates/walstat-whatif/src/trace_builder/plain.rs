@@ -23,8 +23,7 @@ impl TraceBuilder {
     pub(super) fn push_plain(&mut self, record: &WholeRecord<'_>, block: &BlockRef) {
         let ordinal = self.trace.records.next_ordinal();
         let is_row = record.header.rmgr == HEAP;
-        let fork = self.blocks.fork_of(block);
-        let number = self.blocks.number(fork, block.block);
+        let (fork, number) = self.blocks.numbers(block);
         let facts = if is_row { facts_of_row(record, block) } else { 0 };
         let reference = self.plain_reference(record, block, (fork, number), ordinal);
         let reference = TracedBlock { facts: reference.facts | facts, ..reference };
