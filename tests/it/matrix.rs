@@ -11,7 +11,7 @@ mod archives;
 mod case;
 mod chain;
 mod damage;
-pub(crate) mod form;
+mod form;
 mod open;
 mod timelines;
 mod verdict;

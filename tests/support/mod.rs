@@ -6,6 +6,7 @@ pub mod fixtures;
 pub mod missing;
 pub mod month;
 pub mod patience;
+pub mod pgbackrest;
 pub mod server_log;
 pub mod wal;
 

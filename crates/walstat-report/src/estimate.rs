@@ -282,20 +282,23 @@ impl Saved<'_> {
         parts
     }
 
-    /// How much of their bytes images that stay take with a codec; `None` where the release does not
-    /// have it, or too few of those stay that were compressed.
+    /// How much of their bytes images that stay take with a codec, as much as all where few stay; `None` where
+    /// the release does not have it, or too few were compressed.
     fn compressed(&self, found: &SampledImages, apart: Apart, codec: Compression) -> Option<Share> {
-        let mut parts = [(0.0, 0.0); PARTS];
-        let mut count = 0;
-        for (hash, _) in found.images.iter().filter(|(_, image)| self.stays(image, apart)) {
-            let Some(lengths) = found.lengths.get(hash) else { continue };
-            let part = parts.get_mut(part_of(*hash))?;
-            part.0 += f64::from(lengths.with(codec)?);
-            part.1 += f64::from(lengths.stored);
-            count += 1;
-        }
-        let is_enough = found.all_compressed || count >= IMAGES_MIN;
-        is_enough.then(|| Share::of(&parts, found.all_compressed))
+        let share = |stays: &dyn Fn(&Sampled) -> bool| {
+            let mut parts = [(0.0, 0.0); PARTS];
+            let mut count = 0;
+            for (hash, _) in found.images.iter().filter(|(_, image)| stays(image)) {
+                let Some(lengths) = found.lengths.get(hash) else { continue };
+                let part = parts.get_mut(part_of(*hash))?;
+                part.0 += f64::from(lengths.with(codec)?);
+                part.1 += f64::from(lengths.stored);
+                count += 1;
+            }
+            let is_enough = found.all_compressed || count >= IMAGES_MIN;
+            is_enough.then(|| Share::of(&parts, found.all_compressed))
+        };
+        share(&|image| self.stays(image, apart)).or_else(|| share(&|_| true))
     }
 
     /// Whether an image would be there.

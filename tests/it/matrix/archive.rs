@@ -13,8 +13,9 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 use super::chain::Chain;
-use super::form::{ARCHIVE_INFO, Codec, Form, archive_info, sha1_of};
+use super::form::{ARCHIVE_INFO, Codec, Form, archive_info};
 use super::verdict::{Input, Verdict};
+use crate::support::pgbackrest::sha1_of;
 
 /// What lies at a place of an archive.
 #[derive(Debug, Clone)]

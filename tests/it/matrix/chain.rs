@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use super::form::sha1_of;
 use crate::common::builder::{Form, Wal};
 use crate::common::record::{Block, Rec};
 use crate::common::xorshift::Xorshift;
 use crate::support::fixtures::Sample;
+use crate::support::pgbackrest::sha1_of;
 use crate::support::wal::plain;
 
 /// Bytes of a segment.

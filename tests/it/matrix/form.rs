@@ -1,9 +1,8 @@
 //! The forms in which a segment is stored, and what the codec's own tool makes of stored bytes.
 
+use crate::support::pgbackrest;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-
-use sha1::{Digest, Sha1};
 
 /// A codec, with the tool that is asked what a file of it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,33 +173,5 @@ pub const ARCHIVE_INFO: &str = "archive/demo/archive.info";
 /// The list that has the cluster of a segment.
 pub fn archive_info(segment: &[u8]) -> Vec<u8> {
     let id = segment[24..32].try_into().map(u64::from_le_bytes).expect("eight bytes");
-    archive_info_of(&["15-1"], id)
-}
-
-/// archive.info with archive ids of a cluster, as pgBackRest writes it.
-pub fn archive_info_of(ids: &[&str], system_identifier: u64) -> Vec<u8> {
-    let entry = |id: &&str| {
-        let (version, number) = id.split_once('-').expect("an archive id");
-        (
-            number.to_owned(),
-            format!("{{\"db-id\":{system_identifier},\"db-version\":\"{version}\"}}"),
-        )
-    };
-    let entries: Vec<(String, String)> = ids.iter().map(entry).collect();
-    let join = |join: &dyn Fn(&(String, String)) -> String, between: &str| {
-        entries.iter().map(join).collect::<Vec<_>>().join(between)
-    };
-    let hashed = join(&|(number, value)| format!("\"{number}\":{value}"), ",");
-    let checksum =
-        sha1_of(format!("{{\"db\":{{\"db-id\":1}},\"db:history\":{{{hashed}}}}}").as_bytes());
-    let written = join(&|(number, value)| format!("{number}={value}"), "\n");
-    let text = format!(
-        "[db]\ndb-id=1\n\n[db:history]\n{written}\n\n[backrest]\nbackrest-checksum=\"{checksum}\"\n"
-    );
-    text.into()
-}
-
-/// SHA-1 in hexadecimal digits.
-pub fn sha1_of(plain: &[u8]) -> String {
-    Sha1::digest(plain).iter().map(|byte| format!("{byte:02x}")).collect()
+    pgbackrest::archive_info(&["15-1"], id)
 }

@@ -8,8 +8,9 @@ use std::path::Path;
 use super::archive::{Store, write};
 use super::case::{Case, Put};
 use super::chain::SEGMENT;
-use super::form::{ARCHIVE_INFO, Codec, Form, archive_info, sha1_of};
+use super::form::{ARCHIVE_INFO, Codec, Form, archive_info};
 use super::verdict::{Input, InputKind, Verdict};
+use crate::support::pgbackrest::sha1_of;
 
 /// The archive's files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;

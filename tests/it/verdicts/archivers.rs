@@ -2,8 +2,8 @@
 //! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
 
 use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
-use crate::matrix::form::{archive_info_of, sha1_of};
 use crate::support::fixtures::sample;
+use crate::support::pgbackrest::{archive_info, sha1_of};
 use crate::support::wal::plain;
 
 /// Paths and bytes.
@@ -30,7 +30,7 @@ fn system_identifier() -> u64 {
 
 /// A stanza: archive.info, then the three segments.
 fn stanza() -> Files {
-    let list = ("x/archive.info".to_owned(), archive_info_of(&["15-1"], system_identifier()));
+    let list = ("x/archive.info".to_owned(), archive_info(&["15-1"], system_identifier()));
     let file = |index: usize| {
         let bytes = segment(index);
         let name = with_sha1(NAMES[index], &bytes);
@@ -77,9 +77,9 @@ fn a_segment_where_pgbackrest_does_not_look_is_missing() {
         is_green("and where it is looked for", directory.path());
     }
     let mut files = moved(stanza(), 2, |path| path.replace("15-1", "15-2"));
-    files[0].1 = archive_info_of(&["15-1", "15-2"], system_identifier());
+    files[0].1 = archive_info(&["15-1", "15-2"], system_identifier());
     is_green("an archive id that is listed", archive(&files).path());
-    files[0].1 = archive_info_of(&["15-1", "15-2"], 1);
+    files[0].1 = archive_info(&["15-1", "15-2"], 1);
     let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
     assert_eq!(told(&ran).len(), 3, "archive ids of another cluster: {:?}", told(&ran));
 }
@@ -218,7 +218,7 @@ fn a_segment_whose_sha1_is_right_is_not_to_blame() {
                 (format!("x/15-1/{GROUP}/{}.gz", with_sha1(name, &bytes)), packed)
             };
             let mut files: Files = names.iter().enumerate().map(file).collect();
-            files.push(("x/archive.info".into(), archive_info_of(&["15-1"], system_identifier())));
+            files.push(("x/archive.info".into(), archive_info(&["15-1"], system_identifier())));
             let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
             let others: Vec<_> = told(&ran)
                 .into_iter()

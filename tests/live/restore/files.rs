@@ -265,8 +265,7 @@ fn harmless(table: &mut Table) {
         tree.add(&format!("{}.json", tree.middle()), b"{}\n");
         tree.add("lost+found/nothing", b"");
     });
-    table.green(&[PgBackRestZstd], "archive.info beside the segments", |tree| {
-        tree.add("archive/demo/archive.info", b"[db]\ndb-id=1\n");
+    table.green(&[PgBackRestZstd], "a damaged copy of archive.info", |tree| {
         tree.add("archive/demo/archive.info.copy", b"[db]\ndb-id=1\n");
     });
     table.green(&[Barman], "xlog.db beside the segments", |tree| {

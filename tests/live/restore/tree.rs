@@ -6,10 +6,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use sha1::{Digest, Sha1};
-
 use super::origin::{Origin, Place, SEGMENT, parse, segment};
 use crate::archiving::Files;
+use crate::support::pgbackrest::{archive_info, sha1_of};
 
 /// How an archiver lays out its archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,10 +91,6 @@ impl Layout {
     }
 }
 
-fn sha1_of(plain: &[u8]) -> String {
-    Sha1::digest(plain).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A gzip file of one member.
 pub fn gzip(plain: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -160,9 +155,12 @@ impl<'o> Tree<'o> {
         for (name, plain) in tree.files.clone() {
             tree.store(&name, &plain);
         }
-        // Without the list pgBackRest finds nothing; what is in it, the tests of the program hold.
-        if matches!(layout, Layout::PgBackRest | Layout::PgBackRestZstd) {
-            write(&tree.folder.join("archive/demo/archive.info"), b"[backrest]\n");
+        // Without the list pgBackRest finds nothing.
+        let first = tree.files.iter().find(|(name, _)| parse(name).is_some());
+        if let (Layout::PgBackRest | Layout::PgBackRestZstd, Some((_, first))) = (layout, first) {
+            let id = first[24..32].try_into().map(u64::from_le_bytes).expect("eight bytes");
+            let list = archive_info(&["15-1"], id);
+            write(&tree.folder.join("archive/demo/archive.info"), &list);
         }
         tree
     }

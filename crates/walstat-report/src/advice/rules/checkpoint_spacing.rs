@@ -98,10 +98,17 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
-/// Whether they come by time, and checkpoint_timeout is known to be that short: no more of them need be seen.
+/// Whether the setting is known that brings them: max_wal_size, or a checkpoint_timeout that is that short. No
+/// more of them need be seen.
 fn is_set(report: &Report, when: &Overview, threshold: u64) -> bool {
-    let set = report.settings.as_ref().and_then(|settings| settings.values.checkpoint_timeout);
-    when.spacing_cause == Some(Cause::Time) && set.is_some_and(|seconds| seconds < threshold)
+    let Some(settings) = report.settings.as_ref().map(|settings| &settings.values) else {
+        return false;
+    };
+    match when.spacing_cause {
+        Some(Cause::Time) => settings.checkpoint_timeout.is_some_and(|seconds| seconds < threshold),
+        Some(Cause::Wal) => settings.max_wal_size.is_some(),
+        _ => false,
+    }
 }
 
 /// What began the checkpoints before which most of the WAL was written, if that is known of most.
