@@ -282,8 +282,8 @@ impl Saved<'_> {
         parts
     }
 
-    /// How much of their bytes images that stay take with a codec, as much as all where few stay; `None` where
-    /// the release does not have it, or too few were compressed.
+    /// How much of their bytes images that stay take with a codec, as much as all where few stay; `None`
+    /// where the release does not have it, or too few were compressed.
     fn compressed(&self, found: &SampledImages, apart: Apart, codec: Compression) -> Option<Share> {
         let share = |stays: &dyn Fn(&Sampled) -> bool| {
             let mut parts = [(0.0, 0.0); PARTS];

@@ -98,8 +98,8 @@ fn check(report: &Report) -> Option<Finding> {
     })
 }
 
-/// Whether the setting is known that brings them: max_wal_size, or a checkpoint_timeout that is that short. No
-/// more of them need be seen.
+/// Whether the setting is known that brings them: max_wal_size, or a checkpoint_timeout that is that short.
+/// No more of them need be seen.
 fn is_set(report: &Report, when: &Overview, threshold: u64) -> bool {
     let Some(settings) = report.settings.as_ref().map(|settings| &settings.values) else {
         return false;
