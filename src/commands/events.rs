@@ -90,7 +90,7 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
             false => nearest(&name.text, others.iter().map(String::as_str)),
         };
         let note = format!(
-            "no such event of {}{hint}; events have the name that a table had then, and partitions their own",
+            "events have the name that a table had then, and partitions their own: no such event of {}{hint}",
             name.text
         );
         told.notes.push(note.clone());
@@ -142,6 +142,7 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
     };
     let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
-    let is_called_database = || event.database.as_deref() == Some(asked.join(".").as_str());
-    is_called(&event.table) || is_called(&event.index) || is_of_database && is_called_database()
+    let is_called_database = is_of_database
+        && matches!(asked.as_slice(), [name] if event.database.as_deref() == Some(name));
+    is_called(&event.table) || is_called(&event.index) || is_called_database
 }

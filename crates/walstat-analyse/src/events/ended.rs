@@ -15,7 +15,7 @@ pub(super) enum End {
         commits: bool,
         /// When.
         time: Time,
-        /// Whether it had been prepared, and others ended in between.
+        /// Whether it had been prepared.
         was_prepared: bool,
     },
     /// The server stopped, or another one went on in its place: without a record, nothing of it stays.

@@ -13,7 +13,8 @@ pub(super) const NAMES: [&str; 2] = ["archive.info", "archive.info.copy"];
 const HISTORY: &str = "db:history";
 
 /// A list whose checksum is right.
-pub(super) struct ArchiveInfo {
+#[derive(Debug, Clone)]
+pub(crate) struct ArchiveInfo {
     /// The lines `1={"db-id":...,"db-version":"15"}` of its history.
     entries: Vec<(String, String)>,
 }

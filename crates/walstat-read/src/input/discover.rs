@@ -53,7 +53,7 @@ pub struct Found {
     /// Histories of base backups, as an archive has them.
     pub backup_histories: Vec<PathBuf>,
     /// pgBackRest's lists of archive ids.
-    pub(crate) archive_infos: Vec<PathBuf>,
+    pub(crate) archive_infos: Vec<(PathBuf, Result<ArchiveInfo, String>)>,
     /// What those in streams tell, as far as the streams were read; or why they cannot be read.
     pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
@@ -220,8 +220,9 @@ impl Found {
         if !names.iter().any(|name| is_version(name)) {
             return;
         }
-        let lists = self.archive_infos.iter().filter(|list| list.parent() == Some(stanza));
-        let faults = lists.map(|list| ArchiveInfo::read(list).err()).collect::<Option<Vec<_>>>();
+        let lists = self.archive_infos.iter().filter(|(path, _)| path.parent() == Some(stanza));
+        let faults =
+            lists.map(|(_, list)| list.as_ref().err().cloned()).collect::<Option<Vec<_>>>();
         let Some(faults) = faults else { return };
         let pieces = self.pieces.iter().filter_map(|it| Some((it.path(), it.name.as_ref()?)));
         let listed = self.listed.iter().map(|it| (it.path.as_path(), &it.name));
@@ -324,7 +325,7 @@ impl Found {
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
                 if archive_info::NAMES.contains(&&*text) {
-                    self.archive_infos.push(path.to_owned());
+                    self.archive_infos.push((path.to_owned(), ArchiveInfo::read(path)));
                 }
                 self.others.push(text);
                 return;

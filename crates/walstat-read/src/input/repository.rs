@@ -49,7 +49,7 @@ impl<'f> Repositories<'f> {
     fn stanzas(&self) -> BTreeSet<PathBuf> {
         let trees = self.trees.iter().filter(|(_, archiver)| **archiver == Archiver::PgBackRest);
         let above: BTreeSet<&Path> = trees.filter_map(|(tree, _)| tree.parent()).collect();
-        let lists = self.found.archive_infos.iter().filter_map(|list| list.parent());
+        let lists = self.found.archive_infos.iter().filter_map(|(path, _)| path.parent());
         lists.filter(|stanza| above.contains(stanza)).map(Path::to_owned).collect()
     }
 
@@ -62,10 +62,10 @@ impl<'f> Repositories<'f> {
     }
 
     /// A stanza's archive.info, or its copy.
-    fn list_of(&self, stanza: &Path) -> Option<ArchiveInfo> {
+    fn list_of(&self, stanza: &Path) -> Option<&ArchiveInfo> {
         let lists = self.found.archive_infos.iter();
-        let mut lists = lists.filter(|list| list.parent() == Some(stanza));
-        lists.find_map(|list| ArchiveInfo::read(list).ok())
+        let mut lists = lists.filter(|(path, _)| path.parent() == Some(stanza));
+        lists.find_map(|(_, list)| list.as_ref().ok())
     }
 
     /// The tree that a file lies in, whether it is found there or not.
