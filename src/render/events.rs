@@ -2,7 +2,7 @@
 //! configuration.
 
 use super::csv;
-use super::number::grouped;
+use super::number::{counted, grouped};
 use super::style::{left, plain};
 use super::time::moment;
 use super::visible::visible;
@@ -75,7 +75,7 @@ fn told(events: &[EventRow]) -> Vec<&EventRow> {
 /// The lines of one event.
 fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let target = &row.recovery_target;
-    let rows = row.rows.map(|rows| format!(" of {} rows", grouped(rows))).unwrap_or_default();
+    let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
     if row.is_before_backup {
         writeln!(out, "# the backup in --data-directory is of later: this takes an older one")?;

@@ -193,6 +193,20 @@ fn each_format_has_all_events() {
     }
 }
 
+/// Nothing is to be done about what was rolled back; what was prepared waits for somebody after recovery.
+#[test]
+fn how_a_transaction_ended_is_told_beside_its_settings() {
+    let wal = sample("pg15-mixed").wal;
+    let shown =
+        |xid: &str| walstat(&["events", "--min-rows", "1", "-x", xid, text(&wal)]).exits(0).stdout;
+    let undone = shown("743");
+    assert!(undone.contains("Nothing of it stayed: there is nothing to stop before."), "{undone}");
+    assert!(undone.contains("aborted") && !undone.contains("recovery_target"), "{undone}");
+    let prepared = shown("746");
+    assert!(prepared.contains("# then it is still prepared, and has its locks"), "{prepared}");
+    assert!(prepared.contains("recovery_target_inclusive = off"), "{prepared}");
+}
+
 /// What the release's server takes: 9.6 has no place to stop at, and both have a file of their own.
 #[test]
 fn settings_are_those_of_the_release() {

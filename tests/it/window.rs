@@ -164,6 +164,47 @@ fn each_timeline_has_its_end_and_restore_points_are_told() {
     assert_eq!((&points[0]["name"], &points[0]["lsn"]), (&"here".into(), &"0/01187E58".into()));
 }
 
+/// A target that only the timeline which is not followed has.
+#[test]
+fn a_target_of_another_timeline_is_told_where_it_is() {
+    let wal = sample("timeline").wal;
+    let ran = window(&[&wal], &["-t", "1", "--target", "xid:735"]).exits(1);
+    let why = told(&ran)["target"]["why"].to_string();
+    assert!(why.contains("no record is of transaction 735"), "{why}");
+    assert!(why.contains("on timeline 2 it can be reached (-t 2)"), "{why}");
+    let ran = window(&[&wal], &["-t", "1", "--target", "xid:99999"]).exits(1);
+    let why = told(&ran)["target"]["why"].to_string();
+    assert!(!why.contains("on timeline"), "{why}");
+}
+
+/// Servers before 13 do not fail where a target is not reached.
+#[test]
+fn what_a_server_does_short_of_the_target_is_that_of_its_release() {
+    for (name, does) in [
+        ("pg12-mixed", "recovery would replay all of the WAL, and the server would open after it"),
+        ("pg13-mixed", "recovery would end before the target and fail"),
+    ] {
+        let wal = sample(name).wal;
+        let report = walstat(&["--stats=checkpoint", "-f", "json", wal.to_str().expect("UTF-8")]);
+        let report = report.exits(0).json();
+        let rows = report["checkpoints"].as_array().expect("checkpoints").iter();
+        let online = rows.filter(|row| row["kind"] == "online").nth(1).expect("a checkpoint");
+        let place = |key: &str| online[key].as_str().expect("an LSN").to_owned();
+        let label = tempfile::NamedTempFile::new().expect("a file");
+        let text = format!(
+            "START WAL LOCATION: {} (file 00000001000000000000000D)\nCHECKPOINT LOCATION: {}\n\
+             BACKUP METHOD: pg_start_backup\nBACKUP FROM: standby\nSTART TIMELINE: 1\n",
+            place("redo_lsn"),
+            place("checkpoint_lsn")
+        );
+        std::fs::write(label.path(), text).expect("a label");
+        let label = label.path().to_str().expect("UTF-8");
+        let ran = window(&[&wal], &["--backup-label", label, "--target", "xid:99999"]).exits(1);
+        let why = told(&ran)["target"]["why"].to_string();
+        assert!(why.contains(&format!("no record is of transaction 99999; {does}")), "{why}");
+    }
+}
+
 /// A tar on standard input has gone by when the other timeline would be read.
 #[test]
 fn a_timeline_that_a_pipe_cannot_tell_is_spoken_of() {

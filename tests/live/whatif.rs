@@ -12,30 +12,36 @@ use std::time::Duration;
 
 const SEGMENT: u64 = 1 << 20;
 
-/// Transactions in pairs that lie close together, whatever else the machine does, and from pair to pair
-/// what `pause` waits for. Begins with a new segment.
-fn work(cluster: &Cluster, pause: impl Fn(&Cluster)) -> (String, String) {
+/// Transactions in pairs that lie close together, whatever else the machine does, and after each pair what
+/// `pause` waits for: it knows the segment in which the pair began. Begins with a new segment.
+fn work(cluster: &Cluster, pause: impl Fn(&Cluster, &str)) -> (String, String) {
     cluster.sql("CREATE TABLE t AS SELECT 1 AS number");
     cluster.sql("CHECKPOINT");
-    let start = next_segment(cluster, || drop(cluster.sql("SELECT pg_switch_wal()")));
+    let before = segment(cluster);
+    // A segment that has nothing yet is not switched from: the clock may just have closed the one before.
+    cluster.sql("SELECT pg_logical_emit_message(false, '', ''), pg_switch_wal()");
+    await_next_segment(cluster, &before);
+    let start = cluster.insert_lsn();
     for number in 0..4 {
+        let before = segment(cluster);
         cluster.sql(&format!(
             "DO $$ BEGIN INSERT INTO t VALUES ({number}); COMMIT; INSERT INTO t VALUES (-{number}); \
              END $$"
         ));
-        pause(cluster);
+        pause(cluster, &before);
     }
     cluster.sql("INSERT INTO t VALUES (0)");
     (start, cluster.insert_lsn())
 }
 
-/// Waits until the server has gone on to another segment; where it is then.
-fn next_segment(cluster: &Cluster, go_on: impl Fn()) -> String {
-    let segment = || cluster.sql("SELECT pg_walfile_name(pg_current_wal_insert_lsn())");
-    let before = segment();
-    go_on();
-    wait("the server closes the segment", || segment() != before);
-    cluster.insert_lsn()
+/// The segment that the next record goes to.
+fn segment(cluster: &Cluster) -> String {
+    cluster.sql("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
+}
+
+/// Waits until the server has gone on to another segment than `before`.
+fn await_next_segment(cluster: &Cluster, before: &str) {
+    wait("the server closes the segment", || segment(cluster) != before);
 }
 
 fn distance((start, end): &(String, String)) -> u64 {
@@ -50,7 +56,7 @@ fn distance((start, end): &(String, String)) -> u64 {
 #[test]
 fn segments_closed_by_the_clock_are_those_of_a_server() {
     let Some(server) = Server::debian_15() else { return };
-    let run = |more: &str, pause: &dyn Fn(&Cluster)| {
+    let run = |more: &str, pause: &dyn Fn(&Cluster, &str)| {
         let conf =
             format!("autovacuum = off\ncheckpoint_timeout = 1h\nbgwriter_lru_maxpages = 0\n{more}");
         let cluster =
@@ -58,12 +64,11 @@ fn segments_closed_by_the_clock_are_those_of_a_server() {
         let range = work(&cluster, pause);
         (cluster, range)
     };
-    let (base, range) = run("", &|_| sleep(Duration::from_millis(3500)));
+    let (base, range) = run("", &|_, _| sleep(Duration::from_millis(3500)));
     let words = ["whatif", "-f", "json", "--archive-timeout", "2s", "-s", &range.0, "-e", &range.1];
     let json: Value = serde_json::from_str(&text(&words, &base.wal())).expect("JSON");
     let predicted = json["whatif"]["scenarios"][1]["predicted_bytes"].as_u64().expect("bytes");
-    let by_the_clock = |cluster: &Cluster| drop(next_segment(cluster, || ()));
-    let (_, range) = run("archive_timeout = 2", &by_the_clock);
+    let (_, range) = run("archive_timeout = 2", &await_next_segment);
     let wrote = distance(&range);
     assert!(wrote > 3 * SEGMENT, "{wrote} bytes: the server closes a segment in each pause");
     // A snapshot of running transactions more or less.

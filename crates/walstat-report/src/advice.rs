@@ -3,6 +3,7 @@
 //! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
+mod fewer_checkpoints;
 mod order;
 mod rules;
 
@@ -83,7 +84,8 @@ fn note(report: &Report) -> Option<String> {
 /// what they would save in a day is next to nothing.
 fn findings(report: &Report) -> (Vec<Finding>, Vec<&'static str>) {
     let rules = RULES.iter().filter(|rule| !report.thresholds.is_off(rule.id));
-    let found = rules.filter_map(|rule| (rule.check)(report)).collect();
+    let found = rules.filter_map(|rule| (rule.check)(report));
+    let found = found.map(|finding| fewer_checkpoints::counted(report, finding)).collect();
     order::ordered(report, found)
 }
 

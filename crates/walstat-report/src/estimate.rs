@@ -329,6 +329,7 @@ impl Saved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_analyse::sample::Stored;
 
     fn parts(part: Part) -> [Part; PARTS] {
         [part; PARTS]
@@ -367,5 +368,42 @@ mod tests {
         let want = (0.25_f64 / 15.0).sqrt();
         assert!((share.error - want).abs() < 1e-3, "{} {want}", share.error);
         assert_eq!(Share::of(&sums, true).error, 0.0);
+    }
+
+    /// Where too few of the compressed images stay to tell what those would take, all of them tell it.
+    #[test]
+    fn where_few_images_stay_all_say_what_a_codec_does() {
+        let record = RecordType { rmgr: 10, slot: 0 };
+        let image = |number: u32| Sampled {
+            lsn: Lsn(1000),
+            changed: Some(Lsn(u64::from(number))),
+            bytes: 8000,
+            record,
+            is_due: true,
+            keeps_data: false,
+            stored: Stored::Forgotten,
+        };
+        let lengths = Lengths { stored: 8000, codecs: [Some(4000), Some(2000), None] };
+        let found = SampledImages {
+            images: (0..100).map(|number| (number, image(number))).collect(),
+            lengths: (0..100).map(|number| (number, lengths)).collect(),
+            is_whole: false,
+            all_compressed: false,
+            imaged_data: BTreeMap::new(),
+        };
+        // One redo point between all changes and the images, which does not come where there is none.
+        let again =
+            [(97, 500), (98, 500), (99, 500)].map(|(changed, lsn)| (Lsn(changed), Lsn(lsn)));
+        let redo = RedoPoints::default().with_unfinished(Lsn(0), &again, Reading::Likely);
+        let table = RecordTable::default();
+        let replaced = BTreeMap::new();
+        // Those that were changed before the range stay: 20, of which nothing alone would be concluded.
+        let saved = Saved { start: Lsn(20), redo: &redo, replaced: &replaced, table: &table };
+        let stay = found.images.iter().filter(|(_, image)| saved.stays(image, Apart::times(None)));
+        assert_eq!((redo.all(), stay.count()), (1, 20));
+        let share = |codec| saved.compressed(&found, Apart::times(None), codec);
+        assert_eq!(share(Compression::Pglz).map(|share| share.value), Some(0.5));
+        assert_eq!(share(Compression::Lz4).map(|share| share.value), Some(0.25));
+        assert!(share(Compression::Zstd).is_none(), "the release does not have it");
     }
 }

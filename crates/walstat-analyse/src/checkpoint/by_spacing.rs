@@ -157,6 +157,7 @@ fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> MaxWalS
 
 #[cfg(test)]
 mod tests {
+    use super::super::server::KnownPace;
     use super::*;
     use walstat_format::version::VERSIONS;
 
@@ -266,5 +267,31 @@ mod tests {
             found.is_none_or(|(cause, how)| cause == Cause::Wal || how == Confidence::Possible)
         };
         assert!(judged(&found).iter().all(sure), "{:?}", judged(&found));
+    }
+
+    /// What is said beside known settings of the first of some checkpoints.
+    fn beside(facts: &[Facts], segments: u64) -> Option<Cause> {
+        let version = VERSIONS.last().expect("a release");
+        let pace = Some(KnownPace { timeout: 300, segments });
+        let server = Server { segment_bytes: 16 << 20, version, pace };
+        Spacing::of(facts.iter()).judge_beside(facts.first()?, &server).map(|told| told.cause)
+    }
+
+    #[test]
+    fn where_the_volume_was_reached_one_may_have_been_asked_for() {
+        let facts = [56, 40 << 20].map(|bytes| Facts::sample(5, 4, 0.1, 0.0).with_meanwhile(bytes));
+        let [at_once, takes_its_time] = facts;
+        assert_eq!(beside(&[at_once, takes_its_time], 3), Some(Cause::Requested));
+        assert_eq!(beside(&[takes_its_time, at_once], 3), Some(Cause::Wal));
+    }
+
+    #[test]
+    fn short_of_the_volume_one_is_by_volume_only_where_it_begins_with_a_segment() {
+        let load = |place| {
+            let load = [(0, 3), (1, 5), (0, 2), (2, 3)];
+            load.map(|(a, b)| Facts::sample(a, b, place, 0.0).under_load())
+        };
+        assert_eq!(beside(&load(0.6), 40), Some(Cause::Requested));
+        assert_eq!(beside(&load(0.05), 40), Some(Cause::Wal));
     }
 }

@@ -112,3 +112,29 @@ fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
         is_of_backup: false,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{Kind, Made, base};
+
+    const SEGMENT: u64 = 1 << 20;
+
+    #[test]
+    fn a_redo_point_lies_where_a_segment_begins_if_it_may() {
+        let record = Made { fixed_bytes: 60_000, ..Made::new(Kind::Commit, 0) };
+        let (trace, _) = base(&[record; 60]);
+        // The WAL begins with a segment: this is where the next one does.
+        let boundary = trace.ordinal_at(Lsn(2 * SEGMENT));
+        let lsn = |ordinal| trace.entry_of(ordinal).expect("a record").lsn.0;
+        assert!(lsn(boundary) >= 2 * SEGMENT && lsn(boundary - 1) < 2 * SEGMENT);
+        let redo = |after, before| {
+            let evidence = Evidence { after, before: Some(before), oldest_kept: None };
+            evidence.redo(&trace, SEGMENT)
+        };
+        assert_eq!(redo(boundary - 4, boundary + 3), Some(boundary));
+        // None begins among these.
+        assert_eq!(redo(boundary + 1, boundary + 5), Some(boundary + 2));
+        assert_eq!(redo(boundary + 5, boundary + 3), None, "no place fits");
+    }
+}

@@ -284,27 +284,35 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_that_is_known_to_be_short_is_a_habit() {
-        let told = |checkpoint_timeout, spacing_cause| {
+    fn a_setting_that_is_known_is_a_habit() {
+        let told = |values: SettingValues, cause| {
             let mut report = sample::report(0, 100 << 20);
             let spacing = Spacing { count: 1, median: 30, ..Spacing::default() };
-            let wal_by_cause = Causes { time: 9, ..Causes::default() };
-            let spacing_seconds = Some(spacing);
+            let wal_by_cause = match cause {
+                Some(Cause::Wal) => Causes { wal: 9, ..Causes::default() },
+                _ => Causes { time: 9, ..Causes::default() },
+            };
             report.when = Some(Overview {
-                spacing_seconds,
-                spacing_cause,
+                spacing_seconds: Some(spacing),
+                spacing_cause: cause,
                 wal_by_cause,
                 ..Overview::default()
             });
-            let values = SettingValues { checkpoint_timeout, ..SettingValues::default() };
             report.settings = Some(Settings { values, ..Settings::default() });
             check(&report).map(|finding| finding.title)
         };
-        let by_time = Some("checkpoints come every 30 s, mostly by time".to_owned());
-        assert_eq!(told(Some(30), Some(Cause::Time)), by_time);
-        assert_eq!(told(Some(300), Some(Cause::Time)), None);
-        assert_eq!(told(Some(30), None), None);
-        assert_eq!(told(None, Some(Cause::Time)), None);
+        let timeout =
+            |checkpoint_timeout| SettingValues { checkpoint_timeout, ..SettingValues::default() };
+        let volume = |max_wal_size| SettingValues { max_wal_size, ..SettingValues::default() };
+        let every_30_s = |why: &str| Some(format!("checkpoints come every 30 s, mostly {why}"));
+        let (time, wal) = (Some(Cause::Time), Some(Cause::Wal));
+        assert_eq!(told(timeout(Some(30)), time), every_30_s("by time"));
+        assert_eq!(told(timeout(Some(300)), time), None);
+        assert_eq!(told(timeout(Some(30)), None), None);
+        assert_eq!(told(timeout(None), time), None);
+        assert_eq!(told(volume(Some(64 << 20)), wal), every_30_s("by volume"));
+        assert_eq!(told(volume(None), wal), None);
+        assert_eq!(told(volume(Some(64 << 20)), time), None);
     }
 
     #[test]

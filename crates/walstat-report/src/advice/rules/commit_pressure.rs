@@ -6,12 +6,12 @@
 //! it.
 //!
 //! Where a data directory says `synchronous_commit = off`, the rule is silent, and where the records of
-//! commits are less than 5 % of the bytes: there the changes are what costs. From 10 % on many transactions
+//! commits are less than 10 % of the bytes: there the changes are what costs. From there on many transactions
 //! that are small write a good part of the WAL for their commits alone.
 //!
 //! What to do: put several changes into one transaction: `--stats=kind` says which transactions are many
-//! and small; `synchronous_commit = off` for those whose
-//! last moments may be lost; a write cache with a battery.
+//! and small; `synchronous_commit = off` for those whose last moments may be lost; a write cache with a
+//! battery.
 //!
 //! When to ignore it: where the commits were asynchronous already, which the WAL does not tell.
 //!
@@ -33,10 +33,8 @@ const SYNCS: Threshold = Threshold {
     relaxed: 2000.0,
     unit: Unit::PerSecond,
 };
-/// Where their records are a smaller share of the bytes, commits are not what costs: 5 %.
-const LEAST_SHARE: f64 = 0.05;
-/// From this share on they are: 10 %.
-const CAUSE: f64 = 0.1;
+/// Where their records are a smaller share of the bytes, commits are not what costs: 10 %.
+const LEAST_SHARE: f64 = 0.1;
 /// Fewer commits are no load, however fast they came.
 const COMMITS: u64 = 5000;
 
@@ -84,20 +82,16 @@ fn check(report: &Report) -> Option<Finding> {
             "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
         ],
         source: "PostgreSQL manual, asynchronous commit".into(),
-        ..plain_finding(&RULE, title(when.peak_commits.unwrap_or(syncs), share))
+        ..plain_finding(
+            &RULE,
+            format!(
+                "commits are {} of the bytes: transactions are small and many, {} in a second",
+                percent(share, 0),
+                when.peak_commits.unwrap_or(syncs)
+            ),
+        )
     };
     Some(finding.at_most(bytes))
-}
-
-/// Commits are what costs, or come often.
-fn title(peak: u64, share: f64) -> String {
-    let told = percent(share, 0);
-    if share >= CAUSE {
-        return format!(
-            "commits are {told} of the bytes: transactions are small and many, {peak} in a second"
-        );
-    }
-    format!("up to {peak} commits a second wait for the disk, and are {told} of the bytes")
 }
 
 /// What to put together: as all kinds of transactions tell, or else a sample of them.
@@ -144,14 +138,12 @@ mod tests {
 
     #[test]
     fn it_speaks_where_commits_cost_and_says_how_many_there_are() {
-        assert!(check(&pressed(4)).is_none());
-        let title = |hundredths| check(&pressed(hundredths)).expect("a finding").title;
-        assert_eq!(
-            title(5),
-            "up to 7321 commits a second wait for the disk, and are 5 % of the bytes"
-        );
-        assert!(title(10).starts_with("commits are 10 % of the bytes: transactions are small"));
+        assert!(check(&pressed(9)).is_none());
         let finding = check(&pressed(10)).expect("a finding");
+        assert_eq!(
+            finding.title,
+            "commits are 10 % of the bytes: transactions are small and many, 7321 in a second"
+        );
         assert_eq!(finding.estimate, Some(10 << 20));
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Why it matters: each entry then touches another leaf, and after a checkpoint nearly each brings an image
 //! of 8 kB for an entry of some 30 bytes. Entries in order (a sequence, a time, UUIDv7) fill one leaf after
-//! the other. It speaks where the images of such an index are 10 % of all bytes, less than half of its
-//! entries went into the right-most leaf, and there were 1,000 of them. Where no record tells which leaf
-//! that is, as in a short range, it speaks where less than 10 entries went into each leaf that was touched:
-//! entries in order fill it.
+//! the other. It speaks of each index whose images are 10 % of all bytes, where less than half of its entries
+//! went into the right-most leaf, and there were 1,000 of them. Where no record tells which leaf that is, as
+//! in a short range, it speaks where less than 10 entries went into each leaf that was touched: entries in
+//! order fill it.
 //!
 //! An update that is not HOT puts an entry into each index, wherever its key is. Entries that may all be from
 //! such updates say nothing of the order of keys: `hot-ratio` is about them.
@@ -28,6 +28,7 @@ use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::{IndexPart, WholeTableRow};
 use serde_json::json;
+use std::cmp::Reverse;
 
 /// Its images are at least this share of all bytes.
 const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
@@ -55,54 +56,96 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(report: &Report) -> Option<Finding> {
+    let total = report.totals.total_bytes;
     let tables = report.tables.as_ref()?;
     let indexes = tables.rows.iter().flat_map(|row| row.indexes.iter().map(move |i| (row, i)));
     let random =
         indexes.filter(|(row, index)| is_filled_by_inserts(row, index) && is_random(index));
-    let random = random.map(|(_, index)| index);
-    let worst = random.max_by_key(|index| index.part.numbers.fpi_bytes)?;
-    let numbers = &worst.part.numbers;
-    let entries = worst.leaf_inserts.unwrap_or(0);
-    let found = RULE.share(report, numbers.fpi_bytes, report.totals.total_bytes)?;
-    let leaves = worst.part.block_data_bytes.div_ceil(LEAF_BYTES).max(1);
-    let in_order = leaves.min(CHANGED_AGAIN * (1 + checkpoints(report)));
-    let image = numbers.fpi_bytes / numbers.fpi_count.max(1);
-    let splits = split_bytes(report, worst).saturating_sub(leaves * LAST_SPLIT_BYTES);
-    let per_entry = numbers.fpi_count as f64 / entries.max(1) as f64;
+    let images = |index: &IndexPart| index.part.numbers.fpi_bytes;
+    let mut random: Vec<&IndexPart> = random
+        .map(|(_, index)| index)
+        .filter(|index| RULE.share(report, images(index), total).is_some())
+        .collect();
+    random.sort_by_key(|index| (Reverse(images(index)), &index.name));
+    let found = RULE.share(report, random.iter().copied().map(images).sum(), total)?;
+    let in_order: Vec<InOrder> = random.iter().map(|index| InOrder::of(report, index)).collect();
+    let (worst, of_worst) = (random.first()?, in_order.first()?);
+    let names: Vec<&str> = random.iter().map(|index| index.name.as_str()).collect();
     let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([
             ("index", worst.name.as_str().into()),
+            ("indexes", json!(names)),
             ("fpi_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
-            ("leaf_inserts", entries.into()),
+            ("leaf_inserts", entries(worst).into()),
             ("rightmost_ratio", worst.rightmost_ratio.into()),
-            ("images_an_entry", json!(per_entry)),
-            ("leaves_if_in_order", leaves.into()),
-            ("images_if_in_order", in_order.into()),
-            ("split_bytes_more", splits.into()),
+            ("images_an_entry", json!(images_an_entry(worst))),
+            ("leaves_if_in_order", of_worst.leaves.into()),
+            ("images_if_in_order", of_worst.images.into()),
+            ("split_bytes_more", of_worst.split_bytes_saved.into()),
         ]),
-        advice: vec![
-            "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first"
-                .into(),
-            format!(
-                "{}: {per_entry:.2} images for each entry; keys in the order of time need {:.4}",
-                worst.name,
-                in_order as f64 / entries.max(1) as f64
-            ),
-        ],
+        advice: advice(&random, &in_order),
         side_effects: vec!["keys tell when they were made".into()],
         source: "Vondra, On the impact of full-page writes, 2016".into(),
         ..plain_finding(
             &RULE,
             format!(
-                "keys of {} come in random order: its images are {} of the bytes",
-                worst.name,
+                "keys of {} come in random order: {} images are {} of the bytes",
+                names.join(" and "),
+                if names.len() == 1 { "its" } else { "their" },
                 percent(found.share, 0)
             ),
         )
     };
-    Some(finding.saving(numbers.fpi_bytes.saturating_sub(in_order * image) + splits))
+    Some(finding.saving(in_order.iter().map(|index| index.saved_bytes).sum()))
+}
+
+fn advice(random: &[&IndexPart], in_order: &[InOrder]) -> Vec<String> {
+    let what =
+        "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first";
+    let told = random.iter().zip(in_order).map(|(index, in_order)| {
+        format!(
+            "{}: {:.2} images for each entry; keys in the order of time need {:.4}",
+            index.name,
+            images_an_entry(index),
+            in_order.images as f64 / entries(index).max(1) as f64
+        )
+    });
+    std::iter::once(what.to_owned()).chain(told).collect()
+}
+
+/// What an index would write with its entries in order.
+struct InOrder {
+    /// Leaves that they fill.
+    leaves: u64,
+    /// Images of the last leaf and the page above it.
+    images: u64,
+    /// What is saved where a split moves fewer entries.
+    split_bytes_saved: u64,
+    /// All that is saved.
+    saved_bytes: u64,
+}
+
+impl InOrder {
+    fn of(report: &Report, index: &IndexPart) -> InOrder {
+        let numbers = &index.part.numbers;
+        let leaves = index.part.block_data_bytes.div_ceil(LEAF_BYTES).max(1);
+        let images = leaves.min(CHANGED_AGAIN * (1 + checkpoints(report)));
+        let image = numbers.fpi_bytes / numbers.fpi_count.max(1);
+        let split_bytes_saved =
+            split_bytes(report, index).saturating_sub(leaves * LAST_SPLIT_BYTES);
+        let saved_bytes = numbers.fpi_bytes.saturating_sub(images * image) + split_bytes_saved;
+        InOrder { leaves, images, split_bytes_saved, saved_bytes }
+    }
+}
+
+fn entries(index: &IndexPart) -> u64 {
+    index.leaf_inserts.unwrap_or(0)
+}
+
+fn images_an_entry(index: &IndexPart) -> f64 {
+    index.part.numbers.fpi_count as f64 / entries(index).max(1) as f64
 }
 
 fn checkpoints(report: &Report) -> u64 {
@@ -116,7 +159,7 @@ fn split_bytes(report: &Report, index: &IndexPart) -> u64 {
     let Some(entry) = records.iter().find(is_entry).filter(|row| row.sums.count > 0) else {
         return 0;
     };
-    let entries = index.leaf_inserts.unwrap_or(0) as f64;
+    let entries = entries(index) as f64;
     let bytes = entries * entry.sums.record_bytes as f64 / entry.sums.count as f64;
     index.part.numbers.record_bytes.saturating_sub(bytes as u64)
 }
@@ -130,7 +173,7 @@ fn is_filled_by_inserts(row: &WholeTableRow, index: &IndexPart) -> bool {
 
 /// Whether an index has keys in no order.
 fn is_random(index: &IndexPart) -> bool {
-    let entries = index.leaf_inserts.unwrap_or(0);
+    let entries = entries(index);
     let is_scattered = match (index.rightmost_ratio, index.leaf_blocks) {
         (Some(ratio), _) => ratio < IN_ORDER,
         (None, Some(leaves)) => entries < FEW_A_LEAF * leaves,
@@ -146,19 +189,25 @@ mod tests {
     use crate::model::sample;
     use crate::model::who::Part;
 
-    fn found(fpi: u64, entries: u64, rightmost: f64, total: u64) -> Option<Finding> {
-        let mut report = sample::report(total / 2, total);
+    fn index(name: &str, fpi: u64, entries: u64, rightmost: f64) -> IndexPart {
         let numbers = Numbers { fpi_bytes: fpi, fpi_count: fpi / 8192, ..Numbers::default() };
-        let index = IndexPart {
-            name: "orders_key".into(),
+        IndexPart {
+            name: name.into(),
             leaf_inserts: Some(entries),
             rightmost_ratio: Some(rightmost),
             part: Part { numbers, block_data_bytes: entries * 24, ..Part::default() },
             ..IndexPart::default()
-        };
-        report.tables =
-            Some(vec![WholeTableRow { indexes: vec![index], ..Default::default() }].into());
+        }
+    }
+
+    fn found_of(indexes: Vec<IndexPart>, total: u64) -> Option<Finding> {
+        let mut report = sample::report(total / 2, total);
+        report.tables = Some(vec![WholeTableRow { indexes, ..Default::default() }].into());
         check(&report)
+    }
+
+    fn found(fpi: u64, entries: u64, rightmost: f64, total: u64) -> Option<Finding> {
+        found_of(vec![index("orders_key", fpi, entries, rightmost)], total)
     }
 
     fn found_in(change: impl FnOnce(&mut WholeTableRow)) -> Option<Finding> {
@@ -225,5 +274,18 @@ mod tests {
         assert!(found(10 << 20, 999, 0.1, 100 << 20).is_none());
         assert!(found(9 << 20, 1000, 0.1, 100 << 20).is_none());
         assert!(found(10 << 20, 1000, 0.1, 15 << 20).is_none());
+    }
+
+    #[test]
+    fn all_that_matter_are_named() {
+        let indexes = [("a", 10, 0.1), ("b", 20, 0.1), ("c", 9, 0.1), ("d", 30, 0.9)];
+        let indexes = indexes.map(|(name, images, last)| index(name, images << 20, 1000, last));
+        let finding = found_of(indexes.into(), 100 << 20).expect("a finding");
+        assert_eq!(
+            finding.title,
+            "keys of b and a come in random order: their images are 30 % of the bytes"
+        );
+        assert_eq!(finding.estimate, Some((30 << 20) - 4 * 8192));
+        assert!(finding.advice.iter().any(|line| line.starts_with("a: ")), "{:?}", finding.advice);
     }
 }

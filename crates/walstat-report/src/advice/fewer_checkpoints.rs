@@ -1,0 +1,133 @@
+//! Less WAL means fewer checkpoints by volume, and these fewer images: what a change saves beside its own.
+
+use crate::model::Report;
+use crate::model::estimate::Estimates;
+use crate::model::finding::{Certainty, Finding};
+use crate::model::percent::percent;
+
+/// Fewer checkpoints save WAL, too, and that some more: after so many rounds nothing changes any more.
+const ROUNDS: usize = 8;
+
+/// From this share of the bytes on it is worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+/// A finding that knows only what its own change saves, with what fewer checkpoints save in addition; beside
+/// a rule's figure, what it is without them is said.
+pub(super) fn counted(report: &Report, finding: Finding) -> Finding {
+    let total = report.totals.total_bytes;
+    let has_own = matches!(finding.certainty, Certainty::Computed | Certainty::Possible);
+    let own = finding.estimate.filter(|saved| has_own && (1..total).contains(saved));
+    let Some(own) = own.filter(|_| finding.predicted.is_none()) else { return finding };
+    let own = own as f64 / total as f64;
+    let together = together(report, own);
+    if together - own < WORTH_A_WORD {
+        return finding;
+    }
+    let mut advice = finding.advice;
+    if finding.certainty == Certainty::Computed {
+        advice.push(format!(
+            "that has what fewer checkpoints by volume save, which less WAL brings; without them −{}",
+            percent(own, 0)
+        ));
+    }
+    Finding { estimate: Some((together * total as f64) as u64), advice, ..finding }
+}
+
+/// The share that is saved where a change saves this one.
+fn together(report: &Report, own: f64) -> f64 {
+    let has_volume = report.when.as_ref().is_some_and(|when| when.causes.wal > 0);
+    let Some(estimates) = report.estimates.as_ref().filter(|_| has_volume) else { return own };
+    let curve = curve(estimates);
+    let more = |all: f64| own + (1.0 - own) * saved_apart(&curve, 1.0 / (1.0 - all));
+    (0..ROUNDS).fold(own, |all, _| more(all))
+}
+
+/// What checkpoints so many times as far apart save, as far as that was tried, by the times; at the end, what
+/// none at all save.
+fn curve(estimates: &Estimates) -> Vec<(f64, f64)> {
+    let plain = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
+    let times = |times: Option<u32>| times.map_or(f64::INFINITY, f64::from);
+    let mut curve: Vec<(f64, f64)> = plain
+        .map(|row| (times(row.checkpoints_apart), (-row.predicted.change_ratio).max(0.0)))
+        .collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    curve
+}
+
+/// The same between those that were tried: in equal steps for equal ratios; beyond them, that of none at all.
+fn saved_apart(curve: &[(f64, f64)], times: f64) -> f64 {
+    let next = curve.partition_point(|(tried, _)| *tried < times);
+    let Some((beyond, most)) = curve.get(next).or(curve.last()) else { return 0.0 };
+    let Some((before, least)) = next.checked_sub(1).and_then(|at| curve.get(at)) else {
+        return 0.0;
+    };
+    if beyond.is_infinite() || before >= beyond {
+        return *most;
+    }
+    least + (most - least) * (times / before).ln() / (beyond / before).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::tests::finding_of;
+    use super::*;
+    use crate::model::estimate::{EstimateRow, Predicted};
+    use crate::model::sample;
+    use crate::model::when::{Causes, Overview};
+
+    const TOTAL: u64 = 1000 << 20;
+
+    /// Twice as far apart save a tenth, four times a fifth, none three tenths.
+    fn report(wal: u64) -> Report {
+        let tried = [(Some(1), 0.0), (Some(2), 0.1), (Some(4), 0.2), (None, 0.3)];
+        let row = |(checkpoints_apart, saved): (Option<u32>, f64)| EstimateRow {
+            checkpoints_apart,
+            wal_compression: None,
+            predicted: Predicted {
+                predicted_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
+                change_ratio: -saved,
+                low_bytes: 0,
+                high_bytes: 0,
+            },
+        };
+        let scenarios = tried.map(row).into();
+        let causes = Causes { wal, ..Causes::default() };
+        Report {
+            estimates: Some(Estimates { scenarios, ..Estimates::default() }),
+            when: Some(Overview { causes, ..Overview::default() }),
+            ..sample::report(0, TOTAL)
+        }
+    }
+
+    fn half(certainty: Certainty) -> Finding {
+        Finding { estimate: Some(TOTAL / 2), certainty, ..finding_of("random-index") }
+    }
+
+    #[test]
+    fn what_is_saved_has_what_fewer_checkpoints_save() {
+        let saved = |wal, certainty| {
+            let found = counted(&report(wal), half(certainty));
+            (found.estimate.expect("a figure") as f64 / TOTAL as f64, found.advice)
+        };
+        for certainty in [Certainty::Computed, Certainty::Possible] {
+            let (share, advice) = saved(0, certainty);
+            assert_eq!((share, advice.len()), (0.5, 0), "none is by volume");
+            // Of the other half a tenth, and with that a little more.
+            assert!((0.55..0.57).contains(&saved(9, certainty).0), "{}", saved(9, certainty).0);
+        }
+        let told = "that has what fewer checkpoints by volume save, which less WAL brings; without them \
+                    −50 %";
+        assert_eq!(saved(9, Certainty::Computed).1, [told]);
+        let unknown = Finding { estimate: None, ..half(Certainty::Possible) };
+        assert_eq!(counted(&report(9), unknown).estimate, None);
+    }
+
+    #[test]
+    fn between_those_that_were_tried_it_is_estimated() {
+        let curve = [(1.0, 0.0), (2.0, 0.1), (4.0, 0.2), (f64::INFINITY, 0.3)];
+        let saved = |times| (saved_apart(&curve, times) * 1000.0).round();
+        assert_eq!([1.0, 2.0, 4.0].map(saved), [0.0, 100.0, 200.0]);
+        assert_eq!((saved(2.0_f64.sqrt()), saved(5.0)), (50.0, 300.0));
+        assert_eq!(saved_apart(&[], 2.0), 0.0);
+    }
+}
