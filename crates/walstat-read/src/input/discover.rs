@@ -195,7 +195,8 @@ impl Found {
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }
-        if names.contains(ARCHIVE_STATUS) || self.note_data_directory_of(path) {
+        let has_data_directory = self.note_data_directory_of(path);
+        if has_data_directory || names.contains(ARCHIVE_STATUS) {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
