@@ -160,7 +160,7 @@ fn divide(
     let in_segments = |bytes: u64| {
         usize::try_from(bytes.max(segment_bytes) / segment_bytes).unwrap_or(usize::MAX)
     };
-    let share = (total / (threads as u64 * 4)).min(run_bytes.others);
+    let share = (total / (threads as u64).saturating_mul(4)).min(run_bytes.others);
     let (first, others) = match threads {
         _ if scope.limit.is_some() => (u64::MAX, u64::MAX),
         1 => (run_bytes.first, run_bytes.others),
