@@ -94,7 +94,7 @@ fn threads_change_nothing() {
     for name in ["pg15-mixed", "timeline", "truncated", "livedir"] {
         let sample = sample(name);
         let one = json_of(&["-j", "1"], &sample.wal);
-        for threads in ["2", "3", "64"] {
+        for threads in ["2", "3", "64", "18446744073709551615"] {
             assert_eq!(json_of(&["-j", threads], &sample.wal), one, "{name}, {threads} threads");
         }
     }
