@@ -195,6 +195,7 @@ impl Found {
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }
+        // Whatever else tells that it is a server's: the data directory has names and settings.
         let has_data_directory = self.note_data_directory_of(path);
         if has_data_directory || names.contains(ARCHIVE_STATUS) {
             let directory = self.directories.index(root, path);

@@ -1,15 +1,12 @@
 //! Less WAL means fewer checkpoints by volume, and these fewer images: what a change saves beside its own.
 
 use crate::model::Report;
-use crate::model::estimate::Estimates;
+use crate::model::estimate::{Estimates, WORTH_A_WORD};
 use crate::model::finding::{Certainty, Finding};
 use crate::model::percent::percent;
 
 /// Fewer checkpoints save WAL, too, and that some more: after so many rounds nothing changes any more.
 const ROUNDS: usize = 8;
-
-/// From this share of the bytes on it is worth a word.
-const WORTH_A_WORD: f64 = 0.01;
 
 /// A finding that knows only what its own change saves, with what fewer checkpoints save in addition; beside
 /// a rule's figure, what it is without them is said.
@@ -19,27 +16,35 @@ pub(super) fn counted(report: &Report, finding: Finding) -> Finding {
     let own = finding.estimate.filter(|saved| has_own && (1..total).contains(saved));
     let Some(own) = own.filter(|_| finding.predicted.is_none()) else { return finding };
     let own = own as f64 / total as f64;
-    let together = together(report, own);
+    let images = report.totals.fpi_bytes as f64 / total as f64;
+    // What is saved at most may be none of the images; by a rule's figure, taken for nothing else.
+    let left = match finding.certainty {
+        Certainty::Possible => images.min(1.0 - own),
+        _ => images - own,
+    };
+    let together = own + more(report, own, left);
     if together - own < WORTH_A_WORD {
         return finding;
     }
     let mut advice = finding.advice;
     if finding.certainty == Certainty::Computed {
         advice.push(format!(
-            "that has what fewer checkpoints by volume save, which less WAL brings; without them −{}",
+            "less WAL means fewer checkpoints by volume, which is counted here: without that −{}",
             percent(own, 0)
         ));
     }
     Finding { estimate: Some((together * total as f64) as u64), advice, ..finding }
 }
 
-/// The share that is saved where a change saves this one.
-fn together(report: &Report, own: f64) -> f64 {
+/// The share that fewer checkpoints save where a change saves `own`, and leaves images of the share `left`.
+fn more(report: &Report, own: f64, left: f64) -> f64 {
     let has_volume = report.when.as_ref().is_some_and(|when| when.causes.wal > 0);
-    let Some(estimates) = report.estimates.as_ref().filter(|_| has_volume) else { return own };
+    let estimates = report.estimates.as_ref().filter(|_| has_volume && left > 0.0);
+    let Some(estimates) = estimates else { return 0.0 };
     let curve = curve(estimates);
-    let more = |all: f64| own + (1.0 - own) * saved_apart(&curve, 1.0 / (1.0 - all));
-    (0..ROUNDS).fold(own, |all, _| more(all))
+    let images = report.totals.fpi_bytes as f64 / report.totals.total_bytes.max(1) as f64;
+    let spared = |all: f64| left * saved_apart(&curve, 1.0 / (1.0 - all)) / images;
+    (0..ROUNDS).fold(0.0, |more, _| spared(own + more))
 }
 
 /// What checkpoints so many times as far apart save, as far as that was tried, by the times; at the end, what
@@ -95,7 +100,8 @@ mod tests {
         Report {
             estimates: Some(Estimates { scenarios, ..Estimates::default() }),
             when: Some(Overview { causes, ..Overview::default() }),
-            ..sample::report(0, TOTAL)
+            // Four fifths are images.
+            ..sample::report(TOTAL / 5 * 4, TOTAL)
         }
     }
 
@@ -112,12 +118,19 @@ mod tests {
         for certainty in [Certainty::Computed, Certainty::Possible] {
             let (share, advice) = saved(0, certainty);
             assert_eq!((share, advice.len()), (0.5, 0), "none is by volume");
-            // Of the other half a tenth, and with that a little more.
-            assert!((0.55..0.57).contains(&saved(9, certainty).0), "{}", saved(9, certainty).0);
         }
-        let told = "that has what fewer checkpoints by volume save, which less WAL brings; without them \
-                    −50 %";
-        assert_eq!(saved(9, Certainty::Computed).1, [told]);
+        // Of the images that are left, three of eight, an eighth goes twice as far apart; with that a little
+        // more. If the half has none, five of eight are left.
+        let (rule, advice) = saved(9, Certainty::Computed);
+        assert!((0.5375..0.545).contains(&rule), "{rule}");
+        let (most, _) = saved(9, Certainty::Possible);
+        assert!((0.5625..0.58).contains(&most), "{most}");
+        let told =
+            "less WAL means fewer checkpoints by volume, which is counted here: without that −50 %";
+        assert_eq!(advice, [told]);
+        let mut without_images = report(9);
+        without_images.totals.fpi_bytes = 0;
+        assert_eq!(counted(&without_images, half(Certainty::Computed)).estimate, Some(TOTAL / 2));
         let unknown = Finding { estimate: None, ..half(Certainty::Possible) };
         assert_eq!(counted(&report(9), unknown).estimate, None);
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A change by less than this share of all bytes is none.
-const WORTH_A_WORD: f64 = 0.01;
+pub(crate) const WORTH_A_WORD: f64 = 0.01;
 
 /// Bytes of records that a scenario comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
