@@ -172,7 +172,12 @@ pub fn walk(
             block.iter().for_each(visit);
             Ok(parts)
         }
-        None => walk_any(head, total_bytes, version, visit),
+        None => {
+            // Field by field: whole, it would lie in memory, for the usual forms too.
+            let Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes } =
+                walk_any(head, total_bytes, version, visit)?;
+            Ok(Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes })
+        }
     }
 }
 
