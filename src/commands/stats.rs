@@ -39,8 +39,9 @@ fn with_keepers(
     if command(args) == CommandName::Report
         && let Some(directory) = &gathered.plan.data_directory
     {
-        let notes = wal_keepers::notes(directory, gathered.scanned.ending.lsn);
-        gathered.warnings.extend(notes);
+        let end = gathered.scanned.ending.lsn;
+        let pg_wal = wal_keepers::read(directory, end, &mut gathered.warnings);
+        gathered.pg_wal = pg_wal.filter(|of| !of.keepers.is_empty());
     }
     Ok((gathered, filters))
 }

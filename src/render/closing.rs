@@ -123,6 +123,14 @@ pub fn ratios(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", report.ending.text)
 }
 
+/// What keeps segments in `pg_wal`, and how many there are, in sentences.
+pub fn pg_wal(report: &Report) -> impl Iterator<Item = &str> {
+    report.pg_wal.iter().flat_map(|pg_wal| {
+        let keepers = pg_wal.keepers.iter().map(|keeper| keeper.text.as_str());
+        std::iter::once(pg_wal.text.as_str()).chain(keepers)
+    })
+}
+
 /// Notes, and with `-v` the files that were not read.
 pub fn notes(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
     for note in &report.notes {

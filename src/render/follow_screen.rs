@@ -47,6 +47,8 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A column of names is no wider.
 const NAME_MAX: usize = 48;
+/// What keeps segments, so many of them, each on a line.
+const KEEPERS: usize = 3;
 /// Columns of numbers beside a name.
 const NUMBERS: usize = 4 * 11;
 
@@ -160,14 +162,16 @@ fn head(page: &Page<'_>, moment: &Moment, lines: &mut Lines) {
     });
     lines.add(None, &format!("Checkpoint  {checkpoint}{}", oldest.unwrap_or_default()));
     if let Some(pg_wal) = &moment.pg_wal {
-        let keeper = pg_wal.keepers.first();
-        let text = keeper.map_or(&pg_wal.text, |keeper| &keeper.text);
-        let begin = format!("{} in {} segments", human_bytes(pg_wal.bytes), pg_wal.segments);
-        let text = match keeper {
-            Some(_) => format!("pg_wal      {begin}; {text}"),
-            None => format!("pg_wal      {begin}"),
+        let size = human_bytes(pg_wal.bytes);
+        let kept = match pg_wal.kept_segments {
+            0 => String::new(),
+            count => format!(", {count} kept longer than recovery needs them"),
         };
-        lines.add(keeper.map(|_| WARNING), &visible(&text));
+        let style = (!pg_wal.keepers.is_empty()).then_some(WARNING);
+        lines.add(style, &format!("pg_wal      {size} in {} segments{kept}", pg_wal.segments));
+        for keeper in pg_wal.keepers.iter().take(KEEPERS) {
+            lines.add(style, &format!("  {}", visible(&keeper.text)));
+        }
     }
 }
 

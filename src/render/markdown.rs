@@ -75,7 +75,7 @@ fn write(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
 
 /// Notes, and whether the books are closed.
 pub fn closing(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    for note in &report.notes {
+    for note in closing::pg_wal(report).chain(report.notes.iter().map(String::as_str)) {
         writeln!(out, "> Note: {}.\n", escaped(note))?;
     }
     let books = &report.books;

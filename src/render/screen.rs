@@ -119,6 +119,7 @@ fn blocks(
     let (report, mut out) = (&view.report, Vec::new());
     header(report, style, &mut out)?;
     out.extend(problems);
+    pg_wal(report, &mut out)?;
     why(report, detail, style, &mut out)?;
     who::render(report, detail.who, style, &mut out)?;
     when::render(report, style, &mut out)?;
@@ -176,6 +177,14 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
         None => writeln!(out, ", {commits}")?,
     }
     writeln!(out, "{}\n", report.ending.text)
+}
+
+/// Why pg_wal is as full as it is, where something keeps segments in it.
+fn pg_wal(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for (index, text) in closing::pg_wal(report).enumerate() {
+        writeln!(out, "{}{}", if index == 0 { "KEPT  " } else { "  " }, visible(text))?;
+    }
+    if report.pg_wal.is_some() { writeln!(out) } else { Ok(()) }
 }
 
 /// `2026-11-21 09:12:01 to 09:53:10 UTC`: the date once if it is the same.

@@ -83,13 +83,20 @@ pub struct Keeping {
     pub wal_keep_text: String,
     /// Whether `archive_mode` is on.
     pub archives: Option<bool>,
+    /// Whether it is known that no `archive_command` and no `archive_library` is set.
+    pub has_no_archiver: bool,
+    /// `max_slot_wal_keep_size` as it stands there, where it limits anything.
+    pub slot_limit_text: Option<String>,
+    /// Whether the release has that setting.
+    pub limits_slots: bool,
     /// `max_wal_size`, in bytes.
     pub max_wal_size: Option<u64>,
 }
 
 /// Reads those of a data directory with segments of so many bytes.
 pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
-    let unit = release(directory).map_or(1 << 20, |version| size_unit(version, segment_bytes));
+    let release = release(directory).ok();
+    let unit = release.map_or(1 << 20, |version| size_unit(version, segment_bytes));
     let conf = read_conf(directory);
     let given = |name: &str| conf.values.get(name).map(String::as_str);
     let size = |name: &str, unit| given(name).and_then(|text| unit::bytes(text, unit));
@@ -97,7 +104,14 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
     let of_segments = segments.map(|count| count.saturating_mul(segment_bytes));
     let text = |name: &str| given(name).map(|value| format!("{name} = {value}"));
     let archives = given("archive_mode").map(|mode| unit::switch(mode) != Some(false));
+    let is_empty = |name: &str| given(name).is_none_or(|command| command.trim().is_empty());
+    let slot_limit = size("max_slot_wal_keep_size", 1 << 20);
     Keeping {
+        has_no_archiver: conf.warnings.is_empty()
+            && is_empty("archive_command")
+            && is_empty("archive_library"),
+        slot_limit_text: slot_limit.and_then(|_| text("max_slot_wal_keep_size")),
+        limits_slots: release.is_none_or(|version| version.pacing.limits_slots),
         wal_keep_bytes: size("wal_keep_size", 1 << 20).or(of_segments),
         wal_keep_text: text("wal_keep_size").or(text("wal_keep_segments")).unwrap_or_default(),
         archives: archives.or(Some(false).filter(|_| conf.warnings.is_empty())),

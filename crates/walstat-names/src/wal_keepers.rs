@@ -42,6 +42,8 @@ pub struct Slot {
     pub is_temporary: bool,
     /// The oldest WAL that it needs; `None`: it keeps nothing (any more).
     pub restart: Option<Lsn>,
+    /// Whether the server has given it up (16+), as when it exceeded `max_slot_wal_keep_size`.
+    pub is_invalid: bool,
     /// When that was saved.
     pub saved: Option<SystemTime>,
 }
@@ -141,6 +143,7 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
         is_logical: word(DATABASE)? != 0,
         is_temporary: word(PERSISTENCY)? == TEMPORARY,
         restart: Some(Lsn(restart)).filter(|restart| restart.0 > 0 && !is_invalid),
+        is_invalid,
         saved: None,
     })
 }
@@ -171,8 +174,9 @@ mod tests {
         assert_eq!(restart(2, 0), Ok(Some(Lsn(0x100_0028))));
         assert_eq!(restart(2, 7), Ok(Some(Lsn(0x100_0028))), "no cause in this version");
         assert_eq!((restart(5, 0), restart(5, 1)), (Ok(Some(Lsn(0x100_0028))), Ok(None)));
+        assert_eq!(slot(&state(5, 1)).map(|slot| slot.is_invalid), Ok(true));
         let slot = slot(&state(5, 0)).expect("a slot");
-        assert_eq!((slot.name.as_str(), slot.is_logical), ("dead", true));
+        assert_eq!((slot.name.as_str(), slot.is_logical, slot.is_invalid), ("dead", true, false));
     }
 
     #[test]

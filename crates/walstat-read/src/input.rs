@@ -6,6 +6,7 @@ pub mod control;
 pub(crate) mod digest;
 pub mod discover;
 pub mod error;
+pub(crate) mod faster_way;
 pub mod formula;
 pub mod history;
 pub mod input_kind;

@@ -6,6 +6,7 @@ use super::known::Known;
 use super::large_work;
 use super::maintenance;
 use super::model::CommandName;
+use super::model::follow::PgWal;
 use super::model::table::Sort;
 use super::settings;
 use super::when::{Origin, Questions};
@@ -60,6 +61,8 @@ pub struct Gathered {
     pub restore: RestoreInput,
     /// The settings of the server, as far as they are known.
     pub(crate) settings: Option<ServerSettings>,
+    /// What keeps segments in `pg_wal`, if that is what was read and anything does.
+    pub pg_wal: Option<PgWal>,
     /// Why names are missing.
     pub warnings: Vec<String>,
 }
@@ -88,6 +91,7 @@ impl Gathered {
                 .map(|(sample, (large, kinds))| (sample.finish(), large.finish(), kinds.finish())),
             restore: counters.restore.unwrap_or_default(),
             settings,
+            pg_wal: None,
             warnings,
             paths,
             plan,
@@ -127,7 +131,8 @@ impl ReportOptions {
 
 /// Puts the report together, but for its advice.
 pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) -> Draft {
-    let Gathered { paths, plan, scanned, who, when, advice, settings, warnings, .. } = gathered;
+    let Gathered { paths, plan, scanned, who, when, advice, settings, pg_wal, warnings, .. } =
+        gathered;
     let origin = Origin::of(&plan, settings.as_ref());
     let has_overview = matches!(request.command, CommandName::Report | CommandName::Check);
     let overview = when.as_ref().filter(|_| has_overview);
@@ -155,6 +160,7 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
         };
         told_when::fill(&mut draft.report, found, &judged, &asked);
     }
+    draft.report.pg_wal = pg_wal;
     draft.report.notes.extend(warnings);
     draft.report.kind_sample =
         kinds.and_then(|kinds| told_who::kind_sample(kinds, &who.names, options.rows.by));

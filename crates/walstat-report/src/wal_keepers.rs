@@ -4,22 +4,12 @@ use super::model::follow::{Keeper, PgWal};
 use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+use walstat_names::server_settings::Keeping;
 use walstat_names::wal_keepers::{self, Kept, Slot};
 
 /// What a data directory keeps, whose WAL goes up to `position`.
 pub fn read(directory: &Path, position: Lsn, warnings: &mut Vec<String>) -> Option<PgWal> {
     wal_keepers::read(directory, warnings).map(|kept| told(&kept, position))
-}
-
-/// The same in sentences, if anything is kept longer than recovery needs it.
-pub fn notes(directory: &Path, position: Lsn) -> Vec<String> {
-    let mut notes = Vec::new();
-    let Some(pg_wal) = read(directory, position, &mut notes) else { return notes };
-    if pg_wal.kept_segments > 0 {
-        notes.push(pg_wal.text);
-        notes.extend(pg_wal.keepers.into_iter().map(|keeper| keeper.text));
-    }
-    notes
 }
 
 fn told(kept: &Kept, position: Lsn) -> PgWal {
@@ -37,10 +27,12 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     keepers.extend(wal_keep_size(kept, position));
     keepers.retain(|keeper| keeper.segments > 0);
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
-    let reason = match (older, keepers.is_empty()) {
+    let is_kept = !keepers.is_empty();
+    keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
+    let reason = match (older, is_kept) {
         (0, _) => String::new(),
-        (_, false) => format!(", {older} kept beyond that"),
-        (_, true) => format!(", {older} before it that the next checkpoint removes or reuses"),
+        (_, true) => format!(", {older} kept beyond that"),
+        (_, false) => format!(", {older} before it that the next checkpoint removes or reuses"),
     };
     let limit = kept.settings.max_wal_size.map(|size| format!("; max_wal_size is {}", mb(size)));
     let text = format!(
@@ -51,7 +43,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         kept.redo,
         limit.unwrap_or_default()
     );
-    let kept_segments = if keepers.is_empty() { 0 } else { older };
+    let kept_segments = if is_kept { older } else { 0 };
     PgWal { segments: all, bytes: all * bytes, kept_segments, ahead_segments: ahead, text, keepers }
 }
 
@@ -72,7 +64,7 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
             since_lsn: Some(restart.to_string()),
             segments,
             bytes: behind,
-            text: slot_text(slot, restart, segments, behind),
+            text: slot_text(slot, restart, (segments, behind), &kept.settings),
         })
     };
     kept.slots.iter().filter_map(keeper).collect()
@@ -90,6 +82,7 @@ fn archiving(kept: &Kept) -> Option<Keeper> {
         // One that is waiting just now is nothing unusual.
         _ if waiting <= 2 => "archived next",
         Some(false) => "archive_mode is off, and nothing archives them",
+        _ if kept.settings.has_no_archiver => "archive_mode is on, but archive_command is empty",
         _ => "archive_command fails, or is slower than WAL is written",
     };
     let since = oldest.start(size);
@@ -99,7 +92,7 @@ fn archiving(kept: &Kept) -> Option<Keeper> {
         since_lsn: since.map(|of| of.to_string()),
         segments,
         bytes: segments * kept.segment_bytes,
-        text: format!("{} to be archived, the oldest {oldest}: {why}", waits(waiting)),
+        text: format!("{} to be archived: {why}; the oldest is {oldest}", waits(waiting)),
     })
 }
 
@@ -112,7 +105,7 @@ fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
         name: None,
         since_lsn: Some(Lsn(from * kept.segment_bytes).to_string()),
         segments,
-        bytes: keep,
+        bytes: segments * kept.segment_bytes,
         text: format!("{} keeps {}", kept.settings.wal_keep_text, segments_text(segments)),
     })
 }
@@ -132,16 +125,106 @@ fn mb(bytes: u64) -> String {
     }
 }
 
-fn slot_text(slot: &Slot, restart: Lsn, segments: u64, behind: u64) -> String {
+fn invalid_slot(slot: &Slot) -> Keeper {
+    let name = &slot.name;
+    Keeper {
+        keeper: "invalid_slot".to_owned(),
+        name: Some(name.clone()),
+        text: format!(
+            "replication slot {name} is invalid: the server has given it up, it keeps nothing, and what used it \
+             has to be set up anew (see invalidation_reason or wal_status in pg_replication_slots)"
+        ),
+        ..Keeper::default()
+    }
+}
+
+fn slot_text(
+    slot: &Slot,
+    restart: Lsn,
+    (segments, behind): (u64, u64),
+    settings: &Keeping,
+) -> String {
     let kind = if slot.is_logical { "logical" } else { "physical" };
     let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
     let saved = saved.map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
+    let limit = match &settings.slot_limit_text {
+        Some(text) => format!("; {text} limits that at the next checkpoint"),
+        None if settings.limits_slots => ", or set max_slot_wal_keep_size".to_owned(),
+        None => String::new(),
+    };
     format!(
         "replication slot {} ({kind}) keeps {}: it needs WAL since {restart}, {} ago{}; drop it if nobody \
-         uses it, or set max_slot_wal_keep_size",
+         uses it{limit}",
         slot.name,
         segments_text(segments),
         mb(behind),
         saved.unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments of 1 MB up to the redo point, and one after it; a slot that needs the third.
+    fn kept(settings: Keeping) -> Kept {
+        let slot = |name: &str, is_invalid: bool| Slot {
+            name: name.to_owned(),
+            is_logical: false,
+            is_temporary: false,
+            restart: Some(Lsn(3 << 20)).filter(|_| !is_invalid),
+            is_invalid,
+            saved: None,
+        };
+        Kept {
+            segment_bytes: 1 << 20,
+            segments: (1..=11).collect(),
+            redo: Lsn(11 << 20),
+            slots: vec![slot("dead", false), slot("gone", true)],
+            ready: (3..=10).map(|number| SegmentName::new(1, number, 1 << 20)).collect(),
+            settings,
+        }
+    }
+
+    fn texts(settings: Keeping) -> Vec<String> {
+        let told = told(&kept(settings), Lsn((11 << 20) + 5));
+        assert_eq!((told.segments, told.kept_segments), (11, 10));
+        told.keepers.into_iter().map(|keeper| keeper.text).collect()
+    }
+
+    #[test]
+    fn a_slot_is_told_with_what_the_release_has_against_it() {
+        let slot = "replication slot dead (physical) keeps 8 segments: it needs WAL since 0/300000, 8 MB ago; \
+                    drop it if nobody uses it";
+        let first = |settings| texts(settings).swap_remove(0);
+        assert_eq!(first(Keeping::default()), slot, "up to 12");
+        let settings = || Keeping { limits_slots: true, ..Keeping::default() };
+        assert_eq!(first(settings()), format!("{slot}, or set max_slot_wal_keep_size"));
+        let limit = "max_slot_wal_keep_size = 1GB".to_owned();
+        let limited = Keeping { slot_limit_text: Some(limit.clone()), ..settings() };
+        assert_eq!(first(limited), format!("{slot}; {limit} limits that at the next checkpoint"));
+    }
+
+    #[test]
+    fn why_segments_wait_to_be_archived_is_told() {
+        let why = |archives, has_no_archiver| {
+            texts(Keeping { archives, has_no_archiver, ..Keeping::default() }).swap_remove(1)
+        };
+        let oldest = "the oldest is 000000010000000000000003";
+        let failing = "archive_command fails, or is slower than WAL is written";
+        let wait = "8 segments wait to be archived";
+        assert_eq!(why(Some(true), false), format!("{wait}: {failing}; {oldest}"));
+        let empty = "archive_mode is on, but archive_command is empty";
+        assert_eq!(why(Some(true), true), format!("{wait}: {empty}; {oldest}"));
+        let off = "archive_mode is off, and nothing archives them";
+        assert_eq!(why(Some(false), true), format!("{wait}: {off}; {oldest}"));
+    }
+
+    #[test]
+    fn a_slot_that_the_server_has_given_up_keeps_nothing_and_is_told() {
+        let told = told(&kept(Keeping::default()), Lsn(12 << 20));
+        let last = told.keepers.last().expect("a slot");
+        assert_eq!((last.keeper.as_str(), last.segments), ("invalid_slot", 0));
+        assert!(last.text.starts_with("replication slot gone is invalid"), "{}", last.text);
+    }
 }

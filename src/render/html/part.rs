@@ -448,8 +448,10 @@ pub fn books(report: &Report) -> String {
         let keys = value.as_object().into_iter().flatten();
         keys.map(|(key, number)| vec![escaped(key), escaped(&number.to_string())]).collect()
     };
-    let notes: String =
-        report.notes.iter().map(|note| format!("<li>{}.</li>\n", escaped(note))).collect();
+    let notes: String = closing::pg_wal(report)
+        .chain(report.notes.iter().map(String::as_str))
+        .map(|note| format!("<li>{}.</li>\n", escaped(note)))
+        .collect();
     format!(
         "<p>{} read, {} unaccounted; {}, {}.</p>\n<ul>\n{notes}</ul>\n{}<h3>Totals</h3>\n{}",
         counted(report.books.input_bytes, "byte"),

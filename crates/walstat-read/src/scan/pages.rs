@@ -3,6 +3,7 @@
 use super::page_buffer::PageBuffer;
 use super::reader::{Flow, Reader};
 use super::scope::Scope;
+use crate::input::faster_way::{FasterWay, Way, processor_time};
 use crate::input::names::Standing;
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
@@ -12,6 +13,7 @@ use sha1::{Digest, Sha1};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use walstat_format::lsn::Lsn;
 
 /// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of
@@ -28,9 +30,19 @@ pub struct Pages<'a> {
     window: PageBuffer,
     /// Whether files may be mapped.
     map_files: bool,
+    faster: FasterWay,
+    /// How long it takes to bring in the segment at hand, while that is measured.
+    trial: Option<Trial>,
     is_lost: bool,
     /// What comes next, where it has to be fetched.
     ahead: Ahead,
+}
+
+/// What is measured of a segment.
+struct Trial {
+    way: Way,
+    bytes: u64,
+    time: Duration,
 }
 
 /// A segment while it is read.
@@ -51,7 +63,8 @@ impl<'a> Pages<'a> {
     /// The same, through a buffer that was used before.
     pub fn through(window: PageBuffer, scope: &'a Scope, progress: &'a Progress) -> Self {
         let (map_files, ahead) = (scope.map_files, Ahead::default());
-        Pages { scope, progress, window, map_files, is_lost: false, ahead }
+        let faster = FasterWay::default();
+        Pages { scope, progress, window, map_files, faster, trial: None, is_lost: false, ahead }
     }
 
     /// The buffer, to be used again.
@@ -79,6 +92,9 @@ impl<'a> Pages<'a> {
                 if let Bytes::Mapped(mapped) = &mut bytes {
                     self.is_lost |= mapped.is_lost();
                 }
+                if let Some(Trial { way, bytes, time }) = self.trial.take() {
+                    self.faster.took(way, bytes, time);
+                }
                 flow
             }
             Err(error) => {
@@ -92,10 +108,23 @@ impl<'a> Pages<'a> {
 
     fn open(&mut self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
         let may_map = self.map_files && segment.is_at_rest();
-        let mapped = if may_map { segment.source.map(from)? } else { None };
+        let mapped = if may_map { self.map(segment, from)? } else { None };
         let wanted = self.wanted(segment, from);
         let ahead = &mut self.ahead;
         mapped.map_or_else(|| segment.source.open_through(ahead, from, wanted), Ok)
+    }
+
+    /// The segment mapped, if it can be, and as long as that is not known to be the slower way.
+    fn map(&mut self, segment: &Segment, from: u64) -> io::Result<Option<Bytes<'static>>> {
+        let (way, is_timed) = self.faster.next();
+        if way == Way::Read && !is_timed {
+            return Ok(None);
+        }
+        let mapped = segment.source.map(from)?;
+        if mapped.is_some() && is_timed {
+            self.trial = Some(Trial { way, bytes: 0, time: Duration::ZERO });
+        }
+        Ok(mapped.filter(|_| way == Way::Map))
     }
 
     /// How much of a segment the range needs, from byte `from` on.
@@ -186,12 +215,17 @@ impl<'a> Pages<'a> {
         bytes: &'w mut Bytes<'_>,
         wanted: usize,
     ) -> io::Result<&'w [u8]> {
+        let begun = self.trial.is_some().then(processor_time);
         let window = if let Bytes::Mapped(mapped) = bytes {
             mapped.next(wanted)
         } else {
             let filled = bytes.fill(self.window.fresh(wanted, WINDOW_BYTES))?;
             self.window.filled(filled)
         };
+        if let (Some(trial), Some(begun)) = (&mut self.trial, begun) {
+            trial.bytes += window.len() as u64;
+            trial.time += processor_time().saturating_sub(begun);
+        }
         self.progress.fetch_add(window.len() as u64, Ordering::Relaxed);
         Ok(window)
     }

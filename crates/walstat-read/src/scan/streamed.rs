@@ -37,8 +37,8 @@ pub struct Wanted {
     pub crc: Option<Crc32c>,
     /// Records that start and end in this range are counted.
     pub range: Range<Lsn>,
-    /// Whether files that nobody writes to any more are mapped, where the platform allows it: faster than
-    /// reading them. The process then handles SIGBUS, which a file raises that ends while it is mapped.
+    /// Whether files that nobody writes to any more may be mapped, where the platform allows it and it is
+    /// faster than reading them. The process then handles SIGBUS, which a file raises that ends while it is mapped.
     pub map_files: bool,
     /// Stop after that many counted records.
     pub limit: Option<u64>,

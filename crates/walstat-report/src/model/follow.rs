@@ -63,7 +63,8 @@ pub struct Moment {
 }
 
 /// What lies in `pg_wal`, and what for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PgWal {
     /// Segments.
     pub segments: u64,
@@ -80,9 +81,10 @@ pub struct PgWal {
 }
 
 /// What keeps segments.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
-    /// `replication_slot`, `archiving`, `wal_keep_size`.
+    /// `replication_slot`, `archiving`, `wal_keep_size`, or `invalid_slot`: one that keeps nothing any more.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
@@ -90,7 +92,7 @@ pub struct Keeper {
     pub since_lsn: Option<String>,
     /// Segments that would go without it, if nothing else kept them.
     pub segments: u64,
-    /// From there to the position.
+    /// What these segments take; of a slot, how far it is behind.
     pub bytes: u64,
     /// One sentence.
     pub text: String,

@@ -42,6 +42,7 @@ impl Report {
             kind_sample: None,
             when: None,
             settings: None,
+            pg_wal: None,
             estimates: None,
             large_transactions: None,
             large_work: None,
