@@ -90,7 +90,8 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
             false => nearest(&name.text, others.iter().map(String::as_str)),
         };
         let note = format!(
-            "events have the name that a table had then, and partitions their own: no such event of {}{hint}",
+            "no event of {}{hint}: an event has the name that its table had at that moment, and each \
+             partition has its own",
             name.text
         );
         told.notes.push(note.clone());

@@ -1,4 +1,4 @@
-//! Problems of the WAL, told beside what has no place for them.
+//! Reports problems of the WAL on standard error, for outputs that have no place for them.
 
 use crate::render::closing;
 use walstat_report::model::Problem;

@@ -73,7 +73,7 @@ pub fn open(
     Ok(Some(OpenState { state, _waiting: before_end(move || ending.end_early()) }))
 }
 
-/// The options on which depends what is remembered.
+/// The options that decide what is remembered.
 fn asked(args: &CheckArgs, filters: &Filters, has_tables: bool) -> Vec<String> {
     let taken_for = args.source.taken_for.map(|told| format!("--as {told}"));
     let unverified = args.source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned());
@@ -126,8 +126,8 @@ pub fn books_close(args: &CheckArgs, report: &Report) -> Result<(), Failure> {
 
 fn unsound(args: &CheckArgs) -> Failure {
     let path = args.round.state.as_deref().unwrap_or(Path::new(""));
-    let reason =
-        "a state with numbers that contradict each other; without the file all is read anew";
+    let reason = "a state with numbers that contradict each other; remove the file to have everything read \
+                  anew";
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 

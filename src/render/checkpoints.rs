@@ -110,7 +110,8 @@ fn began(summary: &CheckpointSummary) -> Option<String> {
     let mut text = format!("{}: {}", counted(summary.checkpoints, "checkpoint"), causes.join(", "));
     if let Some(share) = summary.forced_ratio {
         text.push_str(&format!(
-            "; {} of those on a running server came before their time, by volume or asked for",
+            "; {} of those that a running server began came by volume or on request, before \
+             checkpoint_timeout was over",
             fraction(Some(share))
         ));
     }
@@ -170,9 +171,9 @@ fn pace(summary: &CheckpointSummary) -> Option<String> {
         "evenly"
     };
     Some(format!(
-        "Pace: half of a cycle's WAL is there after {half} of its time: a checkpoint that keeps up with the \
-         WAL writes {follows}.\nTime passed grows as WAL written to the power of {pace:.2}: 1 would be even, \
-         and it is {beyond:+.2} from the 1.5 that is reckoned with full_page_writes"
+        "Pace: half of a cycle's WAL is written in the first {half} of its time, so a checkpoint that keeps \
+         up with the WAL writes pages {follows}.\nElapsed time is about WAL written to the power of \
+         {pace:.2} (1: an even pace; {beyond:+.2} from 1.5, the value assumed for full_page_writes)"
     ))
 }
 

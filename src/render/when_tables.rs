@@ -175,9 +175,13 @@ fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Resul
     let even = replication.longest_even_seconds.map_or_else(String::new, |seconds| {
         format!(", if WAL grew evenly where no time is stated for up to {seconds} s")
     });
-    writeln!(out, "Never behind from {} on{even}", rate(replication.never_behind_rate))?;
+    writeln!(
+        out,
+        "A link or standby of at least {} never falls behind{even}",
+        rate(replication.never_behind_rate)
+    )?;
     if replication.max_lag_rate.is_some() {
-        writeln!(out, "Never later than asked for from {} on", rate(replication.max_lag_rate))?;
+        writeln!(out, "One of at least {} keeps within --max-lag", rate(replication.max_lag_rate))?;
     }
     if let Some(backlog) = &replication.backlog {
         let slowest = replication.link_rate.into_iter().chain(replication.replay_rate).min();

@@ -4,8 +4,8 @@
 //!
 //! How many kinds there are is up to the WAL. As many as fit into `WEIGHT_MAX` are kept, those of few
 //! operations first, and all others are one. Which ones are kept depends on what they are and on nothing
-//! else: what was given up on would not have been kept either had the rest come first. So the result does not
-//! depend on how the WAL was divided.
+//! else: a kind that was dropped early would also have been dropped if the others had come first. So the
+//! result does not depend on how the WAL was divided.
 
 use super::amounts::Amounts;
 use super::block_set::BlockSet;

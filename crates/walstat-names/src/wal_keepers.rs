@@ -25,7 +25,8 @@ const NAME_BYTES: usize = 64;
 const DATABASE: usize = NAME + NAME_BYTES;
 const PERSISTENCY: usize = DATABASE + 4;
 const RESTART_LSN: usize = DATABASE + 16;
-/// The cause why a slot is not valid any more, from this version of the file on (16).
+/// Where the slot file says why a slot was invalidated; the field exists from this file version on (release
+/// 16).
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
 /// A slot that was being created, or of a session (`ReplicationSlotPersistency`).

@@ -32,7 +32,7 @@ use walstat_names::catalog::store::Store;
 use walstat_read::follow::{Follower, Happening};
 use walstat_read::input::plan::Plan;
 
-/// What the WAL teaches of names is looked at so often, and where a file has no name yet.
+/// How often names learned from the WAL are looked up again; a file without a name is looked up at once.
 const LEARN_EVERY: Duration = Duration::from_secs(15);
 /// What keeps segments is looked at so often.
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);

@@ -117,8 +117,8 @@ fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
     }
 }
 
-/// Adds a transaction to those that did the same to the same table. Updates stay apart: many of them are the
-/// batches that one should be.
+/// Adds a transaction to those that did the same to the same table. Updates are not merged: several of them
+/// may be the batches that the rule advises.
 fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
     let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
     let is_same = |other: &&mut LargeWorkRow| {

@@ -108,8 +108,8 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
     let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
     Err(format!(
-        "not restorable to the end: by {name}, which has no segment, a server follows timeline {}, which \
-         does not go on from there; recovery_target_timeline = '{timeline}' does",
+        "not restorable to the end: because of {name} a server follows timeline {}, which has no segments \
+         and does not continue this WAL; recovery_target_timeline = '{timeline}' makes it follow the WAL",
         latest.timeline()
     ))
 }
@@ -311,7 +311,7 @@ pub(crate) fn consistent(
     stop: Lsn,
 ) -> Result<&'static str, String> {
     let Some(label) = backup.label else {
-        return Ok("; from where on the backup is consistent, only its label says");
+        return Ok("; only the backup's label says from where on it is consistent");
     };
     let end = consistent_from(backup, wal);
     if label.from_standby && end.is_none() {

@@ -91,8 +91,8 @@ impl ImagePlaces {
         self.places.iter().map(|place| distance(*place)).collect()
     }
 
-    /// How they are spread over what was written of `[start, end)`, which the ascending `unused` was not;
-    /// `None` if there are none.
+    /// How the images are spread over `[start, end)`, leaving out the ranges in `unused` (ascending), where
+    /// nothing was written; `None` without images.
     pub fn decay(&self, start: Lsn, end: Lsn, unused: &[Range<Lsn>]) -> Option<Decay> {
         let all: u64 = self.bytes.iter().sum();
         let length = u128::from(unused::written(unused, start..end));

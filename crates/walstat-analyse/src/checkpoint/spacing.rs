@@ -9,11 +9,12 @@ use walstat_format::version::Version;
 
 /// `checkpoint_timeout` is that many seconds at least.
 pub const SHORTEST_TIMEOUT: i64 = 30;
-/// So soon after another one a checkpoint by the clock may come: times are cut to whole seconds.
+/// The least distance of two checkpoints by checkpoint_timeout, as the WAL shows it: its times are cut to
+/// whole seconds.
 pub const SOONEST_BY_CLOCK: i64 = SHORTEST_TIMEOUT - 1;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
-/// So many under load show what begins them.
+/// This many checkpoints under load are enough to conclude that max_wal_size began them.
 const LOADS: usize = 3;
 /// So many at one distance are no coincidence.
 const HABIT: usize = 4;

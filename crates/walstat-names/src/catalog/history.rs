@@ -150,7 +150,7 @@ impl History {
                     self.touch(*xid, *end, page, change);
                     places.extend(filled(change).map(|offset| Place { offset, ..page }));
                 }
-                // It has the rows of another one.
+                // The database is a copy: its catalog rows are those of the original.
                 Event::Copied { to, .. } => {
                     self.versions.retain(|(_, database), _| *database != to.0);
                 }

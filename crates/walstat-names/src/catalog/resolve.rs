@@ -43,7 +43,7 @@ enum VersionRank {
     Live,
 }
 
-/// A version with what speaks for it.
+/// A row version, with everything that decides which version of a row wins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'s> {
     pub row: Row<'s>,
@@ -101,8 +101,8 @@ fn offer<'s, K: Hash + Eq>(best: &mut HashMap<K, Best<'s>>, key: K, seen: Seen<'
             let best = entry.get_mut();
             let both_unsure = [seen.standing, best.seen.standing] == [VersionRank::Unsure; 2];
             best.is_disputed |= both_unsure && !says_the_same(&seen.row, &best.seen.row);
-            // What a transaction inserted that did not commit was not there before: its own updates
-            // have no other row before them.
+            // A row inserted by a transaction that did not commit never existed for others, so there is no
+            // earlier row that its own updates could have replaced.
             let never_was =
                 [seen.standing, best.seen.standing].iter().all(|s| *s <= VersionRank::Open);
             let is_last_known = seen.is_last_known || best.seen.is_last_known;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{PageHeader, SHORT_HEADER_BYTES};
 
-/// A server removes and renames segments in no order: so long a missing one may still come.
+/// A server removes and renames segments in no order: for this long, a missing segment may still appear.
 const SETTLING: Duration = Duration::from_millis(300);
 /// Archivers may store segments in another order.
 const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A folder that was changed less than this before it was listed may change again without another time.
+/// A folder changed less than this before it was listed may change again and keep the same modification time.
 const CLOCK_TICK: Duration = Duration::from_millis(100);
 
 /// A file that a segment may be read from.

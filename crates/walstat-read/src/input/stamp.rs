@@ -4,7 +4,7 @@ use super::storage::Metadata;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 
-/// Where two of a file are equal, its bytes are the same.
+/// If two stamps of a file are equal, its content has not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Its length.

@@ -55,7 +55,8 @@ pub struct Reader<'s> {
     begins: bool,
     /// Memory for records that wait to be handed on; empty between two calls.
     waiting: Vec<Shown<'static>>,
-    /// Nothing after the first place without a valid record is looked at: it may come to be one.
+    /// Reading stops at the first place without a valid record: while WAL is followed, a record may still be
+    /// written there.
     ends_at_gap: bool,
     /// The record before the range, if it is known.
     before: Option<Last>,

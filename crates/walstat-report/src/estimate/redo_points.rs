@@ -7,7 +7,8 @@ use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_whatif::base_checkpoint::{Reading, mover};
 
-/// Up to the next redo point, no other one comes.
+/// Just below 1: within one cycle, the WAL since its redo point never counts as a whole further redo point by
+/// volume.
 const NEARLY_ONE: f64 = 0.999;
 
 /// So many pages with an image again show a redo point.

@@ -55,7 +55,10 @@ fn check(report: &Report) -> Option<Finding> {
         format!("{told} of the bytes are changes of the catalogs")
     };
     let most = if is_habit {
-        format!("pg_class got and lost {dropped} rows: one for each table, index and TOAST table")
+        format!(
+            "{dropped} rows were added to pg_class and removed again: one for each table, index and TOAST \
+             table"
+        )
     } else {
         format!("most of it is {}", label(report, first))
     };

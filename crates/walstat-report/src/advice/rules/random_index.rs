@@ -7,8 +7,8 @@
 //! in a short range, it speaks where less than 10 entries went into each leaf that was touched: entries in
 //! order fill it.
 //!
-//! An update that is not HOT puts an entry into each index, wherever its key is. Entries that may all be from
-//! such updates say nothing of the order of keys: `hot-ratio` is about them.
+//! An update that is not HOT puts an entry into each index, wherever its key is. Where all entries may come
+//! from such updates, they say nothing about the order of keys, and `hot-ratio` covers them.
 //!
 //! What to do: keys in the order of time; an index that nobody needs does not have to be random either.
 //! What it would save: entries in order fill leaves that are new, which are logged without an image; after
@@ -102,8 +102,8 @@ fn check(report: &Report) -> Option<Finding> {
 }
 
 fn advice(random: &[&IndexPart], in_order: &[InOrder]) -> Vec<String> {
-    let what =
-        "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first";
+    let what = "use keys that rise with time: UUIDv7 instead of UUIDv4, a sequence, or a timestamp as the \
+                first column";
     let told = random.iter().zip(in_order).map(|(index, in_order)| {
         format!(
             "{}: {:.2} images for each entry; keys in the order of time need {:.4}",
