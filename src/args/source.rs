@@ -12,7 +12,7 @@ use walstat_analyse::select::{Filters, RelationFilter};
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr;
-use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use walstat_read::input::storage;
 
 /// What to read, for every command that reads WAL.
@@ -132,7 +132,10 @@ impl SourceArgs {
         }
         let is_name = |path: &&mut PathBuf| path.components().count() == 1;
         for path in self.paths.iter_mut().filter(is_name) {
-            let inside = |directory: &PathBuf| [directory.clone(), directory.join("pg_wal")];
+            let inside = |directory: &PathBuf| {
+                let server = SERVER_DIRECTORIES.map(|name| directory.join(name));
+                std::iter::once(directory.clone()).chain(server)
+            };
             let mut places = directories.iter().flat_map(inside).map(|place| place.join(&*path));
             if let Some(place) = places.find(|place| storage::exists(place)) {
                 *path = place;

@@ -14,7 +14,7 @@ mod stretch;
 
 use crate::input::discover::Found;
 use crate::input::error::InputError;
-use crate::input::input_kind::InputKind;
+use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use crate::input::placing::{Key, place};
 use crate::input::plan::{Plan, plan};
 use crate::input::timeline::Lineage;
@@ -376,7 +376,7 @@ impl Follower {
 /// The folder with the segments.
 fn folder_of(found: &Found) -> PathBuf {
     let path = found.paths.first().cloned().unwrap_or_default();
-    let inside = ["pg_wal", "pg_xlog"].map(|name| path.join(name));
+    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
     let is_data = found.data_directory.as_deref() == Some(Path::new(&path));
     inside.into_iter().find(|inside| is_data && inside.is_dir()).unwrap_or(path)
 }

@@ -304,25 +304,23 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
 }
 
-/// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
+/// Whether replay up to `stop` makes the backup consistent; what is to be said about it. Where neither a label
+/// nor the WAL tells from where on, it may be.
 pub(crate) fn consistent(
     backup: &Backup,
     wal: &Wal<'_>,
     stop: Lsn,
 ) -> Result<&'static str, String> {
-    let Some(label) = backup.label else {
-        return Ok("; only the backup's label says from where on it is consistent");
-    };
-    let end = consistent_from(backup, wal);
-    if label.from_standby && end.is_none() {
-        return Ok("; taken from a standby, it is consistent where its pg_control says");
-    }
-    match end {
-        Some(end) if end <= stop => Ok(""),
-        Some(end) => Err(format!(
+    match (consistent_from(backup, wal), backup.label) {
+        (Some(end), _) if end <= stop => Ok(""),
+        (Some(end), _) => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {stop} only"
         )),
-        None => Err(format!(
+        (None, None) => Ok("; only the backup's label says from where on it is consistent"),
+        (None, Some(label)) if label.from_standby => {
+            Ok("; taken from a standby, it is consistent where its pg_control says")
+        }
+        (None, Some(_)) => Err(format!(
             "not restorable: the end of the backup is not in the WAL, which is good to {stop}"
         )),
     }

@@ -15,9 +15,11 @@ named! {
     }
 }
 
-/// Names of the directories in which WAL lies: in a data directory, a Barman server, a pgBackRest
+/// Whether WAL lies in directories of this name: in a data directory, a Barman server, a pgBackRest
 /// repository, WAL-G storage.
-pub(crate) const WAL_DIRECTORIES: [&str; 5] = ["pg_wal", "pg_xlog", "wals", "archive", "wal_005"];
+fn is_wal_directory(name: &str) -> bool {
+    SERVER_DIRECTORIES.contains(&name) || ARCHIVER_DIRECTORIES.contains(&name) || name == "archive"
+}
 
 /// Where WAL lies in a data directory: since release 10, and before.
 pub const SERVER_DIRECTORIES: [&str; 2] = ["pg_wal", "pg_xlog"];
@@ -131,7 +133,7 @@ impl Directories {
         let Directory { root, path, .. } = self.all.get(index)?;
         let own = |path: &&Path| {
             let name = name_of(path);
-            WAL_DIRECTORIES.contains(&name) || is_version(name)
+            is_wal_directory(name) || is_version(name)
         };
         path.ancestors().find(own).map(|archive| (*root, archive))
     }

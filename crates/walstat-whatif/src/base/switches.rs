@@ -1,5 +1,8 @@
 //! Why segments of the base were closed early: by archive_timeout, which closes others under other settings,
 //! or because somebody asked for it (`pg_switch_wal()`, the end of a base backup), which stays.
+//!
+//! `archive_timeout.rs` of walstat-analyse, for the report, has only the distances between switches and is
+//! content with half of them. Here each switch is judged by itself, since predictions depend on it.
 
 use super::Base;
 use crate::blocks::Ordinal;
