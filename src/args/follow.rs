@@ -3,6 +3,7 @@
 use super::name_sources::NameArgs;
 use super::outputs::Outputs;
 use super::show::ShowArgs;
+use super::values::TOP_DEFAULT;
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ pub struct FollowArgs {
     pub listen: Option<SocketAddr>,
     /// How many tables, and how many kinds of transactions, have counters of their own: the largest since the
     /// start; 0: all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = TOP_DEFAULT)]
     pub top: usize,
     /// Names of relations
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Checkpoint cycles, for people: one row each, and what they come to.
 
-use super::number::{counted, fraction, grouped, human_bytes};
+use super::number::{UNKNOWN, counted, fraction, grouped, human_bytes};
 use super::style::{Show, left, plain};
 use super::time::{duration, moment};
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ pub fn rows(
 fn cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
     let cause = match (row.cause, row.cause_confidence) {
         (Some(cause), Some(confidence)) => format!("{cause} ({confidence})"),
-        _ => "–".to_owned(),
+        _ => UNKNOWN.to_owned(),
     };
     vec![
         row.redo_lsn.clone().unwrap_or_else(|| format!("before {}", row.start_lsn)),

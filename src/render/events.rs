@@ -2,7 +2,7 @@
 //! configuration.
 
 use super::csv;
-use super::number::{counted, grouped};
+use super::number::{UNKNOWN, counted, grouped};
 use super::style::{left, plain};
 use super::time::moment;
 use super::visible::visible;
@@ -30,7 +30,7 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
             moment(row.time.as_deref()),
             row.event.clone(),
             name(row),
-            row.rows.map_or("–".to_owned(), grouped),
+            row.rows.map_or(UNKNOWN.to_owned(), grouped),
             row.xid.clone(),
             row.outcome.clone(),
             row.recovery_target.recovery_target_lsn.clone(),

@@ -20,6 +20,7 @@ use crate::input::plan::{Plan, plan};
 use crate::input::timeline::Lineage;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
+use crate::scan::pages::WINDOW_BYTES;
 use crate::scan::pending::Pending;
 use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
@@ -32,9 +33,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
-
-/// So much is read at a time.
-const WINDOW_BYTES: usize = 512 << 10;
 
 /// Where following begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

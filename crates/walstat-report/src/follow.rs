@@ -28,6 +28,7 @@ use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::store::Store;
 use walstat_read::follow::{Follower, Happening};
 use walstat_read::input::plan::Plan;
@@ -302,7 +303,7 @@ impl Reporter {
 
 /// Whether an index is that of a TOAST table.
 fn is_of_toast(named: &names::Relation) -> bool {
-    named.schema.as_deref() == Some("pg_toast")
+    named.schema.as_deref() == Some(TOAST_SCHEMA_NAME)
 }
 
 fn by_rmgr(following: &Following, version: &Version) -> (Vec<RmgrSums>, u64) {

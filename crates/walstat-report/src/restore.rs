@@ -11,7 +11,7 @@ use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
-use walstat_format::segment::SegmentName;
+use walstat_format::segment::{NAME_DIGITS, SegmentName};
 use walstat_read::input::control::Control;
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
@@ -19,9 +19,6 @@ use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::Problem;
 use walstat_read::input::segment::Segment;
 use walstat_read::input::timeline::Lineage;
-
-/// Digits of a segment's name.
-const SEGMENT_DIGITS: usize = 24;
 
 /// What is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -261,7 +258,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let plan = wal.plan;
-    let name = problem.segment.get(..SEGMENT_DIGITS).and_then(SegmentName::parse);
+    let name = problem.segment.get(..NAME_DIGITS).and_then(SegmentName::parse);
     let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
     let on_the_way = match name.zip(begin) {
         Some((name, begin)) => {

@@ -1,6 +1,8 @@
 //! Where consecutive records start and how long they are, in two bytes each: mostly one starts where
 //! the one before ends. Records that repeat the one before cost four bytes together.
 
+use walstat_format::record_header::padded;
+
 /// Bits below the length.
 const FLAGS: u32 = 3;
 /// Something lies between the record and the one before: a page header, records that are not
@@ -86,7 +88,7 @@ impl RunWriter {
         } else {
             self.push_odd(gap, headers, total_bytes, time);
         }
-        self.next = lsn + stride(u64::from(total_bytes));
+        self.next = lsn + padded(u64::from(total_bytes));
         self.next
     }
 
@@ -138,12 +140,6 @@ impl RunWriter {
         self.words.clear();
         written
     }
-}
-
-/// From the start of a record to the next, page headers left out.
-#[inline(always)]
-pub fn stride(total_bytes: u64) -> u64 {
-    (total_bytes + 7) & !7
 }
 
 /// Reads what a [`RunWriter`] wrote for records from `next` on.
@@ -207,7 +203,7 @@ impl Iterator for RecordRuns<'_> {
             (gap, headers, total_bytes) = self.odd(word)?;
         }
         let lsn = self.next.wrapping_add(gap);
-        let stride = stride(total_bytes);
+        let stride = padded(total_bytes);
         self.last = total_bytes;
         self.next = lsn.wrapping_add(count * stride);
         Some(RecordRun { lsn, stride, total_bytes, span: total_bytes + headers, count, has_time })
@@ -228,8 +224,8 @@ mod tests {
         let (mut next, mut length) = (0, 0);
         for &(lsn, end, total, has_time) in records {
             if (lsn, total) == (next, length) && end == lsn + u64::from(total) && !has_time {
-                writer.repeat(1, stride(u64::from(total)));
-                next += stride(u64::from(total));
+                writer.repeat(1, padded(u64::from(total)));
+                next += padded(u64::from(total));
             } else {
                 next = writer.push(lsn, end, total, has_time);
             }

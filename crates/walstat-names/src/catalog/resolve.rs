@@ -7,7 +7,9 @@ mod links;
 
 use super::builtin::Builtin;
 use super::names::{Names, Relation};
-use super::row::{Class, Name, Row, Source, TOAST_SCHEMA, decode};
+use super::row::{
+    CATALOG_SCHEMA_NAME, Class, Name, Row, Source, TOAST_SCHEMA, TOAST_SCHEMA_NAME, decode,
+};
 use super::store::{PlacedRow, Store, Subject, VersionStatus};
 use super::xid_status::XidStatus;
 use links::Links;
@@ -21,7 +23,7 @@ use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// Schemas whose oids are fixed, for where `pg_namespace` is not known.
 pub(super) const FIXED_SCHEMAS: [(u32, &str); 3] =
-    [(11, "pg_catalog"), (TOAST_SCHEMA, "pg_toast"), (2200, "public")];
+    [(11, CATALOG_SCHEMA_NAME), (TOAST_SCHEMA, TOAST_SCHEMA_NAME), (2200, "public")];
 /// Tablespaces whose oids are fixed.
 const FIXED_TABLESPACES: [(u32, &str); 2] =
     [(DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")];

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use walstat_format::segment::GROUP_DIGITS;
 
 named! {
     /// What a directory of WAL is taken for.
@@ -29,9 +30,6 @@ const ARCHIVER_DIRECTORIES: [&str; 2] = ["wal_005", "wals"];
 
 /// Beside the segments of a server's own directory.
 pub const ARCHIVE_STATUS: &str = "archive_status";
-
-/// Archivers put segments into directories that are named by this many digits of a segment's name.
-const GROUP_DIGITS: usize = 16;
 
 /// All directories in which something was found, on disk and in tars.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -4,6 +4,9 @@ use super::storage::Metadata;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 
+/// Longer than a tick of the clock that file systems take modification times from.
+pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(20);
+
 /// If two stamps of a file are equal, its content has not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {

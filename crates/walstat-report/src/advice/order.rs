@@ -2,6 +2,7 @@
 //! what it costs; then what says how the server does.
 
 use super::RULES;
+use crate::amount::DAY;
 use crate::model::Report;
 use crate::model::finding::{Certainty, Finding, Together};
 use serde_json::{Map, Value};
@@ -16,8 +17,6 @@ const UNSURE: f64 = 0.5;
 const EXPLAINED: f64 = 0.4;
 /// Weight of a finding whose change has side effects.
 const WITH_PRICE: f64 = 0.8;
-/// Seconds of a day.
-const DAY: f64 = 86400.0;
 /// A shorter time, in seconds, says nothing of a day.
 const TIME_LEAST: f64 = 600.0;
 /// A finding that saves less in a day is silent: some 1.2 kB a second.

@@ -14,7 +14,7 @@ use walstat_format::block::{BlockRef, RelFileLocator};
 /// So many images of a relation are compressed in any case.
 const FIRST_IMAGES: u64 = 8;
 /// Of n images none may be of a kind of which up to 3/n of all are (the rule of three).
-const RULE_OF_THREE: f64 = 3.0;
+pub const RULE_OF_THREE: f64 = 3.0;
 /// So far off the ratio such a kind may be.
 const OTHER_KIND: f64 = 0.5;
 /// How many neighbours in length, on each side, serve as well as an image of the same length.

@@ -4,12 +4,13 @@ use super::{BlockTouch, Chunk, HAS_IMAGE, ImagedAgain, RecordImages, StatedTime,
 use crate::deferred_log::Tally;
 use crate::deferred_log::event::PlacedEvent;
 use crate::deferred_log::file_numbers::FileNumbers;
-use crate::deferred_log::record_runs::{self, RunWriter};
+use crate::deferred_log::record_runs::RunWriter;
 use crate::fork_table::ForkKey;
 use walstat_format::block::BlockMark;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::record::Record;
+use walstat_format::record_header::padded;
 
 /// Records in a chunk, at most.
 const RECORDS: u32 = 4096;
@@ -78,7 +79,7 @@ impl ChunkWriter {
         if !is_next || self.place.is_none() || record.block_mark() != self.place {
             return false;
         }
-        self.next += record_runs::stride(u64::from(self.length));
+        self.next += padded(u64::from(self.length));
         self.room -= 1;
         self.repeats += 1;
         true
@@ -95,8 +96,7 @@ impl ChunkWriter {
     #[inline(never)]
     fn note_repeats(&mut self) {
         let count = u64::from(std::mem::take(&mut self.repeats));
-        let (length, stride) =
-            (u64::from(self.length), record_runs::stride(u64::from(self.length)));
+        let (length, stride) = (u64::from(self.length), padded(u64::from(self.length)));
         // A chunk has no more records than that.
         self.lengths.repeat(count as u16, stride);
         self.tally.count += count;

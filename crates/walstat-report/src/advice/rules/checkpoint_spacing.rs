@@ -25,11 +25,12 @@ use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::when::{Causes, Overview, Spacing, how};
 use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
 use walstat_analyse::checkpoint::cause::Cause;
+use walstat_names::server_settings::DEFAULT_CHECKPOINT_TIMEOUT;
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
 const CLOSE: Threshold = Threshold {
     speaks: Speaks::Below,
-    chen: 300.0,
+    chen: DEFAULT_CHECKPOINT_TIMEOUT as f64,
     strict: 600.0,
     relaxed: 120.0,
     unit: Unit::Seconds,

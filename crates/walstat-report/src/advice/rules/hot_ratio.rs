@@ -33,6 +33,7 @@ use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
 const THRESHOLD: Threshold =
@@ -137,7 +138,7 @@ fn dear_tables(report: &Report, threshold: f64) -> Vec<&WholeTableRow> {
 
 /// Of catalogs nobody sets the fillfactor or drops an index.
 fn is_ours(row: &WholeTableRow) -> bool {
-    row.schema.as_deref() != Some("pg_catalog")
+    row.schema.as_deref() != Some(CATALOG_SCHEMA_NAME)
 }
 
 /// The tables that somebody can do something about.

@@ -19,7 +19,7 @@
 //!
 //! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
 
-use super::{evidence, plain_finding};
+use super::{MIN_ENTRIES, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
@@ -34,8 +34,6 @@ use std::cmp::Reverse;
 const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
 /// Fewer of its entries than this went into the right-most leaf.
 const IN_ORDER: f64 = 0.5;
-/// Fewer entries are no habit.
-const ENTRIES: u64 = 1000;
 /// Of entries in order more than so many go into a leaf.
 const FEW_A_LEAF: u64 = 10;
 /// What is usable of a leaf, filled to 90 %.
@@ -179,7 +177,7 @@ fn is_random(index: &IndexPart) -> bool {
         (None, Some(leaves)) => entries < FEW_A_LEAF * leaves,
         (None, None) => false,
     };
-    entries >= ENTRIES && is_scattered
+    entries >= MIN_ENTRIES && is_scattered
 }
 
 #[cfg(test)]
