@@ -63,7 +63,7 @@ impl RecordRun {
 
 /// Writes lengths.
 #[derive(Debug, Clone, Default)]
-pub struct RunWriter {
+pub(super) struct RunWriter {
     words: Vec<u16>,
     /// Where the next record starts if nothing lies between.
     next: u64,
@@ -71,7 +71,7 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Begins anew at the first record.
-    pub fn begin(&mut self, lsn: u64) {
+    pub(super) fn begin(&mut self, lsn: u64) {
         self.words.clear();
         self.next = lsn;
     }
@@ -79,7 +79,7 @@ impl RunWriter {
     /// Adds a record in `[lsn, end)` of so many bytes. Returns where the next one starts if nothing
     /// lies between.
     #[inline(always)]
-    pub fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
+    pub(super) fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
         let gap = lsn.wrapping_sub(self.next);
         let headers = end.wrapping_sub(lsn + u64::from(total_bytes));
         let time = if has_time { HAS_TIME } else { 0 };
@@ -123,19 +123,19 @@ impl RunWriter {
 
     /// Adds so many records that are as long as the last one, each directly after the one before,
     /// without a time.
-    pub fn repeat(&mut self, count: u16, stride: u64) {
+    pub(super) fn repeat(&mut self, count: u16, stride: u64) {
         self.words.extend([REPEATS, count]);
         self.next += u64::from(count) * stride;
     }
 
     /// From where to read the records to come: the place in what was written, and that of the next
     /// record if nothing lies between.
-    pub fn pause(&self) -> (usize, u64) {
+    pub(super) fn pause(&self) -> (usize, u64) {
         (self.words.len(), self.next)
     }
 
     /// What was written.
-    pub fn finish(&mut self) -> Box<[u16]> {
+    pub(super) fn finish(&mut self) -> Box<[u16]> {
         let written = self.words.as_slice().into();
         self.words.clear();
         written
