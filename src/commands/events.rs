@@ -80,9 +80,10 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
         && told.events.is_empty()
     {
         let others = passed_over.into_inner();
-        let hint = match others.contains(&name.parts.join(".")) {
-            true => ", only others".to_owned(),
-            false => nearest(&name.text, others.iter().map(String::as_str)),
+        let hint = if others.contains(&name.parts.join(".")) {
+            ", only others".to_owned()
+        } else {
+            nearest(&name.text, others.iter().map(String::as_str))
         };
         let note = format!(
             "no event of {}{hint}: an event has the name that its table had at that moment, and each \

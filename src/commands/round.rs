@@ -15,7 +15,7 @@ use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::discover::Found;
-use walstat_read::scan::round::Round;
+use walstat_read::scan::round::{Round, RoundRead};
 use walstat_report::build;
 use walstat_report::model::Report;
 use walstat_report::model::checked::StateSummary;
@@ -104,8 +104,9 @@ pub fn read(
     scan.wanted.accepted_gaps = accepted_gaps;
     let paths = read::names_of(&found.paths);
     let recheck = args.round.recheck.unwrap_or_default();
-    let (plan, scanned, round) = scan.count_round(found, &open.state.memory, recheck, prototype)?;
-    Ok((Read { paths, plan, scanned, filters: filters.clone() }, round))
+    let read = scan.count_round(found, &open.state.memory, recheck, prototype)?;
+    let RoundRead { plan, outcome, round } = read;
+    Ok((Read { paths, plan, scanned: outcome, filters: filters.clone() }, round))
 }
 
 /// Does `work`, in which a state may be believed.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Records begin at multiples of that. (`crc.rs`, and `fast.rs` of walstat-read, whose instructions are counted, have
-/// it as `& !7`.)
+/// Records begin at multiples of that. (`crc.rs`, and `fast.rs` of walstat-read, whose instructions are
+/// counted, have it as `& !7`.)
 pub const MAXALIGN: usize = 8;
 
 /// The bytes of a record with those up to the next one.

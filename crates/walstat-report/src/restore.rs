@@ -301,8 +301,8 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
 }
 
-/// Whether replay up to `stop` makes the backup consistent; what is to be said about it. Where neither a label
-/// nor the WAL tells from where on, it may be.
+/// Whether replay up to `stop` makes the backup consistent; what is to be said about it. Where neither a
+/// label nor the WAL tells from where on, it may be.
 pub(crate) fn consistent(
     backup: &Backup,
     wal: &Wal<'_>,

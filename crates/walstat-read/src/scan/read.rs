@@ -135,8 +135,8 @@ fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputErr
 /// How often WAL is looked for and read again if files disappear meanwhile.
 const TRIES_MAX: u32 = 10;
 
-/// A server removes and renames old segments in no order, one every few milliseconds, so that for a while some
-/// are missing between others. If nothing has changed after this pause, they are really missing.
+/// A server removes and renames old segments in no order, one every few milliseconds, so that for a while
+/// some are missing between others. If nothing has changed after this pause, they are really missing.
 pub(crate) const SETTLING: Duration = Duration::from_millis(300);
 
 /// Timelines and numbers of the segments.

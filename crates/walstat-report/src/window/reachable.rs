@@ -149,9 +149,10 @@ fn why_not(
 
 /// Why no record matches, of those that are there.
 fn never(question: &Question<'_>, target: &Target) -> String {
-    let fails = match question.wal.plan.version().recovery.fails_short_of_target {
-        true => "recovery would end before the target and fail",
-        false => "recovery would replay all of the WAL, and the server would open after it",
+    let fails = if question.wal.plan.version().recovery.fails_short_of_target {
+        "recovery would end before the target and fail"
+    } else {
+        "recovery would replay all of the WAL, and the server would open after it"
     };
     let why = unmatched(question, target);
     match gaps(&question.wal).first().filter(|_| !matches!(target.goal, Goal::Lsn(_))) {

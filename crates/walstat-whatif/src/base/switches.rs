@@ -96,10 +96,8 @@ impl Closed {
         // While nothing is written, the server looks once each timeout.
         let looks = (most + SLACK).div_euclid(timeout);
         let may_be = looks > 0 && looks * timeout >= least - SLACK;
-        match most - least > SLACK {
-            true if may_be => None,
-            _ => Some(may_be),
-        }
+        let is_known = most - least <= SLACK;
+        (is_known || !may_be).then_some(may_be)
     }
 }
 
