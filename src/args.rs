@@ -168,7 +168,8 @@ pub struct StatsArgs {
     /// Statistics by resource manager, as with pg_waldump -z: the same as --stats
     #[arg(short = 'z', hide = true)]
     pub statistics: bool,
-    /// Write a partial result, of which 'walstat merge' makes one report with others (on one thread)
+    /// Write a partial result, which 'walstat merge' combines with others into one report (reads on one
+    /// thread)
     #[arg(long)]
     pub partial: bool,
     /// What to read
@@ -219,7 +220,8 @@ pub struct TableArgs {
     /// its partitions [default of the report]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<RowBy>,
-    /// Add a column of main data and record headers alone: the record size before BUG #14687
+    /// Add a column with main data and record headers only: what was shown as the record size before BUG
+    /// #14687 was fixed
     #[arg(long)]
     pub show_main_data: bool,
 }

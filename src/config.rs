@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use walstat_read::input::limited;
+use walstat_read::input::probe::TEXT_BYTES_MAX;
 use walstat_report::budget::{BudgetOption, Budgets, OPTIONS};
 use walstat_report::gap::Gap;
 use walstat_report::model::threshold::Thresholds;
@@ -41,9 +42,6 @@ pub struct Config {
     pub found: Option<PathBuf>,
 }
 
-/// No configuration is longer: 1 MB.
-const BYTES_MAX: u64 = 1 << 20;
-
 /// The file named, or `walstat.toml` in the current directory.
 pub fn path(named: Option<&Path>) -> &Path {
     named.unwrap_or(Path::new(DEFAULT_FILE))
@@ -64,7 +62,7 @@ pub fn load(named: Option<&Path>) -> Result<Config, Failure> {
 
 /// The text of a configuration.
 pub fn text_of(path: &Path) -> io::Result<String> {
-    limited::read_text(path, BYTES_MAX)
+    limited::read_text(path, TEXT_BYTES_MAX)
 }
 
 /// The limits that the text of a file asks for.

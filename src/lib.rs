@@ -32,6 +32,7 @@
 //! | floor | is | knows nothing of |
 //! | --- | --- | --- |
 //! | `walstat-format` | the format: views over borrowed bytes | files, statistics |
+//! | `walstat-cloud` | object stores, with the feature `cloud` | WAL |
 //! | `walstat-read` | where WAL comes from; its records in order, damage, endings, books | what is counted |
 //! | `walstat-names` | names of relations, from catalogs, files, servers | who asks for a name |
 //! | `walstat-analyse` | what is counted, a file a dimension | files, printing |

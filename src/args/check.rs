@@ -52,11 +52,11 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Restore readiness")]
 pub struct RestoreArgs {
-    /// The WAL has to be complete from here to its end
+    /// Require the WAL to be complete from this LSN to its end
     #[arg(long, value_name = "LSN", conflicts_with = "backup_label")]
     pub from: Option<Lsn>,
-    /// The backup of this label has to be restorable to the end of the WAL: backup_label, a .backup
-    /// file of the archive, or the directory of a plain backup
+    /// Require that this backup can be restored to the end of the WAL: its backup_label, its .backup file in
+    /// the archive, or the directory or tar of the backup
     #[arg(long, value_name = "FILE")]
     pub backup_label: Option<PathBuf>,
 }

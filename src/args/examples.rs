@@ -1,4 +1,4 @@
-//! One example an option, for `--help` and the man page.
+//! One example for each option, for `--help` and the man page.
 
 use clap::{Arg, Command};
 
@@ -95,8 +95,8 @@ const EXAMPLES: &[Example] = &[
     ("xid", "-x 741"),
 ];
 
-/// Commands that know an option otherwise: the command, and how it is typed there; nothing: it makes no
-/// sense there.
+/// Examples that differ for one command: the command, the option, and how it is typed there. An empty text:
+/// the option makes no sense for that command.
 const OTHERS: &[(&str, Example)] = &[
     ("check", ("fullpage", "-w")),
     ("diff", ("format", "-f json -o diff.json")),

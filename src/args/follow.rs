@@ -3,6 +3,7 @@
 use super::name_sources::NameArgs;
 use super::outputs::Outputs;
 use super::show::ShowArgs;
+use super::values::TOP_DEFAULT;
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,14 +38,15 @@ pub struct FollowArgs {
     /// Do not verify the records' checksums
     #[arg(long)]
     pub no_verify_checksums: bool,
-    /// Remember in this file where it stopped and what it had counted, and go on there
+    /// Keep the position and the counters in this file, and go on from there at the next start
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
     /// Serve the counters to Prometheus at http://ADDR:PORT/metrics; :9187 is 127.0.0.1:9187
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub listen: Option<SocketAddr>,
-    /// Tables and kinds of transactions that have counters of their own, the largest since the start; 0: all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// How many tables, and how many kinds of transactions, have counters of their own: the largest since the
+    /// start; 0: all
+    #[arg(long, value_name = "N", default_value_t = TOP_DEFAULT)]
     pub top: usize,
     /// Names of relations
     #[command(flatten)]

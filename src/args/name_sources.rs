@@ -20,7 +20,7 @@ pub struct NameArgs {
     /// Such files that were read before, when a partial result was made
     #[arg(skip)]
     pub contents: Vec<(String, Vec<u8>)>,
-    /// Ask a running server for names: a connection string; all databases of its cluster are asked
+    /// Connection string of a running server to ask for names; all databases of its cluster are asked
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DSN")]
     pub dsn: Option<String>,

@@ -33,7 +33,8 @@ fn command_first<'a>(
     })
 }
 
-/// Whether these are arguments in which no command is taken for a path that is not there, or ask for help.
+/// Whether these arguments make sense as typed: they ask for help, or their first path exists, or it is not
+/// the name of a command.
 fn is_meant(arguments: &[OsString], command: &Command) -> bool {
     let parsed = match command.clone().try_get_matches_from(arguments) {
         Ok(parsed) => parsed,

@@ -17,14 +17,14 @@ pub struct RoundArgs {
     /// of a check that reads everything
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Read this share of what is known again, like 5%: what was not read for the longest time
+    /// Also reread this share of the known segments, like 5%: those not read for the longest time
     #[arg(long, value_name = "SHARE", requires = "state", value_parser = parse_share)]
     pub recheck: Option<Recheck>,
-    /// The segments from one LSN to another may be missing, like 0/5000000..0/7000000 (repeatable, each with
-    /// its own --because)
+    /// Accept that the segments between two LSNs are missing, like 0/5000000..0/7000000 (repeatable, each
+    /// with its own --because)
     #[arg(long, value_name = "LSN..LSN", value_parser = parse_range)]
     pub accept_gap: Vec<(Lsn, Lsn)>,
-    /// Why they may be
+    /// Why the segments of this --accept-gap may be missing
     #[arg(long, value_name = "TEXT")]
     pub because: Vec<String>,
 }

@@ -47,7 +47,7 @@ impl ShowArgs {
 
 /// Columns if their number is not known.
 const WIDTH: usize = 80;
-/// With fewer columns no table can be shown.
+/// No table fits into fewer columns.
 const WIDTH_MIN: usize = 40;
 
 /// Columns of the terminal, or what `COLUMNS` says.

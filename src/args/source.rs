@@ -12,7 +12,7 @@ use walstat_analyse::select::{Filters, RelationFilter};
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr;
-use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use walstat_read::input::storage;
 
 /// What to read, for every command that reads WAL.
@@ -22,12 +22,12 @@ pub struct SourceArgs {
     /// the current directory
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Directory of segments that are given by name alone, like pg_waldump's --path; without any, all
-    /// WAL in it
+    /// Directory in which to find segments given by bare name, like pg_waldump's --path; without PATH, all
+    /// WAL in it is read
     #[arg(short = 'p', long = "path", value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// Take the WAL for an archive, where each file under a segment's full name has to be filled, or
-    /// for a server's pg_wal, where the newest may be unfinished [default: by the directory]
+    /// What the WAL is: an archive, in which every file with a full segment name must be filled to its end,
+    /// or a server's pg_wal, in which the newest may be unfinished [default: judged by the directory]
     #[arg(long = "as", value_name = "archive|pg_wal", value_parser = parse_taken_for)]
     pub taken_for: Option<InputKind>,
     /// Threads; results do not depend on it [default: all cores]
@@ -36,10 +36,10 @@ pub struct SourceArgs {
     /// Do not verify the records' checksums (the report says so)
     #[arg(long)]
     pub no_verify_checksums: bool,
-    /// Read files with read(); by default those that nobody writes to any more are mapped
+    /// Read every file with read(), instead of mapping those that nobody writes to any more
     #[arg(long)]
     pub no_mmap: bool,
-    /// Bytes read, rate and time left on standard error; auto: on a terminal, from one second on
+    /// Show bytes read, rate and time left on standard error; auto: on a terminal, after one second
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub progress: When,
     /// Where it lies
@@ -132,7 +132,10 @@ impl SourceArgs {
         }
         let is_name = |path: &&mut PathBuf| path.components().count() == 1;
         for path in self.paths.iter_mut().filter(is_name) {
-            let inside = |directory: &PathBuf| [directory.clone(), directory.join("pg_wal")];
+            let inside = |directory: &PathBuf| {
+                let server = SERVER_DIRECTORIES.map(|name| directory.join(name));
+                std::iter::once(directory.clone()).chain(server)
+            };
             let mut places = directories.iter().flat_map(inside).map(|place| place.join(&*path));
             if let Some(place) = places.find(|place| storage::exists(place)) {
                 *path = place;

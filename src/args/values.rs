@@ -17,6 +17,9 @@ pub enum When {
     Never,
 }
 
+/// Rows of a long table for people.
+pub const TOP_DEFAULT: usize = 20;
+
 /// Reads one of the values of an enum by its name; the help tells what each is.
 pub fn named<T: Copy + Send + Sync + 'static>(
     all: &'static [T],

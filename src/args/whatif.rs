@@ -20,9 +20,9 @@ const HEADING: &str = "Settings";
 /// Arguments of `walstat whatif`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A comma list in an option gives one scenario a value; values of several options are \
-                  combined.\nWithout options: checkpoints at ½ to 16 times their distance, and the \
-                  codecs.\nExit codes: 0 predicted, 2 usage, 3 not readable as WAL, 4 damage."
+    after_help = "Each value of a comma-separated list is a scenario of its own; the values of several \
+                  options are combined.\nWithout options: checkpoints at ½ to 16 times their distance, and \
+                  the codecs.\nExit codes: 0 predicted, 2 usage, 3 not readable as WAL, 4 damage."
 )]
 pub struct WhatIfArgs {
     /// What to read
@@ -111,14 +111,20 @@ static OPTIONS: [ChangeOption; 12] = [
     option(
         "max-wal-size",
         "SIZE",
-        "Checkpoints by amount of WAL, as a server begins them",
+        "Checkpoints as a server with this max_wal_size begins them",
         max_wal_size,
     ),
-    option("checkpoint-timeout", "TIME", "Checkpoints by time, which the commits tell", timeout),
+    option(
+        "checkpoint-timeout",
+        "TIME",
+        "Checkpoints as a server with this checkpoint_timeout begins them, by the times of the commits",
+        timeout,
+    ),
     option(
         "checkpoint-completion-target",
         "F",
-        "Part of the time to the next checkpoint over which one is spread [default: the release's]",
+        "Fraction of the time to the next checkpoint over which a checkpoint is spread [default: the \
+         release's]",
         target,
     ),
     option("wal-compression", "pglz|lz4|zstd|off", "How images are compressed", compression),

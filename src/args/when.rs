@@ -32,7 +32,7 @@ pub struct WhenArgs {
     /// The longest lag that a standby may have: 30s
     #[arg(long, value_name = "SPAN", value_parser = parse_lag)]
     pub max_lag: Option<Span>,
-    /// How long a flush of WAL to disk takes: commits closer to each other share one [default: 1ms]
+    /// How long a flush of WAL to disk takes; commits closer together than this share one [default: 1ms]
     #[arg(long, value_name = "SPAN", value_parser = parse_sync_time)]
     pub sync_time: Option<Span>,
 }

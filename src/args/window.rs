@@ -21,8 +21,8 @@ pub struct WindowArgs {
     /// What to read
     #[command(flatten)]
     pub source: SourceArgs,
-    /// A base backup beside those that the archive tells of: backup_label, a .backup file, or the
-    /// directory of a plain backup
+    /// A base backup besides those that the archive lists: its backup_label, its .backup file, or the
+    /// directory or tar of the backup
     #[arg(long, value_name = "FILE", help_heading = "Recovery")]
     pub backup_label: Option<PathBuf>,
     /// Where recovery is to stop: a time, an LSN, xid:N or name:RESTOREPOINT

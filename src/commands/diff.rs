@@ -2,6 +2,7 @@
 
 use super::{REPORT_BYTES_MAX, stats};
 use crate::args::diff::{DiffArgs, DiffFormat, Growth};
+use crate::args::values::TOP_DEFAULT;
 use crate::args::{Cli, StatsArgs};
 use crate::failure::{Exit, Failure};
 use crate::render;
@@ -12,9 +13,6 @@ use walstat_read::input::{limited, storage};
 use walstat_report::diff::diff;
 use walstat_report::model::diff::{Diff, Side};
 use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable, shown_schema};
-
-/// Rows of a table for people.
-const TOP_DEFAULT: usize = 20;
 
 /// Runs the command.
 pub fn run(args: &DiffArgs) -> Result<Exit, Failure> {

@@ -1,5 +1,6 @@
 //! `walstat events`: what was done to tables, and where recovery has to stop before it.
 
+use super::problems::tell_first_problems;
 use super::read::{self, Read};
 use crate::args::events::{ChoiceArgs, EventsArgs, EventsFormat};
 use crate::args::relation::RelationArg;
@@ -24,9 +25,6 @@ use walstat_report::known::Known;
 use walstat_report::model::events::EventsReport;
 use walstat_report::model::{CommandName, Unreadable};
 
-/// How many problems are reported one by one.
-const PROBLEMS_TOLD: usize = 10;
-
 /// Runs the command.
 pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
     let output = file_of(args.output.as_deref());
@@ -49,10 +47,7 @@ pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
     for note in &report.warnings {
         tell(&format!("walstat: {}", visible(note)));
     }
-    for problem in report.problems.iter().take(PROBLEMS_TOLD) {
-        let (segment, found, expected) = (&problem.segment, &problem.found, &problem.expected);
-        tell(&visible(&format!("walstat: {segment}: found {found}, expected {expected}")));
-    }
+    tell_first_problems(&report.problems);
     Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Damage })
 }
 
@@ -85,12 +80,14 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
         && told.events.is_empty()
     {
         let others = passed_over.into_inner();
-        let hint = match others.contains(&name.parts.join(".")) {
-            true => ", only others".to_owned(),
-            false => nearest(&name.text, others.iter().map(String::as_str)),
+        let hint = if others.contains(&name.parts.join(".")) {
+            ", only others".to_owned()
+        } else {
+            nearest(&name.text, others.iter().map(String::as_str))
         };
         let note = format!(
-            "events have the name that a table had then, and partitions their own: no such event of {}{hint}",
+            "no event of {}{hint}: an event has the name that its table had at that moment, and each \
+             partition has its own",
             name.text
         );
         told.notes.push(note.clone());

@@ -24,6 +24,7 @@ use walstat_read::follow::{Follower, Happening, StartAt};
 use walstat_read::input::control;
 use walstat_read::input::discover::{Found, discover_as};
 use walstat_read::input::error::InputError;
+use walstat_read::input::input_kind::SERVER_DIRECTORIES;
 use walstat_read::input::probe::NotWal;
 use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
@@ -172,7 +173,7 @@ fn is_empty(error: &InputError) -> bool {
 
 /// Why a folder without segments cannot be looked into, if that is so.
 fn denied(path: &Path) -> Option<InputError> {
-    let inside = ["pg_wal", "pg_xlog"].map(|name| path.join(name));
+    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
     let folders = std::iter::once(path.to_owned()).chain(inside);
     folders.into_iter().find_map(|folder| match std::fs::read_dir(&folder) {
         Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! Work on what other runs have written: any number in it may be any number, and they are added up and taken
-//! from each other everywhere. Where that cannot be done, the file is refused.
+//! Guards work on files that other runs have written. Any number in such a file may be wrong, and sums or
+//! differences of them may overflow and panic; the file is then refused.
 
 use crate::failure::Failure;
 use std::panic;

@@ -41,9 +41,9 @@ struct AskedOptions {
     shown: Vec<String>,
 }
 
-/// The version of [`Layout`], which the file of a partial result bears: to be raised whenever anything
-/// changes that is written, in it or in anything that it is made of. Releases of the same one read each
-/// other's partial results. `tests/it/partial_layout.rs` fails where it was forgotten.
+/// The version of [`Layout`] that is written into a partial result's file. Raise it whenever the written form
+/// of `Layout`, or of any type in it, changes. Releases of the same one read each other's partial results.
+/// `tests/it/partial_layout.rs` fails where it was forgotten.
 pub(super) const LAYOUT_VERSION: u32 = 19;
 
 /// What is in the file of a partial result.

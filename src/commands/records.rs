@@ -5,12 +5,11 @@ mod rows;
 use super::read::{self, Read};
 use crate::args::records::{RecordsArgs, RecordsFormat};
 use crate::args::values::When;
-use crate::commands::problems::PROBLEMS_TOLD;
+use crate::commands::problems::tell_first_problems;
 use crate::commands::relation_files;
 use crate::failure::{Exit, Failure};
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{Stream, file_of, tell, wanted};
-use crate::render::closing::problem_line;
 use crate::render::records::{Form, RowWriter};
 use crate::render::visible::visible;
 use rows::Rows;
@@ -22,6 +21,7 @@ use walstat_format::lsn::Lsn;
 use walstat_names::catalog::names::Names;
 use walstat_read::scan::observer::Observer;
 use walstat_report::build;
+use walstat_report::model::Problem;
 use walstat_report::model::records::{Row, columns};
 
 /// Runs the command.
@@ -44,13 +44,8 @@ pub fn run(args: &RecordsArgs) -> Result<Exit, Failure> {
     if let Ok(rows) = scanned.observer.into_inner::<Rows>() {
         rows.finish();
     }
-    for problem in problems.iter().take(PROBLEMS_TOLD) {
-        tell(&problem_line(&build::problem(&plan, problem)));
-    }
-    let more = problems.len().saturating_sub(PROBLEMS_TOLD);
-    if more > 0 {
-        tell(&format!("PROBLEM {more} more: walstat check tells all"));
-    }
+    let told: Vec<Problem> = problems.iter().map(|it| build::problem(&plan, it)).collect();
+    tell_first_problems(&told);
     output.end()?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Damage })
 }

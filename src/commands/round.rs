@@ -15,7 +15,7 @@ use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::discover::Found;
-use walstat_read::scan::round::Round;
+use walstat_read::scan::round::{Round, RoundRead};
 use walstat_report::build;
 use walstat_report::model::Report;
 use walstat_report::model::checked::StateSummary;
@@ -73,7 +73,7 @@ pub fn open(
     Ok(Some(OpenState { state, _waiting: before_end(move || ending.end_early()) }))
 }
 
-/// The options on which depends what is remembered.
+/// The options that decide what is remembered.
 fn asked(args: &CheckArgs, filters: &Filters, has_tables: bool) -> Vec<String> {
     let taken_for = args.source.taken_for.map(|told| format!("--as {told}"));
     let unverified = args.source.no_verify_checksums.then(|| "--no-verify-checksums".to_owned());
@@ -104,8 +104,9 @@ pub fn read(
     scan.wanted.accepted_gaps = accepted_gaps;
     let paths = read::names_of(&found.paths);
     let recheck = args.round.recheck.unwrap_or_default();
-    let (plan, scanned, round) = scan.count_round(found, &open.state.memory, recheck, prototype)?;
-    Ok((Read { paths, plan, scanned, filters: filters.clone() }, round))
+    let read = scan.count_round(found, &open.state.memory, recheck, prototype)?;
+    let RoundRead { plan, outcome, round } = read;
+    Ok((Read { paths, plan, scanned: outcome, filters: filters.clone() }, round))
 }
 
 /// Does `work`, in which a state may be believed.
@@ -126,8 +127,8 @@ pub fn books_close(args: &CheckArgs, report: &Report) -> Result<(), Failure> {
 
 fn unsound(args: &CheckArgs) -> Failure {
     let path = args.round.state.as_deref().unwrap_or(Path::new(""));
-    let reason =
-        "a state with numbers that contradict each other; without the file all is read anew";
+    let reason = "a state with numbers that contradict each other; remove the file to have everything read \
+                  anew";
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 

@@ -1,11 +1,10 @@
 //! How many rows of a table are kept and shown, and in which order.
 
+use crate::args::values::TOP_DEFAULT;
 use crate::args::{Format, StatsArgs};
 use walstat_analyse::finished_transactions::{Order, ROWS_MAX};
 use walstat_report::model::table::Sort;
 
-/// Rows of a long table for people.
-const TOP_DEFAULT: usize = 20;
 /// Record types in the report without `--stats`.
 const TOP_IN_REPORT: usize = 8;
 

@@ -89,8 +89,9 @@ impl State {
 }
 
 fn memory_of(path: &Path, bytes: &[u8], asked: &[String]) -> Result<Memory, Failure> {
-    let (made, memory): Layout = unpack(STATE, LAYOUT_VERSION, bytes)
-        .map_err(|error| usage(path, &format!("{error}; without the file all is read anew")))?;
+    let (made, memory): Layout = unpack(STATE, LAYOUT_VERSION, bytes).map_err(|error| {
+        usage(path, &format!("{error}; remove the file to have everything read anew"))
+    })?;
     if made == asked {
         return Ok(memory);
     }
@@ -126,8 +127,8 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let reason = "another round is using this state, expected none; it is the one that \
-                                  verifies";
+                    let reason =
+                        "another check is using this state file right now: wait until it has ended";
                     return Err(usage(state, reason));
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),

@@ -77,7 +77,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         told.timelines.extend(left.into_iter().filter_map(|other| other.row));
     } else {
         let untold =
-            |timeline| format!("timeline {timeline} is not told: a pipe can be read only once");
+            |timeline| format!("timeline {timeline} is left out: a pipe can be read only once");
         notes.extend(others.into_iter().map(untold));
     }
     let Read { paths, plan, scanned, .. } = seen;

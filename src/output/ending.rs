@@ -1,5 +1,5 @@
-//! How a command that runs until somebody ends it is told to: a signal makes it stop by itself, with its last
-//! result written. Whoever does not stop within a second is ended.
+//! How a command that runs until it is stopped ends: a signal asks it to stop, so that it can write its last
+//! result. If it has not stopped within a second, the program is ended.
 
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;

@@ -40,7 +40,7 @@ fn last_task() -> MutexGuard<'static, Option<Task>> {
     LAST_TASK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has something done before a signal ends the program, as long as what is returned is there.
+/// Runs `task` before a signal ends the program, for as long as the returned guard lives.
 pub fn before_end(task: Task) -> Waiting {
     watch();
     *last_task() = Some(task);

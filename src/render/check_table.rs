@@ -2,7 +2,7 @@
 //! and what was verified.
 
 use super::closing::{self, verified};
-use super::number::{counted, fraction};
+use super::number::{UNKNOWN, counted, fraction};
 use super::style::{Show, plain};
 use super::visible::visible;
 use anstyle::{AnsiColor, Effects};
@@ -55,7 +55,7 @@ fn speaks(check: &Check, style: &Show) -> bool {
 /// A check's value for people.
 pub fn value(check: &Check, style: &Show) -> String {
     match check.kind {
-        CheckKind::Rule if check.text == "nothing found" => "–".into(),
+        CheckKind::Rule if check.text == "nothing found" => UNKNOWN.into(),
         CheckKind::Rule => check.severity.name().into(),
         CheckKind::Integrity | CheckKind::Budget | CheckKind::Restore | CheckKind::Gap => {
             amount(check.unit, check.value, style)
@@ -78,7 +78,7 @@ fn amount(unit: Unit, amount: Option<f64>, style: &Show) -> String {
         (Unit::Ratio, ratio) => fraction(ratio),
         (Unit::Bytes, Some(bytes)) => style.bytes(bytes.round() as u64),
         (Unit::Problems, Some(count)) => counted(count as u64, "problem"),
-        (_, None) | (Unit::None, _) => "–".into(),
+        (_, None) | (Unit::None, _) => UNKNOWN.into(),
     }
 }
 

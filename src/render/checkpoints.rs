@@ -1,6 +1,6 @@
 //! Checkpoint cycles, for people: one row each, and what they come to.
 
-use super::number::{counted, fraction, grouped, human_bytes};
+use super::number::{UNKNOWN, counted, fraction, grouped, human_bytes};
 use super::style::{Show, left, plain};
 use super::time::{duration, moment};
 use std::io::{self, Write};
@@ -56,7 +56,7 @@ pub fn rows(
 fn cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
     let cause = match (row.cause, row.cause_confidence) {
         (Some(cause), Some(confidence)) => format!("{cause} ({confidence})"),
-        _ => "–".to_owned(),
+        _ => UNKNOWN.to_owned(),
     };
     vec![
         row.redo_lsn.clone().unwrap_or_else(|| format!("before {}", row.start_lsn)),
@@ -110,7 +110,8 @@ fn began(summary: &CheckpointSummary) -> Option<String> {
     let mut text = format!("{}: {}", counted(summary.checkpoints, "checkpoint"), causes.join(", "));
     if let Some(share) = summary.forced_ratio {
         text.push_str(&format!(
-            "; {} of those on a running server came before their time, by volume or asked for",
+            "; {} of those that a running server began came by volume or on request, before \
+             checkpoint_timeout was over",
             fraction(Some(share))
         ));
     }
@@ -170,9 +171,9 @@ fn pace(summary: &CheckpointSummary) -> Option<String> {
         "evenly"
     };
     Some(format!(
-        "Pace: half of a cycle's WAL is there after {half} of its time: a checkpoint that keeps up with the \
-         WAL writes {follows}.\nTime passed grows as WAL written to the power of {pace:.2}: 1 would be even, \
-         and it is {beyond:+.2} from the 1.5 that is reckoned with full_page_writes"
+        "Pace: half of a cycle's WAL is written in the first {half} of its time, so a checkpoint that keeps \
+         up with the WAL writes pages {follows}.\nElapsed time is about WAL written to the power of \
+         {pace:.2} (1: an even pace; {beyond:+.2} from 1.5, the value assumed for full_page_writes)"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! What every answer for people says of the input and ends with: what was read, problems, notes,
 //! and whether the books are closed.
 
-use super::number::{counted, fraction};
+use super::number::{UNKNOWN, counted, fraction};
 use super::style::Show;
 use super::visible::visible;
 use anstyle::{AnsiColor, Effects, Style};
@@ -112,7 +112,7 @@ pub fn closed_early(report: &Report, size: impl Fn(u64) -> String) -> Option<Str
 /// Ratios and ending, for answers that did not begin with them.
 pub fn ratios(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let ratios = &report.ratios;
-    let times = ratios.write_amplification.map_or("–".into(), |times| format!("{times:.2}"));
+    let times = ratios.write_amplification.map_or(UNKNOWN.into(), |times| format!("{times:.2}"));
     writeln!(
         out,
         "Images: {} of bytes, {} of records. HOT updates: {}. Write amplification: {times}.",

@@ -1,7 +1,7 @@
 //! `walstat diff` for people: what changed, most first; and for pull requests.
 
 use super::markdown::{escaped, table as markdown_table};
-use super::number::{counted, fraction, grouped, human_bytes};
+use super::number::{UNKNOWN, counted, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
@@ -149,5 +149,5 @@ fn ratios(diff: &Diff) -> Vec<[String; 4]> {
 }
 
 fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
+    text.unwrap_or_else(|| UNKNOWN.to_owned())
 }

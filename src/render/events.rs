@@ -2,7 +2,7 @@
 //! configuration.
 
 use super::csv;
-use super::number::{counted, grouped};
+use super::number::{UNKNOWN, counted, grouped};
 use super::style::{left, plain};
 use super::time::moment;
 use super::visible::visible;
@@ -30,7 +30,7 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
             moment(row.time.as_deref()),
             row.event.clone(),
             name(row),
-            row.rows.map_or("–".to_owned(), grouped),
+            row.rows.map_or(UNKNOWN.to_owned(), grouped),
             row.xid.clone(),
             row.outcome.clone(),
             row.recovery_target.recovery_target_lsn.clone(),
@@ -40,7 +40,7 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let told = told(&report.events);
     let file = report.settings.file;
     let (event, lines) = match told.len() {
-        0 => return writeln!(out, "Nothing of it stayed: there is nothing to stop before."),
+        0 => return writeln!(out, "All of it was rolled back, so there is nothing to recover."),
         1 => ("it", "this"),
         _ => ("one of these events", "its lines alone"),
     };
@@ -50,7 +50,7 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "(a server has one target, and takes the last that it finds).")?;
     if told.len() < report.events.len() {
-        writeln!(out, "Of another event: -x and its transaction.")?;
+        writeln!(out, "For the lines of another event, give its transaction with -x.")?;
     }
     for row in told {
         settings(row, report, out)?;
@@ -78,12 +78,16 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
     let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
     if row.is_before_backup {
-        writeln!(out, "# the backup in --data-directory is of later: this takes an older one")?;
+        writeln!(
+            out,
+            "# the backup in --data-directory began after this event: recovery needs an older one"
+        )?;
     }
     if row.was_prepared {
         writeln!(
             out,
-            "# then it is still prepared, and has its locks: see pg_prepared_xacts, ROLLBACK PREPARED"
+            "# after recovery the transaction is still prepared and holds its locks: see pg_prepared_xacts, \
+             then ROLLBACK PREPARED"
         )?;
     }
     if report.settings.has_lsn {

@@ -1,6 +1,6 @@
 //! `walstat follow` for people who read a log: a line each time.
 
-use super::number::{counted, human_bytes};
+use super::number::{UNKNOWN, counted, human_bytes};
 use super::time::clock;
 use super::visible::visible;
 use std::io::{self, Write};
@@ -81,5 +81,5 @@ pub fn table_name(table: &TableNow) -> String {
 
 /// A share in percent; a dash of nothing.
 pub fn share(part: u64, whole: u64) -> String {
-    if whole == 0 { "–".to_owned() } else { percent(part as f64 / whole as f64, 0) }
+    if whole == 0 { UNKNOWN.to_owned() } else { percent(part as f64 / whole as f64, 0) }
 }

@@ -1,14 +1,11 @@
 //! Kinds of transactions: what they did, how many there were, how large they are.
 
-use super::number::grouped;
+use super::number::{UNKNOWN, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
 use walstat_report::model::Sums;
 use walstat_report::model::kind::KindRow;
 use walstat_report::model::table::{Line, Table};
-
-/// What is not known of a row.
-const NOTHING: &str = "–";
 
 /// The table of `--stats=kind`.
 pub fn table(kinds: &Table<KindRow>, all: &Sums, style: &Show) -> comfy_table::Table {
@@ -37,8 +34,8 @@ pub fn table(kinds: &Table<KindRow>, all: &Sums, style: &Show) -> comfy_table::T
 fn cells(line: &Line, row: Option<&KindRow>, style: &Show) -> [String; 10] {
     let Line { label, numbers, shares, .. } = line;
     let row = row.filter(|row| row.transactions > 0);
-    let count = |of: fn(&KindRow) -> u64| row.map_or(NOTHING.into(), |row| grouped(of(row)));
-    let bytes = |bytes: Option<u64>| bytes.map_or(NOTHING.into(), |bytes| style.bytes(bytes));
+    let count = |of: fn(&KindRow) -> u64| row.map_or(UNKNOWN.into(), |row| grouped(of(row)));
+    let bytes = |bytes: Option<u64>| bytes.map_or(UNKNOWN.into(), |bytes| style.bytes(bytes));
     let each = row.and_then(|row| row.bytes_per_transaction);
     [
         visible(label).into_owned(),

@@ -1,5 +1,6 @@
 //! `walstat names`: rows of relations, for people, for other programs, and for `--names`.
 
+use super::number::UNKNOWN;
 use super::style::plain;
 use super::visible::visible;
 use super::{csv, json};
@@ -11,17 +12,17 @@ use walstat_report::model::names::{Listed, NamesReport};
 pub fn table(report: &NamesReport, out: &mut dyn Write) -> io::Result<()> {
     let mut table = plain(&["File", "Relation", "Kind", "Oid", "Table", "Parent", "Source"]);
     for row in &report.names {
-        let number = |number: Option<u32>| number.map_or("–".to_owned(), |oid| oid.to_string());
+        let number = |number: Option<u32>| number.map_or(UNKNOWN.to_owned(), |oid| oid.to_string());
         let names = [row.database_name.as_deref(), row.schema.as_deref(), Some(row.name.as_str())];
         let name: Vec<&str> = names.into_iter().flatten().collect();
         table.add_row([
-            row.file().map_or("–".to_owned(), |file| file.to_string()),
+            row.file().map_or(UNKNOWN.to_owned(), |file| file.to_string()),
             visible(&name.join(".")).into_owned(),
-            row.kind.map_or("–".to_owned(), String::from),
+            row.kind.map_or(UNKNOWN.to_owned(), String::from),
             row.oid.to_string(),
             number(row.table),
             number(row.parent),
-            row.names_source.map_or("–".to_owned(), |source| source.to_string()),
+            row.names_source.map_or(UNKNOWN.to_owned(), |source| source.to_string()),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())

@@ -2,6 +2,9 @@
 
 use walstat_report::model::percent::percent;
 
+/// Stands for what is not known.
+pub const UNKNOWN: &str = "–";
+
 const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
 
 /// Bytes in PostgreSQL's units (1 kB = 1024 bytes), three significant digits: `3.42 MB`.
@@ -56,7 +59,7 @@ pub fn counted(count: u64, thing: &str) -> String {
 
 /// A fraction in percent with two decimals; `–` if there is none.
 pub fn fraction(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), |share| percent(share, 2))
+    value.map_or_else(|| UNKNOWN.to_owned(), |share| percent(share, 2))
 }
 
 #[cfg(test)]

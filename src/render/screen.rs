@@ -129,7 +129,7 @@ fn blocks(
     Ok(wrapped(&String::from_utf8_lossy(&out), style.width).into_bytes())
 }
 
-/// Lines not longer than the screen is wide: what goes on is indented.
+/// Wraps lines to the width of the screen; continuation lines are indented.
 fn wrapped(text: &str, width: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.lines() {

@@ -2,7 +2,7 @@
 
 use super::closing;
 use super::kinds;
-use super::number::{counted, grouped};
+use super::number::{UNKNOWN, counted, grouped};
 use super::style::{Show, plain};
 use super::time::moment;
 use super::visible::visible;
@@ -108,7 +108,7 @@ fn transaction_table(transactions: &Transactions, style: &Show) -> comfy_table::
 
 /// All transactions in two sentences.
 fn transaction_summary(summary: &TransactionSummary, style: &Show) -> String {
-    let size = |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |b| style.bytes(b));
+    let size = |bytes: Option<u64>| bytes.map_or_else(|| UNKNOWN.to_owned(), |b| style.bytes(b));
     let CommitBytes { median, p90, p99, max } = summary.bytes_per_commit;
     format!(
         "With an xid: {} committed, {} aborted with {}, {} prepared, {} open; {} folded into them.\n\
@@ -189,7 +189,7 @@ fn cells(line: Line, style: &Show) -> Vec<String> {
         percent(shares.total),
     ];
     if style.main_data {
-        cells.push(main_data_only_bytes.map_or("–".into(), |bytes| style.bytes(bytes)));
+        cells.push(main_data_only_bytes.map_or(UNKNOWN.into(), |bytes| style.bytes(bytes)));
     }
     cells
 }

@@ -1,8 +1,10 @@
 //! Times and durations as people read them.
 
+use super::number::UNKNOWN;
+
 /// `2026-11-21 09:12:01` of a time of the model; a dash without one.
 pub fn moment(time: Option<&str>) -> String {
-    let Some(time) = time else { return "–".to_owned() };
+    let Some(time) = time else { return UNKNOWN.to_owned() };
     let whole = time.split('.').next().unwrap_or(time);
     whole.trim_end_matches('Z').replacen('T', " ", 1)
 }

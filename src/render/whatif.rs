@@ -1,7 +1,7 @@
 //! `walstat whatif` for people: a line a scenario, and how far the predictions can be trusted.
 
 use super::closing;
-use super::number::{counted, grouped};
+use super::number::{UNKNOWN, counted, grouped};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
@@ -70,7 +70,7 @@ pub fn cells(scenario: &Scenario, style: &Show, with_empty: bool) -> [String; 7]
 
 /// By how much the prediction differs from the base.
 pub fn change(scenario: &Scenario, with_empty: bool) -> String {
-    measured(scenario, with_empty).1.map_or("–".into(), |ratio| percent::change(ratio, 2))
+    measured(scenario, with_empty).1.map_or(UNKNOWN.into(), |ratio| percent::change(ratio, 2))
 }
 
 /// Bytes of a scenario, and how they differ from the base's.

@@ -1,7 +1,7 @@
 //! When WAL was written, for people: timeline, checkpoints, recovery, replication, commits.
 
 use super::checkpoints;
-use super::number::{counted, fraction, grouped, human_bytes};
+use super::number::{UNKNOWN, counted, fraction, grouped, human_bytes};
 use super::style::{Show, left, plain};
 use super::time::{moment, seconds_between};
 use std::io::{self, Write};
@@ -106,7 +106,7 @@ fn show_timeline(
 fn peak_text(peak: &Peak, style: &Show) -> String {
     match (&peak.time, peak.total_bytes) {
         (time, Some(bytes)) => format!("{} from {}", style.bytes(bytes), moment(time.as_deref())),
-        _ => "–".to_owned(),
+        _ => UNKNOWN.to_owned(),
     }
 }
 
@@ -138,7 +138,7 @@ fn show_recovery(recovery: &Recovery, style: &Show, out: &mut dyn Write) -> io::
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
     let tell =
-        |row: &Option<RecoveryRow>| row.as_ref().map_or("–".into(), |row| replay(row, style));
+        |row: &Option<RecoveryRow>| row.as_ref().map_or(UNKNOWN.into(), |row| replay(row, style));
     writeln!(out, "After a crash at the end: {}", tell(&recovery.at_end))?;
     writeln!(out, "At the worst moment: {}", tell(&recovery.worst))?;
     let (low, high) = (recovery.replay_rate_low, recovery.replay_rate_high);
@@ -164,7 +164,7 @@ fn recovery_cells(row: &RecoveryRow, style: &Show) -> Vec<String> {
 
 fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Result<()> {
     let rate =
-        |rate: Option<u64>| rate.map_or("–".into(), |rate| format!("{}/s", human_bytes(rate)));
+        |rate: Option<u64>| rate.map_or(UNKNOWN.into(), |rate| format!("{}/s", human_bytes(rate)));
     let mean = replication.mean_rate.map(|mean| mean as u64);
     writeln!(
         out,
@@ -175,9 +175,13 @@ fn show_replication(replication: &Replication, out: &mut dyn Write) -> io::Resul
     let even = replication.longest_even_seconds.map_or_else(String::new, |seconds| {
         format!(", if WAL grew evenly where no time is stated for up to {seconds} s")
     });
-    writeln!(out, "Never behind from {} on{even}", rate(replication.never_behind_rate))?;
+    writeln!(
+        out,
+        "A link or standby of at least {} never falls behind{even}",
+        rate(replication.never_behind_rate)
+    )?;
     if replication.max_lag_rate.is_some() {
-        writeln!(out, "Never later than asked for from {} on", rate(replication.max_lag_rate))?;
+        writeln!(out, "One of at least {} keeps within --max-lag", rate(replication.max_lag_rate))?;
     }
     if let Some(backlog) = &replication.backlog {
         let slowest = replication.link_rate.into_iter().chain(replication.replay_rate).min();

@@ -1,6 +1,6 @@
 //! The block WHO of the first screen: the tables that made most of the WAL, with their parts.
 
-use super::number::{fraction, grouped, human_bytes};
+use super::number::{UNKNOWN, fraction, grouped, human_bytes};
 use super::style::{Show, plain};
 use super::visible::visible;
 use std::io::{self, Write};
@@ -123,7 +123,13 @@ fn line(indent: usize, label: &str, numbers: &Numbers, style: &Show) -> [String;
         (numbers.total_bytes > 0).then(|| numbers.fpi_bytes as f64 / numbers.total_bytes as f64);
     let most = style.width.saturating_sub(CELLS_BESIDE + indent).max(NAME_CELLS);
     let label = format!("{:indent$}{}", "", cut(&visible(label), most));
-    [label, style.bytes(numbers.total_bytes), fraction(images), "–".to_owned(), "–".to_owned()]
+    [
+        label,
+        style.bytes(numbers.total_bytes),
+        fraction(images),
+        UNKNOWN.to_owned(),
+        UNKNOWN.to_owned(),
+    ]
 }
 
 /// A name that is too long, without its middle.

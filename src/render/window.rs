@@ -1,6 +1,7 @@
 //! `walstat window` for people: what became of the target, then timelines, backups, restore points, gaps.
 
 use super::closing;
+use super::number::UNKNOWN;
 use super::style::{Show, plain};
 use super::time::moment;
 use super::visible::visible;
@@ -10,8 +11,6 @@ use walstat_report::model::window::{BackupRow, TargetRow, Window};
 
 /// Restore points told one by one.
 const RESTORE_POINTS_SHOWN: usize = 20;
-/// What is not known.
-const NOTHING: &str = "–";
 
 /// Writes what there is to say.
 pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -45,7 +44,7 @@ fn target(window: &Window, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn known(text: &Option<String>) -> String {
-    text.as_deref().map_or(NOTHING.to_owned(), |text| visible(text).into_owned())
+    text.as_deref().map_or(UNKNOWN.to_owned(), |text| visible(text).into_owned())
 }
 
 fn timelines(window: &Window, out: &mut dyn Write) -> io::Result<()> {

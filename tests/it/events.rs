@@ -200,10 +200,16 @@ fn how_a_transaction_ended_is_told_beside_its_settings() {
     let shown =
         |xid: &str| walstat(&["events", "--min-rows", "1", "-x", xid, text(&wal)]).exits(0).stdout;
     let undone = shown("743");
-    assert!(undone.contains("Nothing of it stayed: there is nothing to stop before."), "{undone}");
+    assert!(
+        undone.contains("All of it was rolled back, so there is nothing to recover."),
+        "{undone}"
+    );
     assert!(undone.contains("aborted") && !undone.contains("recovery_target"), "{undone}");
     let prepared = shown("746");
-    assert!(prepared.contains("# then it is still prepared, and has its locks"), "{prepared}");
+    assert!(
+        prepared.contains("# after recovery the transaction is still prepared and holds its locks"),
+        "{prepared}"
+    );
     assert!(prepared.contains("recovery_target_inclusive = off"), "{prepared}");
 }
 
@@ -234,7 +240,7 @@ fn what_lies_before_the_backup_is_said() {
     let ran = walstat(&words).exits(0);
     assert!(ran.stderr.contains("where the backup in --data-directory begins"), "{}", ran.stderr);
     let first = key(&all[0], "xid");
-    let remark = "# the backup in --data-directory is of later";
+    let remark = "# the backup in --data-directory began after this event";
     let told = walstat(&[&words[..], &["-x", first]].concat()).exits(0).stdout;
     assert!(told.contains(remark), "{told}");
     let last = key(&all[all.len() - 1], "xid");
@@ -303,7 +309,7 @@ fn a_name_without_events_is_said() {
     let wrong = format!("{}.{}x", key(named, "schema"), key(named, "table"));
     let ran = walstat(&["events", text(&sample.wal), "-R", &wrong]).exits(0);
     let (said, meant) =
-        (format!("no such event of {wrong}"), format!("did you mean \"{}", key(named, "schema")));
+        (format!("no event of {wrong}"), format!("did you mean \"{}", key(named, "schema")));
     assert!(ran.stderr.contains(&said) && ran.stderr.contains(&meant), "{}", ran.stderr);
 }
 

@@ -176,7 +176,7 @@ fn a_limit_over_members_in_no_order_is_refused() {
     assert_eq!(count(&sorted), Some(5));
     let refused = report(&["-n", "5"], &mixed).exits(3);
     assert!(
-        refused.stderr.contains("mixed.tar: its segments are in no order"),
+        refused.stderr.contains("mixed.tar: its segments are not in WAL order"),
         "{}",
         refused.stderr
     );

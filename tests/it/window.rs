@@ -216,7 +216,7 @@ fn a_timeline_that_a_pipe_cannot_tell_is_spoken_of() {
     let report = ran.json();
     let rows = report["window"]["timelines"].as_array().expect("timelines");
     assert_eq!(rows.len(), 1, "{report}");
-    let note = "timeline 2 is not told: a pipe can be read only once";
+    let note = "timeline 2 is left out: a pipe can be read only once";
     assert!(
         report["notes"].as_array().is_some_and(|notes| notes.contains(&note.into())),
         "{report}"

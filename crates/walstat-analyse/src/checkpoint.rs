@@ -254,7 +254,7 @@ impl CycleFollower {
             Event::Lost => self.found.holes.push(placed.lsn..placed.end),
             Event::Unused => self.found.unused.push(placed.lsn..placed.end),
             Event::Files(change) => {
-                // One that goes on was not ordered for it.
+                // A checkpoint that is still running cannot have been requested for this change of files.
                 if let Some(open) = self.open.as_mut().filter(|open| open.checkpoint.is_some()) {
                     open.files = Some((*change, placed.lsn));
                 }

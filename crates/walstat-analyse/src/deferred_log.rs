@@ -55,7 +55,8 @@ pub struct Wants {
     pub records: bool,
     /// Which blocks they touch.
     pub blocks: bool,
-    /// Each time by itself, and no images, also where records are not wanted.
+    /// Notes every time stated, not one for each stretch of 16 kB, also where records are not wanted; images
+    /// are left out then.
     pub each_time: bool,
 }
 

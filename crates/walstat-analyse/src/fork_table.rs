@@ -51,7 +51,7 @@ struct Row<V> {
 
 /// Values by fork, in the order in which the forks were first met.
 #[derive(Debug, Clone)]
-pub struct ForkTable<V> {
+pub(crate) struct ForkTable<V> {
     rows: Vec<Row<V>>,
     /// Places in `rows`.
     index: HashTable<u32>,
@@ -73,43 +73,43 @@ impl<V> Default for ForkTable<V> {
 
 impl<V: Default> ForkTable<V> {
     /// How many forks there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// All forks with their values.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ForkKey, &V)> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&ForkKey, &V)> {
         self.rows.iter().map(|row| (&row.key, &row.value))
     }
 
     /// The fork of this number with its value.
-    pub fn row(&self, number: usize) -> Option<(&ForkKey, &V)> {
+    pub(crate) fn row(&self, number: usize) -> Option<(&ForkKey, &V)> {
         self.rows.get(number).map(|row| (&row.key, &row.value))
     }
 
     /// All values.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.rows.iter_mut().map(|row| &mut row.value)
     }
 
     /// All forks with their values, for good.
-    pub fn into_rows(self) -> impl Iterator<Item = (ForkKey, V)> {
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (ForkKey, V)> {
         self.rows.into_iter().map(|row| (row.key, row.value))
     }
 
     /// The fork of this number, by the order in which they were met.
-    pub fn key(&self, number: u32) -> Option<&ForkKey> {
+    pub(crate) fn key(&self, number: u32) -> Option<&ForkKey> {
         self.rows.get(number as usize).map(|row| &row.key)
     }
 
     /// The number of a fork, by the order in which they were met; it is met now if it never was.
     #[inline(always)]
-    pub fn number(&mut self, key: ForkKey) -> u32 {
+    pub(crate) fn number(&mut self, key: ForkKey) -> u32 {
         let place = key.place();
         let number = self.recent[place];
         match self.rows.get(number as usize) {
@@ -120,13 +120,13 @@ impl<V: Default> ForkTable<V> {
 
     /// The value of a fork, empty if it was never met.
     #[inline(always)]
-    pub fn value(&mut self, key: ForkKey) -> &mut V {
+    pub(crate) fn value(&mut self, key: ForkKey) -> &mut V {
         let number = self.number(key) as usize;
         &mut self.rows[number].value
     }
 
     /// The value of a fork, if it was met.
-    pub fn get(&self, key: &ForkKey) -> Option<&V> {
+    pub(crate) fn get(&self, key: &ForkKey) -> Option<&V> {
         let rows = &self.rows;
         let is_it = |number: &u32| rows.get(*number as usize).is_some_and(|row| row.key == *key);
         let number = self.index.find(self.hasher.hash_one(key), is_it)?;
@@ -154,7 +154,7 @@ impl<V: Default> ForkTable<V> {
     }
 
     /// Takes no more memory than it needs.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
 }
@@ -177,7 +177,7 @@ impl<'de, V: Deserialize<'de> + Default> Deserialize<'de> for ForkTable<V> {
 }
 
 /// Adds to a list that may get long, and leaves a ninth of it empty at most.
-pub fn push_tightly<T>(list: &mut Vec<T>, value: T) {
+pub(crate) fn push_tightly<T>(list: &mut Vec<T>, value: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 8).max(4));
     }

@@ -2,8 +2,8 @@
 //! (`XLogCompressBackupBlock` in `src/backend/access/transam/xloginsert.c`).
 //!
 //! LZ4 and Zstandard are the C libraries, as the server has them: other encoders of the formats
-//! compress to other lengths. Releases of the libraries differ too, by less than 0.001 % between
-//! Zstandard 1.5.4 and 1.5.7.
+//! compress to other lengths. Releases of the libraries differ too, by less than 0.01 % between Zstandard
+//! 1.5.4 and 1.5.7 (`docs/whatif.md`).
 
 mod pglz;
 

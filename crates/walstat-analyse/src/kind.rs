@@ -4,8 +4,8 @@
 //!
 //! How many kinds there are is up to the WAL. As many as fit into `WEIGHT_MAX` are kept, those of few
 //! operations first, and all others are one. Which ones are kept depends on what they are and on nothing
-//! else: what was given up on would not have been kept either had the rest come first. So the result does not
-//! depend on how the WAL was divided.
+//! else: a kind that was dropped early would also have been dropped if the others had come first. So the
+//! result does not depend on how the WAL was divided.
 
 use super::amounts::Amounts;
 use super::block_set::BlockSet;
@@ -78,12 +78,12 @@ const FEW: usize = 8;
 impl Work {
     /// Takes note of an operation on a file.
     #[inline(always)]
-    pub fn note(&mut self, file: u32, operation: RowOperation) {
+    pub(crate) fn note(&mut self, file: u32, operation: RowOperation) {
         self.0.insert(file << RowOperation::BITS | operation as u32);
     }
 
     /// Adds what another did.
-    pub fn merge(&mut self, other: Work) {
+    pub(crate) fn merge(&mut self, other: Work) {
         self.0.merge(other.0);
     }
 
@@ -228,7 +228,7 @@ fn weight(codes: &[u32]) -> u64 {
 
 impl Kinds {
     /// Adds a transaction that has ended, if any record of it was counted.
-    pub fn add(&mut self, row: &FinishedTransaction, work: &Work, end: Option<Time>) {
+    pub(crate) fn add(&mut self, row: &FinishedTransaction, work: &Work, end: Option<Time>) {
         if row.amounts.count > 0 {
             work.with_codes(|codes| self.sums(codes).add(row, end));
         }
@@ -259,7 +259,7 @@ impl Kinds {
     }
 
     /// Adds what a later run has seen, in which relations have the numbers `files`.
-    pub fn merge(&mut self, later: Kinds, files: &[u32]) {
+    pub(crate) fn merge(&mut self, later: Kinds, files: &[u32]) {
         for (codes, sums) in later.kinds {
             let mut codes: Vec<u32> = renumbered(codes.iter().copied(), files).collect();
             codes.sort_unstable();
@@ -273,7 +273,7 @@ impl Kinds {
     }
 
     /// Gives up on kinds where there are too many, by far.
-    pub fn limit(&mut self, files: &ForkTable<()>) {
+    pub(crate) fn limit(&mut self, files: &ForkTable<()>) {
         if self.weight > 2 * WEIGHT_MAX {
             self.cut(files, WEIGHT_MAX);
         }
@@ -304,7 +304,7 @@ impl Kinds {
 
     /// All that was found, with the files; `pruning` is what vacuum pruned by records that statements
     /// write too.
-    pub fn finish(mut self, files: &ForkTable<()>) -> FoundKinds {
+    pub(crate) fn finish(mut self, files: &ForkTable<()>) -> FoundKinds {
         self.cut(files, WEIGHT_MAX);
         let kinds = self.kinds.into_iter();
         let maintained = self.maintained.into_iter().zip(Maintenance::ALL);

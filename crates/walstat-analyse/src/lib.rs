@@ -32,6 +32,8 @@
 //! 3. Its value in [`dimension::Dimension`], from which the command line takes name and help.
 //! 4. Its rows in the model: see the documentation of `walstat-report`.
 
+#![warn(unreachable_pub)]
+
 #[macro_use]
 extern crate walstat_format;
 

@@ -17,7 +17,7 @@ use walstat_read::scan::observe::Observe;
 
 /// What the records teach.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct NameLessons {
+pub(crate) struct NameLessons {
     lessons: CatalogChanges,
     /// Relations seen lately that are known to be no catalogs, by the lowest bits of their number.
     #[serde(skip)]
@@ -47,31 +47,31 @@ impl Others {
 
 impl NameLessons {
     /// Begins with the catalogs' files that a store knows.
-    pub fn over(store: &Store) -> NameLessons {
+    pub(crate) fn over(store: &Store) -> NameLessons {
         NameLessons { lessons: CatalogChanges::over(store), ..NameLessons::default() }
     }
 
     /// The names, after the lessons were applied to what was known before.
-    pub fn names(self, mut store: Store) -> Names {
+    pub(crate) fn names(self, mut store: Store) -> Names {
         self.lessons.apply_to(&mut store);
         store.names()
     }
 
     /// Applies the lessons to what was known before, and begins anew: what was known then knows it all.
-    pub fn fold_into(&mut self, store: &mut Store) {
+    pub(crate) fn fold_into(&mut self, store: &mut Store) {
         std::mem::take(&mut self.lessons).apply_to(store);
         store.forget_what_names_do_not_need();
         *self = NameLessons::over(store);
     }
 
     /// The catalogs moment by moment, on top of what was known before.
-    pub fn history(self, store: Store) -> History {
+    pub(crate) fn history(self, store: Store) -> History {
         self.lessons.history_over(store)
     }
 
     /// Whether a record that is counted next, on the same block as the last one, teaches nothing.
     #[inline(always)]
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.is_idle
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Open events, in WAL order, and where the WAL begins that was seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OpenEvents<E> {
+pub(crate) struct OpenEvents<E> {
     events: Vec<E>,
     /// Where the first record is that counts here.
     start: Option<Granule>,
@@ -22,44 +22,44 @@ impl<E> Default for OpenEvents<E> {
 
 impl<E> OpenEvents<E> {
     /// Takes note of a record that counts.
-    pub fn note(&mut self, at: Granule) {
+    pub(crate) fn note(&mut self, at: Granule) {
         self.start.get_or_insert(at);
     }
 
     /// Whether an event may have to do with something before the first record.
-    pub fn may_reach_before(&self, window: u64, at: Granule) -> bool {
+    pub(crate) fn may_reach_before(&self, window: u64, at: Granule) -> bool {
         !self.is_first && self.start.is_some_and(|start| at.is_within(window, start))
     }
 
     /// Whether nothing can come before the first record.
-    pub fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 
     /// Adds an event.
-    pub fn push(&mut self, event: E) {
+    pub(crate) fn push(&mut self, event: E) {
         self.events.push(event);
     }
 
     /// The event that was added last.
-    pub fn last_mut(&mut self) -> Option<&mut E> {
+    pub(crate) fn last_mut(&mut self) -> Option<&mut E> {
         self.events.last_mut()
     }
 
     /// Goes on with what a later run has seen; returns its open events, which can be judged now.
-    pub fn join(&mut self, later: OpenEvents<E>) -> Vec<E> {
+    pub(crate) fn join(&mut self, later: OpenEvents<E>) -> Vec<E> {
         self.start = self.start.or(later.start);
         later.events
     }
 
     /// Nothing earlier can come any more: what is open stays unknown.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.is_first = true;
         self.events = Vec::new();
     }
 
     /// Takes no more memory than it needs.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.events.shrink_to_fit();
     }
 }

@@ -15,17 +15,17 @@ const KEPT_MIN: usize = 1024;
 
 /// Eight kilobytes of WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Granule(u64);
+pub(crate) struct Granule(u64);
 
 impl Granule {
     /// The one in which a record begins.
     #[inline(always)]
-    pub fn of(lsn: Lsn) -> Granule {
+    pub(crate) fn of(lsn: Lsn) -> Granule {
         Granule(lsn.0 >> 13)
     }
 
     /// Whether not more than `window` granules lie from `before` to here.
-    pub fn is_within(self, window: u64, before: Granule) -> bool {
+    pub(crate) fn is_within(self, window: u64, before: Granule) -> bool {
         self.0.saturating_sub(before.0) <= window
     }
 }
@@ -33,7 +33,7 @@ impl Granule {
 /// Values by key with the place where each was seen; found for `WINDOW` granules.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Serialize, V: Serialize"))]
-pub struct RecentMap<K: Eq + Hash + Ord, V, const WINDOW: u64> {
+pub(crate) struct RecentMap<K: Eq + Hash + Ord, V, const WINDOW: u64> {
     #[serde(serialize_with = "by_key::map")]
     kept: HashMap<K, (Granule, V)>,
     /// Expired keys are looked for again when this many are kept.
@@ -48,18 +48,18 @@ impl<K: Eq + Hash + Ord, V, const WINDOW: u64> Default for RecentMap<K, V, WINDO
 
 impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
     /// Whether nothing is kept.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
     /// The value of a key, if it was seen in the window before `now`.
-    pub fn get(&self, key: &K, now: Granule) -> Option<V> {
+    pub(crate) fn get(&self, key: &K, now: Granule) -> Option<V> {
         let (at, value) = self.kept.get(key)?;
         now.is_within(WINDOW, *at).then_some(*value)
     }
 
     /// Takes note of a key that is seen now.
-    pub fn insert(&mut self, key: K, now: Granule, value: V) {
+    pub(crate) fn insert(&mut self, key: K, now: Granule, value: V) {
         if self.kept.len() >= self.full {
             self.kept.retain(|_, (at, _)| now.is_within(WINDOW, *at));
             self.full = (self.kept.len() * 2).max(KEPT_MIN);
@@ -68,7 +68,7 @@ impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
     }
 
     /// Forgets a key.
-    pub fn remove(&mut self, key: &K) {
+    pub(crate) fn remove(&mut self, key: &K) {
         if !self.kept.is_empty() {
             self.kept.remove(key);
         }
@@ -76,7 +76,7 @@ impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
 
     /// Adds those that were seen later, each after `change` was told what is known here. Nothing is
     /// forgotten meanwhile: they come in no order, and what has expired for one may be found by another.
-    pub fn merge(&mut self, later: Self, change: impl Fn(&Self, K, Granule, &mut V))
+    pub(crate) fn merge(&mut self, later: Self, change: impl Fn(&Self, K, Granule, &mut V))
     where
         K: Copy,
     {
@@ -87,7 +87,7 @@ impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
     }
 
     /// Takes no more memory than it needs.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.kept.shrink_to_fit();
     }
 }

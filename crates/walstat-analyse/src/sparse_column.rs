@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 /// Where a row's value lies in its [`SparseColumn`]; nowhere at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Handle(u32);
+pub(crate) struct Handle(u32);
 
 /// The values of those rows that have one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SparseColumn<T>(Vec<T>);
+pub(crate) struct SparseColumn<T>(Vec<T>);
 
 impl<T> Default for SparseColumn<T> {
     fn default() -> Self {
@@ -21,7 +21,7 @@ impl<T> Default for SparseColumn<T> {
 impl<T: Default> SparseColumn<T> {
     /// The value of a row; an empty one is made if it has none.
     #[inline(always)]
-    pub fn value(&mut self, handle: &mut Handle) -> &mut T {
+    pub(crate) fn value(&mut self, handle: &mut Handle) -> &mut T {
         if handle.0 == 0 || handle.0 as usize > self.0.len() {
             push_tightly(&mut self.0, T::default());
             // 2³² values would have run out of memory long before.
@@ -32,23 +32,23 @@ impl<T: Default> SparseColumn<T> {
     }
 
     /// The value of a row, if it has one.
-    pub fn get(&self, handle: Handle) -> Option<&T> {
+    pub(crate) fn get(&self, handle: Handle) -> Option<&T> {
         self.0.get((handle.0 as usize).checked_sub(1)?)
     }
 
     /// The value of a row for good, if it has one.
-    pub fn take(&mut self, handle: Handle) -> Option<T> {
+    pub(crate) fn take(&mut self, handle: Handle) -> Option<T> {
         let place = (handle.0 as usize).checked_sub(1)?;
         self.0.get_mut(place).map(std::mem::take)
     }
 
     /// All values.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut()
     }
 
     /// Takes no more memory than it needs.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 }

@@ -19,7 +19,8 @@ use walstat_read::scan::seek::look;
 const FEW_BYTES: u64 = 16 << 20;
 /// A backend takes a record's time at most that long before it writes the record, in microseconds.
 const LATE: i64 = SECOND;
-/// So many bytes at the start of a segment mostly hold a record with a time, and if not, so many.
+/// How much is read at the start of a segment to find a record with a time: the first number first, the
+/// second where the first held none.
 const BEGINNINGS: [u64; 2] = [8 << 10, 64 << 10];
 /// The beginnings of so many segments are looked into, at even distances; then those between, by
 /// bisection.

@@ -35,7 +35,7 @@ const FILES_MAX: usize = 50_000;
 
 /// All transactions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Transactions {
+pub(crate) struct Transactions {
     generations: Generations,
     /// Relations have numbers here.
     files: ForkTable<()>,
@@ -80,7 +80,7 @@ pub struct FoundTransactions {
 
 impl Transactions {
     /// None yet; the rows that `rows` says will be kept, and kinds if they are asked for.
-    pub fn new(rows: FinishedRows, asks_for_kinds: bool) -> Transactions {
+    pub(crate) fn new(rows: FinishedRows, asks_for_kinds: bool) -> Transactions {
         let finished = Finished { rows, kinds: asks_for_kinds.then(Kinds::default) };
         Transactions {
             generations: Generations::default(),
@@ -92,12 +92,12 @@ impl Transactions {
     }
 
     /// Takes note of subtransactions with their parents, before any record is seen.
-    pub fn know(&mut self, parents: &[(u32, u32)]) {
+    pub(crate) fn know(&mut self, parents: &[(u32, u32)]) {
         self.generations.know(parents);
     }
 
     /// All that was found.
-    pub fn finish(mut self) -> FoundTransactions {
+    pub(crate) fn finish(mut self) -> FoundTransactions {
         self.generations.finish(&mut self.finished);
         let Finished { rows, kinds } = self.finished;
         let kinds = kinds.map(|kinds| kinds.finish(&self.files));
@@ -106,7 +106,7 @@ impl Transactions {
 
     /// What has ended since the last call; what goes on is told when it has ended. `rows`: which of it is
     /// kept as rows from now on.
-    pub fn take_ended(&mut self, rows: FinishedRows) -> (FinishedRows, Option<FoundKinds>) {
+    pub(crate) fn take_ended(&mut self, rows: FinishedRows) -> (FinishedRows, Option<FoundKinds>) {
         self.generations.settle(&mut self.finished);
         self.generations.forget_ended();
         self.current = Current::default();
@@ -121,13 +121,13 @@ impl Transactions {
 
     /// The first record of the oldest transaction that goes on, of those for which `may_run` holds of xid and
     /// first record.
-    pub fn oldest_open(&self, may_run: impl Fn(u32, Lsn) -> bool) -> Option<(u32, Lsn)> {
+    pub(crate) fn oldest_open(&self, may_run: impl Fn(u32, Lsn) -> bool) -> Option<(u32, Lsn)> {
         self.generations.open().filter(|(xid, start)| may_run(*xid, *start)).min_by_key(|of| of.1)
     }
 
     /// Counts a record with its mark, if it has one; whether it goes on with the streak of those before.
     #[inline(always)]
-    pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
+    pub(crate) fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
         if self.goes_on(record, mark) {
             return true;
         }

@@ -156,7 +156,7 @@ impl RowLock {
         }
     }
 
-    /// What is held if `before` was, as far as something before matters.
+    /// The lock that is held after `before`: what came before matters only where this run does not know it.
     fn after(self, before: RowLock) -> RowLock {
         match (self, before) {
             (RowLock::Unknown, before) => before,

@@ -37,7 +37,7 @@ fn image_cause(record: RecordType) -> ByteCause {
     match (record.rmgr, record.info()) {
         (rmgr::XLOG, xlog::FPI_FOR_HINT) => ByteCause::HintImages,
         (rmgr::XLOG, xlog::FPI | xlog::FPI_MULTI) => ByteCause::NewPageImages,
-        // Nobody else would have come to the page.
+        // Without vacuum the page would not have been touched, so the image is charged to it.
         (rmgr, info) if rmgr::is_of_vacuum(rmgr, info) => ByteCause::Vacuum,
         _ => ByteCause::CheckpointImages,
     }

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A part is at most so long: long enough that its bytes take longer than the round trip, and short enough
 /// that one for each connection is no burden.
 const PART_BYTES_MAX: u64 = 4 << 20;
-/// And at least so long, where so much is left.
+/// And at least so long, unless less is left of the object.
 const PART_BYTES_MIN: u64 = 64 << 10;
 
-/// So many parts of an object are held, where nobody says how many.
+/// How many parts of an object are held if the caller sets no limit.
 const PARTS_ALONE: usize = 4;
 
 /// The bytes of an object, being read.

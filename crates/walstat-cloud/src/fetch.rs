@@ -59,7 +59,7 @@ async fn once(object: &Object, range: &Range<u64>) -> Result<Vec<Bytes>, Reason>
     let chunks = answer.into_stream().try_collect::<Vec<Bytes>>().await;
     let chunks = chunks.map_err(|error| {
         let reason = Reason::of(&error);
-        // Whatever ends a body early may pass.
+        // Any failure in the middle of a body may be temporary.
         Reason { then: Then::Again, ..reason }
     })?;
     let came: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();

@@ -81,7 +81,7 @@ pub fn look(path: &Path) -> io::Result<Option<Entry>> {
     if let Ok(Some(listed)) = &object {
         return Ok(Some(Entry::of(listed)));
     }
-    // Why it cannot be had is told in the answer to a listing; that to a look at one object has no body.
+    // The reason for a failure is in the answer to a listing; the answer to a HEAD request has no body.
     let below = page(&bucket, &prefix_of(&url), None, Some(1))?;
     if below.is_empty { object.map(|_| None) } else { Ok(Some(DIRECTORY)) }
 }

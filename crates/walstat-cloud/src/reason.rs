@@ -19,7 +19,7 @@ pub(crate) struct Reason {
 pub(crate) enum Then {
     /// It may pass: try again.
     Again,
-    /// Nobody was there to ask: try again, for less long if it never was otherwise.
+    /// Nothing listens there: try again, but give up sooner if no store has ever answered.
     AgainIfEver,
     /// The object or the bucket is not there.
     Absent,
@@ -201,7 +201,7 @@ fn secrets() -> &'static [String] {
             value.into_string().ok().filter(|value| is_secret && value.len() >= SECRET_MIN)
         });
         let mut all: Vec<String> = all.collect();
-        // One may be the beginning of another.
+        // Longest first: one secret may be the beginning of another.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all
     })

@@ -50,7 +50,7 @@ fn start() -> io::Result<Handle> {
 impl<T> Task<T> {
     /// Waits for what comes of it.
     pub(crate) fn wait(mut self) -> io::Result<T> {
-        // Taken out, since what is dropped ends.
+        // Taken out of the task, because dropping the task aborts the work.
         let (_, nothing) = oneshot::channel();
         let done = std::mem::replace(&mut self.done, nothing);
         done.blocking_recv().map_err(|_| io::Error::other("a request ended without an answer"))

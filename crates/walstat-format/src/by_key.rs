@@ -1,5 +1,5 @@
-//! Maps and sets that are written in the order of their keys, not in that of their hashes: what is
-//! written of the same is the same. For `#[serde(serialize_with = "…")]`.
+//! Serialises maps and sets in the order of their keys rather than of their hashes, so that equal values are
+//! written as equal bytes. For `#[serde(serialize_with = "…")]`.
 
 use serde::{Serialize, Serializer};
 

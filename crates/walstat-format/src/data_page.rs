@@ -19,6 +19,8 @@ use super::lsn::Lsn;
 pub const PAGE_HEADER_BYTES: usize = 24;
 /// Bytes of a line pointer (`ItemIdData`).
 pub const ITEM_ID_BYTES: usize = 4;
+/// Bytes of a row's place (`ItemPointerData`).
+pub const ITEM_POINTER_BYTES: usize = 6;
 /// `PG_PAGE_LAYOUT_VERSION`, in the low byte of `pd_pagesize_version`; the same since 8.3.
 pub const LAYOUT_VERSION: u16 = 4;
 /// Every row of the page is visible to all; in `pd_flags`.
@@ -46,8 +48,11 @@ pub mod field {
 
 /// Whether a server can have pages of that size (`BLCKSZ`).
 pub fn is_page_size(bytes: usize) -> bool {
-    bytes.is_power_of_two() && (1024..=MAX_PAGE_BYTES).contains(&bytes)
+    bytes.is_power_of_two() && (MIN_PAGE_BYTES..=MAX_PAGE_BYTES).contains(&bytes)
 }
+
+/// The smallest page a server can have.
+pub const MIN_PAGE_BYTES: usize = 1024;
 
 /// The largest page a server can have.
 pub(crate) const MAX_PAGE_BYTES: usize = 32 << 10;

@@ -1,5 +1,5 @@
-//! What would have to be listed more than once, listed once: the values of an enum with their
-//! names, the fields of a struct of sums. Knows none of the lists.
+//! Macros for lists that would otherwise be written several times: the values of an enum with their names and
+//! texts, and the fields of a struct of sums. The lists themselves are where the macros are used.
 
 /// Makes an enum of lines `Value "name" "text";`. The text is also the value's documentation: a
 /// sentence without a full stop, or the few words that stand in a table.

@@ -1,11 +1,10 @@
 //! How many blocks of a relation a page of its maps tells of.
 
+use crate::data_page;
 use crate::version::Version;
 
-/// `SizeOfPageHeaderData`, aligned.
-const PAGE_HEADER_BYTES: u32 = 24;
-/// `BLCKSZ` is no smaller.
-const LEAST_PAGE_BYTES: u32 = 1024;
+const PAGE_HEADER_BYTES: u32 = data_page::PAGE_HEADER_BYTES as u32;
+const LEAST_PAGE_BYTES: u32 = data_page::MIN_PAGE_BYTES as u32;
 /// What stands before the nodes of a page of the free space map (`FSMPageData`).
 const FREE_SPACE_HEAD_BYTES: u32 = 4;
 

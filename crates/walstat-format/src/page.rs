@@ -193,7 +193,8 @@ impl Geometry {
         }
         let long = header.info & LONG_HEADER != 0;
         let first = lsn.0.is_multiple_of(segment);
-        // Where recovery replaced a record none goes on: the server refuses such a page.
+        // A page after a replaced record cannot also continue a record: the server refuses one with both
+        // flags.
         let replaced = FIRST_IS_CONTRECORD | version.overwrite_flag;
         let contradicts = header.info & replaced == replaced;
         if header.info & !version.page_flags != 0 || long != first || contradicts {

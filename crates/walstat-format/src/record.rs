@@ -89,7 +89,8 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub fn main_data_start(&self) -> &'a [u8] {
         let from = self.header.total_bytes - self.parts.main_data_bytes;
-        // Behind images and data of blocks it depends on the way of reading how much is at hand.
+        // If images or block data come first, how many bytes are available depends on how the record was
+        // read.
         let start = self.body.head.get(from as usize..).filter(|_| from == self.parts.head_bytes);
         start.unwrap_or_default()
     }

@@ -12,6 +12,11 @@ pub const SEGMENT_BYTES: std::ops::RangeInclusive<u32> = 1 << 20..=1 << 30;
 /// The WAL page sizes that a server can be built with.
 pub const PAGE_BYTES: std::ops::RangeInclusive<u32> = 1 << 10..=1 << 16;
 
+/// Digits of a segment's name.
+pub const NAME_DIGITS: usize = 24;
+/// The first of them, by which archivers name the directory that a segment is put into.
+pub const GROUP_DIGITS: usize = 16;
+
 /// Whether `bytes` is a segment size that a server can have.
 pub(crate) fn is_segment_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && SEGMENT_BYTES.contains(&bytes)
@@ -50,8 +55,8 @@ impl SegmentName {
 
     /// Reads exactly 24 upper-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<SegmentName> {
-        let plain =
-            text.len() == 24 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+        let plain = text.len() == NAME_DIGITS
+            && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
         let field = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
         plain.then_some(())?;
         Some(SegmentName { timeline: field(0)?, log: field(8)?, seg: field(16)? })

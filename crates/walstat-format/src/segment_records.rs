@@ -7,12 +7,9 @@ use crate::crc::Crc32c;
 use crate::lsn::Lsn;
 use crate::page::{Geometry, LongHeader, PageHeader};
 use crate::record::Record;
-use crate::record_header::{RECORD_HEADER_BYTES, RecordHeader};
+use crate::record_header::{MAXALIGN, RECORD_HEADER_BYTES, RecordHeader};
 use crate::version::Magic;
 use std::borrow::Cow;
-
-/// Records begin at multiples of that (`MAXALIGN`).
-const ALIGNMENT: usize = 8;
 
 /// The records of a segment, from the first that begins in it; `None` if `segment` does not begin
 /// as a segment of a release that is read does.
@@ -92,7 +89,7 @@ impl<'a> Iterator for SegmentRecords<'a> {
 
 impl<'a> SegmentRecords<'a> {
     fn record(&mut self) -> Option<SegmentRecord<'a>> {
-        self.at = self.at.next_multiple_of(ALIGNMENT);
+        self.at = self.at.next_multiple_of(MAXALIGN);
         if self.is_at_page() && self.pass_page_header()?.continues() {
             return None;
         }

@@ -24,14 +24,12 @@ use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::NAME_BYTES;
 use walstat_format::catalog_layout::{CatalogTable, GLOBAL_TABLESPACE};
 use walstat_format::payload::relmap::RelMap;
 use walstat_format::version::{VERSIONS, Version};
-use walstat_read::input::control;
-use walstat_read::input::control::Control;
+use walstat_read::input::control::{self, Control, PAUSE, TRIES};
 
 /// What the WAL says that the names are wanted for; `None` where nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -149,10 +147,6 @@ fn read_known(
     Catalog { system_identifier: control.system_identifier, version, store, databases }
 }
 
-/// How often a map is read that a running server may be replacing.
-const MAP_TRIES: u32 = 5;
-/// Between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
 /// No map is longer than that.
 const MAP_BYTES: u64 = 4096;
 
@@ -194,7 +188,7 @@ impl Reader<'_> {
                     self.store.put_map(directory.database, directory.tablespace, files);
                     return true;
                 }
-                Err(fault) if tries == MAP_TRIES => break fault.to_string(),
+                Err(fault) if tries == TRIES => break fault.to_string(),
                 Err(_) => tries += 1,
             }
             std::thread::sleep(PAUSE);

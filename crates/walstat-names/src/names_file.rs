@@ -16,7 +16,7 @@ use walstat_read::input::limited;
 pub const QUERY: &str = include_str!("names_file/names.sql");
 /// The columns without which no row has a name.
 const NEEDED: [&str; 3] = ["database", "oid", "name"];
-/// FileWarnings texts one by one.
+/// Warnings shown one by one for one file; the rest is only counted.
 const WARNINGS_MAX: usize = 20;
 /// Characters of a line that a warning shows.
 const SHOWN_CHARS: usize = 200;

@@ -219,10 +219,10 @@ fn of(
     }
 }
 
-/// `max_wal_size` where nobody has set it: since initdb makes segments of other sizes it sets it, too.
+/// `max_wal_size` where nobody has set it. An initdb that makes segments of another size sets it explicitly.
 const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
 /// `checkpoint_timeout` where nobody has set it.
-const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
+pub const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
 
 impl ServerSettings {
     /// After so many segments a checkpoint begins by volume.

@@ -6,6 +6,7 @@ use crate::server_settings::{self, Keeping};
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
+use walstat_format::catalog_layout::NAME_BYTES;
 use walstat_format::crc::Crc32c;
 use walstat_format::cursor::at;
 use walstat_format::lsn::Lsn;
@@ -21,11 +22,11 @@ const SLOT_BYTES_MAX: u64 = 4096;
 const CHECKSUMMED: usize = 8;
 /// Where fields lie that have not moved since 9.5: name, database, persistency, `restart_lsn`.
 const NAME: usize = 16;
-const NAME_BYTES: usize = 64;
 const DATABASE: usize = NAME + NAME_BYTES;
 const PERSISTENCY: usize = DATABASE + 4;
 const RESTART_LSN: usize = DATABASE + 16;
-/// The cause why a slot is not valid any more, from this version of the file on (16).
+/// Where the slot file says why a slot was invalidated; the field exists from this file version on (release
+/// 16).
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
 /// A slot that was being created, or of a session (`ReplicationSlotPersistency`).

@@ -14,12 +14,13 @@ mod stretch;
 
 use crate::input::discover::Found;
 use crate::input::error::InputError;
-use crate::input::input_kind::InputKind;
+use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use crate::input::placing::{Key, place};
 use crate::input::plan::{Plan, plan};
 use crate::input::timeline::Lineage;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
+use crate::scan::pages::WINDOW_BYTES;
 use crate::scan::pending::Pending;
 use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
@@ -32,9 +33,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
-
-/// So much is read at a time.
-const WINDOW_BYTES: usize = 512 << 10;
 
 /// Where following begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -376,7 +374,7 @@ impl Follower {
 /// The folder with the segments.
 fn folder_of(found: &Found) -> PathBuf {
     let path = found.paths.first().cloned().unwrap_or_default();
-    let inside = ["pg_wal", "pg_xlog"].map(|name| path.join(name));
+    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
     let is_data = found.data_directory.as_deref() == Some(Path::new(&path));
     inside.into_iter().find(|inside| is_data && inside.is_dir()).unwrap_or(path)
 }

@@ -11,7 +11,7 @@ use crate::scan::observer::Observer;
 use crate::scan::outcome::Outcome;
 use crate::scan::pages::Progress;
 use crate::scan::read::{read_found, read_passed};
-use crate::scan::round::{self, Recheck, Round};
+use crate::scan::round::{self, Recheck, RoundRead};
 use crate::scan::streamed::Wanted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,14 +138,14 @@ impl Scan {
         memory: &Mutex<Memory>,
         recheck: Recheck,
         prototype: &O,
-    ) -> Result<(Plan, Outcome<O>, Round), InputError> {
+    ) -> Result<RoundRead<O>, InputError> {
         let progress = Arc::new(Progress::default());
         let begin = |watch: &Arc<dyn Watch>| watch.begin(None, Arc::clone(&progress));
         let _shown = self.watch.as_ref().map(begin);
         let (wanted, threads) = (self.wanted.clone(), self.threads);
         let reading = round::Reading { wanted, threads, progress: &progress, memory, recheck };
-        let (plan, outcome, round) = reading.read(found, prototype)?;
+        let RoundRead { plan, outcome, round } = reading.read(found, prototype)?;
         let counted = |seen: Observer| seen.into_inner().unwrap_or_else(|_| prototype.clone());
-        Ok((plan, outcome.map(counted), round))
+        Ok(RoundRead { plan, outcome: outcome.map(counted), round })
     }
 }

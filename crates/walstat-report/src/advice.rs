@@ -93,9 +93,9 @@ fn findings(report: &Report) -> (Vec<Finding>, Vec<&'static str>) {
 pub fn paper() -> String {
     let mut text = String::from(
         "# Advice\n\nThe rules behind WHAT TO DO, from their own files (`walstat rules ID` prints one). \
-         Shares say little of little WAL:\nmost rules begin at 16 MB. What a change saves is estimated \
-         from a sample of the images where settings are\nnamed, and follows from a stated rule \
-         elsewhere.\n",
+         Shares of little WAL mean little, so\nmost rules begin at 16 MB. Where settings are named, what a \
+         change saves is estimated from a sample of\nthe images; elsewhere it follows from the rule, as \
+         stated.\n",
     );
     for rule in RULES {
         text.push_str(&format!(

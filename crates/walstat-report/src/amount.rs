@@ -4,6 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Seconds of a day.
+pub(crate) const DAY: f64 = 86_400.0;
+
 /// A size in bytes, written with or without one of PostgreSQL's units (1 kB = 1024 bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size(pub u64);

@@ -326,12 +326,12 @@ fn notes<O>(
     let mut notes = plan.notes.clone();
     if let Some(file) = &outcome.open {
         notes.push(format!(
-            "{file} is open at its end, which only a server's own directory may be: --as archive \
-             checks an archive"
+            "{file} is not filled to its end, which is normal only in a server's own directory: if this is \
+             an archive, check it with --as archive"
         ));
     }
     if let Some(Problem { expected, found, .. }) = &outcome.uncovered {
-        notes.push(format!("asked for was {expected}; there is {found}"));
+        notes.push(format!("asked for: {expected}; found: {found}"));
     }
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());

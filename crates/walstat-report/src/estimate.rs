@@ -20,7 +20,7 @@ use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
 use walstat_whatif::base_checkpoint::Reading;
-use walstat_whatif::recode::STANDARD_ERRORS;
+use walstat_whatif::recode::{RULE_OF_THREE, STANDARD_ERRORS};
 
 /// How far apart checkpoints are tried, beside none at all.
 const TIMES: [u32; 6] = [2, 4, 8, 16, 32, 64];
@@ -28,8 +28,6 @@ const TIMES: [u32; 6] = [2, 4, 8, 16, 32, 64];
 const PARTS: usize = 16;
 /// Of fewer images than that, of a sample, nothing is concluded.
 const IMAGES_MIN: usize = 30;
-/// Where all of n images say the same, up to 3/n of all may not (the rule of three).
-const RULE_OF_THREE: f64 = 3.0;
 
 /// How far off the distance may be at which volume begins checkpoints, where WAL becomes less.
 const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];

@@ -43,21 +43,21 @@ pub fn report(
     let settings = RecoverySettings { file: recovery.file, has_lsn: recovery.has_lsn };
     if found.unknown > 0 {
         let remedy = if has_catalogs {
-            "the data directory is of later; a base backup from before that change has it"
+            "the data directory is newer; a base backup from before these changes has it"
         } else {
-            "a base backup from before, given as --data-directory, has it"
+            "a base backup from before these changes, given as --data-directory, has it"
         };
         warnings.push(format!(
-            "of {} changes of pg_class and pg_database the row is not known, so events may be missing: \
-             the WAL at hand has no image of its page, and {remedy}",
+            "{} changes of pg_class and pg_database are to rows that are not known, so events may be \
+             missing: this WAL has no image of their page; {remedy}",
             found.unknown
         ));
     }
     let before = rows.iter().filter(|row| row.is_before_backup).count();
     if let Some(start) = backup.filter(|_| before > 0) {
         warnings.push(format!(
-            "{before} of the {} events lie before {start}, where the backup in --data-directory begins: \
-             recovery to before them needs an older one",
+            "{before} of the {} events lie before {start}, where the backup in --data-directory begins: to \
+             recover to a point before them, use an older backup",
             rows.len()
         ));
     }

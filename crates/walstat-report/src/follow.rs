@@ -28,11 +28,12 @@ use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::store::Store;
 use walstat_read::follow::{Follower, Happening};
 use walstat_read::input::plan::Plan;
 
-/// What the WAL teaches of names is looked at so often, and where a file has no name yet.
+/// How often names learned from the WAL are looked up again; a file without a name is looked up at once.
 const LEARN_EVERY: Duration = Duration::from_secs(15);
 /// What keeps segments is looked at so often.
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
@@ -302,7 +303,7 @@ impl Reporter {
 
 /// Whether an index is that of a TOAST table.
 fn is_of_toast(named: &names::Relation) -> bool {
-    named.schema.as_deref() == Some("pg_toast")
+    named.schema.as_deref() == Some(TOAST_SCHEMA_NAME)
 }
 
 fn by_rmgr(following: &Following, version: &Version) -> (Vec<RmgrSums>, u64) {

@@ -172,8 +172,8 @@ impl Known {
             // Of one that was dropped nothing is known, and nothing is missing.
             if let Some(name) = counted.names.database(oid) {
                 self.warnings.push(format!(
-                    "the data directory has no files of database {name} ({oid}): the names of its \
-                     relations are those that the WAL teaches"
+                    "the data directory has no files of database {name} ({oid}): names of its relations are \
+                     learned from the WAL"
                 ));
             }
         }

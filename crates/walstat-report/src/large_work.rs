@@ -5,6 +5,7 @@ use super::maintenance::{is_view, refreshed, views};
 use super::model::Report;
 use super::model::large::{LargeTransactionRow, LargeWork, LargeWorkRow};
 use super::model::table::{Table, TableRow};
+use super::model::threshold::MOSTLY;
 use super::model::who::WholeTableRow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,8 +13,6 @@ use walstat_analyse::large_transactions::LargeTransaction;
 
 /// Large transactions that are told.
 const TOLD: usize = 20;
-/// A transaction does what most of its bytes are.
-const MOSTLY: f64 = 0.5;
 
 /// Fills in transactions with a good part of the WAL; the tables are there already.
 pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
@@ -117,8 +116,8 @@ fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
     }
 }
 
-/// Adds a transaction to those that did the same to the same table. Updates stay apart: many of them are the
-/// batches that one should be.
+/// Adds a transaction to those that did the same to the same table. Updates are not merged: several of them
+/// may be the batches that the rule advises.
 fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
     let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
     let is_same = |other: &&mut LargeWorkRow| {

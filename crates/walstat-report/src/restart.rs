@@ -1,4 +1,4 @@
-//! Whether a server that starts finds the WAL to begin with in its own directory.
+//! Whether a server that is started finds, in its own directory, the WAL at which replay has to begin.
 
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control;

@@ -11,7 +11,7 @@ use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
-use walstat_format::segment::SegmentName;
+use walstat_format::segment::{NAME_DIGITS, SegmentName};
 use walstat_read::input::control::Control;
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
@@ -19,9 +19,6 @@ use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::Problem;
 use walstat_read::input::segment::Segment;
 use walstat_read::input::timeline::Lineage;
-
-/// Digits of a segment's name.
-const SEGMENT_DIGITS: usize = 24;
 
 /// What is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,8 +105,8 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
     let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
     Err(format!(
-        "not restorable to the end: by {name}, which has no segment, a server follows timeline {}, which \
-         does not go on from there; recovery_target_timeline = '{timeline}' does",
+        "not restorable to the end: because of {name} a server follows timeline {}, which has no segments \
+         and does not continue this WAL; recovery_target_timeline = '{timeline}' makes it follow the WAL",
         latest.timeline()
     ))
 }
@@ -261,7 +258,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let plan = wal.plan;
-    let name = problem.segment.get(..SEGMENT_DIGITS).and_then(SegmentName::parse);
+    let name = problem.segment.get(..NAME_DIGITS).and_then(SegmentName::parse);
     let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
     let on_the_way = match name.zip(begin) {
         Some((name, begin)) => {
@@ -304,25 +301,23 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
 }
 
-/// Whether replay up to `stop` makes the backup consistent; what is to be said about it.
+/// Whether replay up to `stop` makes the backup consistent; what is to be said about it. Where neither a
+/// label nor the WAL tells from where on, it may be.
 pub(crate) fn consistent(
     backup: &Backup,
     wal: &Wal<'_>,
     stop: Lsn,
 ) -> Result<&'static str, String> {
-    let Some(label) = backup.label else {
-        return Ok("; from where on the backup is consistent, only its label says");
-    };
-    let end = consistent_from(backup, wal);
-    if label.from_standby && end.is_none() {
-        return Ok("; taken from a standby, it is consistent where its pg_control says");
-    }
-    match end {
-        Some(end) if end <= stop => Ok(""),
-        Some(end) => Err(format!(
+    match (consistent_from(backup, wal), backup.label) {
+        (Some(end), _) if end <= stop => Ok(""),
+        (Some(end), _) => Err(format!(
             "not restorable: consistent from {end} on, but the WAL is good to {stop} only"
         )),
-        None => Err(format!(
+        (None, None) => Ok("; only the backup's label says from where on it is consistent"),
+        (None, Some(label)) if label.from_standby => {
+            Ok("; taken from a standby, it is consistent where its pg_control says")
+        }
+        (None, Some(_)) => Err(format!(
             "not restorable: the end of the backup is not in the WAL, which is good to {stop}"
         )),
     }

@@ -4,10 +4,8 @@
 use super::model::Problem;
 use super::model::checked::SegmentGroup;
 use std::collections::BTreeMap;
+use walstat_format::segment::{GROUP_DIGITS, NAME_DIGITS};
 
-/// Digits of a segment's name, and those of its group.
-const NAME_DIGITS: usize = 24;
-const GROUP_DIGITS: usize = 16;
 /// The group of files whose names are no segment's.
 const OTHER_FILES: &str = "other files";
 

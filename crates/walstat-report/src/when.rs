@@ -145,8 +145,8 @@ pub(crate) fn notes(found: &WhenFound) -> Vec<String> {
     notes.extend(thin(&found.thin).filter(|_| found.span.is_some()));
     if found.cycles.as_ref().is_some_and(|cycles| cycles.is_rough) {
         notes.push(
-            "a checkpoint began among more records than are held: its cycle begins some thousand \
-             records off"
+            "the beginning of a checkpoint cycle is off by up to some thousand records: too many lay between \
+             its redo point and its checkpoint record to keep each"
                 .to_owned(),
         );
     }
@@ -171,7 +171,7 @@ fn thin(thin: &ClockGaps) -> Option<String> {
         ));
     }
     text.push_str(&format!(
-        "{} bytes before the first time that is stated and after the last one are counted at these times",
+        "{} bytes before the first and after the last timestamp are counted at those times",
         thin.flat
     ));
     Some(text)

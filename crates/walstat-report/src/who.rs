@@ -87,7 +87,8 @@ pub(crate) fn fill(
     report.blocks = blocks.map(|blocks| hot_blocks(&blocks, &names, wanted.shown, version));
     if let Some(FoundTransactions { rows, without_transaction, kinds }) = transactions {
         if !rows.is_exact {
-            let note = "transactions without an end were too many to be kept: some have two rows";
+            let note =
+                "there were too many unfinished transactions to keep all: some appear in two rows";
             report.notes.push(note.to_owned());
         }
         if let Some(kinds) = kinds {
@@ -106,7 +107,8 @@ fn fill_kinds(report: &mut Report, found: FoundKinds, pruning: &Amounts, names: 
     let (rows, is_exact) = kind::rows(found, pruning, names, by);
     if others > 0 {
         report.notes.push(format!(
-            "kinds of transactions were too many to be kept: {others} transactions are in the row other"
+            "there were too many kinds of transactions to keep all: {others} transactions are in the row \
+             \"other\""
         ));
     }
     let maybe: u64 = rows.iter().map(|row| row.maybe_savepoints).sum();
@@ -118,7 +120,8 @@ fn fill_kinds(report: &mut Report, found: FoundKinds, pruning: &Amounts, names: 
         ));
     }
     if !is_exact {
-        let note = "percentiles of kinds of transactions are within 0.1 %: too many sizes";
+        let note = "percentiles of kinds of transactions are accurate to 0.1 %: there were too many \
+                    different sizes to keep all";
         report.notes.push(note.to_owned());
     }
     report.kinds = Some(rows.into());

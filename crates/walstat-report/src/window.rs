@@ -124,14 +124,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
     let begins = can_begin(&backup, wal).and_then(|()| latest(&backup, wal.plan));
-    let result = begins.and_then(|()| match (backup.label, stop) {
-        (None, Some(end)) if end > reaches => Err(format!(
-            "not restorable: consistent from {end} on, but the WAL is good to {reaches} only"
-        )),
-        (None, _) => Ok(()),
-        (Some(_), _) => consistent(&backup, wal, reaches).map(|_| ()),
-    });
-    let why_not = result.err();
+    let why_not = begins.and_then(|()| consistent(&backup, wal, reaches)).err();
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),

@@ -34,10 +34,10 @@ pub struct BaseCheckpoint {
 /// How a checkpoint is taken whose cause is not certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// As is likely; one that nothing explains for one of the volume.
+    /// Each has its likely cause; one without any is taken for a checkpoint by volume.
     #[default]
     Likely,
-    /// The other way.
+    /// Each has the other possible cause: what settings would have moved stays, and the other way round.
     Other,
 }
 

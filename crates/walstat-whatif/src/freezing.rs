@@ -52,7 +52,8 @@ pub(crate) struct Freezing {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pass {
     block: u32,
-    /// Whether it froze rows of the last page that got no image: it does so anyway.
+    /// Whether it froze rows of the last page that had no image: then vacuum freezes for other reasons than
+    /// the image.
     freezes: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The records of a scan in the order of the WAL, handed to whoever takes them on another thread: for
-//! what borrows from a trace, which no dimension can.
+//! Hands the records of a scan, in WAL order, to a consumer on another thread. A dimension must own its data;
+//! this is for consumers that borrow from a trace.
 
 use super::observe::{RunRecords, Sink, drain};
 use super::whole_record::Blocks;

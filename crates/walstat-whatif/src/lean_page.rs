@@ -1,6 +1,6 @@
-//! What lengths need of a page of a table or a B-tree, in few bytes: its header, its line pointers, and of
-//! each row or entry what says how long it is, whether it is frozen, or where it leads. The page that is made
-//! of it again has zeros in the place of all else.
+//! The parts of a table's or B-tree's page that decide how long records and images are, in few bytes: its
+//! header, its line pointers, and of each row or entry what says how long it is, whether it is frozen, or
+//! where it leads. The page that is made of it again has zeros in the place of all else.
 
 use super::page::Page;
 use walstat_format::cursor::{Cursor, at};

@@ -18,7 +18,7 @@ const USUAL_PAGE_BYTES: usize = 8192;
 /// No page is kept of a block.
 const NO_PAGE: u32 = 0;
 
-/// So many pages that may rest do not, as far as all of them are in use: they fit the processor's cache.
+/// So many pages in use stay as they are, although they could be kept lean: they fit the processor's cache.
 const AWAKE_PAGES: usize = 128;
 
 /// So much memory of single pages is kept for the next ones.

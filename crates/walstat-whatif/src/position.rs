@@ -8,6 +8,7 @@
 
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
+pub(crate) use walstat_format::record_header::padded;
 
 const SHORT_HEADER: u64 = SHORT_HEADER_BYTES as u64;
 const LONG_HEADER: u64 = LONG_HEADER_BYTES as u64;
@@ -78,11 +79,6 @@ impl Geometry {
     pub(crate) fn next_segment(&self, usable: u64) -> u64 {
         usable.next_multiple_of(self.usable_per_segment())
     }
-}
-
-/// A record's length as it counts in positions.
-pub(crate) fn padded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(8)
 }
 
 #[cfg(test)]

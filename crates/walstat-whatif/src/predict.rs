@@ -193,10 +193,11 @@ const SNAPSHOT_BYTES: u64 = 56;
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
 /// be changed before it or after it. As many may be read, where that brings images for hint bits.
 const LATE_PAGES: u64 = 16;
-/// Transactions that run side by side do not write the same twice: by that part equal runs differ.
+/// One part in so many: equal runs differ by that where transactions run concurrently. `whatif/remark.rs` of
+/// walstat-report and `docs/whatif.md` call it half a percent.
 const CONCURRENT_PART: u64 = 200;
-/// What the clock begins, or somebody beside running work, meets other work each time: by that part equal
-/// runs differ (0.2 to 2.2 % apart in `docs/whatif-mixed.tsv`).
+/// One part in so many: equal runs differ by that where checkpoints by time, requests or vacuums fall into
+/// running work, since they meet other work in each run (0.2 to 2.2 % apart in `docs/whatif-mixed.tsv`).
 const CLOCK_PART: u64 = 50;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
 const LATE_SWITCHES: u64 = 2;

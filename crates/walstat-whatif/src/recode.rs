@@ -9,7 +9,7 @@ mod image;
 mod job;
 mod sample;
 
-pub use sample::{STANDARD_ERRORS, Share};
+pub use sample::{RULE_OF_THREE, STANDARD_ERRORS, Share};
 
 use super::base::Base;
 use super::blocks::FIRST;

@@ -32,7 +32,8 @@ pub(crate) enum Images {
     WithHints,
     /// As usual or always: the record does not tell.
     Unsaid,
-    /// As usual for a page that was never stamped: it was made anew before it is registered.
+    /// As [`Images::Usual`], but the page counts as never stamped, because it was made anew before it was
+    /// registered.
     Reset,
 }
 

@@ -25,6 +25,7 @@ use walstat_format::block::BlockRef;
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
+use walstat_format::segment::PAGE_BYTES;
 use walstat_format::version::Version;
 
 /// So much of what is noted of records is kept in memory at most: reading it back from a file costs little.
@@ -389,7 +390,7 @@ impl TraceBuilder {
 }
 
 /// The least `XLOG_BLCKSZ`.
-const SMALLEST_PAGE_BYTES: u64 = 1024;
+const SMALLEST_PAGE_BYTES: u64 = *PAGE_BYTES.start() as u64;
 
 /// Whether a record at `lsn` is the next one after `end`: behind a page's header, if one is there.
 fn is_next(end: Lsn, lsn: Lsn) -> bool {

@@ -128,8 +128,8 @@ impl UncertaintyKind {
                     .to_owned()
             }
             HintImages { expected, possible: possible @ 1.. } => format!(
-                "{expected} images for hint bits are expected; {possible} more pages may have one, which \
-                 depends on who reads them"
+                "{expected} images for hint bits are expected; {possible} more pages get one if somebody \
+                 reads them"
             ),
             LostFreezes { pages: pages @ 1.. } => format!(
                 "rows of {pages} pages were frozen because their page got an image: without it a later \
@@ -139,17 +139,18 @@ impl UncertaintyKind {
                 return self.text_of_checkpoints();
             }
             Crash { pages: pages @ 1.. } => format!(
-                "a crash takes away hint bits and pruned room of {pages} pages, others than in the base"
+                "a crash discards hint bits and pruning on {pages} pages, which are not the same pages as in \
+                 this WAL"
             ),
             OldRows { is_told: true } => {
-                "what is logged of old rows depends on their tables' replica identity, which this WAL \
-                 does not show: taken is one integer for a deleted row, as of a small primary key; the \
-                 range has FULL, but for what TOAST keeps"
+                "how much of old rows is logged depends on the replica identity of their tables, which this \
+                 WAL does not show: one integer for each deleted row is assumed, as for a small primary key; \
+                 the range also covers REPLICA IDENTITY FULL, except for values in TOAST"
                     .to_owned()
             }
             DroppedSwitches { count: count @ 1.. } => format!(
-                "{count} switches of the base are left out; those that somebody asked for would stay, \
-                 which is in the range"
+                "{count} segment switches of this WAL are left out; those that were requested would stay, \
+                 which the range covers"
             ),
             Sample { compressed, images, error } => format!(
                 "{compressed} of {images} images were compressed, and tell how long the others are: \
@@ -170,8 +171,9 @@ impl UncertaintyKind {
         Some(match self {
             CrowdedCheckpoints => {
                 format!(
-                    "checkpoints lie less than {SECONDS_BETWEEN} seconds apart: a server does not keep up \
-                     and skips some, which it does not repeat; the range goes down to none by volume"
+                    "checkpoints lie less than {SECONDS_BETWEEN} seconds apart: a server cannot keep up and \
+                     skips some, other ones in each run; the range goes down to no checkpoint by volume at \
+                     all"
                 )
             }
             LostRequests => {
@@ -180,8 +182,8 @@ impl UncertaintyKind {
                     .to_owned()
             }
             DoubtfulCauses { count: count @ 1.. } => format!(
-                "why {count} checkpoints began is not certain: what volume or clock begin would move, what \
-                 somebody asks for would stay; the range has both"
+                "it is not certain why {count} checkpoints began: those by max_wal_size or \
+                 checkpoint_timeout would move, requested ones would stay; the range covers both"
             ),
             NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
             _ => return None,
@@ -203,20 +205,20 @@ const VISIBLE_BYTES: u64 = 64;
 /// a record that prunes it once more (measured: `docs/whatif-mixed.tsv`).
 const CRASH_IMAGE_BYTES: u64 = 128;
 const CRASH_PRUNE_BYTES: u64 = 32;
-/// By that part of their bytes images for hint bits differ from what is expected: one that does not come
-/// is followed by one of the page as it is pruned.
+/// One part in so many: how far the bytes of hint-bit images are off. Where such an image does not come, the
+/// page gets one when it is pruned instead.
 const HINTS_PART: u64 = 8;
-/// By that part of the pages that may be read for the first time at most some were, in all runs on servers
-/// (`docs/whatif-runs.tsv`, `docs/whatif-mixed.tsv`).
+/// One part in so many: the most pages, of those that may be read for the first time, that really were in any
+/// run on a server (`docs/whatif-runs.tsv`, `docs/whatif-mixed.tsv`).
 const POSSIBLE_PART: u64 = 8;
 /// The same where they are compressed: a codec is given the page as it is pruned.
 const COMPRESSED_HINTS_PART: u64 = 2;
 /// The newest xid that pruning takes away, with its padding.
 const CONFLICT_XID_BYTES: u64 = 8;
-/// By that part of their bytes compressed images differ between equal runs: a multiple of what was
-/// measured (`docs/whatif.md`).
+/// One part in so many: how far the bytes of compressed images differ between equal runs, a multiple of what
+/// was measured (`docs/whatif.md`).
 const COMPRESSED_PART: u64 = 3_000;
-/// By that part those differ whose pages were rolled forward.
+/// The same for compressed images that the base does not have: their pages were rolled forward.
 const ADDED_PART: u64 = 100;
 /// Data whose length is the mean of the type's others may be so many times longer.
 const DATA_TIMES: u64 = 3;

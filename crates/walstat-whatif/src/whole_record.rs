@@ -1,4 +1,4 @@
-//! A whole record in one piece, taken apart: what the simulator looks at.
+//! A record parsed from one contiguous piece of bytes, as the simulator needs it.
 
 use std::ops::Range;
 use walstat_format::block::{

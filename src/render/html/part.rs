@@ -1,7 +1,7 @@
 //! The parts of the page, one function each: HTML, or nothing where there is nothing to say.
 
 use super::super::closing;
-use super::super::number::{counted, fraction, grouped, human_bytes};
+use super::super::number::{UNKNOWN, counted, fraction, grouped, human_bytes};
 use super::super::screen;
 use super::super::time::{duration, moment, seconds_between};
 use super::super::when;
@@ -50,8 +50,8 @@ pub fn header(report: &Report) -> String {
         ),
         (fraction(ratios.fpi_ratio), "of that is full page images".to_owned()),
         (grouped(ratios.commits), "commits".to_owned()),
-        (per_commit.unwrap_or_else(|| "–".to_owned()), "a commit".to_owned()),
-        (amplification.unwrap_or_else(|| "–".to_owned()), "write amplification".to_owned()),
+        (per_commit.unwrap_or_else(|| UNKNOWN.to_owned()), "a commit".to_owned()),
+        (amplification.unwrap_or_else(|| UNKNOWN.to_owned()), "write amplification".to_owned()),
         (fraction(ratios.hot_ratio), "of the updates are HOT".to_owned()),
     ];
     html.push_str("<div class=\"cards\">\n");
@@ -97,7 +97,7 @@ pub fn problems(report: &Report) -> String {
     let row = |problem: &walstat_report::model::Problem| {
         vec![
             escaped(&problem.segment),
-            escaped(problem.lsn.as_deref().unwrap_or("–")),
+            escaped(problem.lsn.as_deref().unwrap_or(UNKNOWN)),
             escaped(&problem.kind.to_string()),
             escaped(&problem.found),
             escaped(&problem.expected),
@@ -228,7 +228,7 @@ pub fn checkpoints(report: &Report) -> String {
             let mut cells = vec![
                 escaped(row.redo_lsn.as_deref().unwrap_or("in mid-cycle")),
                 moment(row.time.as_deref()),
-                row.cause.map_or_else(|| "–".to_owned(), |cause| cause.to_string()),
+                row.cause.map_or_else(|| UNKNOWN.to_owned(), |cause| cause.to_string()),
                 grouped(row.distinct_blocks),
             ];
             cells.extend(numbers(&row.numbers));
@@ -397,8 +397,9 @@ fn statistics<R: TableRow>(name: &str, rows: &Option<Table<R>>, report: &Report)
 pub fn kinds(report: &Report) -> String {
     let Some(kinds) = &report.kinds else { return String::new() };
     let cells = kinds.labels().into_iter().zip(&kinds.rows).map(|(label, row)| {
-        let of_transactions = |text: String| if row.transactions > 0 { text } else { "–".into() };
-        let bytes = |bytes: Option<u64>| bytes.map_or("–".to_owned(), exact);
+        let of_transactions =
+            |text: String| if row.transactions > 0 { text } else { UNKNOWN.into() };
+        let bytes = |bytes: Option<u64>| bytes.map_or(UNKNOWN.to_owned(), exact);
         let mut line = vec![escaped(&label)];
         line.extend([row.transactions, row.aborted].map(|count| of_transactions(grouped(count))));
         line.extend([bytes(row.median_bytes), bytes(row.p99_bytes)]);

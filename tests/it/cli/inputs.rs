@@ -47,6 +47,22 @@ fn lz4_frame(bytes: &[u8]) -> Vec<u8> {
     [&magic[..], &descriptor, &[check], &length, &block, &[0; 4]].concat()
 }
 
+/// Since release 10 WAL lies in pg_wal, and before in pg_xlog.
+#[test]
+fn a_segment_is_found_by_its_name_below_the_data_directory() {
+    let bytes = real_segment();
+    for folder in ["", "pg_wal", "pg_xlog"] {
+        let directory = directory();
+        let inside = directory.path().join(folder);
+        fs::create_dir_all(&inside).expect("a folder for the segment");
+        let path = file(&inside, REAL_NAME, &bytes);
+        let options = ["--stats=all", "-f", "json", "-p"].map(OsStr::new);
+        let place = [directory.path().as_os_str(), OsStr::new(REAL_NAME)];
+        let found = walstat(&[&options[..], &place].concat()).exits(0).json();
+        assert_eq!(of_the_wal(found), report(&path), "{folder}");
+    }
+}
+
 #[test]
 fn a_compressed_segment_is_read_like_a_plain_one() {
     let (directory, bytes) = (directory(), real_segment());

@@ -134,7 +134,7 @@ fn two_rounds_do_not_use_one_state_at_a_time() {
     let lock = fs::File::create(archive.path("state.lock")).expect("a lock");
     lock.lock().expect("locked");
     let ran = archive.check(&["--state", "state"]).exits(2);
-    assert!(ran.stderr.contains("another round is using this state"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("another check is using this state file"), "{}", ran.stderr);
     let ran = archive.check(&["--state", "state", "-f", "nagios"]).exits(3);
     assert!(ran.stdout.starts_with("WALSTAT UNKNOWN - state: another round"), "{}", ran.stdout);
     drop(lock);

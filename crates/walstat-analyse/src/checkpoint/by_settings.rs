@@ -27,7 +27,7 @@ impl KnownPace {
             (true, false) if self.is_due(facts, seconds) => verdict(Cause::Time, Likely, by_time),
             (true, false) => verdict(Cause::Time, Possible, by_time),
             (false, true) => verdict(Cause::Wal, Likely, by_wal),
-            // Either came first; the log says both where the server was held up.
+            // Either may have come first; where the checkpoint was late, the server's log names both.
             (true, true) if facts.began_with_segment() && facts.is_slow() => {
                 verdict(Cause::Wal, Likely, by_wal)
             }
@@ -38,9 +38,9 @@ impl KnownPace {
         }
     }
 
-    /// Whether it began when the timeout was over, or as soon after it as a server does that was held
-    /// up by the checkpoint before, or had nothing to do. When it came up, the WAL does not tell, but what it
-    /// wrote first is near to that.
+    /// Whether it began when the timeout was over, or as soon after it as a server does that was held up by
+    /// the checkpoint before, or had nothing to do. The WAL does not tell when the server was started; its
+    /// first write afterwards is taken for that moment.
     fn is_due(&self, facts: &Facts, seconds: i64) -> bool {
         let is_near = |since: Option<i64>, most: i64| since.is_some_and(|since| since <= most);
         if facts.after_start {

@@ -17,8 +17,8 @@ pub struct Settings {
 }
 
 impl Spacing {
-    /// The cause of a checkpoint that nothing written down tells: by the settings, unless they are not
-    /// those that it was made under, which it shows by what it has in common with others.
+    /// The cause of a checkpoint that no record states. The known settings decide, unless its spacing shows
+    /// that it was made under other settings.
     pub(super) fn judge_beside(&self, facts: &Facts, server: &Server) -> Option<Verdict> {
         let by_spacing = self.judge(facts, server.version);
         let by_settings = server.pace.and_then(|pace| pace.judge(facts));
@@ -28,7 +28,8 @@ impl Spacing {
         let told = told.filter(|told| match (by_settings.cause, told.cause) {
             (Cause::Requested, Cause::Wal) => may_be_wal,
             (Cause::Requested, other) => other != Cause::Requested,
-            // The volume was reached, but one that begins for that begins there, and takes its time.
+            // Enough WAL was written for a checkpoint by volume; but such a one begins near the start of a
+            // segment and is spread out, and this one lacks one or the other.
             (Cause::Wal, Cause::Requested) => {
                 !may_be_wal || matches!(told.evidence, Evidence::DoneAtOnce { .. })
             }

@@ -99,8 +99,8 @@ fn stopped_or_recovered(ended: &EndedCheckpoint, is_last: bool) -> Option<Verdic
     None
 }
 
-/// So near to a checkpoint's record or redo point, in bytes, lies the record of files that it was
-/// ordered for.
+/// How far, in bytes, the record about a database's files may lie from the record or redo point of the
+/// checkpoint that it requested.
 const NEAR: u64 = 1 << 20;
 
 /// CREATE DATABASE by copying files orders a checkpoint before and one after; DROP DATABASE one

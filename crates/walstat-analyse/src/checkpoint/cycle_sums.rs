@@ -6,7 +6,7 @@ use crate::deferred_log::{Chunk, ChunkPart, Tally};
 
 /// Records, blocks and images of consecutive WAL.
 #[derive(Debug, Clone, Default)]
-pub struct CycleSums {
+pub(super) struct CycleSums {
     /// Its records.
     pub tally: Tally,
     /// The blocks that they touch.
@@ -19,7 +19,7 @@ pub struct CycleSums {
 
 impl CycleSums {
     /// Adds the records of a chunk.
-    pub fn add_chunk(&mut self, chunk: &Chunk) {
+    pub(super) fn add_chunk(&mut self, chunk: &Chunk) {
         self.tally += chunk.tally;
         for (lsn, image) in chunk.images() {
             self.images.add(lsn, u64::from(image.bytes));
@@ -30,7 +30,7 @@ impl CycleSums {
     }
 
     /// Adds those of a part of a chunk.
-    pub fn add_part(&mut self, part: &ChunkPart) {
+    pub(super) fn add_part(&mut self, part: &ChunkPart) {
         self.tally += part.tally;
         for (lsn, bytes) in &part.images {
             self.images.add(*lsn, *bytes);
@@ -48,13 +48,13 @@ impl CycleSums {
     }
 
     /// How many of the blocks in `touched` have an image where they are touched here first.
-    pub fn images_of(&self, touched: &TouchedBlocks) -> u64 {
+    pub(super) fn images_of(&self, touched: &TouchedBlocks) -> u64 {
         let without = self.unimaged.intersection_len(touched);
         self.touched.intersection_len(touched).saturating_sub(without)
     }
 
     /// Adds the sums over the WAL that follows.
-    pub fn append(&mut self, mut later: CycleSums) {
+    pub(super) fn append(&mut self, mut later: CycleSums) {
         self.tally += later.tally;
         later.unimaged.remove_all(&self.touched);
         self.unimaged.add_all(later.unimaged);
@@ -65,7 +65,7 @@ impl CycleSums {
 
 /// What a crash would make the server replay, as far as the cycles in it are complete.
 #[derive(Debug, Clone, Default)]
-pub struct ReplayBuilder {
+pub(super) struct ReplayBuilder {
     tally: Tally,
     touched: TouchedBlocks,
     without_image: u64,
@@ -84,7 +84,7 @@ pub struct ReplaySums {
 
 impl ReplayBuilder {
     /// The sums together with those of a cycle that goes on.
-    pub fn with(&self, sums: &CycleSums) -> ReplaySums {
+    pub(super) fn with(&self, sums: &CycleSums) -> ReplaySums {
         let mut tally = self.tally;
         tally += sums.tally;
         ReplaySums {
@@ -95,7 +95,7 @@ impl ReplayBuilder {
     }
 
     /// Adds a cycle that is complete.
-    pub fn add(&mut self, sums: CycleSums) {
+    pub(super) fn add(&mut self, sums: CycleSums) {
         self.tally += sums.tally;
         self.without_image += sums.unimaged.difference_len(&self.touched);
         self.touched.add_all(sums.touched);

@@ -38,7 +38,7 @@ struct Waiting {
 
 /// Looks at the cycles that are over as soon as their times are known.
 #[derive(Debug, Clone, Default)]
-pub struct CycleTimes {
+pub(super) struct CycleTimes {
     /// The clock since the first cycle that waits.
     clock: TimeMap,
     waiting: VecDeque<Waiting>,
@@ -46,18 +46,18 @@ pub struct CycleTimes {
 
 impl CycleTimes {
     /// The clock goes on.
-    pub fn tick(&mut self, tick: &Tick) {
+    pub(super) fn tick(&mut self, tick: &Tick) {
         self.clock.push(tick.to);
     }
 
     /// What the clock shows last.
-    pub fn now(&self) -> Option<Time> {
+    pub(super) fn now(&self) -> Option<Time> {
         self.clock.last().map(|anchor| anchor.time)
     }
 
     /// The cycle at `index`, the last one of `cycles`, is over. Those before it are looked at whose
     /// times are known.
-    pub fn add(&mut self, cycles: &mut [Cycle], index: usize, images: ImagePlaces) {
+    pub(super) fn add(&mut self, cycles: &mut [Cycle], index: usize, images: ImagePlaces) {
         self.waiting.push_back(Waiting { index, images });
         while self.waiting.len() > WAITING || self.knows_first(cycles) {
             if let Some(waiting) = self.waiting.pop_front() {
@@ -80,7 +80,7 @@ impl CycleTimes {
     }
 
     /// The clock goes no further.
-    pub fn finish(mut self, cycles: &mut [Cycle]) {
+    pub(super) fn finish(mut self, cycles: &mut [Cycle]) {
         while let Some(waiting) = self.waiting.pop_front() {
             self.look(cycles, &waiting);
         }

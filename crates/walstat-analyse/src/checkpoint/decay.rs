@@ -29,7 +29,7 @@ const TERMS: u32 = 18;
 /// Images of a cycle that is not over: where, and how many bytes. Every record for itself up to
 /// 131,072 of them, then neighbours together, at the place of the first.
 #[derive(Debug, Clone, Default)]
-pub struct ImagePlaces {
+pub(super) struct ImagePlaces {
     places: Vec<u64>,
     bytes: Vec<u64>,
     /// So many records share a place, as a power of two.
@@ -40,7 +40,7 @@ pub struct ImagePlaces {
 
 impl ImagePlaces {
     /// Adds the images of a record, after all others.
-    pub fn add(&mut self, lsn: Lsn, bytes: u64) {
+    pub(super) fn add(&mut self, lsn: Lsn, bytes: u64) {
         if let Some(last) = self.bytes.last_mut()
             && self.in_last < 1 << self.shared
         {
@@ -63,14 +63,14 @@ impl ImagePlaces {
     }
 
     /// Adds those of a later stretch.
-    pub fn append(&mut self, later: ImagePlaces) {
+    pub(super) fn append(&mut self, later: ImagePlaces) {
         for (place, bytes) in later.places.into_iter().zip(later.bytes) {
             self.add(Lsn(place), bytes);
         }
     }
 
     /// Which share of their bytes lies before a place; `None` if there are none.
-    pub fn share_before(&self, lsn: Lsn) -> Option<f64> {
+    pub(super) fn share_before(&self, lsn: Lsn) -> Option<f64> {
         let all: u64 = self.bytes.iter().sum();
         let count = self.places.partition_point(|place| *place < lsn.0);
         let first: u64 = self.bytes.iter().take(count).sum();
@@ -91,9 +91,9 @@ impl ImagePlaces {
         self.places.iter().map(|place| distance(*place)).collect()
     }
 
-    /// How they are spread over what was written of `[start, end)`, which the ascending `unused` was not;
-    /// `None` if there are none.
-    pub fn decay(&self, start: Lsn, end: Lsn, unused: &[Range<Lsn>]) -> Option<Decay> {
+    /// How the images are spread over `[start, end)`, leaving out the ranges in `unused` (ascending), where
+    /// nothing was written; `None` without images.
+    pub(super) fn decay(&self, start: Lsn, end: Lsn, unused: &[Range<Lsn>]) -> Option<Decay> {
         let all: u64 = self.bytes.iter().sum();
         let length = u128::from(unused::written(unused, start..end));
         if all == 0 || length == 0 {
@@ -148,7 +148,7 @@ pub struct Decay {
 
 /// The exponent e for which x^e is closest to the shares that are reached at each tenth x, by least
 /// squares.
-pub fn exponent(shares: &[f64; 9]) -> f64 {
+pub(super) fn exponent(shares: &[f64; 9]) -> f64 {
     let error = |log: f64| -> f64 {
         let power = power_of_two(log);
         let off = |(log, sum): (&f64, &f64)| power_of_two(log * power) - sum;

@@ -39,7 +39,7 @@ pub struct EventsSince {
 
 /// Collects the events since the last checkpoint.
 #[derive(Debug, Clone, Default)]
-pub struct EventWatch {
+pub(super) struct EventWatch {
     since: EventsSince,
     /// How far oids may have been handed out.
     stock: Option<u32>,
@@ -53,7 +53,7 @@ pub struct EventWatch {
 
 impl EventWatch {
     /// Takes note of an event.
-    pub fn event(&mut self, placed: &PlacedEvent) {
+    pub(super) fn event(&mut self, placed: &PlacedEvent) {
         if placed.event.ends_all_transactions() {
             self.transactions = OpenTransactions::default();
         }
@@ -74,13 +74,13 @@ impl EventWatch {
     }
 
     /// Takes note of what became of transactions, before the event that ends them all.
-    pub fn transactions(&mut self, seen: &OpenTransactions) {
+    pub(super) fn transactions(&mut self, seen: &OpenTransactions) {
         self.transactions.append(seen);
     }
 
     /// What happened up to this checkpoint's record; begins anew after it. What was copied after its redo
     /// point orders the next one.
-    pub fn since_checkpoint(&mut self, redo: Lsn, seen: &CheckpointSeen) -> EventsSince {
+    pub(super) fn since_checkpoint(&mut self, redo: Lsn, seen: &CheckpointSeen) -> EventsSince {
         let next = seen.says.next_oid;
         let mut since = std::mem::take(&mut self.since);
         self.since.copied = since.copied.take_if(|copied| *copied > redo);

@@ -29,7 +29,7 @@ pub enum Evidence {
     BeforeDatabaseCopied,
     /// A database was dropped directly after it.
     BeforeDatabaseDropped,
-    /// It began in the segment of the one before, and sooner than any checkpoint_timeout.
+    /// It began in the segment of the previous checkpoint, and sooner than any checkpoint_timeout.
     NeitherTimeNorVolume {
         /// Seconds since the checkpoint before began.
         seconds: i64,
@@ -46,7 +46,7 @@ pub enum Evidence {
         /// Seconds since then, at least.
         seconds: i64,
     },
-    /// Nothing happened between it and the one before: neither time nor volume begin one then.
+    /// Nothing was written since the previous checkpoint, and then neither time nor volume begins one.
     NothingBefore,
     /// It was complete when next to nothing had been written, although others went on to write.
     DoneAtOnce {

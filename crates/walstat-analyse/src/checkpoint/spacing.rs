@@ -9,11 +9,12 @@ use walstat_format::version::Version;
 
 /// `checkpoint_timeout` is that many seconds at least.
 pub const SHORTEST_TIMEOUT: i64 = 30;
-/// So soon after another one a checkpoint by the clock may come: times are cut to whole seconds.
+/// The least distance of two checkpoints by checkpoint_timeout, as the WAL shows it: its times are cut to
+/// whole seconds.
 pub const SOONEST_BY_CLOCK: i64 = SHORTEST_TIMEOUT - 1;
 /// Timeouts that people set, in seconds: one distance of that length says something already.
 const USUAL_TIMEOUTS: [i64; 12] = [30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 86_400];
-/// So many under load show what begins them.
+/// This many checkpoints under load are enough to conclude that max_wal_size began them.
 const LOADS: usize = 3;
 /// So many at one distance are no coincidence.
 const HABIT: usize = 4;
@@ -24,7 +25,7 @@ const LEAST_SPREAD: f64 = 2.0;
 
 /// What is known about when and where a checkpoint began.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Facts {
+pub(super) struct Facts {
     /// Seconds since the checkpoint before began.
     pub seconds: Option<i64>,
     /// Segments that were begun since.
@@ -80,7 +81,12 @@ const QUEUED: u64 = 256 << 10;
 
 impl Facts {
     /// Those of the checkpoint that a cycle begins with; `None` without its record.
-    pub fn of(found: &Cycles, index: usize, server: &Server, clock: &TimeMap) -> Option<Facts> {
+    pub(super) fn of(
+        found: &Cycles,
+        index: usize,
+        server: &Server,
+        clock: &TimeMap,
+    ) -> Option<Facts> {
         let (cycles, segment_bytes) = (&found.cycles, server.segment_bytes);
         let cycle = cycles.get(index)?;
         let redo = cycle.redo?;
@@ -142,7 +148,7 @@ impl Facts {
 
     /// Those of a checkpoint so many seconds and segments after another one, for tests.
     #[cfg(test)]
-    pub fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
+    pub(super) fn sample(seconds: i64, segments: u64, in_segment: f64, took: f64) -> Facts {
         let segment_bytes = 16 << 20;
         Facts {
             seconds: Some(seconds),
@@ -165,29 +171,29 @@ impl Facts {
 
     /// The same, with so much written while it went on, and others that write on.
     #[cfg(test)]
-    pub fn with_meanwhile(self, meanwhile: u64) -> Facts {
+    pub(super) fn with_meanwhile(self, meanwhile: u64) -> Facts {
         Facts { meanwhile, goes_on: true, ..self }
     }
 
     /// The same, as it is under load: others wrote while it went on.
     #[cfg(test)]
-    pub fn under_load(self) -> Facts {
+    pub(super) fn under_load(self) -> Facts {
         Facts { meanwhile: 1 << 20, ..self }
     }
 
     /// The same, begun in this second of a minute.
     #[cfg(test)]
-    pub fn begun_at(self, of_minute: i64) -> Facts {
+    pub(super) fn begun_at(self, of_minute: i64) -> Facts {
         Facts { of_minute, ..self }
     }
 
     /// Whether it began too long after its segment for one by volume.
-    pub fn is_late_in_segment(&self) -> bool {
+    pub(super) fn is_late_in_segment(&self) -> bool {
         self.seconds_in_segment >= LATE
     }
 
     /// Whether WAL was written while it went on, which somebody did who did not wait for it.
-    pub fn is_under_load(&self) -> bool {
+    pub(super) fn is_under_load(&self) -> bool {
         self.meanwhile >= MEANWHILE
     }
 
@@ -200,14 +206,14 @@ impl Facts {
     }
 
     /// Bytes that were written while it went on, where it was done at once although others went on to write.
-    pub fn done_at_once(&self, distance: u64) -> Option<u64> {
+    pub(super) fn done_at_once(&self, distance: u64) -> Option<u64> {
         let is_fast = (self.meanwhile as f64) < distance as f64 * FAST;
         let is_alone = !self.is_hurried && self.goes_on;
         (is_fast && is_alone && self.is_too_soon_for_the_clock()).then_some(self.meanwhile)
     }
 
     /// Whether it took its time, as none does that somebody waits for, and came too soon for the clock.
-    pub fn is_paced_by_volume(&self, distance: u64) -> bool {
+    pub(super) fn is_paced_by_volume(&self, distance: u64) -> bool {
         self.meanwhile as f64 >= distance as f64 * PACED
             && self.is_too_soon_for_the_clock()
             && self.segments.is_some_and(|segments| segments > 0)
@@ -232,24 +238,24 @@ impl Facts {
     }
 
     /// Whether neither the clock nor the volume can have begun it, whatever the settings.
-    pub fn excludes_all(&self) -> bool {
+    pub(super) fn excludes_all(&self) -> bool {
         self.seconds.is_some_and(|seconds| seconds < SOONEST_BY_CLOCK) && self.segments == Some(0)
     }
 
     /// Whether it took its time, as one by time does, and none that somebody asks for.
-    pub fn is_spread(&self) -> bool {
+    pub(super) fn is_spread(&self) -> bool {
         let seconds = self.seconds.unwrap_or(0) as f64;
         self.took >= (seconds * SPREAD).max(LEAST_SPREAD)
     }
 
     /// Whether its redo point lies at the beginning of a segment: one by volume begins when a segment
     /// is full, as soon as the server gets to it.
-    pub fn began_with_segment(&self) -> bool {
+    pub(super) fn began_with_segment(&self) -> bool {
         self.in_segment < if self.is_slow() { 0.1 } else { 0.25 }
     }
 
     /// Whether WAL was written so slowly that one by volume begins at the beginning of a segment.
-    pub fn is_slow(&self) -> bool {
+    pub(super) fn is_slow(&self) -> bool {
         let per_second = |(segments, seconds): (u64, i64)| segments as f64 / seconds.max(1) as f64;
         self.segments.zip(self.seconds).map(per_second).is_some_and(|rate| rate <= 0.5)
     }
@@ -267,7 +273,7 @@ fn seconds_in_segment(redo: Lsn, segment_bytes: u64, before: Option<Lsn>, clock:
 
 /// What is regular about a range's checkpoints.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Spacing {
+pub(super) struct Spacing {
     /// Distances in seconds, ascending.
     seconds: Vec<i64>,
     /// Those of checkpoints that took their time, ascending.
@@ -292,7 +298,7 @@ pub struct Spacing {
 
 impl Spacing {
     /// Of these checkpoints.
-    pub fn of<'f>(facts: impl Iterator<Item = &'f Facts>) -> Spacing {
+    pub(super) fn of<'f>(facts: impl Iterator<Item = &'f Facts>) -> Spacing {
         let mut spacing = Spacing::default();
         let mut longest_queued = 0;
         for facts in facts {
@@ -324,7 +330,7 @@ impl Spacing {
     }
 
     /// The longest distance, bytes.
-    pub fn longest_bytes(&self, facts: &Facts) -> u64 {
+    pub(super) fn longest_bytes(&self, facts: &Facts) -> u64 {
         self.longest.saturating_mul(facts.segment_bytes)
     }
 
@@ -338,7 +344,7 @@ impl Spacing {
     }
 
     /// Whether the clock may have begun it.
-    pub fn may_be_time(&self, facts: &Facts) -> bool {
+    pub(super) fn may_be_time(&self, facts: &Facts) -> bool {
         // Nothing before it: anything may be.
         let Some(seconds) = facts.seconds else { return true };
         if facts.is_idle {
@@ -349,7 +355,7 @@ impl Spacing {
     }
 
     /// Whether the volume may have begun it.
-    pub fn may_be_wal(&self, facts: &Facts) -> bool {
+    pub(super) fn may_be_wal(&self, facts: &Facts) -> bool {
         if facts.is_late_in_segment() {
             return false;
         }
@@ -369,36 +375,36 @@ impl Spacing {
 
     /// How many, this one included, came too soon for the clock while others wrote; `None` if this one
     /// did not.
-    pub fn load_support(&self, facts: &Facts) -> Option<usize> {
+    pub(super) fn load_support(&self, facts: &Facts) -> Option<usize> {
         (facts.is_by_load() && self.under_load >= LOADS).then_some(self.under_load)
     }
 
     /// Whether so many are as far apart as people set `checkpoint_timeout` to, and did not all begin with
     /// a minute as cron does: the server's own clock begins them.
-    pub fn is_habit_of_time(&self, facts: &Facts) -> bool {
+    pub(super) fn is_habit_of_time(&self, facts: &Facts) -> bool {
         let near = facts.seconds.map_or(0, |seconds| self.near(seconds));
         facts.is_usual() && near >= HABIT && near * 2 >= self.seconds.len() && self.off_minute > 0
     }
 
     /// Whether most begin anywhere in a segment, as those by volume do not.
-    pub fn begins_anywhere(&self) -> bool {
+    pub(super) fn begins_anywhere(&self) -> bool {
         self.began.1 * 2 < self.began.0
     }
 
     /// Whether the distance in segments is known from which on the volume begins a checkpoint.
-    pub fn knows_volume(&self) -> bool {
+    pub(super) fn knows_volume(&self) -> bool {
         self.segments.is_some()
     }
 
     /// Whether the distance in time is one at which checkpoints take their time: nobody who asks for
     /// one waits so.
-    pub fn is_timeout(&self, facts: &Facts) -> bool {
+    pub(super) fn is_timeout(&self, facts: &Facts) -> bool {
         let near = |seconds| within(&self.spread, &(seconds - 1), &(seconds + 1));
         facts.seconds.is_some_and(|seconds| !near(seconds).is_empty())
     }
 
     /// How many are as far apart in time, this one included; 1 if only the distance is usual.
-    pub fn time_support(&self, facts: &Facts) -> Option<usize> {
+    pub(super) fn time_support(&self, facts: &Facts) -> Option<usize> {
         let seconds = facts.seconds?;
         match self.near(seconds) {
             0 | 1 => facts.is_usual().then_some(1),
@@ -407,7 +413,7 @@ impl Spacing {
     }
 
     /// How many are as far apart in segments, this one included.
-    pub fn wal_support(&self, facts: &Facts) -> Option<usize> {
+    pub(super) fn wal_support(&self, facts: &Facts) -> Option<usize> {
         let segments = facts.segments?;
         Some(self.same(segments)).filter(|count| *count > 0)
     }

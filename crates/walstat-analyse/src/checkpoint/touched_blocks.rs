@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 
 /// Blocks by the number of their file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TouchedBlocks {
+pub(super) struct TouchedBlocks {
     files: HashMap<u32, RoaringBitmap>,
     len: u64,
 }
@@ -13,19 +13,19 @@ pub struct TouchedBlocks {
 impl TouchedBlocks {
     /// Adds a block; whether it is new.
     #[inline]
-    pub fn insert(&mut self, file: u32, block: u32) -> bool {
+    pub(super) fn insert(&mut self, file: u32, block: u32) -> bool {
         let is_new = self.files.entry(file).or_default().insert(block);
         self.len += u64::from(is_new);
         is_new
     }
 
     /// How many there are.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.len
     }
 
     /// How many are in both.
-    pub fn intersection_len(&self, other: &TouchedBlocks) -> u64 {
+    pub(super) fn intersection_len(&self, other: &TouchedBlocks) -> u64 {
         let of_file = |(file, ours): (&u32, &RoaringBitmap)| {
             other.files.get(file).map_or(0, |theirs| ours.intersection_len(theirs))
         };
@@ -33,17 +33,17 @@ impl TouchedBlocks {
     }
 
     /// How many are in one of the two or in both.
-    pub fn union_len(&self, other: &TouchedBlocks) -> u64 {
+    pub(super) fn union_len(&self, other: &TouchedBlocks) -> u64 {
         self.len + other.len - self.intersection_len(other)
     }
 
     /// How many are not in `other`.
-    pub fn difference_len(&self, other: &TouchedBlocks) -> u64 {
+    pub(super) fn difference_len(&self, other: &TouchedBlocks) -> u64 {
         self.len - self.intersection_len(other)
     }
 
     /// Takes those away that are in `other`.
-    pub fn remove_all(&mut self, other: &TouchedBlocks) {
+    pub(super) fn remove_all(&mut self, other: &TouchedBlocks) {
         self.files.retain(|file, ours| {
             other.files.get(file).into_iter().for_each(|theirs| *ours -= theirs);
             !ours.is_empty()
@@ -52,7 +52,7 @@ impl TouchedBlocks {
     }
 
     /// Adds those of `other`.
-    pub fn add_all(&mut self, other: TouchedBlocks) {
+    pub(super) fn add_all(&mut self, other: TouchedBlocks) {
         if self.len == 0 {
             *self = other;
             return;

@@ -20,14 +20,14 @@ enum Portion {
 
 /// Records that wait for the next checkpoint record.
 #[derive(Debug, Clone, Default)]
-pub struct UndividedRecords {
+pub(super) struct UndividedRecords {
     portions: Vec<Portion>,
     bytes: usize,
 }
 
 impl UndividedRecords {
     /// Adds a chunk.
-    pub fn push(&mut self, chunk: Chunk) {
+    pub(super) fn push(&mut self, chunk: Chunk) {
         self.bytes += chunk.bytes();
         self.portions.push(Portion::Chunk(chunk));
         if self.bytes > BYTES {
@@ -37,7 +37,12 @@ impl UndividedRecords {
 
     /// Adds all records before `lsn` to `before` and the others to `after`. Returns whether that is exact:
     /// it is not where `lsn` lies among records that were summed up.
-    pub fn divide(&mut self, lsn: Lsn, before: &mut CycleSums, after: &mut CycleSums) -> bool {
+    pub(super) fn divide(
+        &mut self,
+        lsn: Lsn,
+        before: &mut CycleSums,
+        after: &mut CycleSums,
+    ) -> bool {
         let mut is_exact = true;
         for portion in self.take() {
             match portion {
@@ -59,7 +64,7 @@ impl UndividedRecords {
     }
 
     /// Adds all records to `sums`.
-    pub fn drain_into(&mut self, sums: &mut CycleSums) {
+    pub(super) fn drain_into(&mut self, sums: &mut CycleSums) {
         for portion in self.take() {
             match portion {
                 Portion::Chunk(chunk) => sums.add_chunk(&chunk),

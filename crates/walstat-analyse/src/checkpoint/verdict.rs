@@ -1,5 +1,5 @@
-//! What is said of a checkpoint: why it began, how sure that is, and from what it follows. Who judges is
-//! elsewhere.
+//! The verdict on a checkpoint: why it began, how sure that is, and on what evidence. The judging itself is
+//! in `cause.rs`.
 
 use super::evidence::Evidence;
 

@@ -2,7 +2,7 @@
 
 mod writer;
 
-pub use writer::ChunkWriter;
+pub(super) use writer::ChunkWriter;
 
 use super::event::PlacedEvent;
 use super::record_runs::RecordRuns;

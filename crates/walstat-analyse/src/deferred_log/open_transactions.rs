@@ -29,7 +29,7 @@ pub struct OpenTransactions {
 
 /// Follows transactions from record to record.
 #[derive(Debug, Clone)]
-pub struct TransactionWatch {
+pub(super) struct TransactionWatch {
     /// Open ones, by the lowest bits of their xid; 0 is none.
     recent: [u32; SLOTS],
     /// Open ones that had to make room there.
@@ -52,7 +52,7 @@ impl Default for TransactionWatch {
 impl TransactionWatch {
     /// Takes note of a record.
     #[inline(always)]
-    pub fn note(&mut self, record: &Record<'_>) {
+    pub(super) fn note(&mut self, record: &Record<'_>) {
         let xid = record.header.xid;
         if record.header.rmgr == TRANSACTION {
             // A copy: the record itself then stays in registers.
@@ -124,7 +124,7 @@ impl TransactionWatch {
     }
 
     /// What became of them so far; begins anew. `None` if nothing is known.
-    pub fn take(&mut self) -> Option<Box<OpenTransactions>> {
+    pub(super) fn take(&mut self) -> Option<Box<OpenTransactions>> {
         let TransactionWatch { recent, open, ended, is_unsure } = std::mem::take(self);
         let recent = recent.into_iter().filter(|xid| *xid != 0);
         let mut open: Vec<u32> = open.into_iter().chain(recent).collect();

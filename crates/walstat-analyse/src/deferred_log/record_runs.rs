@@ -1,6 +1,8 @@
 //! Where consecutive records start and how long they are, in two bytes each: mostly one starts where
 //! the one before ends. Records that repeat the one before cost four bytes together.
 
+use walstat_format::record_header::padded;
+
 /// Bits below the length.
 const FLAGS: u32 = 3;
 /// Something lies between the record and the one before: a page header, records that are not
@@ -61,7 +63,7 @@ impl RecordRun {
 
 /// Writes lengths.
 #[derive(Debug, Clone, Default)]
-pub struct RunWriter {
+pub(super) struct RunWriter {
     words: Vec<u16>,
     /// Where the next record starts if nothing lies between.
     next: u64,
@@ -69,7 +71,7 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Begins anew at the first record.
-    pub fn begin(&mut self, lsn: u64) {
+    pub(super) fn begin(&mut self, lsn: u64) {
         self.words.clear();
         self.next = lsn;
     }
@@ -77,7 +79,7 @@ impl RunWriter {
     /// Adds a record in `[lsn, end)` of so many bytes. Returns where the next one starts if nothing
     /// lies between.
     #[inline(always)]
-    pub fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
+    pub(super) fn push(&mut self, lsn: u64, end: u64, total_bytes: u32, has_time: bool) -> u64 {
         let gap = lsn.wrapping_sub(self.next);
         let headers = end.wrapping_sub(lsn + u64::from(total_bytes));
         let time = if has_time { HAS_TIME } else { 0 };
@@ -86,7 +88,7 @@ impl RunWriter {
         } else {
             self.push_odd(gap, headers, total_bytes, time);
         }
-        self.next = lsn + stride(u64::from(total_bytes));
+        self.next = lsn + padded(u64::from(total_bytes));
         self.next
     }
 
@@ -121,29 +123,23 @@ impl RunWriter {
 
     /// Adds so many records that are as long as the last one, each directly after the one before,
     /// without a time.
-    pub fn repeat(&mut self, count: u16, stride: u64) {
+    pub(super) fn repeat(&mut self, count: u16, stride: u64) {
         self.words.extend([REPEATS, count]);
         self.next += u64::from(count) * stride;
     }
 
     /// From where to read the records to come: the place in what was written, and that of the next
     /// record if nothing lies between.
-    pub fn pause(&self) -> (usize, u64) {
+    pub(super) fn pause(&self) -> (usize, u64) {
         (self.words.len(), self.next)
     }
 
     /// What was written.
-    pub fn finish(&mut self) -> Box<[u16]> {
+    pub(super) fn finish(&mut self) -> Box<[u16]> {
         let written = self.words.as_slice().into();
         self.words.clear();
         written
     }
-}
-
-/// From the start of a record to the next, page headers left out.
-#[inline(always)]
-pub fn stride(total_bytes: u64) -> u64 {
-    (total_bytes + 7) & !7
 }
 
 /// Reads what a [`RunWriter`] wrote for records from `next` on.
@@ -207,7 +203,7 @@ impl Iterator for RecordRuns<'_> {
             (gap, headers, total_bytes) = self.odd(word)?;
         }
         let lsn = self.next.wrapping_add(gap);
-        let stride = stride(total_bytes);
+        let stride = padded(total_bytes);
         self.last = total_bytes;
         self.next = lsn.wrapping_add(count * stride);
         Some(RecordRun { lsn, stride, total_bytes, span: total_bytes + headers, count, has_time })
@@ -228,8 +224,8 @@ mod tests {
         let (mut next, mut length) = (0, 0);
         for &(lsn, end, total, has_time) in records {
             if (lsn, total) == (next, length) && end == lsn + u64::from(total) && !has_time {
-                writer.repeat(1, stride(u64::from(total)));
-                next += stride(u64::from(total));
+                writer.repeat(1, padded(u64::from(total)));
+                next += padded(u64::from(total));
             } else {
                 next = writer.push(lsn, end, total, has_time);
             }

@@ -18,7 +18,8 @@ pub(super) enum End {
         /// Whether it had been prepared.
         was_prepared: bool,
     },
-    /// The server stopped, or another one went on in its place: without a record, nothing of it stays.
+    /// It ended without a record, because the server stopped or a promoted one took over: all that it did is
+    /// undone.
     Lost,
 }
 

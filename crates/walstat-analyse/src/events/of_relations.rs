@@ -13,10 +13,10 @@ use walstat_names::catalog::row::{TOAST_SCHEMA, kind};
 /// What has rows: tables, materialized views, and tables that have partitions.
 const TABLES: [u8; 3] = [b'r', b'm', b'p'];
 
-/// What the name of an index is given that REINDEX CONCURRENTLY has put another one in the place of.
+/// REINDEX CONCURRENTLY puts this into the name of the index that it replaces.
 const OLD_INDEX: &str = "_ccold";
-/// What the name of a table ends with that has the differences found by REFRESH MATERIALIZED VIEW
-/// CONCURRENTLY; it begins as that of the new rows does.
+/// REFRESH MATERIALIZED VIEW CONCURRENTLY keeps the differences that it found in a temporary table: its name
+/// is that of the table with the new rows, followed by this.
 const DIFFERENCES: &str = "_2";
 
 /// A relation, by database and oid.
@@ -247,7 +247,8 @@ impl RelationDeeds<'_> {
         }
         let goes_with = |sets: &[&BTreeSet<Key>]| match table {
             Some(table) => sets.iter().any(|set| set.contains(&(key.0, table))),
-            // Of which table it is is not known: of one to which the same was done, if there is one.
+            // The index's table is not known: any table of the database to which the same was done in this
+            // transaction is taken for it.
             None => sets.iter().any(|set| set.iter().any(|(database, _)| *database == key.0)),
         };
         let Tables { created, dropped, truncated, rewritten } = &self.tables;
@@ -307,7 +308,8 @@ impl RelationDeeds<'_> {
         }
     }
 
-    /// It cannot come back from where it is marked as being dropped, or else its files go away.
+    /// The point of no return is where the database is marked as being dropped, or where its files are
+    /// removed, whichever comes first.
     fn dropped_database(&mut self, name: Arc<str>, invalid_since: Option<Lsn>, end: Lsn) {
         let marked = invalid_since.map(|end| self.scene.places.start_of(end));
         self.tell(EventKind::DropDatabase, end, Subject::Database(name), Files::default());

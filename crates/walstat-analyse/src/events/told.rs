@@ -1,4 +1,4 @@
-//! Transactions, one after the other in the order in which they ended, and the events that they are.
+//! Turns transactions, one by one in the order in which they ended, into events.
 
 use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, rewritten};
 use super::ended::{Before, End, Ended};

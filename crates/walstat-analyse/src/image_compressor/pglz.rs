@@ -36,7 +36,7 @@ struct Entry {
 }
 
 /// Compresses, one input after the other, in memory that it uses again.
-pub struct Pglz {
+pub(super) struct Pglz {
     heads: Vec<u16>,
     entries: Vec<Entry>,
     /// The next entry to be used.
@@ -74,7 +74,7 @@ impl Output {
 
 impl Pglz {
     /// Length of what `source` is compressed to; `None` where it does not compress well enough.
-    pub fn compressed_bytes(&mut self, source: &[u8]) -> Option<usize> {
+    pub(super) fn compressed_bytes(&mut self, source: &[u8]) -> Option<usize> {
         // Positions have 16 bits: a page is shorter.
         if source.len() < INPUT_BYTES_MIN || source.len() > usize::from(u16::MAX) {
             return None;

@@ -70,14 +70,14 @@ impl From<Option<Lengths>> for Stored {
 
 /// What compresses, in memory that is used again.
 #[derive(Default)]
-pub struct Measurer {
+pub(super) struct Measurer {
     restorer: PageRestorer,
     compressor: ImageCompressor,
 }
 
 impl Measurer {
     /// How long an image is and would be.
-    pub fn lengths(&mut self, stored: &Stored) -> Option<Lengths> {
+    pub(super) fn lengths(&mut self, stored: &Stored) -> Option<Lengths> {
         let bytes = match stored {
             Stored::Known(lengths) => return *lengths,
             Stored::Forgotten => return None,

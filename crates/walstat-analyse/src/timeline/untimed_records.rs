@@ -10,7 +10,7 @@ const FINEST: u32 = 3;
 
 /// Records that start within one piece of WAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UntimedGroup {
+pub(super) struct UntimedGroup {
     /// Where the first one starts.
     pub lsn: u64,
     /// Where the last one ends.
@@ -33,7 +33,7 @@ impl UntimedGroup {
 /// Groups of records, each of the same length of WAL. That length depends on the records alone: up to
 /// 32,768 of them it is 8 bytes, so that each record is a group of its own.
 #[derive(Debug, Clone)]
-pub struct UntimedRecords {
+pub(super) struct UntimedRecords {
     groups: Vec<UntimedGroup>,
     shift: u32,
 }
@@ -47,13 +47,13 @@ impl Default for UntimedRecords {
 impl UntimedRecords {
     /// Where the group ends that a place belongs to.
     #[inline]
-    pub fn group_end(&self, lsn: u64) -> u64 {
+    pub(super) fn group_end(&self, lsn: u64) -> u64 {
         ((lsn >> self.shift) + 1) << self.shift
     }
 
     /// Adds records of one group, after all others.
     #[inline]
-    pub fn add(&mut self, group: UntimedGroup) {
+    pub(super) fn add(&mut self, group: UntimedGroup) {
         let shift = self.shift;
         match self.groups.last_mut() {
             Some(last) if last.lsn >> shift == group.lsn >> shift => last.take_in(&group),
@@ -78,7 +78,7 @@ impl UntimedRecords {
     }
 
     /// Takes those that start before `lsn` away. What is left is as coarse as before.
-    pub fn drain_before(&mut self, lsn: u64) -> std::vec::Drain<'_, UntimedGroup> {
+    pub(super) fn drain_before(&mut self, lsn: u64) -> std::vec::Drain<'_, UntimedGroup> {
         let count = self.groups.partition_point(|group| group.lsn < lsn);
         let all: Range<usize> = 0..count;
         if count == self.groups.len() {

@@ -13,28 +13,28 @@ pub(super) struct EndedXids {
 impl EndedXids {
     /// Whether an xid is in it.
     #[inline]
-    pub fn contains(&self, xid: u32) -> bool {
+    pub(super) fn contains(&self, xid: u32) -> bool {
         xid <= self.largest && self.xids.contains(xid)
     }
 
     /// Adds an xid.
-    pub fn insert(&mut self, xid: u32) {
+    pub(super) fn insert(&mut self, xid: u32) {
         self.xids.insert(xid);
         self.largest = self.largest.max(xid);
     }
 
     /// Takes an xid out; whether it was there.
-    pub fn remove(&mut self, xid: u32) -> bool {
+    pub(super) fn remove(&mut self, xid: u32) -> bool {
         self.xids.remove(xid)
     }
 
     /// How many there are.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.xids.len()
     }
 
     /// Takes all out.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = EndedXids::default();
     }
 }

@@ -15,12 +15,12 @@ pub(super) struct Finished {
 impl Finished {
     /// Nothing but rows.
     #[cfg(test)]
-    pub fn of(rows: FinishedRows) -> Finished {
+    pub(super) fn of(rows: FinishedRows) -> Finished {
         Finished { rows, kinds: None }
     }
 
     /// Adds a transaction with all that belongs to it.
-    pub fn add(&mut self, whole: &Part) {
+    pub(super) fn add(&mut self, whole: &Part) {
         let row = whole.finished();
         if let Some(kinds) = &mut self.kinds {
             kinds.add(&row, &whole.work, whole.end_time);
@@ -29,7 +29,7 @@ impl Finished {
     }
 
     /// Adds all of `other`, in which relations have the numbers `files`.
-    pub fn merge(&mut self, other: Finished, files: &[u32]) {
+    pub(super) fn merge(&mut self, other: Finished, files: &[u32]) {
         self.rows.merge(other.rows);
         if let (Some(kinds), Some(others)) = (&mut self.kinds, other.kinds) {
             kinds.merge(others, files);

@@ -70,12 +70,12 @@ enum Last {
 
 impl Generations {
     /// The part at a place.
-    pub fn part(&mut self, place: u32) -> Option<&mut Part> {
+    pub(super) fn part(&mut self, place: u32) -> Option<&mut Part> {
         self.parts.get_mut(place as usize)
     }
 
     /// Takes note of subtransactions with their parents, before any record is seen.
-    pub fn know(&mut self, parents: &[(u32, u32)]) {
+    pub(super) fn know(&mut self, parents: &[(u32, u32)]) {
         self.known.extend(parents);
     }
 
@@ -99,7 +99,7 @@ impl Generations {
     }
 
     /// The part of an xid that is there at `lsn`.
-    pub fn alive(&mut self, xid: u32, lsn: Lsn) -> u32 {
+    pub(super) fn alive(&mut self, xid: u32, lsn: Lsn) -> u32 {
         let is_before = match self.last(xid) {
             Last::Open(place) => {
                 self.part(place).into_iter().for_each(|part| part.is_alive = true);
@@ -144,7 +144,7 @@ impl Generations {
     }
 
     /// A record says what a subtransaction belongs to.
-    pub fn belongs(&mut self, sub: u32, parent: u32, lsn: Lsn) -> Option<u32> {
+    pub(super) fn belongs(&mut self, sub: u32, parent: u32, lsn: Lsn) -> Option<u32> {
         if sub == parent || sub == 0 || parent == 0 {
             return None;
         }
@@ -153,7 +153,7 @@ impl Generations {
     }
 
     /// The same of one that ends with it.
-    pub fn ends_with(&mut self, sub: u32, parent: u32, lsn: Lsn) {
+    pub(super) fn ends_with(&mut self, sub: u32, parent: u32, lsn: Lsn) {
         if let Some(place) = self.belongs(sub, parent, lsn)
             && let Some(part) = self.part(place)
         {
@@ -162,14 +162,14 @@ impl Generations {
     }
 
     /// A record says that a transaction is a top-level one.
-    pub fn is_top_level(&mut self, xid: u32, lsn: Lsn) {
+    pub(super) fn is_top_level(&mut self, xid: u32, lsn: Lsn) {
         if xid != 0 {
             self.claim(xid, lsn, Claim::TopLevel);
         }
     }
 
     /// A part has ended by a record of its own.
-    pub fn ended(&mut self, place: u32) {
+    pub(super) fn ended(&mut self, place: u32) {
         let Some(part) = self.part(place) else { return };
         part.ended = End::Own;
         let xid = part.xid;
@@ -179,7 +179,7 @@ impl Generations {
     }
 
     /// All older transactions have ended.
-    pub fn oldest_is(&mut self, oldest: u32) {
+    pub(super) fn oldest_is(&mut self, oldest: u32) {
         if !self.is_first {
             self.oldest_running.insert(oldest);
         }
@@ -202,7 +202,7 @@ impl Generations {
     }
 
     /// Adds what a later run has seen, in which relations have the numbers `files`.
-    pub fn merge(&mut self, later: Generations, files: &[u32]) {
+    pub(super) fn merge(&mut self, later: Generations, files: &[u32]) {
         let Generations { parts, oldest_running, known, .. } = later;
         if self.known.is_empty() {
             self.known = known;
@@ -300,12 +300,12 @@ impl Generations {
 
     /// Whether there are so many parts that those that have ended should be handed on, and may be.
     #[inline]
-    pub fn is_due(&self) -> bool {
+    pub(super) fn is_due(&self) -> bool {
         self.is_first && self.parts.len() >= self.due
     }
 
     /// Hands on what is final: nothing earlier can come any more.
-    pub fn settle(&mut self, finished: &mut Finished) {
+    pub(super) fn settle(&mut self, finished: &mut Finished) {
         if !self.is_first {
             self.begin();
         }
@@ -321,21 +321,21 @@ impl Generations {
     }
 
     /// The transactions that go on: xid and first record.
-    pub fn open(&self) -> impl Iterator<Item = (u32, Lsn)> {
+    pub(super) fn open(&self) -> impl Iterator<Item = (u32, Lsn)> {
         let open =
             self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
         open.map(|part| (part.xid, part.start))
     }
 
     /// Forgets which transactions have ended, where they are many: nothing is said of them any more.
-    pub fn forget_ended(&mut self) {
+    pub(super) fn forget_ended(&mut self) {
         if self.ended.len() > ENDED_MAX {
             self.ended.clear();
         }
     }
 
     /// Gives files new numbers, those that parts are about; returns them in their order.
-    pub fn keep_files(&mut self, files: &ForkTable<()>) -> ForkTable<()> {
+    pub(super) fn keep_files(&mut self, files: &ForkTable<()>) -> ForkTable<()> {
         let mut used = ForkTable::default();
         let mut numbers = vec![0; files.len()];
         for file in self.parts.iter().flat_map(|part| part.files.iter()) {
@@ -348,13 +348,13 @@ impl Generations {
     }
 
     /// Takes no more memory than it needs.
-    pub fn shrink(&mut self) {
+    pub(super) fn shrink(&mut self) {
         self.parts.shrink_to_fit();
         self.by_xid.shrink_to_fit();
     }
 
     /// Hands on all that there is.
-    pub fn finish(mut self, finished: &mut Finished) {
+    pub(super) fn finish(mut self, finished: &mut Finished) {
         self.settle(finished);
         self.hand_on(finished, |_| false);
     }

@@ -33,7 +33,7 @@ pub(super) enum Claim {
 
 impl Claim {
     /// The same where parts have other places; `None` if that part is gone.
-    pub fn moved(self, to: impl Fn(u32) -> Option<u32>) -> Option<Claim> {
+    pub(super) fn moved(self, to: impl Fn(u32) -> Option<u32>) -> Option<Claim> {
         match self {
             Claim::Parent(place) => Some(Claim::Parent(to(place)?)),
             Claim::TopLevel => Some(Claim::TopLevel),
@@ -89,7 +89,7 @@ pub(super) struct Part {
 
 impl Part {
     /// None of `xid` yet; the first is at `start`.
-    pub fn new(xid: u32, start: Lsn) -> Part {
+    pub(super) fn new(xid: u32, start: Lsn) -> Part {
         Part {
             xid,
             amounts: Amounts::default(),
@@ -114,7 +114,7 @@ impl Part {
 
     /// Takes note of what a record says of it while it goes on; `is_late`: too late for one that has
     /// ended.
-    pub fn claim(&mut self, claim: Claim, is_late: bool) {
+    pub(super) fn claim(&mut self, claim: Claim, is_late: bool) {
         let (parent, top_level) = if self.is_alive {
             (&mut self.parent, &mut self.top_level)
         } else {
@@ -129,7 +129,7 @@ impl Part {
     }
 
     /// Nothing earlier can come.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let Before { parent, top_level, .. } = std::mem::take(&mut self.before);
         self.parent = self.parent.or(parent);
         self.top_level |= top_level;
@@ -137,7 +137,7 @@ impl Part {
     }
 
     /// Goes on with a part of a later run.
-    pub fn join(&mut self, later: Part) {
+    pub(super) fn join(&mut self, later: Part) {
         self.fold(&later);
         self.files.merge(later.files);
         self.work.merge(later.work);
@@ -160,13 +160,13 @@ impl Part {
     }
 
     /// The same where parts and relations have other numbers.
-    pub fn moved(&mut self, to: impl Fn(u32) -> Option<u32>, files: &[u32]) {
+    pub(super) fn moved(&mut self, to: impl Fn(u32) -> Option<u32>, files: &[u32]) {
         self.move_claims(to);
         self.renumber(files);
     }
 
     /// The same where relations have other numbers.
-    pub fn renumber(&mut self, files: &[u32]) {
+    pub(super) fn renumber(&mut self, files: &[u32]) {
         let known = std::mem::take(&mut self.files);
         let renumbered = known.iter().filter_map(|file| files.get(file as usize));
         renumbered.for_each(|file| self.files.insert(*file));
@@ -174,7 +174,7 @@ impl Part {
     }
 
     /// The same where parts have other places.
-    pub fn move_claims(&mut self, to: impl Fn(u32) -> Option<u32>) {
+    pub(super) fn move_claims(&mut self, to: impl Fn(u32) -> Option<u32>) {
         self.parent = self.parent.and_then(&to);
         self.before.parent = self.before.parent.and_then(&to);
         self.before.first = self.before.first.and_then(|claim| claim.moved(&to));
@@ -182,19 +182,19 @@ impl Part {
     }
 
     /// Whether it has aborted, and nothing else is known of it, nor comes it too late.
-    pub fn is_unclaimed(&self) -> bool {
+    pub(super) fn is_unclaimed(&self) -> bool {
         let is_aborted = self.ended == End::Own && self.outcome == TransactionOutcome::Aborted;
         let is_known = self.parent.is_some() || self.top_level || self.after.is_some();
         is_aborted && !is_known && !self.is_sealed
     }
 
     /// Whether nothing can change it any more.
-    pub fn is_final(&self) -> bool {
+    pub(super) fn is_final(&self) -> bool {
         self.ended != End::None && !self.is_unclaimed()
     }
 
     /// The place of what it belongs to.
-    pub fn belongs_to(&self) -> Option<usize> {
+    pub(super) fn belongs_to(&self) -> Option<usize> {
         if self.ended == End::Own && self.outcome == TransactionOutcome::Committed {
             return None;
         }
@@ -206,7 +206,7 @@ impl Part {
     }
 
     /// Whether its own record says that it was rolled back.
-    pub fn is_rolled_back(&self) -> bool {
+    pub(super) fn is_rolled_back(&self) -> bool {
         self.outcome == TransactionOutcome::Aborted
     }
 
@@ -222,7 +222,7 @@ impl Part {
     }
 
     /// Adds a subtransaction, which may be lost.
-    pub fn take_in(&mut self, sub: Part, is_lost: bool) {
+    pub(super) fn take_in(&mut self, sub: Part, is_lost: bool) {
         self.fold(&sub);
         self.aborted_bytes += if is_lost { sub.amounts.total_bytes() } else { sub.aborted_bytes };
         self.files.merge(sub.files);
@@ -231,7 +231,7 @@ impl Part {
     }
 
     /// The row that it makes.
-    pub fn finished(&self) -> FinishedTransaction {
+    pub(super) fn finished(&self) -> FinishedTransaction {
         let relations = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
         let Part { xid, amounts, start, end, outcome, end_time, subtransactions, .. } = *self;
         // What initdb writes first counts as committed, and no record says so.

@@ -47,7 +47,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    pub fn of(record: &Record<'_>) -> Option<Step> {
+    pub(super) fn of(record: &Record<'_>) -> Option<Step> {
         let opcode = record.header.info & OPCODE_MASK;
         let own = Charge::of(record);
         match record.header.rmgr {
@@ -87,7 +87,7 @@ impl Charge {
     }
 
     /// Both together.
-    pub fn and(self, other: Charge) -> Charge {
+    pub(super) fn and(self, other: Charge) -> Charge {
         let (bytes, fpi_bytes) = (self.bytes + other.bytes, self.fpi_bytes + other.fpi_bytes);
         Charge { bytes, fpi_bytes }
     }

@@ -1,7 +1,7 @@
 //! The CRC-32C instructions of ARMv8 and its carry-less multiplication.
 //!
-//! As in `x86.rs`, three chains of the instruction run side by side, each over a part of its own,
-//! and are joined by carry-less products: there is the reason for the factors.
+//! As in `x86.rs`, three chains of the instruction run side by side, each over its own part, and are joined
+//! by carry-less products; `x86.rs` explains the factors.
 
 use std::arch::aarch64::*;
 

@@ -18,8 +18,8 @@ pub struct PageRestorer {
 }
 
 impl PageRestorer {
-    /// The page of an image whose stored bytes are `stored`; `None` where they cannot be one. At
-    /// most a page's 32 kB are made of it, whatever it says.
+    /// The page of an image whose stored bytes are `stored`; `None` where they cannot be one. Never makes
+    /// more than 32 kB, the largest page, whatever length the image states.
     pub fn page(&mut self, image: &Image, stored: &[u8], flags: ImageFlags) -> Option<&[u8]> {
         let mut page = std::mem::take(&mut self.page);
         let made = self.page_into(image, stored, flags, &mut page);
@@ -89,8 +89,8 @@ impl PageRestorer {
     }
 }
 
-/// Bytes of the hole in the page of which `rest` is left; `None` where it cannot be a page: of no size
-/// that there is, or of another one than its header says.
+/// Bytes of the hole that was left out of a page, whose remaining bytes are `rest`. `None` if both together
+/// are no possible page size, or not the size that the page header states.
 fn hole(image: &Image, rest: &[u8], flags: ImageFlags) -> Option<usize> {
     let stated = stated_size(rest).unwrap_or_default();
     let has_hole = image.info & HAS_HOLE != 0;

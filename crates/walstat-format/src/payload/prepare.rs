@@ -7,10 +7,9 @@
 
 use super::Time;
 use crate::cursor::{Cursor, List, at};
+use crate::record_header::MAXALIGN;
 use crate::version::{Release, Version};
 
-/// Every part of the state is padded to that.
-const ALIGNMENT: usize = 8;
 /// Where the xid lies, in every release.
 const XID: usize = 8;
 /// Where the time lies, in every release.
@@ -60,7 +59,8 @@ impl<'a> Prepare<'a> {
         let header = cursor.take(layout.header_bytes)?;
         if let Some(offset) = layout.gid_length {
             let bytes: u16 = at(header, offset)?;
-            cursor.take(usize::from(bytes).next_multiple_of(ALIGNMENT))?;
+            // Every part of the state is padded.
+            cursor.take(usize::from(bytes).next_multiple_of(MAXALIGN))?;
         }
         Some(Prepare { xid: at(header, XID)?, subxids: cursor.list(at(header, SUBXIDS)?)? })
     }

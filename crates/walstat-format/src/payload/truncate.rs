@@ -33,8 +33,8 @@ impl Truncate {
         Some(Truncate { relation, blocks, flags })
     }
 
-    /// Pages of the free space map that are left, if it is cut: one whose other blocks remain is kept, below
-    /// the pages above it (`FreeSpaceMapPrepareTruncateRel`).
+    /// How many pages of the free space map remain if it is truncated, upper levels included. A page that
+    /// still covers remaining blocks is kept (`FreeSpaceMapPrepareTruncateRel`).
     pub fn free_space_pages(&self, page_bytes: u32) -> Option<u32> {
         let each = blocks_per_free_space_page(page_bytes);
         let (page, rest) = (self.blocks / each, self.blocks % each);

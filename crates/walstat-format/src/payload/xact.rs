@@ -141,8 +141,8 @@ fn pass_dropped_stats(cursor: &mut Cursor<'_>, version: &Version) -> Option<()> 
     cursor.list::<u32>(count.checked_mul(words)?).map(|_| ())
 }
 
-/// Whether a record of this type ends the transaction in its header, and says nothing else but when;
-/// `None` if it does not, else whether it commits.
+/// For a record that ends the transaction in its header and has only the time as main data: `Some(true)` for
+/// a commit, `Some(false)` for an abort. `None` for every other record.
 #[inline(always)]
 pub fn ends_alone(info: u8) -> Option<bool> {
     match info {

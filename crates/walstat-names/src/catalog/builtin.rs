@@ -3,7 +3,7 @@
 //! the oids, and no other relation's file ever gets those.
 
 use super::relation::Relation;
-use super::row::Source;
+use super::row::{CATALOG_SCHEMA_NAME, Source, TOAST_SCHEMA_NAME};
 use std::collections::HashMap;
 use std::sync::Arc;
 use walstat_format::version::{VERSIONS, Version};
@@ -47,7 +47,8 @@ fn row(line: &str, place: usize) -> Option<((u32, bool), Relation)> {
         "" => VERSIONS.len(),
         name => release(name)?,
     };
-    let schema = if name.starts_with("pg_toast_") { "pg_toast" } else { "pg_catalog" };
+    let schema =
+        if name.starts_with("pg_toast_") { TOAST_SCHEMA_NAME } else { CATALOG_SCHEMA_NAME };
     let relation = Relation {
         oid,
         schema: Some(Arc::from(schema)),

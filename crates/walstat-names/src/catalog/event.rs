@@ -101,7 +101,7 @@ pub(crate) struct Patch {
     pub prefix: u16,
     /// Bytes that they end with as the old ones do.
     pub suffix: u16,
-    /// The version; its data are what lies between, and `data_bytes` the length of that.
+    /// The row version. Its `data` holds only the bytes between prefix and suffix, `data_bytes` of them.
     pub middle: RowVersion,
 }
 

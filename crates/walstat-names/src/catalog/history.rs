@@ -150,7 +150,7 @@ impl History {
                     self.touch(*xid, *end, page, change);
                     places.extend(filled(change).map(|offset| Place { offset, ..page }));
                 }
-                // It has the rows of another one.
+                // The database is a copy: its catalog rows are those of the original.
                 Event::Copied { to, .. } => {
                     self.versions.retain(|(_, database), _| *database != to.0);
                 }
@@ -369,12 +369,11 @@ impl History {
 
     /// The file that a catalog has now: a file that it has left has its rows too.
     fn current_file(&mut self, table: CatalogTable, database: u32) -> RelFileLocator {
-        let relfilenode = match table.is_mapped() {
-            true => self.store.mapped(database, table.oid()),
-            false => self
-                .class(database, table.oid())
-                .and_then(|class| Some(class.file?.relfilenode))
-                .unwrap_or(table.oid()),
+        let relfilenode = if table.is_mapped() {
+            self.store.mapped(database, table.oid())
+        } else {
+            let class = self.class(database, table.oid());
+            class.and_then(|class| Some(class.file?.relfilenode)).unwrap_or(table.oid())
         };
         RelFileLocator { tablespace: self.store.tablespace_of(database), database, relfilenode }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
-use walstat_format::catalog_layout::GLOBAL_TABLESPACE;
+use walstat_format::catalog_layout::{GLOBAL_TABLESPACE, NAME_BYTES};
 
 /// A relation, and one of its files. Keys are the columns of `walstat names`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -219,7 +219,7 @@ impl Names {
 }
 
 /// The longest name that a server gives (`NAMEDATALEN` - 1).
-const NAME_BYTES_MAX: usize = 63;
+const NAME_BYTES_MAX: usize = NAME_BYTES - 1;
 
 impl Listed {
     /// A row from the texts of its columns; `Err` says what is wrong with it.

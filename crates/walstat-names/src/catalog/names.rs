@@ -23,7 +23,7 @@ pub struct Names {
     pub(super) builtin: Builtin,
     /// Names that relations had before, by database and oid: a list with one of them is older.
     pub(super) former: HashMap<(u32, u32), Vec<Box<str>>>,
-    /// Names that schemas of a database had before, and nobody has now: what they are called since.
+    /// Former names of schemas that no schema has now, each with the schema's present name.
     pub(super) renamed_schemas: HashMap<(u32, Box<str>), Arc<str>>,
 }
 

@@ -7,7 +7,9 @@ mod links;
 
 use super::builtin::Builtin;
 use super::names::{Names, Relation};
-use super::row::{Class, Name, Row, Source, TOAST_SCHEMA, decode};
+use super::row::{
+    CATALOG_SCHEMA_NAME, Class, Name, Row, Source, TOAST_SCHEMA, TOAST_SCHEMA_NAME, decode,
+};
 use super::store::{PlacedRow, Store, Subject, VersionStatus};
 use super::xid_status::XidStatus;
 use links::Links;
@@ -21,7 +23,7 @@ use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// Schemas whose oids are fixed, for where `pg_namespace` is not known.
 pub(super) const FIXED_SCHEMAS: [(u32, &str); 3] =
-    [(11, "pg_catalog"), (TOAST_SCHEMA, "pg_toast"), (2200, "public")];
+    [(11, CATALOG_SCHEMA_NAME), (TOAST_SCHEMA, TOAST_SCHEMA_NAME), (2200, "public")];
 /// Tablespaces whose oids are fixed.
 const FIXED_TABLESPACES: [(u32, &str); 2] =
     [(DEFAULT_TABLESPACE, "pg_default"), (GLOBAL_TABLESPACE, "pg_global")];
@@ -43,7 +45,7 @@ enum VersionRank {
     Live,
 }
 
-/// A version with what speaks for it.
+/// A row version, with everything that decides which version of a row wins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'s> {
     pub row: Row<'s>,
@@ -101,8 +103,8 @@ fn offer<'s, K: Hash + Eq>(best: &mut HashMap<K, Best<'s>>, key: K, seen: Seen<'
             let best = entry.get_mut();
             let both_unsure = [seen.standing, best.seen.standing] == [VersionRank::Unsure; 2];
             best.is_disputed |= both_unsure && !says_the_same(&seen.row, &best.seen.row);
-            // What a transaction inserted that did not commit was not there before: its own updates
-            // have no other row before them.
+            // A row inserted by a transaction that did not commit never existed for others, so there is no
+            // earlier row that its own updates could have replaced.
             let never_was =
                 [seen.standing, best.seen.standing].iter().all(|s| *s <= VersionRank::Open);
             let is_last_known = seen.is_last_known || best.seen.is_last_known;

@@ -9,6 +9,10 @@ use walstat_format::data_page::heap_tuple::{HeapTuple, TupleBody, infomask};
 
 /// Oid of the schema of TOAST tables and their indexes (`PG_TOAST_NAMESPACE`).
 pub const TOAST_SCHEMA: u32 = 99;
+/// Its name.
+pub const TOAST_SCHEMA_NAME: &str = "pg_toast";
+/// The name of the schema of the catalogs.
+pub const CATALOG_SCHEMA_NAME: &str = "pg_catalog";
 
 /// The kinds of relations (`relkind`).
 pub mod kind {

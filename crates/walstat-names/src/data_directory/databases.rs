@@ -55,7 +55,7 @@ fn databases_in(path: &Path, tablespace: u32, warnings: &mut Vec<String>) -> Vec
         } else if map.exists() {
             directories.push(CatalogDirectory { database, tablespace, path });
         } else if path.join("PG_VERSION").exists() {
-            // With the first file of every database, and without the second.
+            // `PG_VERSION`, which every database has, is there, and `pg_filenode.map` is not.
             let text = "missing, though the directory is that of a database";
             warnings.push(warning(&path.join("pg_filenode.map"), text));
         }

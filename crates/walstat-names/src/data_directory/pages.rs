@@ -1,16 +1,13 @@
 //! The pages of a relation's main fork, in files of 1 GB or what the server was built with: whole
 //! pages only; torn, zeroed and missing ones are counted.
 
-use super::{PAUSE, open, warning};
+use super::{open, warning};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use walstat_format::data_page::DataPage;
 use walstat_format::data_page::checksum::page_checksum;
-use walstat_read::input::control::{Control, State};
-
-/// How often a page is read that a running server may be writing.
-const TRIES: u32 = 5;
+use walstat_read::input::control::{Control, PAUSE, State, TRIES};
 
 /// A relation's pages.
 pub(super) struct Pages<'c> {

@@ -6,7 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::block::RelFileLocator;
 
 /// What a row says of its relation, whatever its file.
-type Said<'r> = (Option<&'r str>, &'r str, Option<char>, Option<u32>, Option<u32>);
+#[derive(PartialEq)]
+struct Said<'r> {
+    schema: Option<&'r str>,
+    name: &'r str,
+    kind: Option<char>,
+    table: Option<u32>,
+    parent: Option<u32>,
+}
 
 /// The rows without those that contradict each other, and without those that stand there twice.
 pub(super) fn without_contradictions(
@@ -50,7 +57,8 @@ pub(super) fn without_contradictions(
 }
 
 fn said(row: &Listed) -> Said<'_> {
-    (row.schema.as_deref(), &row.name, row.kind, row.table, row.parent)
+    let Listed { name, kind, table, parent, .. } = row;
+    Said { schema: row.schema.as_deref(), name, kind: *kind, table: *table, parent: *parent }
 }
 
 /// The keys of which rows say different things; `what` is not used of them.

@@ -6,13 +6,12 @@ use crate::data_directory::{read_at_most, warning};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use walstat_read::input::probe::TEXT_BYTES_MAX;
 
 /// Files include others so deep, at most (`CONF_FILE_MAX_DEPTH`).
 const DEPTH: usize = 10;
 /// Nobody includes more files: the rest is not read.
 const FILES: usize = 100;
-/// No file is longer; what lies behind is not read.
-const FILE_BYTES: u64 = 1 << 20;
 
 /// Settings by their names, in lower case; of those that stand there twice the last.
 #[derive(Debug, Default)]
@@ -41,7 +40,7 @@ impl Conf {
             let text = format!("found more than {FILES} files, expected as many at most");
             return self.warn(path, &text);
         }
-        match read_at_most(path, FILE_BYTES) {
+        match read_at_most(path, TEXT_BYTES_MAX) {
             Err(error) => self.warn(path, &error.to_string()),
             Ok(bytes) => {
                 self.files.push(path.to_owned());

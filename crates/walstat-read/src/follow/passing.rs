@@ -7,12 +7,11 @@ use crate::input::input_kind::InputKind;
 use crate::input::placing::Key;
 use crate::input::timeline::Lineage;
 use crate::scan::observe::Observe;
+use crate::scan::read::SETTLING;
 use std::time::{Duration, Instant};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{PageHeader, SHORT_HEADER_BYTES};
 
-/// A server removes and renames segments in no order: so long a missing one may still come.
-const SETTLING: Duration = Duration::from_millis(300);
 /// Archivers may store segments in another order.
 const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);
 /// What no server is writing any more by then is damage.

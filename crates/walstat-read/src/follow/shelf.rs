@@ -6,14 +6,15 @@ use crate::input::history::{Ancestor, Histories};
 use crate::input::names::{FileName, Standing, compression_suffix, file_name};
 use crate::input::placing::Key;
 use crate::input::probe::read_text;
+use crate::input::stamp::CLOCK_TICK;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A folder that was changed less than this before it was listed may change again without another time.
-const CLOCK_TICK: Duration = Duration::from_millis(100);
+/// A folder changed less than this before it was listed may change again and keep the same modification time.
+const UNSETTLED: Duration = CLOCK_TICK.saturating_mul(5);
 
 /// A file that a segment may be read from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ impl Shelf {
     fn add_folder(&mut self, folder: &Path, first: u64, depth: usize) -> io::Result<()> {
         let changed = changed_at(folder)?;
         let age = changed.elapsed().unwrap_or_default();
-        self.folders.insert(folder.to_owned(), (age > CLOCK_TICK).then_some(changed));
+        self.folders.insert(folder.to_owned(), (age > UNSETTLED).then_some(changed));
         let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
         let paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
         let names: BTreeSet<String> = paths.iter().map(|path| file_name(path)).collect();

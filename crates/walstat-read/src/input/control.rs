@@ -14,10 +14,10 @@ use walstat_format::version::VERSIONS;
 
 /// Length of the file; what the server uses of it is much shorter.
 const FILE_BYTES: u64 = 8192;
-/// So often the file is read: a reader can see half of what a server is writing.
-const TRIES: u32 = 5;
+/// So often a file of a running server is read: a reader can see half of what it is writing.
+pub const TRIES: u32 = 5;
 /// Between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where those fields lie that moved between releases, by the version of the file
 /// (`PG_CONTROL_VERSION`).

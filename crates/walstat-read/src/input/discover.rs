@@ -70,7 +70,7 @@ pub struct Found {
     lacking: Option<Lacking>,
 }
 
-/// What the system has too few of, told of the path where it showed.
+/// A resource that the system has run out of (file descriptors), and the path at which that showed.
 #[derive(Debug, Clone)]
 struct Lacking {
     path: PathBuf,
@@ -195,7 +195,8 @@ impl Found {
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }
-        // Whatever else tells that it is a server's: the data directory has names and settings.
+        // Done even where `archive_status` already marks a server's directory: the data directory also has
+        // names and settings.
         let has_data_directory = self.note_data_directory_of(path);
         if has_data_directory || names.contains(ARCHIVE_STATUS) {
             let directory = self.directories.index(root, path);

@@ -72,7 +72,7 @@ pub enum InputError {
     },
     /// A stream of which the first records are wanted, with segments in another order than the WAL's.
     #[error(
-        "{}: its segments are in no order, so it does not tell which records come first; unpack it",
+        "{}: its segments are not in WAL order, so it is not known which records come first; unpack it",
         shown(path)
     )]
     Unordered {

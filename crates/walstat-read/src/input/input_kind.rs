@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use walstat_format::segment::GROUP_DIGITS;
 
 named! {
     /// What a directory of WAL is taken for.
@@ -15,9 +16,11 @@ named! {
     }
 }
 
-/// Names of the directories in which WAL lies: in a data directory, a Barman server, a pgBackRest
+/// Whether WAL lies in directories of this name: in a data directory, a Barman server, a pgBackRest
 /// repository, WAL-G storage.
-pub(crate) const WAL_DIRECTORIES: [&str; 5] = ["pg_wal", "pg_xlog", "wals", "archive", "wal_005"];
+fn is_wal_directory(name: &str) -> bool {
+    SERVER_DIRECTORIES.contains(&name) || ARCHIVER_DIRECTORIES.contains(&name) || name == "archive"
+}
 
 /// Where WAL lies in a data directory: since release 10, and before.
 pub const SERVER_DIRECTORIES: [&str; 2] = ["pg_wal", "pg_xlog"];
@@ -27,9 +30,6 @@ const ARCHIVER_DIRECTORIES: [&str; 2] = ["wal_005", "wals"];
 
 /// Beside the segments of a server's own directory.
 pub const ARCHIVE_STATUS: &str = "archive_status";
-
-/// Archivers put segments into directories that are named by this many digits of a segment's name.
-const GROUP_DIGITS: usize = 16;
 
 /// All directories in which something was found, on disk and in tars.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ impl Directories {
         let Directory { root, path, .. } = self.all.get(index)?;
         let own = |path: &&Path| {
             let name = name_of(path);
-            WAL_DIRECTORIES.contains(&name) || is_version(name)
+            is_wal_directory(name) || is_version(name)
         };
         path.ancestors().find(own).map(|archive| (*root, archive))
     }

@@ -23,7 +23,7 @@ pub struct KnownFile {
 pub type KnownFiles = BTreeMap<String, KnownFile>;
 
 impl KnownFile {
-    /// What is to be known of a file: that of a segment whose first page is whole.
+    /// What to remember of a file; `None` unless it is a segment whose first page is whole.
     pub fn of(probe: &Probe) -> Option<KnownFile> {
         let stamp = probe.stamp.clone().filter(|_| probe.source.is_file())?;
         let first_page = *probe.first_page.as_ref().ok()?;

@@ -3,6 +3,7 @@
 use super::input_kind::is_version;
 use super::names::{SegmentFile, file_name};
 use std::path::{Path, PathBuf};
+use walstat_format::segment::GROUP_DIGITS;
 
 /// Who keeps a tree, and how it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +19,6 @@ const WALS: &str = "wals";
 
 /// What pgBackRest appends to the names of compressed files.
 const SUFFIXES: [&str; 5] = ["", ".gz", ".lz4", ".zst", ".bz2"];
-
-/// Archivers name the directory of a segment by so many digits of its name.
-const GROUP_DIGITS: usize = 16;
 
 impl Archiver {
     /// What it looks for where a server asks for a segment.

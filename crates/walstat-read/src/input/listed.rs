@@ -1,6 +1,6 @@
-//! Objects with a segment's name: they were listed, and are looked into when it is known which of them are
-//! needed. Of a range that is its segments and a few others. Of all others it is presumed that they are what
-//! their names say; that is enough for the plan, and no byte of them is counted.
+//! Objects with a segment's name that were listed but not opened. Once it is known which are needed (for a
+//! range: its segments and up to four others), those are opened. All others are taken for what their names
+//! say: that is enough for the plan, and none of their bytes are counted.
 
 use super::discover::Found;
 use super::error::is_lack;

@@ -102,7 +102,7 @@ impl Mapped {
 impl Part {
     /// `None`: it cannot be watched.
     fn new(map: Mmap) -> Option<Part> {
-        // Only advice: without it, it is read as well.
+        // Only advice: reading works without it, too.
         let _ = map.advise(Advice::Sequential);
         Some(Part { watched: Watched::new(&map)?, map, used: 0 })
     }

@@ -1,5 +1,5 @@
-//! How and where a file is stored, held against the files beside it: a `restore_command` is one line for
-//! all of them. What it brings of one that differs is nothing, or what the server does not take.
+//! Compares how and where a file is stored with the files beside it. One `restore_command` fetches them all,
+//! so a file that is stored otherwise is not found, or arrives in a form that the server refuses.
 
 use super::discover::Found;
 use super::history;

@@ -35,8 +35,8 @@ pub const STATE: Form = Form {
     origin: "a file that 'walstat check --state' wrote",
 };
 
-/// What is unpacked takes so much memory for each byte of the file, at most, besides `BYTES_FREE`: a small
-/// file cannot claim to be a large one. What compresses better is filled up.
+/// Unpacking allocates at most this many bytes for each byte of the file, plus `BYTES_FREE`, so that a small
+/// file cannot claim to hold a large one. A file that compresses better is padded when it is written.
 const EXPANSION_MAX: u64 = 64;
 /// What any file may unpack to.
 const BYTES_FREE: u64 = 16 << 20;

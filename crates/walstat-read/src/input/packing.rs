@@ -50,7 +50,7 @@ pub(crate) fn misnamed(
     first_page: &Result<FirstPage, NotWal>,
 ) -> Option<Problem> {
     let (suffix, is_pgbackrests) = (compression_suffix(file), name.sha1.is_some());
-    // Of anything else than WAL more is told elsewhere.
+    // Files that hold something else than WAL are reported elsewhere.
     let is_wal = matches!(first_page, Ok(_) | Err(NotWal::Zeros));
     if !promises(name) || !is_wal || is_unpacked(suffix, codec, is_pgbackrests) {
         return None;

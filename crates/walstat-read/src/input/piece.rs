@@ -49,12 +49,19 @@ impl Piece {
     }
 }
 
-/// Release (as its magic), cluster, segment size and page size.
-pub(super) type Identity = (u16, u64, u32, u32);
+/// What all segments of an archive have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    /// The release.
+    magic: u16,
+    system_identifier: u64,
+    segment_bytes: u32,
+    page_bytes: u32,
+}
 
 pub(super) fn identity(page: &FirstPage) -> Identity {
     let LongHeader { system_identifier, segment_bytes, page_bytes } = page.long;
-    (page.header.magic, system_identifier, segment_bytes, page_bytes)
+    Identity { magic: page.header.magic, system_identifier, segment_bytes, page_bytes }
 }
 
 /// Release, cluster and sizes, as a first page says.

@@ -34,7 +34,8 @@ pub struct Placed {
     pub others: Vec<String>,
     /// What is wrong with the files themselves.
     pub problems: Vec<Problem>,
-    /// What is wrong with files older than the others, if it is to be restored from them on.
+    /// Problems of files older than all others. They count only where a backup is to be restored that needs
+    /// those files.
     pub laid_away: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
@@ -42,9 +43,9 @@ pub struct Placed {
     pub begin: Option<Lsn>,
 }
 
-/// Said where no file tells of itself what it is.
-const SALVAGED: &str = "no segment's first page is whole: sizes are those of the pages and files, and \
-                        the cluster may be unknown";
+/// The note where no file has an intact first page.
+const SALVAGED: &str = "no segment has an intact first page: sizes are taken from later pages and from file \
+                        lengths, and the cluster may be unknown";
 
 /// Decides which segment each file is.
 pub fn place(found: &Found) -> Result<Placed, InputError> {

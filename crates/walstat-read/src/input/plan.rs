@@ -54,7 +54,8 @@ pub struct Plan {
     pub duplicate_bytes: u64,
     /// What is wrong with the files themselves.
     pub problems: Vec<Problem>,
-    /// What is wrong with files older than the others, if it is to be restored from them on.
+    /// Problems of files older than all others. They count only where a backup is to be restored that needs
+    /// those files.
     pub laid_away: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,

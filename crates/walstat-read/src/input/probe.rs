@@ -145,9 +145,11 @@ fn probe_compressed(
     Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page }
 }
 
+/// No text file is longer, a history, a label or a configuration: what lies behind is not read.
+pub const TEXT_BYTES_MAX: u64 = 1 << 20;
+
 /// The text of a small file, which may be compressed.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    const TEXT_BYTES_MAX: u64 = 1 << 20;
     let mut file = storage::open_at(path, 0, LOOK_BYTES)?;
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -27,7 +27,8 @@ named! {
         Truncated "truncated" "A file ends before its segment is full";
         Unreadable "unreadable" "Bytes cannot be read: an I/O error, a stream that cannot be decoded";
         MissingSegment "missing_segment"
-            "Segments are missing between two others, or only a .partial is there; one problem a row";
+            "Segments are missing between two others, or only their .partial is there; consecutive ones are \
+             one problem";
         DuplicateDiffers "duplicate_differs" "Two copies of a segment contradict each other";
         OtherCluster "other_cluster" "A segment is of another cluster";
         OtherRelease "other_release" "A segment is of another release";

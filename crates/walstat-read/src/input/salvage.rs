@@ -1,4 +1,4 @@
-//! WAL of which no segment's first page is whole: release and sizes are read off the first page that is,
+//! WAL of which no segment has an intact first page: release and sizes are read off the first page that is,
 //! wherever it lies in a file. Only for that case; what is wrong with the WAL is told when it is read.
 
 use super::names::SegmentFile;

@@ -36,7 +36,7 @@ pub struct Segment {
     pub piece: usize,
 }
 
-/// Who puts a file in its place piece by piece writes to it at least that often.
+/// Whatever still copies a file into place writes to it at least this often.
 const AT_REST: Duration = Duration::from_secs(10);
 
 impl Segment {

@@ -1,19 +1,21 @@
 //! What tells that a file was not changed since it was looked at, without reading it.
 
-use super::storage::Metadata;
+use super::storage::{Changed, Metadata};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 
-/// Where two of a file are equal, its bytes are the same.
+/// Longer than a tick of the clock that file systems take modification times from.
+pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// If two stamps of a file are equal, its content has not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Its length.
     bytes: u64,
     /// When it was last written to, since 1970; `None`: before that, or not known.
     modified: Option<Duration>,
-    /// When anything of it was last changed, its times too; with the number of the file. Where there are
-    /// such.
-    changed: Option<(i64, i64, u64)>,
+    /// When anything of it was last changed.
+    changed: Option<Changed>,
     /// What an object store says of the content.
     etag: Option<String>,
 }
@@ -34,7 +36,7 @@ impl Stamp {
     /// A time in the future is that of another clock, and says nothing.
     pub(crate) fn is_younger_than(&self, age: Duration) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let changed = self.changed.and_then(|(seconds, nanos, _)| {
+        let changed = self.changed.and_then(|Changed { seconds, nanos, .. }| {
             Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
         });
         let last = changed.max(self.modified).unwrap_or_default();

@@ -3,6 +3,7 @@
 //!
 //! Without the feature `cloud` only what lies on disk can be read, `file:///DIR` too.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
@@ -55,11 +56,21 @@ pub struct Metadata {
     pub bytes: u64,
     /// When it was last written to.
     pub modified: Option<SystemTime>,
-    /// When anything of it was last changed, its times too, with the number of the file: on disk, where there
-    /// are such.
-    pub changed: Option<(i64, i64, u64)>,
+    /// When anything of it was last changed: on disk, where the system says so.
+    pub changed: Option<Changed>,
     /// An object's ETag, which is another one for other bytes.
     pub tag: Option<String>,
+}
+
+/// When anything of a file on disk was last changed, its times too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// And nanoseconds.
+    pub nanos: i64,
+    /// The number of the file.
+    pub inode: u64,
 }
 
 /// The bytes of a file, being read.
@@ -132,13 +143,14 @@ impl From<&fs::Metadata> for Metadata {
 }
 
 #[cfg(unix)]
-fn changed(metadata: &fs::Metadata) -> Option<(i64, i64, u64)> {
+fn changed(metadata: &fs::Metadata) -> Option<Changed> {
     use std::os::unix::fs::MetadataExt;
-    Some((metadata.ctime(), metadata.ctime_nsec(), metadata.ino()))
+    let (seconds, nanos) = (metadata.ctime(), metadata.ctime_nsec());
+    Some(Changed { seconds, nanos, inode: metadata.ino() })
 }
 
 #[cfg(not(unix))]
-fn changed(_: &fs::Metadata) -> Option<(i64, i64, u64)> {
+fn changed(_: &fs::Metadata) -> Option<Changed> {
     None
 }
 

@@ -8,7 +8,7 @@ use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
 use super::label;
 use super::names::file_name;
 use super::names::{FileName, SegmentFile, backup_start};
-use super::probe::{FirstPage, NotWal, first_page};
+use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::{Kind, Member, for_each_member};
@@ -60,7 +60,6 @@ pub type Visit<'v> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'v;
 const DEPTH_MAX: usize = 4;
 /// How much is read after a tar's end mark, at most.
 const TRAILER_BYTES_MAX: u64 = 16 << 20;
-const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Shows everything in the stream at `path` to `visit`.
 pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {

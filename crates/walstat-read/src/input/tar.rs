@@ -163,8 +163,7 @@ impl ReadState {
         }
     }
 
-    /// Two blocks of zeros end a tar. The crate takes one for enough, and none
-    /// too.
+    /// Two blocks of zeros end a tar. The tar crate is content with one, and with none.
     fn check_end_mark(&self) -> io::Result<()> {
         if self.ended.get() { Err(cut_off()) } else { Ok(()) }
     }

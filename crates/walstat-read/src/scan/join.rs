@@ -82,7 +82,7 @@ impl Run {
         self.first.is_some() || self.lead_gap.is_some()
     }
 
-    /// The gap that this run begins with: its first page is none.
+    /// The gap at the very start of this run, which is there if its first page is not valid.
     fn gap_at_start(&self) -> Option<&Gap> {
         self.gap_before_first().filter(|gap| gap.start == self.start)
     }

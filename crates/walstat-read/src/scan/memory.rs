@@ -1,8 +1,8 @@
 //! What is remembered of segments from one reading to the next: what each gave, as a partial result, as long
 //! as its file stays as it was; and which segments there were, so that it is seen if they are lost.
 //!
-//! An entry is a few kB, whatever its segment holds, and stays packed until its turn comes. None of what it
-//! says is believed where the file can be asked, and no file is opened because an entry names it.
+//! An entry is a few kB, whatever its segment holds, and stays packed until its turn comes. Whatever can be
+//! checked against the file is checked rather than believed, and no file is opened because an entry names it.
 
 use super::alone::{Counted, PackedCount, Passed};
 use super::observe::Observe;

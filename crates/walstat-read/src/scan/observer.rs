@@ -1,10 +1,10 @@
 //! A dimension of a type that the reader does not know, so that the reader is compiled once; only the
 //! loop over usual records is compiled for each type.
 //!
-//! Records are handed on in one of two ways. Usually some hundreds are parsed first, and each dimension
-//! then goes over them in a loop of its own: their bytes are still in the cache, and dimensions do not
-//! compete for registers. For a dimension that does very little for a record it is faster to get each
-//! at once ([`Observer::at_once`]).
+//! Records are handed on in one of two ways. Usually up to 128 records (`BATCH_RECORDS` in `fast.rs`) are
+//! parsed first, and each dimension then goes over them in a loop of its own: their bytes are still in the
+//! cache, and dimensions do not compete for registers. For a dimension that does very little for a record it
+//! is faster to get each at once ([`Observer::at_once`]).
 
 use super::fast::{Direct, UsualRecords};
 use super::observe::{Observe, Shown};

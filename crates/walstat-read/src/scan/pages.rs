@@ -18,7 +18,7 @@ use walstat_format::lsn::Lsn;
 
 /// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of
 /// every page size.
-const WINDOW_BYTES: usize = 512 << 10;
+pub(crate) const WINDOW_BYTES: usize = 512 << 10;
 
 /// Bytes read so far, to show progress.
 pub type Progress = AtomicU64;

@@ -62,7 +62,7 @@ struct PieceForm {
     directory: usize,
     after: Option<usize>,
     first_page: Result<FirstPage, NotWal>,
-    /// Its bytes, where only the others tell how to read them.
+    /// Its bytes, kept where the segment size is known only from other pieces.
     kept: Option<KeptBytes>,
 }
 

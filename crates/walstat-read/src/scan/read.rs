@@ -20,6 +20,7 @@ use crate::input::plan::{Plan, plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Source;
+use crate::input::stamp::CLOCK_TICK;
 use crate::input::storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -134,9 +135,9 @@ fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputErr
 /// How often WAL is looked for and read again if files disappear meanwhile.
 const TRIES_MAX: u32 = 10;
 
-/// A server removes old segments in no order, one every few milliseconds, so that for a while some are
-/// missing between others. If nothing has changed after this pause, they are really missing.
-const SETTLING: Duration = Duration::from_millis(200);
+/// A server removes and renames old segments in no order, one every few milliseconds, so that for a while
+/// some are missing between others. If nothing has changed after this pause, they are really missing.
+pub(crate) const SETTLING: Duration = Duration::from_millis(300);
 
 /// Timelines and numbers of the segments.
 fn segments_of(plan: &Plan) -> Vec<(u32, u64)> {
@@ -293,9 +294,6 @@ fn may_be_overtaken(plan: &Plan, lsn: Lsn, seen: Lsn) -> bool {
     let number = lsn.0 / u64::from(plan.geometry.segment_bytes);
     lsn > seen && !plan.segments.iter().any(|s| s.number >= number && s.must_be_full())
 }
-
-/// Longer than a tick of the clock that file systems take modification times from.
-pub(super) const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// The files in which a record at `lsn` can lie: its own segment's and the next one's.
 fn files_at(plan: &Plan, lsn: Lsn) -> impl Iterator<Item = &Segment> {

@@ -24,7 +24,7 @@ use super::scope::{Head, Scope};
 use crate::input::problem::Problem;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{PageFault, PageHeader};
-use walstat_format::record_header::HeaderFault;
+use walstat_format::record_header::{HeaderFault, MAXALIGN};
 
 /// What the reader wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,8 @@ pub struct Reader<'s> {
     begins: bool,
     /// Memory for records that wait to be handed on; empty between two calls.
     waiting: Vec<Shown<'static>>,
-    /// Nothing after the first place without a valid record is looked at: it may come to be one.
+    /// Reading stops at the first place without a valid record: while WAL is followed, a record may still be
+    /// written there.
     ends_at_gap: bool,
     /// The record before the range, if it is known.
     before: Option<Last>,
@@ -227,7 +228,7 @@ impl<'s> Reader<'s> {
             let rest = bytes.get(offset..).unwrap_or_default();
             let piece = rest.get(..remaining as usize).unwrap_or(rest);
             self.skip_piece(Lsn(lsn.0 + offset as u64), remaining, piece);
-            let padded = piece.len().next_multiple_of(8).min(rest.len());
+            let padded = piece.len().next_multiple_of(MAXALIGN).min(rest.len());
             let piece_end = offset + piece.len();
             self.book(Heading::Padding, Lsn(lsn.0 + piece_end as u64), padded - piece.len());
             offset += padded;
@@ -336,7 +337,7 @@ impl<'s> Reader<'s> {
             self.book(Heading::Switch, end, page.bytes.len() - offset);
             return None;
         }
-        let next = offset.next_multiple_of(8).min(page.bytes.len());
+        let next = offset.next_multiple_of(MAXALIGN).min(page.bytes.len());
         self.book(Heading::Padding, end, next - offset);
         Some(next)
     }
@@ -480,7 +481,7 @@ impl<'s> Reader<'s> {
             self.book(Heading::Switch, end, rest.len() - bytes.len());
             return None;
         }
-        let padded = bytes.len().next_multiple_of(8).min(rest.len());
+        let padded = bytes.len().next_multiple_of(MAXALIGN).min(rest.len());
         self.book(Heading::Padding, end, padded - bytes.len());
         Some(offset + padded)
     }

@@ -6,14 +6,11 @@
 use super::page_buffer::Page;
 use super::scope::{Head, Scope};
 use walstat_format::lsn::Lsn;
-use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::record_header::{MAXALIGN, RECORD_HEADER_BYTES, RecordHeader};
 
 /// Where `xl_prev` lies in a record.
 const LINK_START: usize = 8;
 const LINK_BYTES: usize = 8;
-
-/// Records start at multiples of 8.
-const ALIGNMENT: usize = 8;
 
 /// A record that lies within another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +46,7 @@ impl Scope {
         // further.
         let linked = links.iter().enumerate().filter(|(_, link)| u64::from_le_bytes(**link) == lsn);
         let mut may_be = None;
-        for at in linked.map(|(index, _)| from + index * ALIGNMENT) {
+        for at in linked.map(|(index, _)| from + index * MAXALIGN) {
             match self.is_linked(page, at) {
                 Some(true) => return Some(Linked::Whole(at)),
                 Some(false) => {}
@@ -70,10 +67,10 @@ impl Scope {
 
     /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
     fn places<'p>(&'p self, page: Page<'p>, zeros_to: usize) -> impl Iterator<Item = usize> + 'p {
-        let from = zeros_to / ALIGNMENT * ALIGNMENT;
+        let from = zeros_to / MAXALIGN * MAXALIGN;
         let last = page.bytes.len().saturating_sub(RECORD_HEADER_BYTES);
         let segment = u64::from(self.geometry.segment_bytes);
-        (from..=last).step_by(ALIGNMENT).filter(move |&at| {
+        (from..=last).step_by(MAXALIGN).filter(move |&at| {
             let lsn = Lsn(page.lsn.0 + at as u64);
             header_at(page, at).is_some_and(|header| {
                 header.previous.0.saturating_add(segment) > lsn.0

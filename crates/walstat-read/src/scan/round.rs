@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use super::page_buffer::PageBuffer;
 use super::pages::Progress;
 use super::partial::Partial;
-use super::read::{CLOCK_TICK, read_passed};
+use super::read::read_passed;
 use super::streamed::{self, Wanted};
 use crate::input::discover::Found;
 use crate::input::error::InputError;
@@ -18,7 +18,7 @@ use crate::input::listed::look_into;
 use crate::input::names::Standing;
 use crate::input::piece::{Piece, geometry_of, vote};
 use crate::input::plan::{Plan, check_bounds};
-use crate::input::stamp::Stamp;
+use crate::input::stamp::{CLOCK_TICK, Stamp};
 use crate::input::storage;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,6 +46,17 @@ pub struct Round {
     pub read_bytes: u64,
 }
 
+/// What came of a round.
+#[derive(Debug)]
+pub struct RoundRead<O> {
+    /// What was read.
+    pub plan: Plan,
+    /// What it says, with what was remembered.
+    pub outcome: Outcome<O>,
+    /// What the round did.
+    pub round: Round,
+}
+
 /// What a round is about.
 pub(crate) struct Reading<'a> {
     pub(crate) wanted: Wanted,
@@ -68,7 +79,7 @@ impl Reading<'_> {
         self,
         mut found: Found,
         prototype: &O,
-    ) -> Result<(Plan, Outcome<Observer>, Round), InputError> {
+    ) -> Result<RoundRead<Observer>, InputError> {
         look_into(&mut found, &(Lsn(0)..Lsn::MAX));
         if let Some(geometry) = vote(&found.pieces) {
             check_bounds(&self.wanted.accepted_gaps, geometry.segment_bytes)?;
@@ -98,7 +109,7 @@ impl Reading<'_> {
         let problems = outcome.holes.add_lost(&plan, &lost);
         outcome.add_problems(problems);
         round.read_bytes = self.progress.load(Ordering::Relaxed);
-        Ok((plan, outcome, round))
+        Ok(RoundRead { plan, outcome, round })
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

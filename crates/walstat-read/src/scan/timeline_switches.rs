@@ -86,7 +86,7 @@ impl TimelineSwitches {
         self.sum
     }
 
-    /// Whether records are missing at a place: what stood there, nothing tells.
+    /// Whether records are missing at a place, so that nobody knows what stood there.
     pub(super) fn has_lost(&self, lsn: Lsn) -> bool {
         self.lost.iter().any(|range| range.contains(&lsn))
     }

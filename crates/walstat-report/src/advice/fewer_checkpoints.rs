@@ -5,7 +5,8 @@ use crate::model::estimate::{Estimates, WORTH_A_WORD};
 use crate::model::finding::{Certainty, Finding};
 use crate::model::percent::percent;
 
-/// Fewer checkpoints save WAL, too, and that some more: after so many rounds nothing changes any more.
+/// Less WAL means fewer checkpoints, which means less WAL again: after this many rounds the figure no longer
+/// changes.
 const ROUNDS: usize = 8;
 
 /// A finding that knows only what its own change saves, with what fewer checkpoints save in addition; beside
@@ -17,7 +18,8 @@ pub(super) fn counted(report: &Report, finding: Finding) -> Finding {
     let Some(own) = own.filter(|_| finding.predicted.is_none()) else { return finding };
     let own = own as f64 / total as f64;
     let images = report.totals.fpi_bytes as f64 / total as f64;
-    // What is saved at most may be none of the images; by a rule's figure, taken for nothing else.
+    // A figure that is only an upper bound (`Possible`) may save no image at all; a figure that follows from
+    // the rule (`Computed`) is assumed to save images and nothing else.
     let left = match finding.certainty {
         Certainty::Possible => images.min(1.0 - own),
         _ => images - own,
@@ -29,7 +31,7 @@ pub(super) fn counted(report: &Report, finding: Finding) -> Finding {
     let mut advice = finding.advice;
     if finding.certainty == Certainty::Computed {
         advice.push(format!(
-            "less WAL means fewer checkpoints by volume, which is counted here: without that −{}",
+            "this includes what fewer checkpoints by volume save in addition; without them −{}",
             percent(own, 0)
         ));
     }

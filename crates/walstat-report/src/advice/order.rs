@@ -2,21 +2,21 @@
 //! what it costs; then what says how the server does.
 
 use super::RULES;
+use crate::amount::DAY;
 use crate::model::Report;
 use crate::model::finding::{Certainty, Finding, Together};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
-/// What may save some of the bytes that it explains counts for so much of them.
+/// Weight of a finding that may save a part of the bytes that it explains.
 const POSSIBLE: f64 = 0.9;
-/// What is predicted, and may come to nothing, counts for so much of what it saves.
+/// Weight of a finding whose prediction includes saving nothing.
 const UNSURE: f64 = 0.5;
-/// What explains bytes and saves none counts for so much of them: less than a change that saves half.
+/// Weight of a finding that explains bytes but saves none: less than that of a change that saves half of
+/// them.
 const EXPLAINED: f64 = 0.4;
-/// What has a price counts for so much of what it saves.
+/// Weight of a finding whose change has side effects.
 const WITH_PRICE: f64 = 0.8;
-/// Seconds of a day.
-const DAY: f64 = 86400.0;
 /// A shorter time, in seconds, says nothing of a day.
 const TIME_LEAST: f64 = 600.0;
 /// A finding that saves less in a day is silent: some 1.2 kB a second.
@@ -58,7 +58,7 @@ pub(super) fn note(rules: &[&str]) -> Option<String> {
     (!rules.is_empty()).then(|| {
         let megabytes = SILENT_A_DAY >> 20;
         format!(
-            "silent, since they would save less than {megabytes} MB a day: {}",
+            "not shown, because they would save less than {megabytes} MB a day: {}",
             rules.join(", ")
         )
     })
@@ -94,7 +94,7 @@ fn in_a_day(finding: &mut Finding, days: f64) {
     let saved = most(finding).map(|bytes| (bytes as f64 * days) as u64);
     finding.saved_bytes_a_day = saved;
     if let Some(bytes) = saved.filter(|bytes| *bytes < LITTLE_A_DAY) {
-        finding.advice.push(format!("{} MB a day at most: that is little", bytes >> 20));
+        finding.advice.push(format!("saves {} MB a day at most, which is little", bytes >> 20));
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn together(report: &Report) -> Option<Together> {
     if quoting.clone().any(|finding| finding.settings == settings) {
         return None;
     }
-    // Or one of them adds nothing to the other: then it is the figure of that one alone.
+    // Or one of the two settings adds nothing: the combined figure would repeat that of the other one.
     let is_said = |finding: &Finding| {
         finding
             .predicted
@@ -311,7 +311,7 @@ mod tests {
         assert!(note(&["wal-compression"]).is_some() && note(&[]).is_none());
         let (told, silent) = found(4000.0);
         assert_eq!((told[0].saved_bytes_a_day, silent.len()), (Some(172_800_000), 0));
-        assert_eq!(told[0].advice, ["164 MB a day at most: that is little"]);
+        assert_eq!(told[0].advice, ["saves 164 MB a day at most, which is little"]);
         let (told, _) = found(40_000.0);
         assert_eq!(told[0].advice, Vec::<String>::new());
     }

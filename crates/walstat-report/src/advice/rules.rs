@@ -5,7 +5,7 @@ use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted};
 use crate::model::finding::{Certainty, Finding, Severity};
 use crate::model::table::TableRow;
-use crate::model::threshold::MIN_VOLUME_BYTES;
+use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::WholeTableRow;
 use crate::when::REPLAY_RATES;
 use serde_json::{Map, Value};
@@ -45,8 +45,8 @@ const UNTUNED_AMPLIFICATION: f64 = 20.0;
 /// Checkpoints that are so far apart need not be further apart, in seconds.
 const FAR_APART: u64 = 1800;
 
-/// From this share on it is mostly that.
-const MOSTLY: f64 = 0.5;
+/// Fewer entries of an index are no habit.
+const MIN_ENTRIES: u64 = 1000;
 
 /// A table with less than this share of something is not named for it.
 const LEAST_SHARE: f64 = 0.10;

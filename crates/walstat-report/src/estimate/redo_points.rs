@@ -7,7 +7,8 @@ use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_whatif::base_checkpoint::{Reading, mover};
 
-/// Up to the next redo point, no other one comes.
+/// Just below 1: within one cycle, the WAL since its redo point never counts as a whole further redo point by
+/// volume.
 const NEARLY_ONE: f64 = 0.999;
 
 /// So many pages with an image again show a redo point.
@@ -28,6 +29,16 @@ struct RedoPoint {
     all: Come,
     /// The same, had nobody asked for any.
     unasked: Come,
+}
+
+/// A cycle, by the redo points before it.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct CycleNumber {
+    /// How many have come that stay.
+    staying: u32,
+    /// Since then, how many by volume and by the clock.
+    by_volume: u64,
+    by_clock: u64,
 }
 
 /// Redo points up to a place.
@@ -171,10 +182,10 @@ impl RedoPoints {
         self.points.partition_point(|point| point.lsn <= lsn)
     }
 
-    /// The cycle in which a place lies: how many have come that stay, and since then by volume and by clock.
-    fn cycle(&self, lsn: Lsn, apart: Apart) -> (u32, u64, u64) {
+    /// The cycle in which a place lies.
+    fn cycle(&self, lsn: Lsn, apart: Apart) -> CycleNumber {
         let last = self.before(lsn).checked_sub(1).and_then(|index| self.points.get(index));
-        let Some(last) = last else { return (0, 0, 0) };
+        let Some(last) = last else { return CycleNumber::default() };
         let last = if apart.asked { last.all } else { last.unasked };
         let since = |place: Lsn| (lsn.0 - place.0) as f64 / self.distance.max(1.0);
         // Where those are left out that somebody asked for, volume brings as many as it would have.
@@ -184,7 +195,11 @@ impl RedoPoints {
             since(last.stayed)
         };
         let count = |come: f64, times: f64| (come / times) as u64;
-        (last.staying, count(by_volume, apart.volume), count(last.by_clock.into(), apart.clock))
+        CycleNumber {
+            staying: last.staying,
+            by_volume: count(by_volume, apart.volume),
+            by_clock: count(last.by_clock.into(), apart.clock),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// So many rows are told at most, for each one of the top: then the one leaves that is the smallest.
+/// At most this many rows are reported for each row of the top; beyond that the smallest one is dropped.
 const TOLD_FOR_EACH: usize = 10;
 /// Rows that are not told are remembered, to know when they enter the top: so many.
 const ROWS_MAX: usize = 20_000;

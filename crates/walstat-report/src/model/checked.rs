@@ -92,7 +92,7 @@ pub struct AcceptedGap {
     pub start_lsn: String,
     /// Where the last of them ends.
     pub end_lsn: String,
-    /// Why they may be missing.
+    /// Why the segments of this gap may be missing.
     pub because: String,
     /// Whether any of them is.
     pub used: bool,

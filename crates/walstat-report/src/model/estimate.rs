@@ -25,8 +25,8 @@ impl Predicted {
         (self.predicted_bytes as f64 / (1.0 + self.change_ratio)).round() as u64
     }
 
-    /// Whether it is within the range that nothing worth a word is saved: then it is at most what the low end
-    /// says.
+    /// Whether the range includes saving nothing worth mentioning. The figure to show is then the low end, as
+    /// the most that may be saved.
     pub fn may_save_nothing(&self) -> bool {
         self.high_bytes as f64 >= self.base_bytes() as f64 * (1.0 - WORTH_A_WORD)
     }

@@ -44,7 +44,8 @@ impl Report {
         if self.totals.total_bytes < MIN_VOLUME_BYTES {
             let megabytes = MIN_VOLUME_BYTES >> 20;
             return Some(format!(
-                "most rules are silent below {megabytes} MB of WAL: shares of so little say little"
+                "most rules say nothing below {megabytes} MB of WAL, because shares of so little WAL mean \
+                 little"
             ));
         }
         let nothing = || "no rule found anything worth a change".to_owned();
@@ -60,8 +61,8 @@ impl Report {
         let share = bytes as f64 / self.totals.total_bytes.max(1) as f64;
         (share >= UNKNOWN_TABLES).then(|| {
             format!(
-                "rules about tables and their indexes do not see {} of the bytes, whose tables are not \
-                 known: --data-directory or --names tells them",
+                "rules about tables and indexes cannot judge {} of the bytes, because their tables are not \
+                 known: give --data-directory or --names",
                 percent(share, 0)
             )
         })

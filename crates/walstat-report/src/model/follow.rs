@@ -3,7 +3,7 @@
 use super::Numbers;
 use serde::{Deserialize, Serialize};
 
-/// The labels of what is told together: what is beyond the top, or has never entered it.
+/// The label of the row that sums up everything outside the top.
 pub const OTHER: &str = "other";
 
 /// What is known at a moment: a line of `walstat follow -f ndjson`. All sums are those since `start_lsn`.

@@ -4,6 +4,7 @@ use super::Numbers;
 use super::table::{Home, TableRow};
 use super::who::home;
 use serde::{Deserialize, Serialize};
+use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 named! {
     /// What was done to a table.
@@ -98,7 +99,7 @@ pub struct SampledKind {
 /// So many tables of an operation are named for people.
 const NAMED: usize = 4;
 /// Schemas that people do not have to be told.
-const USUAL_SCHEMAS: [&str; 2] = ["public", "pg_catalog"];
+const USUAL_SCHEMAS: [&str; 2] = ["public", CATALOG_SCHEMA_NAME];
 
 impl KindOperation {
     /// How people call the table.

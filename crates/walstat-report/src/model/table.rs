@@ -40,11 +40,11 @@ pub struct LeftOut {
 pub trait TableRow {
     /// How people call it; rows of the same sums are in the order of these.
     fn label(&self) -> String;
-    /// The same, with more of what it is: where others are called the same.
+    /// A longer label, for rows whose [`TableRow::label`] is shared with another row.
     fn full_label(&self) -> String {
         self.label()
     }
-    /// The same, with all of what it is: where others are called the same all the same.
+    /// The full identity, for rows whose [`TableRow::full_label`] is still shared with another row.
     fn exact_label(&self) -> String {
         self.full_label()
     }

@@ -70,8 +70,7 @@ fn volume_limit(settings: &Settings, base: &Base) -> Option<String> {
              (--max-wal-size changes that)"
         ),
         None => {
-            "max_wal_size is taken for unlimited, for the WAL does not show it: --max-wal-size \
-                 says it"
+            "the WAL does not show max_wal_size, so no limit is assumed: give it with --max-wal-size"
                 .to_owned()
         }
     })
@@ -82,8 +81,9 @@ pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
     let all = [
         (
             !sees_start,
-            "the WAL begins in the middle of a checkpoint cycle: blocks touched before it look \
-             untouched, and gains of checkpoints farther apart are overstated (-s at a redo point is exact)",
+            "the WAL begins in the middle of a checkpoint cycle: blocks changed before it look unchanged, so \
+             the gain from checkpoints farther apart is overstated (begin at a redo point with -s for an \
+             exact figure)",
         ),
         (
             !base.checkpoints.iter().filter_map(|c| c.record).any(|record| base.contains(record)),
@@ -91,7 +91,7 @@ pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
         ),
         (
             !base.full_page_writes,
-            "full_page_writes was off: the number of images is told, not their length",
+            "full_page_writes was off: the number of images can be predicted, their size cannot",
         ),
         (
             base.checks_consistency,
@@ -99,11 +99,13 @@ pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
         ),
         (
             base.has_custom_rmgrs,
-            "records of custom resource managers are taken as their images show them",
+            "for records of custom resource managers, whether a page gets an image is concluded from their \
+             images in this WAL",
         ),
         (
             base.is_concurrent,
-            "transactions ran side by side, not the same twice: ranges have half a percent for it",
+            "transactions ran concurrently and would interleave differently in another run: ranges are half \
+             a percent wider for that",
         ),
         (
             !base.backups.is_empty(),
@@ -120,8 +122,8 @@ pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
     let before = base.checkpoint_before().map(|checkpoint| checkpoint.redo);
     let before = before.filter(|redo| sees_start && *redo < base.start).map(|redo| {
         format!(
-            "settings change where the range begins: the checkpoint before it, at {redo}, stays, and so do \
-             images up to there (-s at an earlier place has them change before)"
+            "the other settings apply from the start of the range: the checkpoint before it, at {redo}, \
+             stays, and so do the images up to there (with an earlier -s they apply earlier)"
         )
     });
     let closed = base.switches.timeout.map(|timeout| {

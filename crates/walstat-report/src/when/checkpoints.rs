@@ -4,6 +4,7 @@ use super::evidence;
 use super::overview::{causes, distances, seconds, spacing, whole};
 use super::span::asked_for;
 use super::{numbers, rfc3339};
+use crate::amount::DAY;
 use crate::model::when::{Causes, CheckpointRow, CheckpointSummary, Kind};
 use walstat_analyse::archive_timeout;
 use walstat_analyse::checkpoint::cause::Verdict;
@@ -14,8 +15,6 @@ use walstat_analyse::when::WhenFound;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
 
-/// Seconds of a day.
-const DAY: f64 = 86_400.0;
 /// A shorter range says nothing of a day.
 const LEAST_SECONDS: f64 = 60.0;
 /// What full_page_writes makes of the pace by the reckoning with which it was proposed to pace

@@ -34,13 +34,16 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
         Evidence::BeforeDatabaseCopied => "directly before a database was copied".to_owned(),
         Evidence::BeforeDatabaseDropped => "directly before a database was dropped".to_owned(),
         Evidence::NeitherTimeNorVolume { seconds } => format!(
-            "{seconds} s after the one before and in the same segment: neither time nor volume"
+            "{seconds} s after the previous checkpoint and in the same segment, so neither \
+             checkpoint_timeout nor max_wal_size began it"
         ),
         Evidence::LateInSegment { seconds } => format!(
-            "its segment had begun {seconds} s before; the volume begins one as soon as a segment is full"
+            "its segment had begun {seconds} s earlier, and a checkpoint by max_wal_size begins as soon as a \
+             segment is full"
         ),
         Evidence::SoonerThanOthers { seconds, segments } => format!(
-            "{seconds} s and {segments} segments after the one before, less than others were apart"
+            "{seconds} s and {segments} segments after the previous checkpoint, closer together than the \
+             others"
         ),
         Evidence::NothingBefore
         | Evidence::DoneAtOnce { .. }
@@ -54,46 +57,48 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
     }
 }
 
-/// The same of what its distance from the one before told.
+/// The same of what its distance from the previous checkpoint told.
 fn of_distance(evidence: &Evidence) -> String {
     match *evidence {
         Evidence::NothingBefore => {
-            "nothing was written since the one before: neither time nor volume begin one then"
+            "nothing was written since the previous checkpoint, and then neither time nor volume begins one"
                 .to_owned()
         }
         Evidence::DoneAtOnce { bytes } => format!(
-            "complete after {bytes} bytes of other WAL: checkpoints by time or volume are spread out longer"
+            "complete after only {bytes} bytes of other WAL: a checkpoint by time or volume is spread out \
+             longer"
         ),
         Evidence::TookItsTime { seconds, segments } => format!(
-            "{seconds} s and {segments} segments after the one before, and it took its time while others \
-             wrote: nobody waited for it, and for any checkpoint_timeout it is too soon"
+            "{seconds} s and {segments} segments after the previous checkpoint; it was spread out while \
+             sessions went on writing, so nobody waited for it, and it came too soon for any \
+             checkpoint_timeout"
         ),
         Evidence::UnderLoad { seconds, segments, checkpoints } => format!(
-            "{seconds} s and {segments} segments after the one before while others wrote, like \
+            "{seconds} s and {segments} segments after the previous checkpoint while others wrote, like \
              {checkpoints} checkpoints here: too soon for any checkpoint_timeout"
         ),
         Evidence::TimeoutOver { seconds, timeout } => {
-            format!("{seconds} s after the one before, and checkpoint_timeout is {timeout} s")
+            format!("{seconds} s after the previous checkpoint, and checkpoint_timeout is {timeout} s")
         }
         Evidence::SegmentsFilled { segments, needed } => {
-            format!("{segments} segments after the one before, and max_wal_size allows {needed}")
+            format!("{segments} segments after the previous checkpoint, and max_wal_size allows {needed}")
         }
         Evidence::SettingsExclude { seconds, timeout, segments, needed } => format!(
-            "{seconds} s and {segments} segments after the one before: checkpoint_timeout is \
+            "{seconds} s and {segments} segments after the previous checkpoint: checkpoint_timeout is \
              {timeout} s, and max_wal_size allows {needed} segments"
         ),
         Evidence::RegularTime { seconds, checkpoints: 1 } => {
-            format!("{seconds} s after the one before, a usual checkpoint_timeout")
+            format!("{seconds} s after the previous checkpoint, a usual checkpoint_timeout")
         }
         Evidence::RegularTime { seconds, checkpoints } => {
-            format!("{seconds} s after the one before, like {checkpoints} checkpoints here")
+            format!("{seconds} s after the previous checkpoint, like {checkpoints} checkpoints here")
         }
         Evidence::RegularVolume { segments, checkpoints, max_wal_size } => {
             let how = match checkpoints {
                 1 => "at the beginning of one".to_owned(),
                 _ => format!("like {checkpoints} checkpoints here"),
             };
-            format!("{segments} segments after the one before, {how}: {}", between(max_wal_size))
+            format!("{segments} segments after the previous checkpoint, {how}: {}", between(max_wal_size))
         }
         // What is written down has its sentence above.
         _ => String::new(),
@@ -112,8 +117,8 @@ mod tests {
     #[test]
     fn how_many_are_alike_is_said_unless_it_is_the_only_one() {
         let time = |checkpoints| sentence(&Evidence::RegularTime { seconds: 300, checkpoints });
-        assert_eq!(time(1), "300 s after the one before, a usual checkpoint_timeout");
-        assert_eq!(time(4), "300 s after the one before, like 4 checkpoints here");
+        assert_eq!(time(1), "300 s after the previous checkpoint, a usual checkpoint_timeout");
+        assert_eq!(time(4), "300 s after the previous checkpoint, like 4 checkpoints here");
     }
 
     #[test]
@@ -123,11 +128,11 @@ mod tests {
             sentence(&Evidence::RegularVolume { segments: 3, checkpoints, max_wal_size })
         };
         let size = "max_wal_size between 64 and 97 MB";
-        let one = "3 segments after the one before, at the beginning of one";
+        let one = "3 segments after the previous checkpoint, at the beginning of one";
         assert_eq!(volume(1), format!("{one}: {size}"));
         assert_eq!(
             volume(5),
-            format!("3 segments after the one before, like 5 checkpoints here: {size}")
+            format!("3 segments after the previous checkpoint, like 5 checkpoints here: {size}")
         );
     }
 }

@@ -69,8 +69,8 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
 }
 
 /// The cause of a checkpoint, as far as it is likely.
-fn cause_of(verdict: Option<&Option<Verdict>>) -> Option<Cause> {
-    let sure = verdict?.as_ref().filter(|verdict| verdict.is_sure());
+fn cause_of(verdict: &Option<Verdict>) -> Option<Cause> {
+    let sure = verdict.as_ref().filter(|verdict| verdict.is_sure());
     sure.map(|verdict| verdict.cause)
 }
 
@@ -90,10 +90,10 @@ fn count_of(causes: &mut Causes, cause: Option<Cause>) -> &mut u64 {
 pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
-    ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(Some(verdict))) += 1);
+    ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(verdict)) += 1);
     let first = cycles.iter().zip(verdicts).find(|(cycle, _)| cycle.redo.is_some());
     let is_before = |(cycle, verdict): &(&Cycle, &Option<Verdict>)| {
-        cycle.checkpoint.is_some() && cause_of(Some(*verdict)).is_none()
+        cycle.checkpoint.is_some() && cause_of(verdict).is_none()
     };
     causes.before = first.filter(is_before).map_or(0, |_| 1);
     causes
@@ -108,7 +108,7 @@ fn wal_by_cause(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Causes {
         let [before, cycle] = pair else { continue };
         if cycle.checkpoint.is_some() {
             let bytes = cycles.written(before.start, before.end);
-            *count_of(&mut sums, cause_of(Some(verdict))) += bytes;
+            *count_of(&mut sums, cause_of(verdict)) += bytes;
         }
     }
     sums
@@ -150,7 +150,7 @@ fn apart(cycles: &Cycles, verdicts: &[Option<Verdict>]) -> Vec<Apart> {
             ((from, false), (to, false)) => {
                 let seconds = u64::try_from(to.checked_sub(from)?).ok()?;
                 let bytes = cycles.written(a.start, a.end);
-                let cause = cause_of(verdicts.get(before + 1));
+                let cause = verdicts.get(before + 1).and_then(cause_of);
                 Some(Apart { seconds, bytes, cause })
             }
             _ => None,

@@ -12,12 +12,11 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 use walstat_names::catalog::row::kind::TOAST;
 
 /// Large objects and who owns them: catalogs by their place, but rows of users by what is in them.
 const LARGE_OBJECTS: [u32; 2] = [2613, 2995];
-/// The schema of the catalogs.
-const CATALOG_SCHEMA: &str = "pg_catalog";
 
 /// What transactions of one kind have in common: their database, and what they did.
 type Key = (Option<u32>, Vec<KindOperation>);
@@ -123,7 +122,7 @@ impl<'n> Owner<'n> {
     fn is_catalog(&self) -> bool {
         self.table.is_some_and(|table| {
             table.oid < FIRST_NORMAL_OID
-                && table.schema.as_deref().is_none_or(|schema| schema == CATALOG_SCHEMA)
+                && table.schema.as_deref().is_none_or(|schema| schema == CATALOG_SCHEMA_NAME)
                 && !LARGE_OBJECTS.contains(&table.oid)
         })
     }

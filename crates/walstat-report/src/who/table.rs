@@ -15,10 +15,8 @@ use walstat_analyse::vacuum::Vacuums;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::row::kind::TOAST;
-
-/// The schema of all TOAST tables and their indexes.
-const TOAST_SCHEMA: &str = "pg_toast";
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,8 +83,8 @@ fn key_of(
     let Some(table) = names.table_of(file.database, named) else {
         return (Key::Table(file.database, named.oid), Place::Heap);
     };
-    let is_toast =
-        named.kind == TOAST || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA);
+    let is_toast = named.kind == TOAST
+        || named.is_index() && named.schema.as_deref() == Some(TOAST_SCHEMA_NAME);
     let place = if table.oid == named.oid {
         Place::Heap
     } else if is_toast {

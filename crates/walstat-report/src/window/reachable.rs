@@ -83,7 +83,7 @@ fn reason(backup: &Judged, target: &Target, place: &Match) -> String {
             let is_earlier = |ended: &&String| rfc3339(*time).is_some_and(|asked| asked < **ended);
             match backup.ended.as_ref().filter(is_earlier) {
                 Some(ended) => format!(
-                    "{reason}; but the backup is of {ended}, and has all that was committed by then"
+                    "{reason}; but the backup ended at {ended}, and contains all that was committed by then"
                 ),
                 None => reason,
             }
@@ -149,9 +149,10 @@ fn why_not(
 
 /// Why no record matches, of those that are there.
 fn never(question: &Question<'_>, target: &Target) -> String {
-    let fails = match question.wal.plan.version().recovery.fails_short_of_target {
-        true => "recovery would end before the target and fail",
-        false => "recovery would replay all of the WAL, and the server would open after it",
+    let fails = if question.wal.plan.version().recovery.fails_short_of_target {
+        "recovery would end before the target and fail"
+    } else {
+        "recovery would replay all of the WAL, and the server would open after it"
     };
     let why = unmatched(question, target);
     match gaps(&question.wal).first().filter(|_| !matches!(target.goal, Goal::Lsn(_))) {
@@ -175,7 +176,7 @@ fn unmatched(question: &Question<'_>, target: &Target) -> String {
         Goal::Name(_) => "no restore point has this name".to_owned(),
         Goal::Xid(xid) => match (ended_with, is_prepared, has_written) {
             (Some(top), ..) => format!(
-                "{xid} ended as a subtransaction of {top}, without a record of its own: xid:{top} is the \
+                "{xid} ended as a subtransaction of {top}, without a record of its own: use xid:{top} as the \
                  target"
             ),
             (None, true, _) => {

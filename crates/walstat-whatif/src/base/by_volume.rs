@@ -28,7 +28,7 @@ struct Distance {
     is_too_soon_for_the_clock: bool,
 }
 
-/// Makes causes certain that one distance in segments explains.
+/// Marks causes as certain where a single distance in segments explains the checkpoints.
 pub(crate) fn settle(base: &mut Base) {
     let distances = distances(base);
     let Some(segments) = common(base, &distances) else {

@@ -1,5 +1,8 @@
 //! Why segments of the base were closed early: by archive_timeout, which closes others under other settings,
 //! or because somebody asked for it (`pg_switch_wal()`, the end of a base backup), which stays.
+//!
+//! `archive_timeout.rs` of walstat-analyse, for the report, has only the distances between switches and is
+//! content with half of them. Here each switch is judged by itself, since predictions depend on it.
 
 use super::Base;
 use crate::blocks::Ordinal;
@@ -93,10 +96,8 @@ impl Closed {
         // While nothing is written, the server looks once each timeout.
         let looks = (most + SLACK).div_euclid(timeout);
         let may_be = looks > 0 && looks * timeout >= least - SLACK;
-        match most - least > SLACK {
-            true if may_be => None,
-            _ => Some(may_be),
-        }
+        let is_known = most - least <= SLACK;
+        (is_known || !may_be).then_some(may_be)
     }
 }
 

@@ -12,11 +12,13 @@ use walstat_format::payload::Time;
 /// What images tell of the records between two known redo points.
 #[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
-    /// The newest stamp of a page that has an image again: before the redo point.
+    /// The redo point lies after this record: the newest earlier change of a page that later got an image
+    /// again.
     after: Ordinal,
-    /// The first such image: after the redo point.
+    /// The redo point lies before this record: the first such image.
     before: Option<Ordinal>,
-    /// The oldest stamp of a page that has none, from there on: not before the redo point.
+    /// Of pages changed without an image after that, the oldest earlier change: the redo point lies at it or
+    /// before.
     oldest_kept: Option<Ordinal>,
 }
 

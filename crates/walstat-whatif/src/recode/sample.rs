@@ -1,5 +1,5 @@
-//! Compressing some images rather than all: how long the others become follows from those of the same
-//! relation, and how far that may be off from how much these differ.
+//! Compressing some images rather than all: the lengths of the others are estimated from those of the same
+//! relation, and the error of the estimate from how much these differ.
 //!
 //! A ratio estimator in strata (Cochran, Sampling Techniques, 6.2 and 6.10): the strata are relations and
 //! forks, of which the first images are all compressed, and of the rest a share by chance. Then the run is
@@ -14,10 +14,10 @@ use walstat_format::block::{BlockRef, RelFileLocator};
 /// So many images of a relation are compressed in any case.
 const FIRST_IMAGES: u64 = 8;
 /// Of n images none may be of a kind of which up to 3/n of all are (the rule of three).
-const RULE_OF_THREE: f64 = 3.0;
+pub const RULE_OF_THREE: f64 = 3.0;
 /// So far off the ratio such a kind may be.
 const OTHER_KIND: f64 = 0.5;
-/// Of those that were shorter, and of those that were longer, so many are as good as one that was as long.
+/// How many neighbours in length, on each side, serve as well as an image of the same length.
 const NEIGHBOURS: usize = 4;
 /// So many standard errors lie on each side of an estimate: the truth is inside in about 19 of 20 cases
 /// (1.96 for a normal distribution), as for every range that comes from a sample.

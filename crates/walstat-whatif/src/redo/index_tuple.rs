@@ -2,10 +2,9 @@
 //! (`src/include/access/nbtree.h`; 13 and later).
 
 use walstat_format::cursor::at;
+use walstat_format::data_page::ITEM_POINTER_BYTES as TID_BYTES;
 use walstat_format::data_page::index_tuple::{AM_RESERVED, HEADER_BYTES, INFO_AT, SIZE_MASK};
 
-/// A row's place.
-const TID_BYTES: usize = 6;
 /// `BT_IS_POSTING`, in the offset of that place.
 const IS_POSTING: u16 = 0x2000;
 /// `BT_OFFSET_MASK`: the rest is how many rows.

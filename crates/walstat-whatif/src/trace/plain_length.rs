@@ -1,5 +1,5 @@
-//! What is the same of a record in every simulated run: what lies before it, and its length where none of
-//! its pages gets an image. Most records are written so by every run whose redo point is older than the
+//! The part of a record that is the same in every simulated run: the bytes before it, and its length if none
+//! of its pages gets an image. Most records are written so by every run whose redo point is older than the
 //! last change of their pages, so that many runs cost little more than one.
 
 use super::{Entry, TracedBlock, fact};

@@ -1,4 +1,4 @@
-//! Tests of from records to the trace.
+//! Tests of the `TraceBuilder`.
 
 use super::*;
 use crate::made_up::Bytes;

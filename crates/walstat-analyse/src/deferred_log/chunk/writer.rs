@@ -4,12 +4,13 @@ use super::{BlockTouch, Chunk, HAS_IMAGE, ImagedAgain, RecordImages, StatedTime,
 use crate::deferred_log::Tally;
 use crate::deferred_log::event::PlacedEvent;
 use crate::deferred_log::file_numbers::FileNumbers;
-use crate::deferred_log::record_runs::{self, RunWriter};
+use crate::deferred_log::record_runs::RunWriter;
 use crate::fork_table::ForkKey;
 use walstat_format::block::BlockMark;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::record::Record;
+use walstat_format::record_header::padded;
 
 /// Records in a chunk, at most.
 const RECORDS: u32 = 4096;
@@ -26,7 +27,7 @@ const BYTES: u64 = 1 << 20;
 /// Records of one form, one directly after the other, on one block, cost a comparison each: they are
 /// counted in `repeats`, and noted down together when another record comes.
 #[derive(Debug, Clone, Default)]
-pub struct ChunkWriter {
+pub(crate) struct ChunkWriter {
     /// Where the next record starts if it repeats the last one.
     next: u64,
     /// Length of the last record; 0: no record repeats it.
@@ -68,7 +69,7 @@ impl ChunkWriter {
     /// Takes a record that is as the last one and directly after it, on the same block; `false`:
     /// it is not, and was not taken.
     #[inline(always)]
-    pub fn repeat(&mut self, record: &Record<'_>) -> bool {
+    pub(crate) fn repeat(&mut self, record: &Record<'_>) -> bool {
         let is_next = record.lsn.0 == self.next
             && record.header.total_bytes == self.length
             && self.room > 0
@@ -78,7 +79,7 @@ impl ChunkWriter {
         if !is_next || self.place.is_none() || record.block_mark() != self.place {
             return false;
         }
-        self.next += record_runs::stride(u64::from(self.length));
+        self.next += padded(u64::from(self.length));
         self.room -= 1;
         self.repeats += 1;
         true
@@ -95,8 +96,7 @@ impl ChunkWriter {
     #[inline(never)]
     fn note_repeats(&mut self) {
         let count = u64::from(std::mem::take(&mut self.repeats));
-        let (length, stride) =
-            (u64::from(self.length), record_runs::stride(u64::from(self.length)));
+        let (length, stride) = (u64::from(self.length), padded(u64::from(self.length)));
         // A chunk has no more records than that.
         self.lengths.repeat(count as u16, stride);
         self.tally.count += count;
@@ -113,17 +113,17 @@ impl ChunkWriter {
     }
 
     /// Whether nothing is in it.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.begun && self.event.is_none()
     }
 
     /// Whether another record at `lsn` has no room in it.
-    pub fn is_full(&self, lsn: Lsn) -> bool {
+    pub(crate) fn is_full(&self, lsn: Lsn) -> bool {
         (self.room == 0 || lsn.0 >= self.limit) && self.begun
     }
 
     /// Whether a time, or images without their record, have no room in it.
-    pub fn has_all_notes(&self) -> bool {
+    pub(crate) fn has_all_notes(&self) -> bool {
         self.marks.len().max(self.images.len()) >= RECORDS as usize
     }
 
@@ -143,7 +143,7 @@ impl ChunkWriter {
     }
 
     /// Adds any record.
-    pub fn add(&mut self, record: &Record<'_>) {
+    pub(crate) fn add(&mut self, record: &Record<'_>) {
         self.end_repeats();
         if !self.begun {
             self.begin(record);
@@ -169,14 +169,14 @@ impl ChunkWriter {
     }
 
     /// Whether a time or an image of the same grain was noted last.
-    pub fn goes_on(&self, lsn: Lsn, grain: u64) -> bool {
+    pub(crate) fn goes_on(&self, lsn: Lsn, grain: u64) -> bool {
         let mark = self.marks.last().map(|mark| mark.offset);
         let last = mark.max(self.images.last().map(|image| image.offset));
         last.is_some_and(|offset| (self.start.0 + u64::from(offset) * 8) / grain == lsn.0 / grain)
     }
 
     /// Takes note of the images of a record that is not counted otherwise.
-    pub fn note_images(&mut self, record: &Record<'_>) {
+    pub(crate) fn note_images(&mut self, record: &Record<'_>) {
         if !self.begun {
             self.begin(record);
         }
@@ -185,7 +185,13 @@ impl ChunkWriter {
     }
 
     /// Takes note of a time; the record itself is added next, if it is counted.
-    pub fn mark(&mut self, record: &Record<'_>, time: Time, is_commit: bool, is_counted: bool) {
+    pub(crate) fn mark(
+        &mut self,
+        record: &Record<'_>,
+        time: Time,
+        is_commit: bool,
+        is_counted: bool,
+    ) {
         self.end_repeats();
         if !self.begun {
             self.begin(record);
@@ -199,7 +205,7 @@ impl ChunkWriter {
     }
 
     /// Takes note of a time: of those of a grain that lie in one second, the latest stands for all.
-    pub fn note_time(
+    pub(crate) fn note_time(
         &mut self,
         record: &Record<'_>,
         time: Time,
@@ -227,13 +233,13 @@ impl ChunkWriter {
     }
 
     /// Lets others repeat the record added last, whose blocks are not noted down.
-    pub fn pass_blocks(&mut self, record: &Record<'_>) {
+    pub(crate) fn pass_blocks(&mut self, record: &Record<'_>) {
         self.place = record.block_mark();
     }
 
     /// Takes note of the blocks of the record added last.
     #[inline(always)]
-    pub fn touch_all(&mut self, record: &Record<'_>, files: &mut FileNumbers) {
+    pub(crate) fn touch_all(&mut self, record: &Record<'_>, files: &mut FileNumbers) {
         self.place = record.block_mark();
         match &self.place {
             // The commonest form needs no walk.
@@ -290,7 +296,7 @@ impl ChunkWriter {
     }
 
     /// The chunk, if anything is in it; the writer is empty afterwards.
-    pub fn finish(&mut self) -> Option<Chunk> {
+    pub(crate) fn finish(&mut self) -> Option<Chunk> {
         self.end_repeats();
         (self.length, self.place) = (0, None);
         let event = self.event.take().map(Box::new);

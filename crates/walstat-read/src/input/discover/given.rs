@@ -1,10 +1,10 @@
 //! The paths asked for, which may lie in one another.
 //!
 //! What is found through several of them belongs to the outermost one, a directory and not the directory or
-//! the file in it, in whatever order and spelling they are given: what lies below the directory of all
-//! others is out of a `restore_command`'s reach, and it is not less so if it is named too. So directories
-//! are looked into before files, and outer ones before those within. Which lie within others is not told by
-//! how they are spelt, since there are links: it is learnt by looking.
+//! the file in it, in whatever order and spelling they are given: files below the directory that holds all
+//! others are out of a `restore_command`'s reach, and giving their directory as a path of its own does not
+//! change that. So directories are looked into before files, and outer ones before those within. Which lie
+//! within others is not told by how they are spelt, since there are links: it is learnt by looking.
 
 use super::{
     DEPTH_MAX, Found, LINK_TO_NOTHING, Lacking, PASSED_OVER, STANDARD_INPUT, Stream, directory_of,

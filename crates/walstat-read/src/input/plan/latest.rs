@@ -23,8 +23,8 @@ impl Plan {
             self.timeline
         );
         let found = format!(
-            "no segment, and that it leaves timeline {parent} at {leaves}, where a restore to the latest \
-             timeline ends"
+            "no segment of it; it leaves timeline {parent} at {leaves}, where a restore to the latest \
+             timeline would end"
         );
         let name = history::name_of(timeline);
         Some(Problem::of_file(ProblemKind::History, &name, expected, found))

@@ -58,7 +58,8 @@ impl HardLinks {
         }
         match self.wanted.get(&target) {
             Some(other) if is_called_so(other) => Taken::Passed,
-            // One of the two is wrong; each would have the tar read once more.
+            // Two links give the same member two segment names, and one must be wrong. Following each would
+            // mean reading the tar once more, so the second is refused.
             Some(_) => Taken::Refused(link),
             None => {
                 self.wanted.insert(target, link);
@@ -86,7 +87,7 @@ impl HardLinks {
 pub(super) fn refuse(link: PathBuf, visit: &mut Visit<'_>) -> ControlFlow<()> {
     visit(Item::NoFile(
         link,
-        "hard link to what is not read under this name, or has gone by in a pipe",
+        "hard link to a member that is not read under this name, or that has already passed in a pipe",
     ))
 }
 

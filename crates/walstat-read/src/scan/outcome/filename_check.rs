@@ -68,7 +68,7 @@ pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
         match &segment.first_page {
             _ if told.has(segment, start..end) => {}
             _ if segment.must_be_full() => problems.push(open_segment(outcome, segment, start)),
-            // Neither zeros, nor written, nor recycled.
+            // Not zeros, and no page of WAL, old or new.
             Err(reason) if start >= outcome.whole_to && *reason != NotWal::Zeros => {
                 let (expected, found) = ("a WAL segment".to_owned(), reason.to_string());
                 let problem =

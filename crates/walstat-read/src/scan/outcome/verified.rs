@@ -1,5 +1,5 @@
-//! A segment whose SHA-1 is that of its name is as it was archived: a record that begins in it and goes on in
-//! a broken file is wrong there.
+//! A segment whose SHA-1 matches its name is as it was archived. So where a record begins in it and goes on
+//! in a broken file, the broken file is to blame.
 
 use crate::input::plan::Chain;
 use crate::input::problem::Problem;
@@ -7,7 +7,7 @@ use crate::scan::damage::GOES_ON;
 use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 
-/// Tells problems of records that begin in such a segment of the broken one after it.
+/// Moves problems of records that begin in such a verified segment to the broken segment after it.
 pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
     let of_files = problems.iter().filter(|problem| problem.kind.is_of_file());
     let broken: BTreeSet<String> = of_files.map(|problem| problem.segment.clone()).collect();

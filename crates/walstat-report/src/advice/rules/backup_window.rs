@@ -4,8 +4,8 @@
 //! image once more; and while it runs images are written even where full_page_writes is off. From 20 % of
 //! all bytes on it is worth a look.
 //!
-//! Not all of them are there for the backup: most pages would have had their image after the checkpoint
-//! before, or the next, so that share is no saving.
+//! Most of these pages would have had an image after another checkpoint anyway, so this share is not what is
+//! saved.
 //!
 //! What to do: back up when little is written; fewer full backups, incremental ones (17 and later) or
 //! snapshots between them.

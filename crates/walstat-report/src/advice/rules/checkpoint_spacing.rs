@@ -6,9 +6,9 @@
 //! below 60 seconds it is critical.
 //!
 //! What to do: where checkpoints come by volume, raise `max_wal_size`; where they come by time, raise
-//! `checkpoint_timeout`; where they are asked for, find out who does. The size that is named is what half an
-//! hour needs at the average rate, no more than twice the WAL that was read, and no more than the distance
-//! after which the next wider one saves less than 1 % of the bytes.
+//! `checkpoint_timeout`; where they are asked for, find out who does. The size recommended is what half an
+//! hour needs at the average rate; but no more than twice the WAL that was read, and no more than the
+//! distance beyond which a wider one saves less than 1 % of the bytes.
 //!
 //! When to ignore it: while data is loaded once, or in tests.
 //!
@@ -25,11 +25,12 @@ use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::when::{Causes, Overview, Spacing, how};
 use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
 use walstat_analyse::checkpoint::cause::Cause;
+use walstat_names::server_settings::DEFAULT_CHECKPOINT_TIMEOUT;
 
 /// Below so many seconds checkpoints are close to each other: the default of checkpoint_timeout.
 const CLOSE: Threshold = Threshold {
     speaks: Speaks::Below,
-    chen: 300.0,
+    chen: DEFAULT_CHECKPOINT_TIMEOUT as f64,
     strict: 600.0,
     relaxed: 120.0,
     unit: Unit::Seconds,
@@ -156,7 +157,10 @@ fn advice(
         None if max_wal_size_now(report, when).is_some() => vec![volume, who.to_owned()],
         // Nobody knows which: the log does.
         None if spacing.median < SHORTEST_TIMEOUT as u64 => {
-            vec![format!("{who}; or raise max_wal_size, if log_checkpoints says wal")]
+            vec![format!(
+                "{who}; or raise max_wal_size, if the server log (log_checkpoints) gives \"wal\" as the \
+                 cause"
+            )]
         }
         None => vec![format!("{who}; or raise max_wal_size or checkpoint_timeout"), time],
     }
@@ -165,7 +169,7 @@ fn advice(
 /// What to say of max_wal_size.
 pub(crate) fn volume(report: &Report, when: &Overview) -> String {
     if saves_nothing_apart(report) {
-        return "a larger max_wal_size spares writes of tables, and less than 1 % of the WAL"
+        return "a larger max_wal_size saves writes to table files, but less than 1 % of the WAL"
             .to_owned();
     }
     let Some((low, high)) = max_wal_size_now(report, when) else {
@@ -180,7 +184,7 @@ pub(crate) fn volume(report: &Report, when: &Overview) -> String {
     match useful_size(report, when, high) {
         Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
         None => format!(
-            "max_wal_size a little larger: {now}, and this WAL is too short to say how much"
+            "raise max_wal_size somewhat: {now}, and this WAL is too short to say by how much"
         ),
     }
 }
@@ -230,8 +234,8 @@ pub(crate) fn time(report: &Report) -> String {
     };
     if saves_nothing_apart(report) {
         return format!(
-            "checkpoint_timeout is {now}s: a longer one spares writes of tables, and less than 1 % of the \
-             WAL"
+            "checkpoint_timeout is {now}s: a longer one saves writes to table files, but less than 1 % of \
+             the WAL"
         );
     }
     let times = worth_apart(report).and_then(|row| row.checkpoints_apart);

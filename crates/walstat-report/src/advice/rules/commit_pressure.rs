@@ -5,9 +5,9 @@
 //! on the disk decides how fast the application is; many disks and most network storage do not reach
 //! it.
 //!
-//! Where a data directory says `synchronous_commit = off`, the rule is silent, and where the records of
-//! commits are less than 10 % of the bytes: there the changes are what costs. From there on many transactions
-//! that are small write a good part of the WAL for their commits alone.
+//! The rule says nothing where a data directory has `synchronous_commit = off`, or where commit records are
+//! less than 10 % of the bytes: then the changes are the cost. Above that, many small transactions write a
+//! good part of the WAL for their commits alone.
 //!
 //! What to do: put several changes into one transaction: `--stats=kind` says which transactions are many
 //! and small; `synchronous_commit = off` for those whose last moments may be lost; a write cache with a
@@ -74,8 +74,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             batch(report),
-            "synchronous_commit = off where the last moments may be lost, if it is not off already: saves \
-             time alone"
+            "synchronous_commit = off, unless it is off already, where a crash may lose the last commits: it \
+             saves time, no WAL"
                 .into(),
         ],
         side_effects: vec![
@@ -105,9 +105,9 @@ fn batch(report: &Report) -> String {
     let told = counted.or_else(|| sampled(report.kind_sample.as_ref()?));
     match told {
         Some(told) => format!("put several changes into one transaction: {told}"),
-        None => {
-            "put several changes into one transaction; --stats=kind tells which are many".into()
-        }
+        None => "put several changes into one transaction; --stats=kind shows the most frequent \
+                 transactions"
+            .into(),
     }
 }
 

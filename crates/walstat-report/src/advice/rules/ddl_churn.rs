@@ -19,6 +19,7 @@ use crate::model::finding::Finding;
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
+use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
@@ -38,7 +39,7 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let tables = report.tables.as_ref()?;
-    let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some("pg_catalog");
+    let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME);
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();
     let bytes: u64 = catalogs.iter().map(|row| row.numbers.total_bytes).sum();
     let dropped = made_and_dropped(&catalogs);
@@ -55,7 +56,10 @@ fn check(report: &Report) -> Option<Finding> {
         format!("{told} of the bytes are changes of the catalogs")
     };
     let most = if is_habit {
-        format!("pg_class got and lost {dropped} rows: one for each table, index and TOAST table")
+        format!(
+            "{dropped} rows were added to pg_class and removed again: one for each table, index and TOAST \
+             table"
+        )
     } else {
         format!("most of it is {}", label(report, first))
     };

@@ -13,7 +13,7 @@
 //!
 //! Reference: GIN indexes, in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, plain_finding};
+use super::{MIN_ENTRIES, MOSTLY, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
@@ -24,8 +24,6 @@ use crate::model::who::IndexPart;
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
-/// Fewer entries are no habit.
-const ENTRIES: u64 = 1000;
 /// Vacuum writes an index's meta page too, once each time; with a list every row does.
 const ENTRIES_A_META_PAGE: u64 = 100;
 /// Indexes that are neither B-trees nor GIN: a report does not tell which index is of which kind.
@@ -97,7 +95,7 @@ fn entries(report: &Report) -> Option<Entries> {
     let is_built = of("CREATE_INDEX").count > 0;
     let metas = of("UPDATE_META_PAGE").count;
     let has_list = lists > 0 || metas * ENTRIES_A_META_PAGE > entries.count;
-    (entries.count >= ENTRIES && !has_list && !is_built).then_some(entries)
+    (entries.count >= MIN_ENTRIES && !has_list && !is_built).then_some(entries)
 }
 
 /// Whether it speaks of a report: the cure is another one than to drop the index.

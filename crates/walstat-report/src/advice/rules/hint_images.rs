@@ -60,16 +60,15 @@ fn why_they_are_there(report: &Report) -> &'static str {
     let values = report.settings.as_ref().map(|settings| &settings.values);
     match values.map(|values| (values.data_checksums, values.wal_log_hints)) {
         Some((true, true)) => {
-            "data checksums are on, which takes these images; wal_log_hints is on too, and adds nothing \
-             to that"
+            "data checksums are on and need these images; wal_log_hints is on too, and adds none"
         }
-        Some((true, false)) => "data checksums are on, which takes these images",
+        Some((true, false)) => "data checksums are on and need these images",
         Some((false, true)) => {
-            "wal_log_hints is on, and there are no data checksums: off, if pg_rewind is not needed"
+            "wal_log_hints is on, and there are no data checksums: turn it off unless pg_rewind is needed"
         }
         _ => {
-            "data checksums or wal_log_hints are on, or were; where it is wal_log_hints alone: off, if \
-             pg_rewind is not needed"
+            "data checksums or wal_log_hints are on, or were when this WAL was written; if only \
+             wal_log_hints is on, turn it off unless pg_rewind is needed"
         }
     }
 }

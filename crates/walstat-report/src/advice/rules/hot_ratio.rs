@@ -5,13 +5,13 @@
 //! Why it matters: an update that is not HOT writes an entry into every index of the table,
 //! each of them a record and, after a checkpoint, an image.
 //!
-//! Where tables are counted, the worst are named, each with its own cure, and their updates told apart: those
-//! that changed an indexed column, which room in the page does not cure, and those that found no room. Of an
-//! update that stayed in its page and was not HOT it is known that it changed an indexed column. Of one that
-//! went to another page the WAL does not tell: it is taken for as likely as among those that had room. What
-//! an update costs with its index entries is told beside what a HOT one costs. What is saved at most is these
-//! entries, and where it is room that is wanted the lock of the row before it is moved: images of tables come
-//! all the same.
+//! Where tables are counted, the worst are named, each with its own cure. Their updates are divided into
+//! those that changed an indexed column, which free room in the page does not help, and those that found no
+//! room in their page. Of an update that stayed in its page and was not HOT it is known that it changed an
+//! indexed column. Of one that went to another page the WAL does not tell: it is taken for as likely as among
+//! those that had room. The cost of an update with its index entries is shown beside that of a HOT one. At
+//! most these entries are saved, and, where room was missing, the lock of the row before it is moved; page
+//! images of the table are written in any case.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
 //! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
@@ -33,6 +33,7 @@ use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
 const THRESHOLD: Threshold =
@@ -137,7 +138,7 @@ fn dear_tables(report: &Report, threshold: f64) -> Vec<&WholeTableRow> {
 
 /// Of catalogs nobody sets the fillfactor or drops an index.
 fn is_ours(row: &WholeTableRow) -> bool {
-    row.schema.as_deref() != Some("pg_catalog")
+    row.schema.as_deref() != Some(CATALOG_SCHEMA_NAME)
 }
 
 /// The tables that somebody can do something about.

@@ -80,11 +80,13 @@ fn check(report: &Report) -> Option<Finding> {
 
 /// What to do: what keeps an index comes before what drops it. At most all but the smallest can go.
 fn advice(report: &Report, (first, share): (&str, f64), last: &str) -> Vec<String> {
-    let list = "gin-fastupdate may make them cheaper: see it before anything is dropped".to_owned();
+    let list =
+        "the rule gin-fastupdate may make them cheaper: try that before dropping any".to_owned();
     let drop = "drop those that no query uses: SELECT indexrelname, idx_scan FROM pg_stat_user_indexes \
                 ORDER BY idx_scan;";
     let largest = format!(
-        "the largest is {first}: {} of all bytes; most that can be saved is all but {last}, the smallest",
+        "the largest is {first}, with {} of all bytes; the saving shown would be reached if all but {last}, \
+         the smallest, were dropped",
         percent(share, 0)
     );
     let list = Some(list).filter(|_| gin_fastupdate::has_found(report));

@@ -4,10 +4,10 @@
 //! Why it matters: the WAL of one transaction comes at once and as a whole. Standbys and the archive fall
 //! behind while it runs, logical decoding keeps it in memory or in files until it commits, vacuum cannot
 //! remove what died meanwhile, and what it wrote was for nothing if it is rolled back. Many that do the same
-//! work to the same table may be work that is done too often. From 20 % of the bytes on it is worth a look.
-//! Counted is what a transaction wrote where it had a sixteenth of the WAL or more: at least so much; of
-//! refreshes all. Which table it was, a sample of its records tells. Subtransactions are counted by
-//! themselves.
+//! work to the same table may be work that is done too often. From 20 % of the bytes on it is worth a look. A
+//! transaction is counted only in stretches of WAL of which it wrote a sixteenth or more, so it wrote at
+//! least the bytes shown; refreshes are counted in full. The table is concluded from a sample of its records.
+//! Subtransactions are counted by themselves.
 //!
 //! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
 //! be dropped instead of deleting its rows. A load into a table with indexes writes less if they are dropped

@@ -1,8 +1,9 @@
 //! What it looks at: the share of row locks in the bytes that are no images.
 //!
 //! Why it matters: SELECT … FOR UPDATE, foreign keys and updates that move a row write a record for each row
-//! that is locked, and one more for several lockers together. The image that such a record brings would
-//! come with the change after it; the record itself would not. From 20 % on it is worth a look.
+//! that is locked, and one more for several lockers together. An image that comes with such a record would
+//! otherwise come with the next change of the page; the record itself would not be written. From 20 % on it
+//! is worth a look.
 //!
 //! What to do: lock fewer rows, or none where an update follows at once; FOR NO KEY UPDATE for rows that
 //! others refer to; room in pages (fillfactor), for an update that moves its row locks it first.

@@ -7,8 +7,8 @@
 //! in a short range, it speaks where less than 10 entries went into each leaf that was touched: entries in
 //! order fill it.
 //!
-//! An update that is not HOT puts an entry into each index, wherever its key is. Entries that may all be from
-//! such updates say nothing of the order of keys: `hot-ratio` is about them.
+//! An update that is not HOT puts an entry into each index, wherever its key is. Where all entries may come
+//! from such updates, they say nothing about the order of keys, and `hot-ratio` covers them.
 //!
 //! What to do: keys in the order of time; an index that nobody needs does not have to be random either.
 //! What it would save: entries in order fill leaves that are new, which are logged without an image; after
@@ -19,7 +19,7 @@
 //!
 //! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
 
-use super::{evidence, plain_finding};
+use super::{MIN_ENTRIES, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
@@ -34,8 +34,6 @@ use std::cmp::Reverse;
 const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
 /// Fewer of its entries than this went into the right-most leaf.
 const IN_ORDER: f64 = 0.5;
-/// Fewer entries are no habit.
-const ENTRIES: u64 = 1000;
 /// Of entries in order more than so many go into a leaf.
 const FEW_A_LEAF: u64 = 10;
 /// What is usable of a leaf, filled to 90 %.
@@ -102,8 +100,8 @@ fn check(report: &Report) -> Option<Finding> {
 }
 
 fn advice(random: &[&IndexPart], in_order: &[InOrder]) -> Vec<String> {
-    let what =
-        "take keys in the order of time: UUIDv7 in place of UUIDv4, a sequence, or a time first";
+    let what = "use keys that rise with time: UUIDv7 instead of UUIDv4, a sequence, or a timestamp as the \
+                first column";
     let told = random.iter().zip(in_order).map(|(index, in_order)| {
         format!(
             "{}: {:.2} images for each entry; keys in the order of time need {:.4}",
@@ -179,7 +177,7 @@ fn is_random(index: &IndexPart) -> bool {
         (None, Some(leaves)) => entries < FEW_A_LEAF * leaves,
         (None, None) => false,
     };
-    entries >= ENTRIES && is_scattered
+    entries >= MIN_ENTRIES && is_scattered
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn check(report: &Report) -> Option<Finding> {
         advice: vec![
             fewer_switches(report, timeout),
             format!(
-                "compress archived segments: {} of them are empty, which is what is saved at most",
+                "compress archived segments: {} of their bytes are empty, and at most that is saved",
                 megabytes(books.switch_bytes)
             ),
         ],
@@ -85,9 +85,10 @@ fn fewer_switches(report: &Report, timeout: Option<u64>) -> String {
             let backups = report.when.as_ref().map_or(0, |when| when.backups);
             let who = match backups {
                 0 => "find out who closes segments, base backups or pg_switch_wal()".to_owned(),
-                1 => "the base backup here closes segments, and pg_switch_wal() does".to_owned(),
+                1 => "segments were closed by the base backup in this WAL, or by pg_switch_wal()"
+                    .to_owned(),
                 _ => format!(
-                    "the {backups} base backups here close segments, and pg_switch_wal() does"
+                    "segments were closed by the {backups} base backups in this WAL, or by pg_switch_wal()"
                 ),
             };
             format!("archive_timeout is off: {who}")

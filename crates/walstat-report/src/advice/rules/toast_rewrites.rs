@@ -52,7 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             format!("{}: {} bytes of TOAST for each update", label(report, worst), bytes / worst.updates),
-            "keep parts of a large value that change in rows of their own; default_toast_compression = lz4"
+            "move the parts of a large value that change into rows of their own; default_toast_compression = \
+             lz4"
                 .into(),
         ],
         source: "PostgreSQL manual, TOAST".into(),

@@ -5,13 +5,12 @@
 use crate::page::Page;
 use crate::redo::DataBytes;
 use walstat_format::cursor::{Cursor, at};
-use walstat_format::data_page::PAGE_HEADER_BYTES;
+use walstat_format::data_page::{ITEM_POINTER_BYTES as TID_BYTES, PAGE_HEADER_BYTES};
 
 /// Segments begin behind the page's header and its upper bound.
 pub(crate) const DATA_AT: usize = PAGE_HEADER_BYTES + 8;
 /// `GinPostingList` before its bytes: the first row's place and their number.
 const SEGMENT_HEADER_BYTES: usize = 8;
-const TID_BYTES: usize = 6;
 
 /// What is done to a segment.
 mod action {
