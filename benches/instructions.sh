@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Counts the instructions that walstat takes for a record, with valgrind's callgrind, and holds
-# them against the figures in instructions.toml. Instructions do not wobble as times do, so this
+# Counts the instructions that walstat takes for a record, with valgrind's cachegrind (callgrind counts the
+# same in twice the time), and holds them against the figures in instructions.toml. Instructions do not wobble as times do, so this
 # finds on any machine what makes the loop slower.
 #
 # The start of the process is taken out: every figure is the difference of two runs over more and
@@ -76,9 +76,9 @@ count() {
 
 # collect ARGUMENT...: instructions of a whole run.
 collect() {
-    valgrind --tool=callgrind --callgrind-out-file="$work/profile" \
+    valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file="$work/profile" \
         "$walstat" "$@" --threads 1 --no-mmap 2>&1 >"$work/out" |
-        awk '/Collected :/ { print $4; found = 1 } END { exit !found }' ||
+        awk '/I +refs:/ { gsub(",", "", $NF); print $NF; found = 1 } END { exit !found }' ||
         fail "valgrind says nothing of: walstat $*"
 }
 
