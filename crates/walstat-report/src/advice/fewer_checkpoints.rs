@@ -128,7 +128,7 @@ mod tests {
         let (most, _) = saved(9, Certainty::Possible);
         assert!((0.5625..0.58).contains(&most), "{most}");
         let told =
-            "less WAL means fewer checkpoints by volume, which is counted here: without that −50 %";
+            "this includes what fewer checkpoints by volume save in addition; without them −50 %";
         assert_eq!(advice, [told]);
         let mut without_images = report(9);
         without_images.totals.fpi_bytes = 0;
