@@ -57,6 +57,18 @@ impl Histories {
         }
     }
 
+    /// Adds a history that is there, and that the tool of its suffix does not unpack: to a server it is missing.
+    pub(crate) fn add_unfetched(&mut self, timeline: u32, found: String) {
+        if timeline <= OLDEST {
+            return;
+        }
+        self.named.insert(timeline);
+        let expected = format!("the history of timeline {timeline}, packed as its name says");
+        let name = name_of(timeline);
+        let problem = Problem::of_file(ProblemKind::MissingHistory, &name, expected, found);
+        self.complain(problem);
+    }
+
     /// Takes note of a file on disk that holds a history.
     pub(crate) fn note_file(&mut self, timeline: u32, path: &Path) {
         if timeline <= OLDEST {
