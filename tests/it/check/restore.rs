@@ -304,6 +304,36 @@ fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
     }
 }
 
+/// The label alone does not say where it is consistent, nor does the WAL of the primary.
+#[test]
+fn the_label_of_a_standbys_backup_is_not_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(label()).expect("the label");
+    let path = folder.path().join("backup_label");
+    fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
+    let archive = folder.path().join("archive");
+    fs::create_dir(&archive).expect("a folder");
+    for segment in segments(8, 9) {
+        let name = segment.file_name().expect("a name").to_owned();
+        fs::copy(&segment, archive.join(name)).expect("a copy");
+    }
+    let ran = restore(&[archive], &path).exits(1);
+    assert!(sentence(&ran).starts_with("not known to be restorable"), "{}", sentence(&ran));
+}
+
+/// `syntax error in history file`: the server reads the newest, and does not start.
+#[test]
+fn a_newest_history_that_is_broken_ends_every_restore_to_the_latest_timeline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for segment in segments(8, 10) {
+        let name = segment.file_name().expect("a name").to_owned();
+        fs::copy(&segment, folder.path().join(name)).expect("a copy");
+    }
+    fs::write(folder.path().join("00000002.history"), "").expect("a history");
+    let ran = restore(&[folder.path().to_owned()], &label()).exits(4);
+    assert!(sentence(&ran).contains("does not start with 00000002.history"), "{}", sentence(&ran));
+}
+
 /// A promotion that archives its history first leaves a timeline without segments.
 #[test]
 fn the_latest_timeline_has_to_go_on_from_the_wal() {
