@@ -284,6 +284,12 @@ impl Found {
     /// passed over.
     fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
         let named = is_segments(&file_name(path));
+        if let (FileName::History(timeline), Ok(Metadata { kind: Kind::Other(kind), .. })) =
+            (FileName::parse(&file_name(path)), &metadata)
+        {
+            self.histories.add_unfetched(timeline, format!("a {kind}"));
+            return;
+        }
         match metadata {
             Ok(Metadata { kind: Kind::Other(kind), .. }) if named => {
                 self.refuse(root, path, NotWal::NoFile(kind.into()))
@@ -377,6 +383,7 @@ impl Found {
             let read = if is_unpacked { Ok(text.as_str()) } else { Err(found) };
             self.histories.add(timeline, read, &file_name(&path));
         }
+        self.histories.mend_cut();
     }
 
     /// What a look into a file would find, if it was read before and is the same.
