@@ -13,7 +13,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::segment::{NAME_DIGITS, SegmentName};
-use walstat_read::input::control::Control;
+use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
 use walstat_read::input::names::FileName;
@@ -97,7 +97,18 @@ fn usable(backup: &Backup) -> Result<(), String> {
                     those before it";
         return Err(text.to_owned());
     }
-    Ok(())
+    let from_standby = backup.label.is_some_and(|label| label.from_standby);
+    let in_recovery = |control: &Control| {
+        matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery)
+    };
+    match backup.control.filter(|control| from_standby && !in_recovery(control)) {
+        Some(_) => {
+            let text = "not restorable: the backup's label says that it was taken from a standby, its \
+                        pg_control that it was not";
+            Err(text.to_owned())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
@@ -399,7 +410,10 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let of_standby =
         backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
     let by_control = of_standby.map(|control| control.min_recovery_point);
-    let in_wal = wal.backups.ends.iter().find(|end| end.start == backup.start).map(|end| end.end);
+    // No record ends a backup that is taken from a standby.
+    let is_primarys = backup.label.is_none_or(|label| !label.from_standby);
+    let ends = wal.backups.ends.iter().filter(|_| is_primarys);
+    let in_wal = ends.into_iter().find(|end| end.start == backup.start).map(|end| end.end);
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
 }
 

@@ -295,6 +295,8 @@ fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
         let path = folder.path().join("global/pg_control");
         let mut bytes = fs::read(&path).expect("pg_control");
         bytes[136..144].copy_from_slice(&point.to_le_bytes());
+        // It is in recovery.
+        bytes[16..20].copy_from_slice(&5_u32.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..288]);
         bytes[288..292].copy_from_slice(&checksum.to_le_bytes());
         fs::write(&path, bytes).expect("pg_control");
@@ -319,6 +321,17 @@ fn the_label_of_a_standbys_backup_is_not_enough() {
     }
     let ran = restore(&[archive], &path).exits(1);
     assert!(sentence(&ran).starts_with("not known to be restorable"), "{}", sentence(&ran));
+}
+
+/// `backup_label contains data inconsistent with control file`.
+#[test]
+fn a_label_of_a_standby_in_a_backup_of_a_primary_is_said() {
+    let folder = copied_base();
+    let path = folder.path().join("backup_label");
+    let text = fs::read_to_string(&path).expect("the label");
+    fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(1);
+    assert!(sentence(&ran).contains("its pg_control that it was not"), "{}", sentence(&ran));
 }
 
 /// `syntax error in history file`: the server reads the newest, and does not start.

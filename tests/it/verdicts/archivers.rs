@@ -2,6 +2,8 @@
 //! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
 
 use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
 use crate::support::fixtures::sample;
 use crate::support::pgbackrest::{archive_info, sha1_of};
 use crate::support::wal::plain;
@@ -281,22 +283,23 @@ fn pgbackrest_finds_a_sha1_in_capital_letters() {
 /// "duplicates found in archive for WAL segment": of the newest segment too, and whatever they differ in.
 #[test]
 fn pgbackrest_restores_neither_of_two_files_of_a_segment() {
-    let name = "000000010000000000000008";
-    let sound = crate::support::wal::plain(&sample("pg15-mixed"), NAMES[1]);
-    // An end of records before the end of the file: what follows is read by no server.
-    let [mut one, mut other] = [sound.clone(), sound];
-    one[0x80000..].fill(0);
-    other[0x80000..].fill(0);
-    let end = other.len() - 1;
-    other[end] = 1;
-    let mut files = stanza();
-    files.truncate(2);
-    for bytes in [one, other] {
-        files.push((format!("x/15-1/{GROUP}/{}.zst", with_sha1(name, &bytes)), zstd(&bytes)));
+    let mut wal = Wal::new(Form::of("15"), 8);
+    wal.add(&Rec::insert(40));
+    wal.switch();
+    let written = wal.finish().write();
+    let sound = std::fs::read(written.path().join(NAMES[1])).expect("the segment");
+    let system = u64::from_le_bytes(sound[24..32].try_into().expect("eight bytes"));
+    // Behind the switch, where no server reads.
+    let mut other = sound.clone();
+    *other.last_mut().expect("a byte") = 1;
+    let mut files: Files = vec![("x/archive.info".to_owned(), archive_info(&["15-1"], system))];
+    for (bytes, code) in [(sound, 0), (other, 4)] {
+        let path = format!("x/15-1/{GROUP}/{}.zst", with_sha1(NAMES[1], &bytes));
+        files.push((path, zstd(&bytes)));
+        let ran = check(&["--as", "archive"], archive(&files).path()).exits(code);
+        let found = ran.json()["problems"].to_string();
+        assert_eq!(found.contains("pgBackRest restores neither"), code == 4, "{found}");
     }
-    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
-    let found = ran.json()["problems"].to_string();
-    assert!(found.contains("pgBackRest restores neither"), "{found}");
 }
 
 /// "unable to load info file": a line of its lists ends in a line feed alone.

@@ -4,6 +4,7 @@
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
 mod given;
+mod histories;
 
 use super::archive_info::{self, ArchiveInfo};
 use super::error::{InputError, is_lack};
@@ -11,11 +12,11 @@ use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
-use super::layout::{WALS, lies_in_stanza};
-use super::names::{FileName, SegmentFile, Standing, backup_start, compression_suffix, file_name};
+use super::layout::lies_in_stanza;
+use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
-use super::probe::{NotWal, Probe, Text, probe, read_text};
+use super::probe::{NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
@@ -284,10 +285,7 @@ impl Found {
     /// passed over.
     fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
         let named = is_segments(&file_name(path));
-        if let (FileName::History(timeline), Ok(Metadata { kind: Kind::Other(kind), .. })) =
-            (FileName::parse(&file_name(path)), &metadata)
-        {
-            self.histories.add_unfetched(timeline, format!("a {kind}"));
+        if self.is_no_history(path, &metadata) {
             return;
         }
         match metadata {
@@ -349,41 +347,6 @@ impl Found {
             Err(error) => Probe::failed(path, NotWal::Io(error.to_string())),
         };
         self.add_probed(root, path, name, probe);
-    }
-
-    /// Adds a history, unless its name does not say how it is packed: then no server can follow it.
-    fn add_history(&mut self, timeline: u32, path: &Path, read: Result<Text, String>) {
-        let file = file_name(path);
-        self.histories.note_file(timeline, path);
-        match read {
-            Ok(Text { text, codec: Some(_) }) if compression_suffix(&file).is_none() => {
-                self.packed_histories.push((timeline, path.to_owned(), text));
-            }
-            Ok(Text { text, codec }) => match packing::misnamed_history(&file, codec) {
-                Some(misnamed) => {
-                    self.histories.add_unfetched(timeline, format!("only {file}: {misnamed}"));
-                }
-                None => self.histories.add(timeline, Ok(&text), &file),
-            },
-            Err(error) => self.histories.add(timeline, Err(error), &file),
-        }
-    }
-
-    /// Judges histories that are packed under plain names. Where most segments beside them are too, the
-    /// `restore_command` unpacks them all; and Barman's `get-wal` looks at the content.
-    pub(crate) fn settle_histories(&mut self) {
-        for (timeline, path, text) in std::mem::take(&mut self.packed_histories) {
-            let parent = directory_of(&path);
-            let beside = self.pieces.iter().filter(|piece| piece.path().parent() == Some(parent));
-            let plain = beside.filter(|piece| compression_suffix(&piece.file()).is_none());
-            let (packed, plain): (Vec<&Piece>, Vec<&Piece>) =
-                plain.partition(|piece| piece.probe.compressed);
-            let is_unpacked = packed.len() > plain.len() || file_name(parent) == WALS;
-            let found = "text that is packed, under a name without a suffix".to_owned();
-            let read = if is_unpacked { Ok(text.as_str()) } else { Err(found) };
-            self.histories.add(timeline, read, &file_name(&path));
-        }
-        self.histories.mend_cut();
     }
 
     /// What a look into a file would find, if it was read before and is the same.

@@ -57,7 +57,7 @@ impl Histories {
         }
     }
 
-    /// Adds a history that is there, and that the tool of its suffix does not unpack: to a server it is missing.
+    /// Adds a history that is there, and that no server gets: the tool of its suffix does not unpack it.
     pub(crate) fn add_unfetched(&mut self, timeline: u32, found: String) {
         if timeline <= OLDEST {
             return;
@@ -137,8 +137,8 @@ impl Histories {
         self.all().filter_map(contradicts).collect()
     }
 
-    /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows, and
-    /// takes what that one has in their place: then nothing else is blamed.
+    /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows,
+    /// and takes what that one has in their place: then nothing else is blamed.
     pub(crate) fn mend_cut(&mut self) {
         let one = |(timeline, rivals): (&u32, &BTreeSet<Vec<Ancestor>>)| {
             let ancestors = rivals.first().filter(|_| rivals.len() == 1)?;

@@ -88,22 +88,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     for (piece, problem) in refused {
         placed.refuse(piece, problem, found.taken_for);
     }
-    placed.problems.extend(neighbours::packed_apart(found));
-    let apart = neighbours::suffixed_apart(found, &places, &geometry);
-    placed.notes.extend(apart.notes);
-    let repositories = Repositories::of(found, &geometry);
-    placed.notes.extend(repositories.notes());
-    let reach = Reach::of(found, &places);
-    placed.notes.extend(reach.notes());
-    placed.tell_lost([
-        repositories.segments_elsewhere(&places, &geometry),
-        apart.lost,
-        neighbours::hashed_apart(found, &places, &geometry),
-        reach.segments(&places, &geometry),
-        neighbours::nameless(found, &places, &geometry),
-    ]);
-    placed.problems.extend(reach.histories());
-    placed.problems.extend(repositories.histories_elsewhere());
+    placed.compare(found, &places);
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
         // An uncompressed file is read faster.
@@ -278,6 +263,27 @@ impl Placed {
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),
         }
+    }
+
+    /// Holds how files are stored, and where, against each other. `places`: which segment each piece is.
+    fn compare(&mut self, found: &Found, places: &[Option<Key>]) {
+        let geometry = &self.geometry.clone();
+        self.problems.extend(neighbours::packed_apart(found));
+        let apart = neighbours::suffixed_apart(found, places, geometry);
+        self.notes.extend(apart.notes);
+        let repositories = Repositories::of(found, geometry);
+        self.notes.extend(repositories.notes());
+        let reach = Reach::of(found, places);
+        self.notes.extend(reach.notes());
+        self.tell_lost([
+            repositories.segments_elsewhere(places, geometry),
+            apart.lost,
+            neighbours::hashed_apart(found, places, geometry),
+            reach.segments(places, geometry),
+            neighbours::nameless(found, places, geometry),
+        ]);
+        self.problems.extend(reach.histories());
+        self.problems.extend(repositories.histories_elsewhere());
     }
 
     /// Reports segments that are not found where they lie, each once: first as its archiver sees it.

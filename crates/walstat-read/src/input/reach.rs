@@ -10,6 +10,7 @@ use super::neighbours::{Lost, is_asked_for, missing, name_of};
 use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
+use super::storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::page::Geometry;
@@ -48,8 +49,7 @@ impl<'f> Reach<'f> {
         reach
     }
 
-    /// The directory of each path asked for that is its archive: the path itself if there are segments in it,
-    /// else the one with the most, and of several the one with the newest. None where an archiver put some.
+    /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else the one with the most, and of several the one with the newest. None where an archiver put some.
     fn main_of_each_root(&self) -> BTreeMap<usize, usize> {
         let mut best: BTreeMap<usize, (bool, usize, Option<(u64, u32)>, usize)> = BTreeMap::new();
         let mut archivers = BTreeSet::new();
@@ -61,7 +61,8 @@ impl<'f> Reach<'f> {
             if self.is_servers(directory) || self.is_in_tar(path) {
                 continue;
             }
-            let is_given = self.found.paths.get(root).is_some_and(|given| given == path);
+            let given = self.found.paths.get(root);
+            let is_given = given.is_some_and(|given| *storage::on_disk(given) == *path);
             let newest = keys.iter().map(|(timeline, number)| (*number, *timeline)).max();
             let rank = (is_given, keys.len(), newest, directory);
             let best = best.entry(root).or_insert(rank);
@@ -82,7 +83,7 @@ impl<'f> Reach<'f> {
         (is_other && !self.poses_as_segment(own)).then_some(main)
     }
 
-    /// Whether `other` is a directory above `directory`, either on disk or in a tar, that holds more segments.
+    /// Whether `other` is a directory above `directory`, on disk or in a tar, that holds more segments.
     fn is_above(&self, other: usize, directory: usize) -> bool {
         let place = |index| self.found.directories.place(index);
         let (Some((root, path)), Some((own_root, own))) = (place(other), place(directory)) else {
@@ -118,8 +119,8 @@ impl<'f> Reach<'f> {
         within.flat_map(|(_, keys)| keys.iter().copied()).collect()
     }
 
-    /// Segments that are only in a directory, or in a tar, that no `restore_command` looks into. What is older
-    /// than all above it was laid away.
+    /// Segments that are only in a directory, or in a tar, that no `restore_command` looks into. What is
+    /// older than all above it was laid away.
     pub(super) fn segments(&self, places: &[Option<Key>], geometry: &Geometry) -> Vec<Lost> {
         let within = self.within();
         let path_of = |index| self.found.directories.place(index).map(|(_, path)| path);
@@ -134,8 +135,8 @@ impl<'f> Reach<'f> {
         lost.collect()
     }
 
-    /// Problems of histories that are only where no `restore_command` looks, or packed as no segment is: to a
-    /// server they are missing. A plain one is found beside packed segments: `pg_receivewal` writes it so.
+    /// Problems of histories that are only where no `restore_command` looks, or packed as no segment is: to
+    /// a server they are missing. A plain one is found beside packed segments: `pg_receivewal` writes it so.
     pub(super) fn histories(&self) -> Vec<Problem> {
         let asked_for = || self.found.pieces.iter().filter(|piece| is_asked_for(piece));
         if asked_for().any(|piece| self.found.directories.is_archivers(piece.directory)) {
