@@ -176,6 +176,11 @@ fn is_sha1(digits: &str) -> bool {
     digits.len() == SHA1_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
+/// Whether a file has a name that pgBackRest gives to segments: it is unpacked as pgBackRest does.
+pub(crate) fn is_pgbackrests(file: &str) -> bool {
+    segment(file).is_some_and(|file| file.sha1.is_some())
+}
+
 /// The last part of a path, to be shown.
 pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()

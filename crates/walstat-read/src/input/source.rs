@@ -5,7 +5,7 @@
 
 use super::codec::Codec;
 use super::mapped::Mapped;
-use super::names::{FileName, file_name};
+use super::names::{file_name, is_pgbackrests};
 use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,7 @@ impl Source {
             Source::Raw(path) => Ok(Bytes::Raw(ahead.open(path, from, wanted)?)),
             Source::Compressed(path, codec) => {
                 let file = ahead.open(path, 0, wanted.saturating_add(from))?;
-                let decoder = if is_pgbackrests(path) {
+                let decoder = if is_pgbackrests(&file_name(path)) {
                     codec.pgbackrests(file)
                 } else {
                     codec.decoder(file)
@@ -146,14 +146,6 @@ impl Source {
                 Ok(bytes)
             }
         }
-    }
-}
-
-/// Whether a file has a name that pgBackRest gives to segments: it is unpacked as pgBackRest does.
-fn is_pgbackrests(path: &Path) -> bool {
-    match FileName::parse(&file_name(path)) {
-        FileName::Segment(name) => name.sha1.is_some(),
-        _ => false,
     }
 }
 
