@@ -31,6 +31,17 @@ pub(super) struct Reach<'f> {
     instead: BTreeMap<usize, usize>,
 }
 
+/// What tells the archive from the other directories below a path: the greatest is it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// It is the path itself.
+    is_given: bool,
+    segments: usize,
+    /// Number and timeline.
+    newest: Option<(u64, u32)>,
+    directory: usize,
+}
+
 impl<'f> Reach<'f> {
     /// `places`: which segment each piece is.
     pub(super) fn of(found: &'f Found, places: &[Option<Key>]) -> Reach<'f> {
@@ -51,7 +62,7 @@ impl<'f> Reach<'f> {
 
     /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else the one with the most, and of several the one with the newest. None where an archiver put some.
     fn main_of_each_root(&self) -> BTreeMap<usize, usize> {
-        let mut best: BTreeMap<usize, (bool, usize, Option<(u64, u32)>, usize)> = BTreeMap::new();
+        let mut best: BTreeMap<usize, Rank> = BTreeMap::new();
         let mut archivers = BTreeSet::new();
         for (&directory, keys) in &self.keys {
             let Some((root, path)) = self.found.directories.place(directory) else { continue };
@@ -64,12 +75,12 @@ impl<'f> Reach<'f> {
             let given = self.found.paths.get(root);
             let is_given = given.is_some_and(|given| *storage::on_disk(given) == *path);
             let newest = keys.iter().map(|(timeline, number)| (*number, *timeline)).max();
-            let rank = (is_given, keys.len(), newest, directory);
+            let rank = Rank { is_given, segments: keys.len(), newest, directory };
             let best = best.entry(root).or_insert(rank);
             *best = rank.max(*best);
         }
         let mains = best.into_iter().filter(|(root, _)| !archivers.contains(root));
-        mains.map(|(root, (.., directory))| (root, directory)).collect()
+        mains.map(|(root, rank)| (root, rank.directory)).collect()
     }
 
     /// The archive that is looked into, if that is another directory.
