@@ -60,7 +60,8 @@ impl<'f> Reach<'f> {
         reach
     }
 
-    /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else the one with the most, and of several the one with the newest. None where an archiver put some.
+    /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else
+    /// the one with the most, and of several the one with the newest. None where an archiver put some.
     fn main_of_each_root(&self) -> BTreeMap<usize, usize> {
         let mut best: BTreeMap<usize, Rank> = BTreeMap::new();
         let mut archivers = BTreeSet::new();
