@@ -37,7 +37,7 @@ use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::restart::lost_start;
-use walstat_report::restore::{Backup, Wal, restore};
+use walstat_report::restore::{Backup, Wal, restore, standby_needs};
 
 /// Where GitHub Actions takes the step's summary from.
 const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
@@ -161,6 +161,7 @@ fn read_and_judge(
     }
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
+    view.report.notes.extend(backup.as_ref().and_then(|it| standby_needs(it, &backups)));
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let criteria = Criteria {
         budgets: &limits.budgets,

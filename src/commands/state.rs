@@ -14,7 +14,7 @@ use walstat_read::scan::memory::Memory;
 
 /// The version of what is in the file. Most of it is partial results: with their layout, that of the state
 /// changes too. The thousands are to be raised whenever anything else changes that is written.
-const LAYOUT_VERSION: u32 = 1000 + partial::LAYOUT_VERSION;
+const LAYOUT_VERSION: u32 = 2000 + partial::LAYOUT_VERSION;
 
 /// What is in the file: the options that it was made with, and what is remembered.
 type Layout = (Vec<String>, Memory);

@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 use walstat_read::input::discover::STANDARD_INPUT;
-use walstat_read::input::names::FileName;
+use walstat_read::input::names::{FileName, backup_start};
 use walstat_read::input::probe::first_page;
 use walstat_read::input::recognise;
 use walstat_read::input::recognise::{Content, recognise};
@@ -21,9 +21,16 @@ pub fn refuse_to_overwrite<'p>(
     let refused = |reason: &str| {
         Err(Failure::Target { path: output.display().to_string(), reason: reason.to_owned() })
     };
-    // A file that does not exist cannot be lost; a device is not replaced.
+    // A file that does not exist cannot be lost, but a result under a segment's name would be read as one; a
+    // device is not replaced.
+    let inputs: Vec<&Path> = inputs.into_iter().collect();
+    if !output.exists() && inputs.iter().any(|input| would_be_read(output, input)) {
+        return refused(
+            "would be read as WAL: it has the name of WAL, in a directory that is an input",
+        );
+    }
     if let Some(target) = output.canonicalize().ok().filter(|target| target.is_file()) {
-        if inputs.into_iter().any(|input| is_read(&target, input)) {
+        if inputs.iter().any(|input| is_read(&target, input)) {
             return refused("is an input");
         }
         if target.ancestors().skip(1).any(is_servers) {
@@ -31,6 +38,16 @@ pub fn refuse_to_overwrite<'p>(
         }
     }
     target::refuse(output)
+}
+
+/// Whether a file that is not there yet has the name of WAL, and lies where `input` is read.
+fn would_be_read(output: &Path, input: &Path) -> bool {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let is_wal = FileName::parse(&name) != FileName::Other || backup_start(&name).is_some();
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize();
+    let input = input.canonicalize().ok().filter(|input| input.is_dir());
+    is_wal && parent.ok().zip(input).is_some_and(|(parent, input)| parent.starts_with(input))
 }
 
 /// Whether a file is read where `input` is.

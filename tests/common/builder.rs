@@ -169,6 +169,11 @@ impl Wal {
         lsn
     }
 
+    /// Has the record that replaces a torn one name another place.
+    pub fn misname_torn(&mut self) {
+        self.torn -= 8;
+    }
+
     /// Goes on behind a torn record as recovery does: a page with the flag, and the record that
     /// names the torn one.
     pub fn overwrite(&mut self) -> Lsn {

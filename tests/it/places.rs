@@ -174,12 +174,12 @@ fn segments_beside_a_wal_directory_are_not_hidden_by_it() {
         put(directory.path(), NAMES[0], &segment(0));
         put(&directory.path().join(inner), NAMES[1], &segment(1));
         put(&directory.path().join("more"), NAMES[2], &segment(2));
-        let ran = check(&["--as", "archive"], &[directory.path()]).exits(0);
+        let ran = check(&["--as", "archive"], &[directory.path()]);
         assert_eq!(count(&ran), of_three(), "{inner}");
         // A broken one is not hidden by a good copy there either.
         put(directory.path(), NAMES[1], &segment(1)[..9000]);
         let ran = check(&["--as", "archive"], &[directory.path()]).exits(4);
-        assert_eq!(kinds(&ran)[0].0, "truncated", "{inner}");
+        assert!(kinds(&ran).iter().any(|(kind, _)| kind == "truncated"), "{inner}");
         assert_eq!(count(&ran), of_three(), "{inner}: the good one is counted");
         fs::create_dir(directory.path().join("archive_status")).expect("a directory");
     }

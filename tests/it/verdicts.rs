@@ -7,6 +7,7 @@ mod blame;
 mod level;
 mod order;
 mod packing;
+mod reach;
 mod salvage;
 mod timelines;
 

@@ -1,10 +1,10 @@
-//! What a backup leaves in the WAL: the checkpoint that it starts from, and the record that
-//! says where it is consistent.
+//! What a backup leaves in the WAL: the checkpoint that it starts from, and the record that says where it is
+//! consistent; and what a server restored from it needs.
 
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
-use walstat_format::payload::xlog;
+use walstat_format::payload::xlog::{self, Limits, ParameterChange};
 use walstat_format::record::Record;
 use walstat_format::rmgr::XLOG;
 use walstat_read::scan::observe::Observe;
@@ -27,13 +27,15 @@ pub struct BackupEnd {
     pub end: Lsn,
 }
 
-/// Checkpoints and ends of backups, in the order of the WAL.
+/// Checkpoints, ends of backups and changes of settings, in the order of the WAL.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Backups {
     /// All checkpoints.
     pub checkpoints: Vec<PlacedCheckpoint>,
     /// All ends of backups.
     pub ends: Vec<BackupEnd>,
+    /// Where settings changed that a hot standby needs as much of.
+    pub limits: Vec<(Lsn, Limits)>,
 }
 
 impl Observe for Backups {
@@ -50,6 +52,11 @@ impl Observe for Backups {
                 self.checkpoints
                     .extend(checkpoint.map(|checkpoint| PlacedCheckpoint { lsn, checkpoint }));
             }
+            xlog::PARAMETER_CHANGE => {
+                let data = record.main_data().unwrap_or_default();
+                let change = ParameterChange::parse(&data, record.version);
+                self.limits.extend(change.map(|change| (record.lsn, change.limits)));
+            }
             xlog::BACKUP_END => {
                 let end = record.end.aligned();
                 let start = xlog::backup_start(record.main_data_start());
@@ -62,5 +69,6 @@ impl Observe for Backups {
     fn merge(&mut self, later: Backups) {
         self.checkpoints.extend(later.checkpoints);
         self.ends.extend(later.ends);
+        self.limits.extend(later.limits);
     }
 }

@@ -4,9 +4,10 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::xlog::{self, OverwriteContrecord};
 use walstat_format::payload::{Time, xact};
 use walstat_format::record::Record;
-use walstat_format::rmgr::TRANSACTION;
+use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_read::scan::observe::Observe;
 
 /// One point is kept for each 1 MB of WAL. No segment is smaller, so each has a point at its end.
@@ -31,7 +32,37 @@ pub struct ReplayPoints {
     last: Option<ReplayPoint>,
     /// When the last transaction ended.
     time: Option<Time>,
+    /// Records that replace torn ones.
+    replacing: Vec<Replacing>,
 }
+
+/// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacing {
+    /// Where it lies.
+    pub lsn: Lsn,
+    /// Where the torn one began, as it says.
+    pub says: Lsn,
+    /// Where it did begin: where the record before it ended. `None`: that one was not read.
+    pub torn: Option<Lsn>,
+}
+
+impl Replacing {
+    /// Whether it names another record than the torn one: a server stops there
+    /// (`VerifyOverwriteContrecord` in `src/backend/access/transam/xlogrecovery.c`). Where a page begins,
+    /// its header comes first.
+    pub fn is_mismatched(&self, page_bytes: u32) -> bool {
+        let first = |torn: Lsn| torn.0.is_multiple_of(u64::from(page_bytes));
+        self.torn.is_some_and(|torn| {
+            let header = self.says.0.checked_sub(torn.0);
+            let header = header.filter(|bytes| PAGE_HEADERS.contains(bytes) && first(torn));
+            self.says != torn && header.is_none()
+        })
+    }
+}
+
+/// Bytes of page headers, within a segment and at its beginning.
+const PAGE_HEADERS: [u64; 2] = [24, 40];
 
 impl Observe for ReplayPoints {
     #[inline]
@@ -40,6 +71,13 @@ impl Observe for ReplayPoints {
         if header.rmgr == TRANSACTION {
             let ended = xact::end_time(header.info, record.main_data_start());
             self.time = ended.or(self.time);
+        }
+        if header.rmgr == XLOG && header.info & 0xF0 == xlog::OVERWRITE_CONTRECORD {
+            let says = OverwriteContrecord::parse(record.main_data_start());
+            let torn = self.last.map(|last| last.end);
+            let replacing =
+                |it: OverwriteContrecord| Replacing { lsn: record.lsn, says: it.overwritten, torn };
+            self.replacing.extend(says.map(replacing));
         }
         let end = record.end.aligned();
         let step = |end: Lsn| (end.0 - 1) >> STEP_BITS;
@@ -60,12 +98,20 @@ impl Observe for ReplayPoints {
             self.points.extend(self.last);
         }
         self.points.extend(later.points.into_iter().map(known));
+        let before = self.last.map(|last| last.end);
+        let joined = |it: Replacing| Replacing { torn: it.torn.or(before), ..it };
+        self.replacing.extend(later.replacing.into_iter().map(joined));
         self.last = later.last.map(known).or(self.last);
         self.time = later.time.or(self.time);
     }
 }
 
 impl ReplayPoints {
+    /// Records that replace torn ones, ascending.
+    pub fn replacing(&self) -> &[Replacing] {
+        &self.replacing
+    }
+
     /// Where replay stands after the last record that ends at `lsn` or before.
     pub fn before(&self, lsn: Lsn) -> Option<ReplayPoint> {
         let all = self.points.iter().chain(&self.last);
@@ -98,6 +144,24 @@ mod tests {
         assert_eq!(before(0x30_0000), Some(0x30_0000));
         assert_eq!(before(0x40_0000), Some(0x35_0000));
         assert_eq!(before(0x10_0000), None);
+    }
+
+    #[test]
+    fn a_record_replaces_the_one_that_began_where_the_last_one_ended() {
+        let replacing = |says, torn: Option<u64>| Replacing {
+            lsn: Lsn(0x10_4018),
+            says: Lsn(says),
+            torn: torn.map(Lsn),
+        };
+        assert!(!replacing(0x10_3FF0, Some(0x10_3FF0)).is_mismatched(8192));
+        assert!(!replacing(0x10_2018, Some(0x10_2000)).is_mismatched(8192));
+        assert!(!replacing(0x10_3FF0, None).is_mismatched(8192));
+        assert!(replacing(0x10_3FE8, Some(0x10_3FF0)).is_mismatched(8192));
+        assert!(replacing(0x10_3FF0 + 24, Some(0x10_3FF0)).is_mismatched(8192));
+        let mut all = points(&[0x10_0100]);
+        let later = ReplayPoints { replacing: vec![replacing(0x10_0108, None)], ..points(&[]) };
+        all.merge(later);
+        assert!(all.replacing().iter().all(|it| it.is_mismatched(8192)));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod placing;
 pub mod plan;
 pub mod probe;
 pub mod problem;
+mod reach;
 pub mod recognise;
 mod repository;
 mod salvage;

@@ -11,12 +11,14 @@ use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
+use walstat_format::payload::xlog::Limits;
 use walstat_format::segment::{NAME_DIGITS, SegmentName};
-use walstat_read::input::control::Control;
+use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
+use walstat_read::input::names::FileName;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::Problem;
+use walstat_read::input::problem::{Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 use walstat_read::input::timeline::Lineage;
 
@@ -65,6 +67,8 @@ pub struct Wal<'a> {
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
     let result = can_begin(backup, &wal)
         .and_then(|()| latest(backup, wal.plan))
+        .and_then(|()| findable(backup, &wal))
+        .and_then(|()| replaced(backup, &wal))
         .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
         Ok(text) => (Verdict::Pass, text),
@@ -93,7 +97,18 @@ fn usable(backup: &Backup) -> Result<(), String> {
                     those before it";
         return Err(text.to_owned());
     }
-    Ok(())
+    let from_standby = backup.label.is_some_and(|label| label.from_standby);
+    let in_recovery = |control: &Control| {
+        matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery)
+    };
+    match backup.control.filter(|control| from_standby && !in_recovery(control)) {
+        Some(_) => {
+            let text = "not restorable: the backup's label says that it was taken from a standby, its \
+                        pg_control that it was not";
+            Err(text.to_owned())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
@@ -109,6 +124,92 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
          and does not continue this WAL; recovery_target_timeline = '{timeline}' makes it follow the WAL",
         latest.timeline()
     ))
+}
+
+/// What a server looks for before any segment is there: pgBackRest its list, and the server the history of
+/// each timeline after its own, up to the first that is missing; the newest of them it reads
+/// (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
+fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let of_kind = |kind: ProblemKind| wal.problems.iter().filter(move |it| it.kind == kind);
+    if let Some(Problem { segment, found, .. }) = of_kind(ProblemKind::ArchiveInfo).next() {
+        return Err(format!(
+            "not restorable: pgBackRest finds no segment: {segment}: found {found}"
+        ));
+    }
+    let (begin, end) = (wal.plan.lineage.of_page(backup.start), wal.plan.timeline);
+    let begin = backup.label.map_or(begin, |label| label.timeline);
+    let of_kind =
+        |kind| of_kind(kind).filter_map(|it| Some((history_of(&it.segment)?, &it.segment)));
+    let mut missing = of_kind(ProblemKind::MissingHistory);
+    if let Some((timeline, name)) = missing.find(|(it, _)| (begin + 1..=end).contains(it)) {
+        return Err(format!(
+            "restorable on timeline {} only, not on timeline {end}: a server that does not find {name} looks \
+             for no newer one",
+            timeline - 1
+        ));
+    }
+    let mut broken = of_kind(ProblemKind::History);
+    match broken.find(|(timeline, _)| *timeline > begin.max(end)) {
+        Some((timeline, name)) => Err(format!(
+            "not restorable to the latest timeline: a server does not start with {name}, the history of \
+             timeline {timeline}; recovery_target_timeline = '{end}' makes it follow this WAL"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// No record says that it replaces another one than the one that was torn before it: a server stops there.
+fn replaced(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let page = wal.plan.geometry.page_bytes;
+    let mut replacing = wal.reach.replacing().iter().filter(|it| it.lsn >= backup.start);
+    let Some(found) = replacing.find(|it| it.is_mismatched(page)) else { return Ok(()) };
+    let (lsn, says, torn) = (found.lsn, found.says, found.torn.unwrap_or(found.lsn));
+    Err(format!(
+        "not restorable beyond LSN {torn}: the record at {lsn} replaces a torn one at {says}, which began at \
+         {torn}: a server stops there (mismatching overwritten LSN)"
+    ))
+}
+
+/// What a hot standby needs that is restored from the backup, if settings that it depends on were changed in
+/// the WAL: it pauses, or does not start, with less (`CheckRequiredParameterValues` in
+/// `src/backend/access/transam/xlogrecovery.c`).
+pub fn standby_needs(backup: &Backup, backups: &Backups) -> Option<String> {
+    let mut changes = backups.limits.iter().filter(|(lsn, _)| *lsn >= backup.start);
+    let (first, limits) = changes.next()?;
+    let most = |one: Limits, (_, other): &(Lsn, Limits)| Limits {
+        max_connections: one.max_connections.max(other.max_connections),
+        max_worker_processes: one.max_worker_processes.max(other.max_worker_processes),
+        max_wal_senders: one.max_wal_senders.max(other.max_wal_senders),
+        max_prepared_transactions: one
+            .max_prepared_transactions
+            .max(other.max_prepared_transactions),
+        max_locks_per_transaction: one
+            .max_locks_per_transaction
+            .max(other.max_locks_per_transaction),
+    };
+    let needs = changes.fold(*limits, most);
+    let settings = [
+        ("max_connections", needs.max_connections),
+        ("max_worker_processes", needs.max_worker_processes),
+        ("max_wal_senders", needs.max_wal_senders),
+        ("max_prepared_transactions", needs.max_prepared_transactions),
+        ("max_locks_per_transaction", needs.max_locks_per_transaction),
+    ];
+    let settings = settings.iter().filter(|(_, value)| *value > 0);
+    let settings: Vec<String> = settings.map(|(name, value)| format!("{name} = {value}")).collect();
+    Some(format!(
+        "settings change at {first}: a server that is restored as a hot standby pauses, or does not start, \
+         with less than {}",
+        settings.join(", ")
+    ))
+}
+
+/// The timeline of a history, whatever it is packed by.
+fn history_of(file: &str) -> Option<u32> {
+    match FileName::parse(file) {
+        FileName::History(timeline) => Some(timeline),
+        _ => None,
+    }
 }
 
 /// Replay can begin where the backup wants it to.
@@ -238,6 +339,14 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
 fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let Reached { stop, time, broken } = reached(backup, wal);
     let consistent = consistent(backup, wal, stop)?;
+    if backup.label.is_some_and(|label| label.from_standby)
+        && consistent_from(backup, wal).is_none()
+    {
+        return Err(format!(
+            "not known to be restorable: where a backup taken from a standby is consistent, its pg_control \
+             says, which lies in the backup's directory; the WAL is good to {stop}"
+        ));
+    }
     let time = time.and_then(rfc3339);
     let time = time.map_or(String::new(), |time| format!(" (time {time})"));
     let timeline = if wal.plan.other_lineages.is_empty() {
@@ -246,6 +355,10 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     match broken {
+        Some(problem) if stop == wal.end => Err(format!(
+            "restorable to LSN {stop}{time}{timeline} only: {} in {}{consistent}",
+            problem.kind, problem.segment
+        )),
         Some(problem) => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
             wal.end, problem.kind, problem.segment
@@ -297,7 +410,10 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let of_standby =
         backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
     let by_control = of_standby.map(|control| control.min_recovery_point);
-    let in_wal = wal.backups.ends.iter().find(|end| end.start == backup.start).map(|end| end.end);
+    // No record ends a backup that is taken from a standby.
+    let is_primarys = backup.label.is_none_or(|label| !label.from_standby);
+    let ends = wal.backups.ends.iter().filter(|_| is_primarys);
+    let in_wal = ends.into_iter().find(|end| end.start == backup.start).map(|end| end.end);
     backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
 }
 

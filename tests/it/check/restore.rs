@@ -295,6 +295,8 @@ fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
         let path = folder.path().join("global/pg_control");
         let mut bytes = fs::read(&path).expect("pg_control");
         bytes[136..144].copy_from_slice(&point.to_le_bytes());
+        // It is in recovery.
+        bytes[16..20].copy_from_slice(&5_u32.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..288]);
         bytes[288..292].copy_from_slice(&checksum.to_le_bytes());
         fs::write(&path, bytes).expect("pg_control");
@@ -302,6 +304,47 @@ fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
         let is_short = sentence(&ran).contains("consistent from 0/00C00000 on");
         assert_eq!(is_short, code == 1, "{}", sentence(&ran));
     }
+}
+
+/// The label alone does not say where it is consistent, nor does the WAL of the primary.
+#[test]
+fn the_label_of_a_standbys_backup_is_not_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(label()).expect("the label");
+    let path = folder.path().join("backup_label");
+    fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
+    let archive = folder.path().join("archive");
+    fs::create_dir(&archive).expect("a folder");
+    for segment in segments(8, 9) {
+        let name = segment.file_name().expect("a name").to_owned();
+        fs::copy(&segment, archive.join(name)).expect("a copy");
+    }
+    let ran = restore(&[archive], &path).exits(1);
+    assert!(sentence(&ran).starts_with("not known to be restorable"), "{}", sentence(&ran));
+}
+
+/// `backup_label contains data inconsistent with control file`.
+#[test]
+fn a_label_of_a_standby_in_a_backup_of_a_primary_is_said() {
+    let folder = copied_base();
+    let path = folder.path().join("backup_label");
+    let text = fs::read_to_string(&path).expect("the label");
+    fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(1);
+    assert!(sentence(&ran).contains("its pg_control that it was not"), "{}", sentence(&ran));
+}
+
+/// `syntax error in history file`: the server reads the newest, and does not start.
+#[test]
+fn a_newest_history_that_is_broken_ends_every_restore_to_the_latest_timeline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for segment in segments(8, 10) {
+        let name = segment.file_name().expect("a name").to_owned();
+        fs::copy(&segment, folder.path().join(name)).expect("a copy");
+    }
+    fs::write(folder.path().join("00000002.history"), "").expect("a history");
+    let ran = restore(&[folder.path().to_owned()], &label()).exits(4);
+    assert!(sentence(&ran).contains("does not start with 00000002.history"), "{}", sentence(&ran));
 }
 
 /// A promotion that archives its history first leaves a timeline without segments.

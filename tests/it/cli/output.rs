@@ -98,6 +98,18 @@ fn an_input_is_never_written_onto() {
     one_line(&run(&beside), &["is an input"]);
     assert_eq!(fs::read(archive.path().join(segment)).expect("the segment"), before);
 
+    // Nor is anything written that would be read as WAL.
+    for name in [
+        "000000010000000000000099",
+        "000000010000000000000099.gz",
+        "000000010000000000000099.partial",
+        "000000010000000000000015.00000028.backup",
+        "00000009.history",
+    ] {
+        one_line(&run(&["--stats", "-o", name, "."]), &[name, "would be read as WAL"]);
+        assert!(!archive.path().join(name).exists(), "{name}");
+    }
+
     // A result that lies beside the WAL is no input.
     let arguments = [&CSV[..], &["-o", "result.csv", "."]].concat();
     finish(command(&arguments).current_dir(archive.path())).exits(0);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -212,12 +212,10 @@ impl<'c> Archive<'c> {
         match node {
             Node::Kept(_) => true,
             Node::File { plain: Some(plain), .. } => segment.is_held_by(plain),
-            Node::File { stored, plain: None } => {
-                promise.codec.decode(stored).is_some_and(|plain| {
-                    let sum = promise.sha1.as_ref();
-                    segment.is_held_by(&plain) && sum.is_none_or(|sum| *sum == sha1_of(&plain))
-                })
-            }
+            Node::File { stored, plain: None } => promise.decode(stored).is_some_and(|plain| {
+                let sum = promise.sha1.as_ref();
+                segment.is_held_by(&plain) && sum.is_none_or(|sum| *sum == sha1_of(&plain))
+            }),
             Node::Link(target) => self.nodes.keys().any(|place| Path::new(place).ends_with(target)),
             Node::Folder | Node::Pipe => false,
         }
@@ -269,6 +267,17 @@ struct Promise {
 }
 
 impl Promise {
+    /// What a restore brings. pgBackRest has the library in place of the tool: of gzip it decodes the first
+    /// member, whatever follows.
+    fn decode(&self, stored: &[u8]) -> Option<Vec<u8>> {
+        if self.sha1.is_none() || self.codec != Codec::Gzip {
+            return self.codec.decode(stored);
+        }
+        let mut plain = Vec::new();
+        let mut first = flate2::bufread::GzDecoder::new(stored);
+        first.read_to_end(&mut plain).ok().map(|_| plain)
+    }
+
     /// Nothing: the name is not that of a complete segment.
     fn of(place: &str, form: Form) -> Option<Promise> {
         let name = place.rsplit('/').next()?;

@@ -2,6 +2,8 @@
 //! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
 
 use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
 use crate::support::fixtures::sample;
 use crate::support::pgbackrest::{archive_info, sha1_of};
 use crate::support::wal::plain;
@@ -190,9 +192,11 @@ fn a_history_is_looked_for_beside_the_directories_of_segments() {
             archive(&[&files[..], &[history]].concat())
         };
         is_green("beside them", with("00000002.history").path());
-        for place in [&format!("{GROUP}/00000002.history"), "00000002.history.gz"] {
-            is_red(place, with(place).path(), "missing_history", "00000002.history");
-        }
+        let below = with(&format!("{GROUP}/00000002.history"));
+        is_red("among segments", below.path(), "missing_history", "00000002.history");
+        let packed = (format!("{tree}/00000002.history.gz"), gzip(&line));
+        let packed = archive(&[&files[..], &[packed]].concat());
+        is_red("packed", packed.path(), "missing_history", "00000002.history");
     }
 }
 
@@ -227,4 +231,83 @@ fn a_segment_whose_sha1_is_right_is_not_to_blame() {
             assert_eq!(others, [], "{}: {:?}", names[broken], told(&ran));
         }
     }
+}
+
+/// "wrong size: 400000 instead of 1048576": its library decodes one member of gzip, one stream of bzip2, and
+/// no frame behind one that is skipped. What lies behind the first does not matter.
+#[test]
+fn pgbackrest_unpacks_the_first_of_several_streams() {
+    let bytes = segment(1);
+    let (one, other) = bytes.split_at(400_000);
+    let bzip2 = |bytes: &[u8]| {
+        let mut packed = Vec::new();
+        let mut encoder = bzip2::read::BzEncoder::new(bytes, bzip2::Compression::fast());
+        std::io::Read::read_to_end(&mut encoder, &mut packed).expect("a vector takes everything");
+        packed
+    };
+    let with = |suffix: &str, bytes: Vec<u8>| {
+        let mut files = moved(stanza(), 2, |path| path.replace(".zst", suffix));
+        files[2].1 = bytes;
+        archive(&files)
+    };
+    let name = |suffix: &str| format!("{}{suffix}", with_sha1(NAMES[1], &bytes));
+    for (suffix, parts) in [(".gz", [gzip(one), gzip(other)]), (".bz2", [bzip2(one), bzip2(other)])]
+    {
+        let ran = check(&["--as", "archive"], with(suffix, parts.concat()).path()).exits(4);
+        let is_blamed = |(kind, file): &(String, String)| {
+            kind == "truncated" && file.starts_with(NAMES[1])
+                || kind == "archive_checksum" && *file == name(suffix)
+        };
+        assert!(told(&ran).iter().any(is_blamed), "{suffix}: {:?}", told(&ran));
+    }
+    is_green("whole", with(".bz2", bzip2(&bytes)).path());
+    is_green("bytes behind", with(".gz", [gzip(&bytes), vec![7; 20]].concat()).path());
+    is_green("frames of zstd", with(".zst", [zstd(one), zstd(other)].concat()).path());
+    let skipped = [&0x184D_2A50_u32.to_le_bytes()[..], &[4, 0, 0, 0, 1, 2, 3, 4]].concat();
+    let skipped = with(".zst", [skipped, zstd(&bytes)].concat());
+    let ran = check(&["--as", "archive"], skipped.path()).exits(4);
+    let blamed = told(&ran).iter().any(|(_, file)| file.starts_with(NAMES[1]));
+    assert!(blamed, "a skippable frame: {:?}", told(&ran));
+}
+
+/// It finds names with capital letters, too, and holds no file against its SHA-1.
+#[test]
+fn pgbackrest_finds_a_sha1_in_capital_letters() {
+    let upper = |path: &str| {
+        let (name, rest) = path.rsplit_once('-').expect("a SHA-1");
+        format!("{name}-{}.zst", rest.trim_end_matches(".zst").to_uppercase())
+    };
+    is_green("capital letters", archive(&moved(stanza(), 2, upper)).path());
+}
+
+/// "duplicates found in archive for WAL segment": of the newest segment too, and whatever they differ in.
+#[test]
+fn pgbackrest_restores_neither_of_two_files_of_a_segment() {
+    let mut wal = Wal::new(Form::of("15"), 8);
+    wal.add(&Rec::insert(40));
+    wal.switch();
+    let written = wal.finish().write();
+    let sound = std::fs::read(written.path().join(NAMES[1])).expect("the segment");
+    let system = u64::from_le_bytes(sound[24..32].try_into().expect("eight bytes"));
+    // Behind the switch, where no server reads.
+    let mut other = sound.clone();
+    *other.last_mut().expect("a byte") = 1;
+    let mut files: Files = vec![("x/archive.info".to_owned(), archive_info(&["15-1"], system))];
+    for (bytes, code) in [(sound, 0), (other, 4)] {
+        let path = format!("x/15-1/{GROUP}/{}.zst", with_sha1(NAMES[1], &bytes));
+        files.push((path, zstd(&bytes)));
+        let ran = check(&["--as", "archive"], archive(&files).path()).exits(code);
+        let found = ran.json()["problems"].to_string();
+        assert_eq!(found.contains("pgBackRest restores neither"), code == 4, "{found}");
+    }
+}
+
+/// "unable to load info file": a line of its lists ends in a line feed alone.
+#[test]
+fn lists_with_the_line_ends_of_windows_are_not_read() {
+    let mut files = stanza();
+    let text = String::from_utf8(files[0].1.clone()).expect("text").replace('\n', "\r\n");
+    files[0].1 = text.clone().into();
+    files.push(("x/archive.info.copy".into(), text.into()));
+    is_red("both", archive(&files).path(), "archive_info", "archive.info");
 }

@@ -289,3 +289,14 @@ fn a_history_of_timeline_1_is_read_by_nobody() {
         is_green(text, archive(&files).path());
     }
 }
+
+/// `cp` waits for somebody who writes into it, or fails.
+#[cfg(unix)]
+#[test]
+fn a_history_that_is_no_file_is_missing() {
+    let directory = archive(&three());
+    let _listening =
+        std::os::unix::net::UnixListener::bind(directory.path().join("00000002.history"))
+            .expect("a socket");
+    is_red("a socket", directory.path(), "missing_history", "00000002.history");
+}

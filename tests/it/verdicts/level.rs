@@ -1,6 +1,7 @@
 //! wal_level minimal in an archive: from 14 on archive recovery ends there with `FATAL: WAL was generated
 //! with wal_level=minimal, cannot continue recovering`; 13 goes on with a warning that data may be
-//! missing, and as a hot standby it ends there, too. Tried with 13, 14 and 15.
+//! missing, and as a hot standby it ends there, too. Tried with 13, 14 and 15. And what else a restore stops
+//! at that is no damage.
 
 use crate::common::builder::{Form, Wal};
 use crate::common::record::{Rec, XLOG};
@@ -74,5 +75,53 @@ fn a_server_may_have_it_in_its_own_directory_and_ranges_after_it_are_well() {
     {
         let mut command = command(&["check"]);
         finish(command.args(arguments).arg(directory.path())).exits(code);
+    }
+}
+
+/// `hot standby is not possible because of insufficient parameter settings`.
+#[test]
+fn what_a_hot_standby_needs_is_said_of_a_restore() {
+    for release in ["9.6", "12", "15"] {
+        let (wal, lsn) = changed(Form::of(release), 2, false);
+        let directory = wal.finish().write();
+        let mut call = command(&["check", "-f", "json", "--from", &lsn.to_string()]);
+        let ran = finish(call.arg(directory.path())).exits(0);
+        let notes = ran.json()["notes"].to_string();
+        assert!(notes.contains("max_connections = 100"), "{release}: {notes}");
+        assert_eq!(notes.contains("max_wal_senders"), release != "9.6", "{notes}");
+        let ran = finish(command(&["check", "-f", "json"]).arg(directory.path()));
+        assert!(!ran.json()["notes"].to_string().contains("max_connections"));
+    }
+}
+
+/// `FATAL: mismatching overwritten LSN`.
+#[test]
+fn a_record_that_replaces_another_one_than_was_torn_ends_a_restore() {
+    for (release, misnamed) in [("13", false), ("13", true), ("17", false), ("17", true)] {
+        for at_border in [false, true] {
+            let mut wal = Wal::new(Form::of(release), 3);
+            let from = wal.add(&Rec::insert(40));
+            wal.add(&Rec::insert(40));
+            if at_border {
+                wal.leave_in_segment(96);
+                wal.tear(&Rec::insert(40_000), 1);
+            } else {
+                wal.leave(2000);
+                wal.tear(&Rec::insert(40_000), 3);
+            }
+            if misnamed {
+                wal.misname_torn();
+            }
+            wal.overwrite();
+            wal.add(&Rec::insert(40));
+            wal.switch();
+            let directory = wal.finish().write();
+            for threads in ["1", "2"] {
+                let mut call = command(&["check", "-j", threads, "--from", &from.to_string()]);
+                let ran = finish(call.arg(directory.path())).exits(i32::from(misnamed));
+                let is_said = ran.stdout.contains("mismatching overwritten LSN");
+                assert_eq!(is_said, misnamed, "{release}, {at_border}: {}", ran.stdout);
+            }
+        }
     }
 }

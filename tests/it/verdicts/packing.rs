@@ -215,3 +215,63 @@ fn a_stream_that_ends_in_its_middle_is_told_under_any_suffix() {
         }
     }
 }
+
+/// `cp ARCHIVE/%f` and `gunzip < ARCHIVE/%f.gz` find no file with a SHA-1 in its name.
+#[test]
+fn a_name_of_pgbackrest_among_others_is_not_asked_for() {
+    let hashed = |index: usize, suffix: &str, bytes: Vec<u8>| {
+        let sha1 = crate::support::pgbackrest::sha1_of(&segment(index));
+        (format!("{}-{sha1}{suffix}", NAMES[index]), bytes)
+    };
+    for index in 1..3 {
+        for (suffix, pack) in [("", (|bytes| bytes.to_vec()) as Pack), (".gz", gzip)] {
+            let mut files = three();
+            files[index] = hashed(index, suffix, pack(&segment(index)));
+            let directory = archive(&files);
+            is_red("among plain", directory.path(), "missing_segment", NAMES[index]);
+            put(directory.path(), NAMES[index], &segment(index));
+            is_green("under both", directory.path());
+        }
+        let mut files = packed("gz", gzip);
+        files[index] = hashed(index, "", segment(index));
+        is_red("among gzip", archive(&files).path(), "missing_segment", NAMES[index]);
+    }
+}
+
+/// Nobody fetches them under these names: they are copies laid aside, as `.bak` is.
+#[test]
+fn a_segment_under_a_suffix_that_says_something_else_is_not_asked_for() {
+    for suffix in ["bak", "zip", "gpg", "gz.enc", "age", "7z"] {
+        let mut files = three();
+        files[1].0 += &format!(".{suffix}");
+        let directory = archive(&files);
+        let ran = check(&["--as", "archive"], directory.path()).exits(4);
+        let expected = ("missing_segment".to_owned(), NAMES[1].to_owned());
+        assert_eq!(told(&ran), [expected], "{suffix}");
+        put(directory.path(), NAMES[1], &segment(1));
+        is_green(suffix, directory.path());
+    }
+}
+
+/// `syntax error in history file`: the server gets what `cp` or the tool of the suffix makes of it.
+#[test]
+fn a_history_is_packed_as_its_name_says() {
+    let text = b"1\t0/A00000\tx\n".as_slice();
+    let with = |segments: Vec<(String, Vec<u8>)>, name: &str, bytes: Vec<u8>| {
+        archive(&[segments, vec![(name.to_owned(), bytes)]].concat())
+    };
+    let name = "00000002.history";
+    for pack in [gzip, xz, zstd] as [Pack; 3] {
+        let directory = with(three(), name, pack(text));
+        is_red("packed under a plain name", directory.path(), "history", name);
+    }
+    let suffixed = format!("{name}.gz");
+    for bytes in [text.to_vec(), xz(text)] {
+        let directory = with(packed("gz", gzip), &suffixed, bytes);
+        is_red("no gzip under .gz", directory.path(), "missing_history", name);
+    }
+    is_green("gzip under .gz", with(packed("gz", gzip), &suffixed, gzip(text)).path());
+    is_green("text among gzip", with(packed("gz", gzip), name, text.to_vec()).path());
+    let all: Vec<_> = three().into_iter().map(|(name, bytes)| (name, gzip(&bytes))).collect();
+    is_green("all packed under plain names", with(all, name, gzip(text)).path());
+}

@@ -46,6 +46,24 @@ pub struct ParameterChange {
     pub wal_level: u32,
     /// wal_log_hints.
     pub wal_log_hints: bool,
+    /// What a hot standby needs as much of.
+    pub limits: Limits,
+}
+
+/// Settings of which a hot standby needs as much as the server that wrote the WAL
+/// (`CheckRequiredParameterValues` in `src/backend/access/transam/xlogrecovery.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Limits {
+    /// max_connections.
+    pub max_connections: u32,
+    /// max_worker_processes.
+    pub max_worker_processes: u32,
+    /// max_wal_senders; 0 before 12, which do not say.
+    pub max_wal_senders: u32,
+    /// max_prepared_transactions.
+    pub max_prepared_transactions: u32,
+    /// max_locks_per_transaction.
+    pub max_locks_per_transaction: u32,
 }
 
 /// wal_level minimal, the lowest of all in every release (`WalLevel` in `src/include/access/xlog.h`).
@@ -55,11 +73,23 @@ impl ParameterChange {
     /// Reads the main data; `None` if it is too short. Numbers of 4 bytes come first, the last of
     /// them wal_level; 12 put max_wal_senders between them.
     pub fn parse(main_data: &[u8], version: &Version) -> Option<ParameterChange> {
-        let numbers = if version.since(Release::V12) { 6 } else { 5 };
+        let has_senders = version.since(Release::V12);
+        let numbers = if has_senders { 6 } else { 5 };
         let wal_level = at(main_data, 4 * (numbers - 1))?;
         // track_commit_timestamp ends the record.
         let (wal_log_hints, _): (bool, bool) = at(main_data, 4 * numbers)?;
-        Some(ParameterChange { wal_level, wal_log_hints })
+        let (max_connections, max_worker_processes) = at(main_data, 0)?;
+        let max_wal_senders = if has_senders { at(main_data, 8)? } else { 0 };
+        let (max_prepared_transactions, max_locks_per_transaction) =
+            at(main_data, 4 * (numbers - 3))?;
+        let limits = Limits {
+            max_connections,
+            max_worker_processes,
+            max_wal_senders,
+            max_prepared_transactions,
+            max_locks_per_transaction,
+        };
+        Some(ParameterChange { wal_level, wal_log_hints, limits })
     }
 
     /// Whether changes of tables may be missing from the WAL from here on.
@@ -164,6 +194,20 @@ mod tests {
         assert_eq!((hints(&old, 0), hints(&old[..21], 0)), (Some(true), None));
         let new = words(&[100, 8, 10, 5, 64, 1, 0x0100]);
         assert_eq!((hints(&new, 7), hints(&new[..25], 7)), (Some(false), None));
+    }
+
+    #[test]
+    fn limits_are_read_in_both_layouts() {
+        let limits = |data: &[u32], index: usize| {
+            let change = ParameterChange::parse(&words(data), &VERSIONS[index]).expect("all of it");
+            let Limits { max_connections, max_worker_processes, max_wal_senders, .. } =
+                change.limits;
+            let Limits { max_prepared_transactions, max_locks_per_transaction, .. } = change.limits;
+            let first = [max_connections, max_worker_processes, max_wal_senders];
+            (first, max_prepared_transactions, max_locks_per_transaction)
+        };
+        assert_eq!(limits(&[100, 8, 5, 64, 3, 1], 0), ([100, 8, 0], 5, 64));
+        assert_eq!(limits(&[100, 8, 10, 5, 64, 1, 0], 7), ([100, 8, 10], 5, 64));
     }
 
     #[test]

@@ -106,9 +106,9 @@ impl Shelf {
     /// Reads a history once it is whole; it never changes.
     fn add_history(&mut self, timeline: u32, path: &Path) {
         if self.histories.ancestors(timeline).is_none()
-            && let Ok(text) = read_text(path)
+            && let Ok(read) = read_text(path)
         {
-            self.histories.add(timeline, Ok(&text), &file_name(path));
+            self.histories.add(timeline, Ok(&read.text), &file_name(path));
             self.histories.forgive();
         }
     }

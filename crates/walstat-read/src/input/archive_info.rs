@@ -23,7 +23,7 @@ impl ArchiveInfo {
     /// Reads a list, or says what is wrong with it.
     pub(super) fn read(path: &Path) -> Result<ArchiveInfo, String> {
         let text = read_text(path).map_err(|error| error.to_string())?;
-        ArchiveInfo::parse(&text)
+        ArchiveInfo::parse(&text.text)
     }
 
     /// The checksum is the SHA-1 of `{"section":{"key":value,...},...}` in the order of the file, without
@@ -31,7 +31,8 @@ impl ArchiveInfo {
     fn parse(text: &str) -> Result<ArchiveInfo, String> {
         let (mut section, mut hashed_section, mut expected) = ("", None, None);
         let (mut hash, mut entries) = (Sha1::new(), Vec::new());
-        for line in text.lines().filter(|line| !line.is_empty()) {
+        // To pgBackRest, a line ends in a line feed and nothing else.
+        for line in text.split('\n').filter(|line| !line.is_empty()) {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 section = name;
                 continue;
@@ -106,5 +107,6 @@ backrest-checksum="c2f2deee8856fd30c3c1c6e9db6feaf039026c12"
         assert!(other.is_some_and(|found| found.contains("that says c2f2deee")));
         assert_eq!(fault("").as_deref(), Some("a list without its checksum"));
         assert!(fault(&format!("# {LIST}")).is_some());
+        assert!(fault(&LIST.replace('\n', "\r\n")).is_some(), "lines as Windows ends them");
     }
 }

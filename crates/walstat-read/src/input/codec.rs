@@ -85,6 +85,32 @@ impl Codec {
     }
 }
 
+impl Codec {
+    /// The same as pgBackRest decodes it: of several gzip members or bzip2 streams the first one, whatever
+    /// follows it, and nothing behind a skippable frame of zstd.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Codec::decoder`], and where it would decode nothing.
+    pub(super) fn pgbackrests<'a>(self, inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+        let mut input: Input<'a> = Box::new(BufReader::with_capacity(INPUT_BUFFER, inner));
+        match self {
+            Codec::Zstd if begins_with_skippable(&mut input)? => {
+                let text = "zstd: a skippable frame comes first, at whose end pgBackRest is done";
+                Err(io::Error::new(io::ErrorKind::InvalidData, text))
+            }
+            Codec::Gzip => Ok(Box::new(Pump::of_first(input, engines::Gzip::new()))),
+            Codec::Bzip2 => Ok(Box::new(Pump::of_first(input, engines::Bzip2::new()))),
+            codec => decode(codec, input),
+        }
+    }
+}
+
+fn begins_with_skippable(input: &mut Input<'_>) -> io::Result<bool> {
+    let magic = input.fill_buf()?.first_chunk().map(|magic| u32::from_le_bytes(*magic));
+    Ok(magic.is_some_and(skippable::is_skippable))
+}
+
 type Input<'a> = Box<dyn BufRead + 'a>;
 
 fn decode(codec: Codec, input: Input<'_>) -> io::Result<Box<dyn Read + '_>> {

@@ -4,6 +4,7 @@
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
 mod given;
+mod histories;
 
 use super::archive_info::{self, ArchiveInfo};
 use super::error::{InputError, is_lack};
@@ -44,6 +45,8 @@ pub struct Found {
     pub streams: Vec<Stream>,
     /// Timeline histories.
     pub histories: Histories,
+    /// Those that are packed under plain names, with their timelines and texts, until they are judged.
+    packed_histories: Vec<(u32, PathBuf, String)>,
     /// The directories in which the pieces lie.
     pub directories: Directories,
     /// The first data directory among the paths: the one that `PG_VERSION` and `global` lie in.
@@ -282,6 +285,9 @@ impl Found {
     /// passed over.
     fn add_entry(&mut self, root: usize, path: &Path, metadata: io::Result<Metadata>) {
         let named = is_segments(&file_name(path));
+        if self.is_no_history(path, &metadata) {
+            return;
+        }
         match metadata {
             Ok(Metadata { kind: Kind::Other(kind), .. }) if named => {
                 self.refuse(root, path, NotWal::NoFile(kind.into()))
@@ -313,9 +319,7 @@ impl Found {
                 if read.as_ref().is_err_and(|error| self.is_lacking(path, error)) {
                     return;
                 }
-                let read = read.map_err(|error| error.to_string());
-                self.histories.add(timeline, read.as_deref().map_err(Clone::clone), &text);
-                self.histories.note_file(timeline, path);
+                self.add_history(timeline, path, read.map_err(|error| error.to_string()));
                 return;
             }
             FileName::Segment(name) if storage::is_elsewhere(path) => {
@@ -389,6 +393,10 @@ impl Found {
         name: Option<SegmentFile>,
         probe: Probe,
     ) -> usize {
+        let file = file_name(probe.source.path());
+        let name = name.map(|name| {
+            packing::with_standing(&file, name, probe.source.codec(), &probe.first_page)
+        });
         let directory = self.directories.index(root, directory);
         let full = name.as_ref().filter(|name| name.standing <= Standing::Unusual);
         if full.is_some_and(|name| name.sha1.is_some() || probe.compressed) {

@@ -57,6 +57,18 @@ impl Histories {
         }
     }
 
+    /// Adds a history that is there, and that no server gets: the tool of its suffix does not unpack it.
+    pub(crate) fn add_unfetched(&mut self, timeline: u32, found: String) {
+        if timeline <= OLDEST {
+            return;
+        }
+        self.named.insert(timeline);
+        let expected = format!("the history of timeline {timeline}, packed as its name says");
+        let name = name_of(timeline);
+        let problem = Problem::of_file(ProblemKind::MissingHistory, &name, expected, found);
+        self.complain(problem);
+    }
+
     /// Takes note of a file on disk that holds a history.
     pub(crate) fn note_file(&mut self, timeline: u32, path: &Path) {
         if timeline <= OLDEST {
@@ -125,6 +137,40 @@ impl Histories {
         self.all().filter_map(contradicts).collect()
     }
 
+    /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows,
+    /// and takes what that one has in their place: then nothing else is blamed.
+    pub(crate) fn mend_cut(&mut self) {
+        let one = |(timeline, rivals): (&u32, &BTreeSet<Vec<Ancestor>>)| {
+            let ancestors = rivals.first().filter(|_| rivals.len() == 1)?;
+            Some((*timeline, ancestors.clone(), self.whole_of(*timeline, ancestors)?))
+        };
+        let cut: Vec<_> = self.sound.iter().filter_map(one).collect();
+        for (timeline, ancestors, whole) in cut {
+            let last = |it: &[Ancestor]| it.last().map_or(Lsn(0), |last| last.end);
+            let expected = format!("{}, as in the history of a newer timeline", last(&whole));
+            let found = format!("{}, which is cut", last(&ancestors));
+            let name = name_of(timeline);
+            self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
+            self.sound.insert(timeline, BTreeSet::from([whole]));
+        }
+    }
+
+    /// The ancestors of a timeline as a newer one has them, where its own lack the last digits.
+    fn whole_of(&self, timeline: u32, ancestors: &[Ancestor]) -> Option<Vec<Ancestor>> {
+        let (last, before) = ancestors.split_last()?;
+        let is_cut = |whole: &[Ancestor]| {
+            whole.split_last().is_some_and(|(end, others)| {
+                others == before && end.timeline == last.timeline && is_beginning(last.end, end.end)
+            })
+        };
+        let newer = self.sound.range(timeline.saturating_add(1)..).flat_map(|(_, rivals)| rivals);
+        let prefix = newer.filter_map(|newer| {
+            let own = newer.iter().position(|ancestor| ancestor.timeline == timeline)?;
+            newer.get(..own)
+        });
+        prefix.into_iter().find(|whole| is_cut(whole)).map(<[Ancestor]>::to_vec)
+    }
+
     /// The ancestors of a timeline, if its history was found and can be read.
     pub fn ancestors(&self, timeline: u32) -> Option<&[Ancestor]> {
         let first = || self.sound.get(&timeline)?.first();
@@ -140,6 +186,13 @@ impl Histories {
     pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
         self.sound.keys().filter_map(|timeline| Some((*timeline, self.ancestors(*timeline)?)))
     }
+}
+
+/// Whether `cut` is written as `whole` is, without its last digits.
+fn is_beginning(cut: Lsn, whole: Lsn) -> bool {
+    let halves = |lsn: Lsn| (lsn.0 >> 32, format!("{:X}", lsn.0 & u64::from(u32::MAX)));
+    let ((high, low), (of_whole, whole)) = (halves(cut), halves(whole));
+    high == of_whole && low.len() < whole.len() && whole.starts_with(&low)
 }
 
 /// The name of a timeline's history file.
@@ -213,6 +266,22 @@ mod tests {
         assert_eq!(histories.contradicting(), []);
         histories.add(4, Ok("2\t1/0\tx"), "00000004.history");
         assert_eq!(histories.contradicting(), [(4, 2)]);
+    }
+
+    #[test]
+    fn a_history_that_is_cut_is_blamed_and_no_other() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/D7"), "00000002.history");
+        histories.add(3, Ok("1\t0/D770C8\tx\n2\t0/12526E0\tx"), "00000003.history");
+        histories.mend_cut();
+        assert_eq!(histories.contradicting(), []);
+        let blamed: Vec<_> = histories.problems().map(|problem| problem.segment).collect();
+        assert_eq!(blamed, ["00000002.history"]);
+        let ancestors = histories.ancestors(2).expect("two's");
+        assert_eq!(ancestors.first().map(|one| one.end), Some(Lsn(0xD7_70C8)));
+        histories.add(4, Ok("1\t0/D7"), "00000004.history");
+        histories.mend_cut();
+        assert_eq!(histories.problems().count(), 1, "4 leaves 1 elsewhere");
     }
 
     #[test]

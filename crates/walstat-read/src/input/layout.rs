@@ -15,7 +15,7 @@ pub(super) enum Archiver {
 }
 
 /// Barman's directory of WAL.
-const WALS: &str = "wals";
+pub(super) const WALS: &str = "wals";
 
 /// What pgBackRest appends to the names of compressed files.
 const SUFFIXES: [&str; 5] = ["", ".gz", ".lz4", ".zst", ".bz2"];

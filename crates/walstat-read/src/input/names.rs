@@ -98,6 +98,11 @@ pub(crate) fn compression_suffix(text: &str) -> Option<&str> {
     compression(suffix).map(|_| suffix)
 }
 
+/// Whether a suffix is that of encrypted files.
+pub(crate) fn is_encryption(suffix: &str) -> bool {
+    ENCRYPTED.contains(&suffix)
+}
+
 /// The segment in which a base backup begins, by the name of its history: `SEGMENT.OFFSET.backup`
 /// (`BackupHistoryFileName` in `src/include/access/xlog_internal.h`).
 pub fn backup_start(text: &str) -> Option<SegmentName> {
@@ -152,7 +157,7 @@ fn segment(text: &str) -> Option<SegmentFile> {
         let (word, more) = tail.split_at(length);
         let standing = match (mark, word) {
             (".", "partial") => Standing::Partial,
-            (".", suffix) if ENCRYPTED.contains(&suffix) => Standing::Full,
+            (".", suffix) if is_encryption(suffix) => Standing::Full,
             (".", suffix) => compression(suffix).unwrap_or(Standing::Aside),
             ("-", digits) if is_sha1(digits) => {
                 file.sha1 = Some(digits.to_owned());
@@ -166,8 +171,14 @@ fn segment(text: &str) -> Option<SegmentFile> {
     Some(file)
 }
 
+/// pgBackRest writes small letters and finds capital ones too (`[0-f]` in its `WAL_SEGMENT_REGEXP`).
 fn is_sha1(digits: &str) -> bool {
-    digits.len() == SHA1_DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    digits.len() == SHA1_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether a file has a name that pgBackRest gives to segments: it is unpacked as pgBackRest does.
+pub(crate) fn is_pgbackrests(file: &str) -> bool {
+    segment(file).is_some_and(|file| file.sha1.is_some())
 }
 
 /// The last part of a path, to be shown.

@@ -1,15 +1,15 @@
-//! Compares how and where a file is stored with the files beside it. One `restore_command` fetches them all,
-//! so a file that is stored otherwise is not found, or arrives in a form that the server refuses.
+//! Compares how a file is stored with the files beside it. One `restore_command` fetches them all, so a file
+//! that is stored otherwise is not found, or arrives in a form that the server refuses. In which directory
+//! it lies is [`super::reach`]'s affair.
 
 use super::discover::Found;
-use super::history;
 use super::input_kind::InputKind;
-use super::names::{Standing, compression_suffix, file_name};
+use super::layout::tree_of;
+use super::names::{Standing, compression_suffix};
 use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::segment::SegmentName;
@@ -18,7 +18,7 @@ use walstat_format::segment::SegmentName;
 type Key = (u32, u64);
 
 /// Whether a file is asked for by its name.
-fn is_asked_for(piece: &Piece) -> bool {
+pub(super) fn is_asked_for(piece: &Piece) -> bool {
     piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full)
 }
 
@@ -107,6 +107,37 @@ pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &G
     apart
 }
 
+/// Segments that are only there under a name with a SHA-1 beside others without, or the other way round: one
+/// `restore_command` does not ask for both. Where pgBackRest itself put them, it is asked. `places`: which
+/// segment each piece is.
+pub(super) fn hashed_apart(
+    found: &Found,
+    places: &[Option<Key>],
+    geometry: &Geometry,
+) -> Vec<Lost> {
+    let mut directories: BTreeMap<usize, [BTreeMap<Key, String>; 2]> = BTreeMap::new();
+    for (piece, key) in found.pieces.iter().zip(places) {
+        let (Some(name), Some(key)) = (piece.name.as_ref(), key) else { continue };
+        if is_asked_for(piece) && tree_of(piece.path(), name).is_none() {
+            let both = directories.entry(piece.directory).or_default();
+            both[usize::from(name.sha1.is_some())].insert(*key, piece.file());
+        }
+    }
+    let lost = directories.values().flat_map(|[without, with]| {
+        let is_usual = with.len() > without.len();
+        let (usual, other) = if is_usual { (with, without) } else { (without, with) };
+        let first = usual.keys().next().copied();
+        let lost = other.iter().filter(move |(key, _)| first.is_some() && !usual.contains_key(key));
+        lost.map(move |(key, file)| {
+            let expected = if is_usual { "a name with a SHA-1" } else { "a name without a SHA-1" };
+            let expected = format!("{expected}, as the others beside it have");
+            let problem = missing(*key, geometry, expected, format!("only {file}"));
+            Lost { problem, is_laid_away: Some(*key) < first }
+        })
+    });
+    lost.collect()
+}
+
 /// A note on segments packed otherwise than most, of which there are older and newer ones: there are
 /// `restore_command`s that try several packings. At either end the way may have been changed: the newest
 /// are not packed yet, or the oldest were packed by another tool.
@@ -152,42 +183,6 @@ fn spelt_apart(
     lost.collect()
 }
 
-/// Segments that are only in a directory, or in a tar, below the directory in which most others are: no
-/// `restore_command` looks there. `places`: which segment each piece is.
-pub(super) fn out_of_reach(
-    found: &Found,
-    places: &[Option<Key>],
-    geometry: &Geometry,
-) -> Vec<Lost> {
-    let placed = found.pieces.iter().zip(places);
-    let asked_for = placed.filter(|(piece, _)| is_asked_for(piece));
-    let asked_for: Vec<(&Piece, Key)> =
-        asked_for.filter_map(|(piece, key)| Some((piece, (*key)?))).collect();
-    let mut keys: BTreeMap<usize, BTreeSet<Key>> = BTreeMap::new();
-    for (piece, key) in &asked_for {
-        keys.entry(piece.directory).or_default().insert(*key);
-    }
-    let above: BTreeMap<usize, usize> = keys
-        .keys()
-        .filter_map(|&directory| {
-            let is_above = |other: &&usize| is_main(found, &keys, **other, directory);
-            Some((directory, *keys.keys().find(is_above)?))
-        })
-        .collect();
-    let within_reach: BTreeSet<Key> = asked_for
-        .iter()
-        .filter(|(piece, _)| !above.contains_key(&piece.directory))
-        .map(|(_, key)| *key)
-        .collect();
-    let lost = asked_for.iter().filter_map(|(piece, key)| {
-        let first = keys.get(above.get(&piece.directory)?)?.first()?;
-        let problem = out_of_reach_problem(piece, *key, geometry);
-        let lost = Lost { problem, is_laid_away: key.1 <= first.1 };
-        (!within_reach.contains(key)).then_some(lost)
-    });
-    lost.collect()
-}
-
 /// Segments that are only there under a name that says nothing, beside others under theirs: whoever gives
 /// that file's path has it read, and no `restore_command` does. `places`: which segment each piece is.
 pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Vec<Lost> {
@@ -213,77 +208,8 @@ pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometr
     lost.collect()
 }
 
-/// Whether `other` is a directory above `directory`, either on disk or in a tar, that holds more segments.
-fn is_main(
-    found: &Found,
-    keys: &BTreeMap<usize, BTreeSet<Key>>,
-    other: usize,
-    directory: usize,
-) -> bool {
-    let place = |index| found.directories.place(index);
-    let (Some((root, path)), Some((own_root, own))) = (place(other), place(directory)) else {
-        return false;
-    };
-    let is_servers = [other, directory]
-        .into_iter()
-        .any(|index| found.directories.taken_for(index) == InputKind::PgWal);
-    // A tar under a segment's name is told as no segment.
-    let poses_as_segment = found.streams.iter().any(|stream| {
-        SegmentName::parse(&file_name(&stream.path)).is_some() && own.starts_with(&stream.path)
-    });
-    let count = |index| keys.get(&index).map_or(0, BTreeSet::len);
-    root == own_root
-        && own != path
-        && own.starts_with(path)
-        && !is_servers
-        && !poses_as_segment
-        && count(other) > count(directory)
-}
-
-/// Problems of histories that are only in a directory below that of the segments, or packed as no segment is:
-/// to a server they are missing. A plain one is found beside packed segments: `pg_receivewal` writes it so.
-pub(super) fn histories_apart(found: &Found) -> Vec<Problem> {
-    let asked_for = || found.pieces.iter().filter(|piece| is_asked_for(piece));
-    if asked_for().any(|piece| found.directories.is_archivers(piece.directory)) {
-        return Vec::new();
-    }
-    let packings: BTreeSet<Option<&str>> =
-        asked_for().map(|piece| usual_suffix(&piece.file())).collect();
-    let directories: BTreeSet<&Path> =
-        asked_for().filter_map(|piece| piece.path().parent()).collect();
-    let is_within_reach = |path: &PathBuf| {
-        let packing = usual_suffix(&file_name(path));
-        let parent = path.parent().unwrap_or(path);
-        let is_below = |directory: &&Path| parent.starts_with(directory);
-        (packing.is_none() || packings.contains(&packing))
-            && (directories.contains(parent) || !directories.iter().any(is_below))
-    };
-    let lost = found.histories.files().filter(|(_, files)| !files.iter().any(is_within_reach));
-    let problem = |(timeline, files): (u32, &BTreeSet<PathBuf>)| {
-        let only = files.first().map(|path| in_its_directory(path)).unwrap_or_default();
-        let expected =
-            format!("the history of timeline {timeline} beside the segments, packed as they are");
-        let found = format!("only {only}");
-        Problem::of_file(ProblemKind::MissingHistory, &history::name_of(timeline), expected, found)
-    };
-    if directories.is_empty() { Vec::new() } else { lost.map(problem).collect() }
-}
-
-/// A file with the directory it lies in.
-fn in_its_directory(path: &Path) -> String {
-    let parent = path.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
-    format!("{}/{}", parent.to_string_lossy(), file_name(path))
-}
-
 pub(super) fn name_of((timeline, number): Key, geometry: &Geometry) -> String {
     SegmentName::new(timeline, number, geometry.segment_bytes).to_string()
-}
-
-fn out_of_reach_problem(piece: &Piece, key: Key, geometry: &Geometry) -> Problem {
-    let name = name_of(key, geometry);
-    let expected = format!("segment {name} in the directory of the others");
-    let found = format!("only {}", in_its_directory(piece.path()));
-    missing(key, geometry, expected, found)
 }
 
 /// The problem of a segment that no `restore_command` finds.

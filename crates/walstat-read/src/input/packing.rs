@@ -2,7 +2,7 @@
 //! unpacks it with the tool that the suffix names. What that tool refuses never comes to the server.
 
 use super::codec::Codec;
-use super::names::{SegmentFile, Standing, compression_suffix};
+use super::names::{SegmentFile, Standing, compression_suffix, is_encryption};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
 
@@ -40,6 +40,39 @@ pub(super) fn usual_suffix(file: &str) -> Option<&'static str> {
 /// Whether a file has to be whole by its name.
 fn promises(name: &SegmentFile) -> bool {
     name.standing <= Standing::Unusual
+}
+
+/// A name with what it promises, where the file holds WAL that the name's suffixes say it does not: nothing
+/// that is known makes a segment of a plain file under `.zip` or `.gpg`. So it is a copy laid aside, as it is
+/// under any other suffix (`.bak`).
+pub(super) fn with_standing(
+    file: &str,
+    name: SegmentFile,
+    codec: Option<Codec>,
+    first_page: &Result<FirstPage, NotWal>,
+) -> SegmentFile {
+    let last = file.rsplit('.').next().unwrap_or_default();
+    let is_unknown = |suffix: &str| {
+        tool_of(suffix).is_none()
+            && !(suffix.eq_ignore_ascii_case("z") && codec == Some(Codec::Gzip))
+    };
+    let is_strange = is_encryption(last) || compression_suffix(file).is_some_and(is_unknown);
+    if promises(&name) && first_page.is_ok() && is_strange {
+        return SegmentFile { standing: Standing::Aside, ..name };
+    }
+    name
+}
+
+/// How a history is packed, if the tool of its suffix does not unpack that.
+pub(super) fn misnamed_history(file: &str, codec: Option<Codec>) -> Option<String> {
+    let suffix = compression_suffix(file)?;
+    let (_, unpacks) = tool_of(suffix)?;
+    let packed = match codec {
+        Some(codec) if unpacks.contains(&codec) => return None,
+        Some(codec) => format!("text packed by {}", codec.name()),
+        None => "text that is not packed".to_owned(),
+    };
+    Some(format!("{packed}, which a tool for .{suffix} does not unpack"))
 }
 
 /// The problem of a file that holds WAL which the tool of its suffix, or pgBackRest, does not unpack.

@@ -9,6 +9,7 @@ use super::neighbours::{self, Lost};
 use super::piece::{Identity, Piece, identity, vote};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
+use super::reach::Reach;
 use super::repository::Repositories;
 use super::salvage::{self, Salvaged};
 use super::segment::Segment;
@@ -87,14 +88,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     for (piece, problem) in refused {
         placed.refuse(piece, problem, found.taken_for);
     }
-    placed.problems.extend(neighbours::packed_apart(found));
-    let apart = neighbours::suffixed_apart(found, &places, &geometry);
-    placed.notes.extend(apart.notes);
-    let repositories = Repositories::of(found, &geometry);
-    placed.notes.extend(repositories.notes());
-    placed.tell_lost(&repositories, apart.lost, found, &places);
-    placed.problems.extend(neighbours::histories_apart(found));
-    placed.problems.extend(repositories.histories_elsewhere());
+    placed.compare(found, &places);
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
         // An uncompressed file is read faster.
@@ -245,7 +239,7 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Inpu
         timeline,
         raw_bytes: probe.raw_bytes,
         modified: probe.modified,
-        sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
+        sha1: piece.name.as_ref().and_then(|name| Some(name.sha1.as_ref()?.to_ascii_lowercase())),
         named: piece.name.is_some(),
         standing: Standing::Aside,
         taken_for,
@@ -271,19 +265,31 @@ impl Placed {
         }
     }
 
+    /// Holds how files are stored, and where, against each other. `places`: which segment each piece is.
+    fn compare(&mut self, found: &Found, places: &[Option<Key>]) {
+        let geometry = &self.geometry.clone();
+        self.problems.extend(neighbours::packed_apart(found));
+        let apart = neighbours::suffixed_apart(found, places, geometry);
+        self.notes.extend(apart.notes);
+        let repositories = Repositories::of(found, geometry);
+        self.notes.extend(repositories.notes());
+        let reach = Reach::of(found, places);
+        self.notes.extend(reach.notes());
+        self.tell_lost([
+            repositories.segments_elsewhere(places, geometry),
+            apart.lost,
+            neighbours::hashed_apart(found, places, geometry),
+            reach.segments(places, geometry),
+            neighbours::nameless(found, places, geometry),
+        ]);
+        self.problems.extend(reach.histories());
+        self.problems.extend(repositories.histories_elsewhere());
+    }
+
     /// Reports segments that are not found where they lie, each once: first as its archiver sees it.
-    fn tell_lost(
-        &mut self,
-        repositories: &Repositories<'_>,
-        apart: Vec<Lost>,
-        found: &Found,
-        places: &[Option<Key>],
-    ) {
-        let elsewhere = repositories.segments_elsewhere(places, &self.geometry);
-        let below = neighbours::out_of_reach(found, places, &self.geometry);
-        let nameless = neighbours::nameless(found, places, &self.geometry);
+    fn tell_lost<const N: usize>(&mut self, lost: [Vec<Lost>; N]) {
         let mut told = BTreeSet::new();
-        for lost in elsewhere.into_iter().chain(apart).chain(below).chain(nameless) {
+        for lost in lost.into_iter().flatten() {
             if told.insert(lost.problem.segment.clone()) {
                 let list = if lost.is_laid_away { &mut self.laid_away } else { &mut self.problems };
                 list.push(lost.problem);

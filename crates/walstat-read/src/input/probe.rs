@@ -148,20 +148,29 @@ fn probe_compressed(
 /// No text file is longer, a history, a label or a configuration: what lies behind is not read.
 pub const TEXT_BYTES_MAX: u64 = 1 << 20;
 
+/// The text of a small file.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// It.
+    pub text: String,
+    /// What the file is packed by.
+    pub codec: Option<Codec>,
+}
+
 /// The text of a small file, which may be compressed.
-pub fn read_text(path: &Path) -> io::Result<String> {
+pub(crate) fn read_text(path: &Path) -> io::Result<Text> {
     let mut file = storage::open_at(path, 0, LOOK_BYTES)?;
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let content = recognise(&head, &name);
     let whole = Cursor::new(head).chain(file);
-    let reader: Box<dyn Read> = match content {
-        Content::Compressed(codec) => codec.decoder(whole)?,
-        _ => Box::new(whole),
+    let (reader, codec): (Box<dyn Read>, _) = match content {
+        Content::Compressed(codec) => (codec.decoder(whole)?, Some(codec)),
+        _ => (Box::new(whole), None),
     };
     let mut bytes = Vec::new();
     reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(Text { text: String::from_utf8_lossy(&bytes).into_owned(), codec })
 }
 
 impl Probe {

@@ -5,6 +5,7 @@
 
 use super::codec::Codec;
 use super::mapped::Mapped;
+use super::names::{file_name, is_pgbackrests};
 use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
 use serde::{Deserialize, Serialize};
@@ -128,7 +129,12 @@ impl Source {
             Source::Raw(path) => Ok(Bytes::Raw(ahead.open(path, from, wanted)?)),
             Source::Compressed(path, codec) => {
                 let file = ahead.open(path, 0, wanted.saturating_add(from))?;
-                let mut bytes = Bytes::Read(codec.decoder(file)?);
+                let decoder = if is_pgbackrests(&file_name(path)) {
+                    codec.pgbackrests(file)
+                } else {
+                    codec.decoder(file)
+                };
+                let mut bytes = Bytes::Read(decoder?);
                 bytes.skip(from)?;
                 Ok(bytes)
             }

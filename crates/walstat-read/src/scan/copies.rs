@@ -196,6 +196,13 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
         };
         return copy.problems.iter().map(told).collect();
     }
+    // Names with two checksums are those of pgBackRest, whose archive-get refuses both files.
+    if let (Some(sha1), Some(other)) = (&best.segment.sha1, &copy.segment.sha1)
+        && sha1 != other
+    {
+        let found = "another SHA-1 in its name: pgBackRest restores neither";
+        return vec![differs(None, ProblemKind::DuplicateDiffers, found)];
+    }
     // A copy that is not full has fewer records than the one that is counted.
     let differ = copy.whole && best.whole && copy.records != best.records;
     let found = "other records, which are valid too";

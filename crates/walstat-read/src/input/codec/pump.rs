@@ -95,11 +95,18 @@ pub(super) struct Pump<R, E> {
     inner: R,
     engine: E,
     phase: Phase,
+    /// Nothing behind the first stream is looked at.
+    is_first_alone: bool,
 }
 
 impl<R: BufRead, E: Engine> Pump<R, E> {
     pub(super) fn new(inner: R, engine: E) -> Self {
-        Pump { inner, engine, phase: Phase::Inside }
+        Pump { inner, engine, phase: Phase::Inside, is_first_alone: false }
+    }
+
+    /// The first stream alone, whatever follows it.
+    pub(super) fn of_first(inner: R, engine: E) -> Self {
+        Pump { is_first_alone: true, ..Pump::new(inner, engine) }
     }
 
     /// Looks at what follows a complete stream; `false` if nothing does.
@@ -167,6 +174,7 @@ impl<R: BufRead, E: Engine> Read for Pump<R, E> {
                         self.fail(StreamFault::bad(&format!("{name}: the stream is stuck")))
                     );
                 }
+                Ok(StreamState::Ended) if self.is_first_alone => self.phase = Phase::Over,
                 Ok(StreamState::Ended) => self.phase = Phase::Between,
                 Err(failure) => self.phase = Phase::Failed(failure),
             }

@@ -1,0 +1,102 @@
+//! `cp ARCHIVE/%f` looks into one directory: what lies in another one below the path that is given is not
+//! found, however much of it there is.
+
+use super::{NAMES, archive, check, is_green, is_red, put, segment, told};
+use crate::support::{command, finish};
+use std::fs;
+use std::path::Path;
+
+/// An archive of the three segments, each in its directory.
+fn in_directories(places: [&str; 3]) -> tempfile::TempDir {
+    let files: Vec<_> = (0..3).map(|index| (place(places[index], index), segment(index))).collect();
+    archive(&files)
+}
+
+fn place(directory: &str, index: usize) -> String {
+    if directory.is_empty() {
+        NAMES[index].to_owned()
+    } else {
+        format!("{directory}/{}", NAMES[index])
+    }
+}
+
+/// The segments that are missing.
+#[track_caller]
+fn misses(what: &str, directory: &Path, segments: &[usize]) {
+    let ran = check(&["--as", "archive"], directory);
+    let expected: Vec<_> = segments
+        .iter()
+        .map(|index| ("missing_segment".to_owned(), NAMES[*index].to_owned()))
+        .collect();
+    assert_eq!((told(&ran), ran.code), (expected, Some(4)), "{what}: {}", ran.stderr);
+}
+
+#[test]
+fn most_of_an_archive_in_a_subfolder_is_missing() {
+    misses("the two newest", in_directories(["", "sub", "sub"]).path(), &[1, 2]);
+    misses("every other", in_directories(["a", "b", "a"]).path(), &[1]);
+    misses("beside the others", in_directories(["s1", "s2", "s2"]).path(), &[0]);
+    misses("each in its own", in_directories(["a", "b", "c"]).path(), &[0, 1]);
+    is_green("all in one", in_directories(["a", "a", "a"]).path());
+}
+
+/// The copy is where nobody looks.
+#[test]
+fn a_whole_copy_below_does_not_make_an_archive_whole() {
+    let directory = in_directories(["", "", ""]);
+    (0..3).for_each(|index| _ = put(directory.path(), &place("sub", index), &segment(index)));
+    is_green("whole", directory.path());
+    fs::remove_file(directory.path().join(NAMES[1])).expect("removed");
+    misses("in the copy alone", directory.path(), &[1]);
+}
+
+/// Whoever names both says that both serve.
+#[test]
+fn several_paths_are_looked_into_each() {
+    let directory = in_directories(["a", "b", "a"]);
+    let mut call = command(&["check", "-f", "json", "--as", "archive"]);
+    let both = ["a", "b"].map(|name| directory.path().join(name));
+    let ran = finish(call.args(&both).env_remove("GITHUB_STEP_SUMMARY")).exits(0);
+    let notes = ran.json()["notes"].to_string();
+    assert!(notes.contains("restore_command has to look in each of"), "{notes}");
+}
+
+/// A server's own directory, or one of its backups, is none of the archive.
+#[test]
+fn the_wal_of_a_server_is_none_of_its_archive() {
+    let directory = in_directories(["archive", "archive", "main/pg_wal"]);
+    put(&directory.path().join("main"), "PG_VERSION", b"15\n");
+    is_green("a server's", directory.path());
+}
+
+/// The server knows of no other timeline than the first.
+#[test]
+fn timelines_in_a_subfolder_are_missing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    super::timelines::timelines(directory.path());
+    let sub = directory.path().join("sub");
+    fs::create_dir(&sub).expect("a directory");
+    for entry in fs::read_dir(directory.path()).expect("a directory") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if name.starts_with("00000002") {
+            fs::rename(&path, sub.join(name)).expect("moved");
+        }
+    }
+    let told = told(&check(&["--as", "archive"], directory.path()).exits(4));
+    for (kind, file) in
+        [("missing_segment", "000000020000000000000008"), ("missing_history", "00000002.history")]
+    {
+        assert!(told.contains(&(kind.to_owned(), file.to_owned())), "{told:?}");
+    }
+}
+
+/// Nothing else is in that folder.
+#[test]
+fn a_history_in_a_folder_of_histories_is_missing() {
+    for segments in ["", "wal"] {
+        let directory = in_directories([segments, segments, segments]);
+        put(directory.path(), "hist/00000002.history", b"1\t0/A00000\tx\n");
+        is_red("histories", directory.path(), "missing_history", "00000002.history");
+    }
+}
