@@ -79,6 +79,16 @@ const PACED: f64 = 0.1;
 /// A checkpoint that waited for the one before begins so near to that one's record.
 const QUEUED: u64 = 256 << 10;
 
+/// Whether nothing of importance was written since the redo point before.
+fn is_idle(found: &Cycles, before: Option<Lsn>, redo: Lsn, version: &Version) -> bool {
+    before.is_some_and(|before| found.written(before, redo) <= nothing(version))
+}
+
+/// Whether a checkpoint that waited for the end of another one begins as near to it.
+fn is_near(found: &Cycles, from: Lsn, to: Lsn) -> bool {
+    found.written(from, to) < QUEUED
+}
+
 impl Facts {
     /// Those of the checkpoint that a cycle begins with; `None` without its record.
     pub(super) fn of(
@@ -109,6 +119,7 @@ impl Facts {
         let ended_lsn = ended_before.map(|before| before.lsn);
         let ended_at = ended_lsn.and_then(|lsn| clock.at(lsn));
         let next = cycles.get(index + 1);
+        let next_redo = next.and_then(|next| next.redo);
         let seconds_since = |at: Time| time.second() - at.second();
         let first_write = before.and_then(|before| clock.around(before.start).1);
         let first_write = first_write.filter(|anchor| anchor.lsn < redo);
@@ -125,16 +136,12 @@ impl Facts {
             since_before_ended: ended_at.map(seconds_since),
             since_first_write: first_write.map(|anchor| seconds_since(anchor.time)),
             is_idle: server.version.pacing.skips_idle
-                && before
-                    .and_then(|before| before.redo)
-                    .is_some_and(|before| found.written(before, redo) <= nothing(server.version)),
+                && before.is_some_and(|before| is_idle(found, before.redo, redo, server.version)),
             meanwhile: found.written(redo, ended.lsn),
-            is_queued: ended_before.is_some_and(|before| {
-                redo >= before.lsn && found.written(before.lsn, redo) < QUEUED
-            }),
-            is_hurried: next
-                .and_then(|next| next.redo)
-                .is_some_and(|next| next <= ended.lsn || found.written(ended.lsn, next) < QUEUED),
+            is_queued: ended_before
+                .is_some_and(|before| redo >= before.lsn && is_near(found, before.lsn, redo)),
+            is_hurried: next_redo
+                .is_some_and(|next| next <= ended.lsn || is_near(found, ended.lsn, next)),
             goes_on: next.and_then(|next| next.checkpoint.as_ref()).is_some_and(|next| {
                 next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK
             }),
