@@ -1,6 +1,6 @@
 //! archive_timeout, as the switches to the next segment show it: `CheckArchiveTimeout` in
-//! `src/backend/postmaster/checkpointer.c` closes a segment that long after the one before was closed. The report
-//! and walstat-whatif ask here; how a server is simulated that closes segments is in the latter.
+//! `src/backend/postmaster/checkpointer.c` closes a segment that long after the one before was closed. The
+//! report and walstat-whatif ask here; how a server is simulated that closes segments is in the latter.
 //!
 //! Base backups, shutdowns and `pg_switch_wal()` close segments, too. So only equal spacing is evidence, of
 //! several switches one after another; and where the server's setting is known, nothing else counts.
@@ -34,8 +34,8 @@ pub struct Seen {
     pub is_explained: bool,
 }
 
-/// Whether one of these places, ascending, lies in a segment or in the next one: where a base backup starts, which
-/// closes the segment before it, or ends; of a shutdown's checkpoint; of a restore point.
+/// Whether one of these places, ascending, lies in a segment or in the next one: where a base backup starts,
+/// which closes the segment before it, or ends; of a shutdown's checkpoint; of a restore point.
 pub fn is_beside(segment: u64, places: &[u64], segment_bytes: u64) -> bool {
     let number = |place: &u64| place / segment_bytes.max(1);
     let from = places.partition_point(|place| number(place) < segment);
@@ -96,8 +96,8 @@ impl Closed {
     }
 }
 
-/// archive_timeout in microseconds: what the server's settings say, seconds, if they are known (0 is none), else
-/// what the switches show.
+/// archive_timeout in microseconds: what the server's settings say, seconds, if they are known (0 is none),
+/// else what the switches show.
 pub fn timeout(closed: &[Closed], set: Option<u64>) -> Option<i64> {
     if let Some(seconds) = set {
         let micros = i64::try_from(seconds).ok()?.checked_mul(SECOND)?;

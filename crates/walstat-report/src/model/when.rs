@@ -350,7 +350,6 @@ row! {
         /// Image bytes in their cycles.
         pub backup_fpi_bytes: u64,
         /// What archive_timeout left empty of segments; null where it is neither known nor shown.
-        #[serde(default)]
         pub archive_timeout_bytes: Option<u64>,
         /// Bytes of WAL before them, by those causes.
         pub wal_by_cause: Causes,

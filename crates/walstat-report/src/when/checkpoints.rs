@@ -178,7 +178,7 @@ mod tests {
 
     const SEGMENT: u64 = 1 << 20;
 
-    /// What is said of switches at these seconds, each in a segment of its own, with these places beside them.
+    /// What is said of switches at these seconds, each in a segment of its own, beside these places.
     fn said(at: &[i64], beside: &[u64], archive_timeout: Option<u64>) -> CheckpointSummary {
         let mut clock = TimeMap::default();
         let mut cycles = Cycles::default();

@@ -8,7 +8,8 @@ use walstat_format::payload::xlog;
 use walstat_format::payload::{SECOND, Time};
 use walstat_format::rmgr::XLOG;
 
-/// So much late the checkpointer looks, microseconds: it sleeps whole seconds, half a second too long on average.
+/// So much late the checkpointer looks, microseconds: it sleeps whole seconds, half a second too long on
+/// average.
 const LATE: i64 = SECOND / 2;
 
 impl SimulatedRun<'_> {

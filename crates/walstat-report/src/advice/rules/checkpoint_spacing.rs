@@ -128,8 +128,8 @@ fn mostly(when: &Overview) -> Option<Cause> {
     most.filter(|(_, count)| is_most(*count)).map(|(cause, _)| cause)
 }
 
-/// Where the settings are known, and the WAL never came near max_wal_size, what is not known to be asked for was
-/// begun by the clock, if that began what is known.
+/// Where the settings are known, and the WAL never came near max_wal_size, what is not known to be asked for
+/// was begun by the clock, if that began what is known.
 fn by_the_clock(report: &Report, when: &Overview) -> Option<Cause> {
     let settings = &report.settings.as_ref()?.values;
     settings.checkpoint_timeout?;
