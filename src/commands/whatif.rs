@@ -20,7 +20,7 @@ use walstat_report::known::{Known, Sources};
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::whatif;
-use walstat_whatif::driver::{KnownServer, Predicted, WhatIf, WhatIfError};
+use walstat_whatif::driver::{Predicted, WhatIf, WhatIfError};
 use walstat_whatif::spooled::Spooled;
 
 /// Runs the command.
@@ -84,9 +84,7 @@ fn predict(args: &WhatIfArgs, spooled: &Spooled) -> Result<View, Failure> {
     let scan = Scan { paths: found.paths.clone(), ..scan };
     let question = WhatIf::new(scan).memory(args.page_memory());
     let known = Known::of(&Sources::default(), &found, &Dimensions::new());
-    let server =
-        known.server().map(|(system_identifier, pace)| KnownServer { system_identifier, pace });
-    let question = question.server(server);
+    let question = question.server(known.server());
     let question = match args.sample {
         Some(share) => question.sample(share),
         None => question,

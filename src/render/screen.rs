@@ -360,6 +360,12 @@ fn prediction(predicted: &Predicted, style: &Show) -> String {
         let (least, change) = (predicted.low_bytes, predicted.best_change_ratio());
         return format!("{:>11} {:>7} most", style.bytes(least), signed_percent(change));
     }
+    if let Some((least, most)) = predicted.uneven_range() {
+        let bytes = style.bytes(predicted.predicted_bytes);
+        let least = signed_percent(least);
+        let least = least.trim_end_matches(['%', ' ']);
+        return format!("{bytes:>11} {least} to {}", signed_percent(most));
+    }
     let is_sure = predicted.low_bytes == predicted.high_bytes;
     // In points of the change beside it.
     let error = predicted.high_bytes.saturating_sub(predicted.predicted_bytes) as f64;
@@ -390,6 +396,7 @@ mod tests {
         assert_eq!(told(400, 420), "410 −59 % ±1");
         assert_eq!(told(400, 991), "400 −60 % most");
         assert_eq!(told(410, 410), "410 −59 %");
+        assert_eq!(told(390, 700), "410 −30 to −61 %");
     }
 
     #[test]

@@ -1,36 +1,211 @@
-//! archive_timeout, as the distances between switches show it: `CheckArchiveTimeout` in
-//! `src/backend/postmaster/checkpointer.c` closes a segment that long after the one before was closed.
+//! archive_timeout, as the switches to the next segment show it: `CheckArchiveTimeout` in
+//! `src/backend/postmaster/checkpointer.c` closes a segment that long after the one before was closed. The
+//! report and walstat-whatif ask here; how a server is simulated that closes segments is in the latter.
 //!
-//! `base/switches.rs` of walstat-whatif judges more narrowly, by how long each segment was open at the least
-//! and at the most: it has the time of every commit, and its verdict decides which switches a prediction
-//! moves.
+//! Base backups, shutdowns and `pg_switch_wal()` close segments, too. So only equal spacing is evidence, of
+//! several switches one after another; and where the server's setting is known, nothing else counts.
 
-/// Fewer switches at one distance are no archive_timeout.
+use walstat_format::payload::SECOND;
+
+/// Fewer switches one after another are no archive_timeout.
 pub const SWITCHES: usize = 3;
+/// So many of them have to be open as long as each other for certain.
+const AGREE: usize = 2;
+/// The server counts whole seconds, and looks some tenths late.
+const SLACK: i64 = SECOND + SECOND / 2;
+/// A shorter one cannot be told from anything that happens, with that slack.
+const SHORTEST: i64 = 3 * SECOND;
+/// No segment is taken to be open longer, a thousand years: times of commits may be anything.
+const LONGEST: i64 = 1000 * 366 * 24 * 3600 * SECOND;
 
-/// Whether a distance is that of a timeout, but for the time until the next commit; both in seconds.
-pub fn is_near(seconds: i64, timeout: i64) -> bool {
-    (seconds - timeout).abs() <= (timeout / 20).max(1)
+/// The earliest and the latest time at which something may have happened, microseconds.
+pub type Between = (i64, i64);
+
+/// A switch, as the WAL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The number of the segment that it closes.
+    pub segment: u64,
+    /// When the first record of that segment was written.
+    pub first: Option<Between>,
+    /// When it was closed: the commits before and after it. Nothing need be committed after it.
+    pub closed: Option<(i64, Option<i64>)>,
+    /// Whether something beside it closes segments: see [`is_beside`].
+    pub is_explained: bool,
 }
 
-/// The distance in seconds that half of all switches are apart, three at least; `None` in `distances`: not
-/// known.
-pub fn of(distances: &[Option<i64>]) -> Option<i64> {
-    let mut known: Vec<i64> = distances.iter().flatten().copied().filter(|&d| d > 0).collect();
-    known.sort_unstable();
-    let middle = *known.get(known.len() / 2)?;
-    let count = known.iter().filter(|found| is_near(**found, middle)).count();
-    (count >= SWITCHES && count * 2 >= distances.len()).then_some(middle)
+/// Whether one of these places, ascending, lies in a segment or in the next one: where a base backup starts,
+/// which closes the segment before it, or ends; of a shutdown's checkpoint; of a restore point.
+pub fn is_beside(segment: u64, places: &[u64], segment_bytes: u64) -> bool {
+    let number = |place: &u64| place / segment_bytes.max(1);
+    let from = places.partition_point(|place| number(place) < segment);
+    places.get(from).is_some_and(|place| number(place) <= segment + 1)
+}
+
+/// A switch, and how long its segment had been open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed {
+    /// At the least and at the most, microseconds.
+    open: Option<Between>,
+    is_explained: bool,
+}
+
+impl Closed {
+    /// All switches of a range, in the order of the WAL.
+    pub fn all(seen: impl IntoIterator<Item = Seen>) -> Vec<Closed> {
+        // When the segment after the last switch was opened.
+        let mut opened: Option<(u64, Between)> = None;
+        let one = |seen: Seen| {
+            let begun = match opened {
+                Some((next, between)) if next == seen.segment => Some(between),
+                _ => seen.first,
+            };
+            let between = |from: i64, to: i64| to.saturating_sub(from).clamp(-LONGEST, LONGEST);
+            let open = begun.zip(seen.closed).map(|((earliest, latest), (before, after))| {
+                (between(latest, before), between(earliest, after.unwrap_or(i64::MAX)))
+            });
+            opened = seen
+                .closed
+                .map(|(before, after)| (seen.segment + 1, (before, after.unwrap_or(before))));
+            Closed { open, is_explained: seen.is_explained }
+        };
+        seen.into_iter().map(one).collect()
+    }
+
+    /// How long it was open, if that is known well.
+    fn known(&self) -> Option<i64> {
+        let (least, most) = self.open?;
+        (most - least <= SLACK).then_some(least.midpoint(most))
+    }
+
+    fn is_open_for(&self, timeout: i64) -> bool {
+        !self.is_explained && self.known().is_some_and(|open| (open - timeout).abs() <= SLACK)
+    }
+
+    /// Whether archive_timeout closed it, microseconds; `None`: it may have.
+    pub fn is_by_clock(&self, timeout: Option<i64>) -> Option<bool> {
+        if self.is_explained {
+            return Some(false);
+        }
+        let ((least, most), timeout) = self.open.zip(timeout.filter(|micros| *micros > 0))?;
+        // While nothing is written, the server looks once each timeout.
+        let looks = (most + SLACK).div_euclid(timeout);
+        let may_be = looks > 0 && looks * timeout >= least - SLACK;
+        let is_known = most - least <= SLACK;
+        (is_known || !may_be).then_some(may_be)
+    }
+}
+
+/// archive_timeout in microseconds: what the server's settings say, seconds, if they are known (0 is none),
+/// else what the switches show.
+pub fn timeout(closed: &[Closed], set: Option<u64>) -> Option<i64> {
+    if let Some(seconds) = set {
+        let micros = i64::try_from(seconds).ok()?.checked_mul(SECOND)?;
+        return Some(micros).filter(|micros| *micros > 0);
+    }
+    let open = closed.iter().filter(|one| !one.is_explained).filter_map(Closed::known);
+    let seconds = open.map(|micros| (micros + SECOND / 2).div_euclid(SECOND) * SECOND);
+    let agree = |timeout: i64| closed.iter().filter(|one| one.is_open_for(timeout)).count();
+    let tried = seconds.filter(|timeout| *timeout > SHORTEST && *timeout < LONGEST / 2);
+    let best = tried.max_by_key(|timeout| (agree(*timeout), std::cmp::Reverse(*timeout)))?;
+    // While somebody writes, no segment stays open longer.
+    let is_longer = |one: &Closed| one.known().is_some_and(|open| open > best + SLACK);
+    let is_shown = agree(best) >= AGREE
+        && longest_run(closed, best) >= SWITCHES
+        && !closed.iter().any(|one| !one.is_explained && is_longer(one));
+    is_shown.then_some(best)
+}
+
+/// How many switches one after another it explains, at the most.
+fn longest_run(closed: &[Closed], timeout: i64) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for one in closed {
+        run = if one.is_by_clock(Some(timeout)) == Some(false) { 0 } else { run + 1 };
+        longest = longest.max(run);
+    }
+    longest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn closed(seconds: &[(f64, f64)]) -> Vec<Closed> {
+        let micros = |seconds: f64| (seconds * SECOND as f64) as i64;
+        let of = |&(least, most): &(f64, f64)| Closed {
+            open: Some((micros(least), micros(most))),
+            is_explained: false,
+        };
+        seconds.iter().map(of).collect()
+    }
+
+    /// As PostgreSQL 15 did it with archive_timeout = 5s: the second and the last one were asked for, the
+    /// third and the fourth came while nobody wrote.
     #[test]
-    fn switches_now_and_then_are_no_timeout() {
-        assert_eq!(of(&[Some(10), Some(60), Some(61), Some(900)]), None);
-        assert_eq!(of(&[Some(60), None, Some(61), Some(60)]), Some(60));
-        assert_eq!(of(&[]), None);
+    fn requests_are_told_from_what_the_clock_closed() {
+        let closed =
+            closed(&[(5.0, 5.1), (3.0, 3.0), (3.0, 10.0), (4.0, 11.0), (5.0, 5.0), (3.0, 3.1)]);
+        assert_eq!(timeout(&closed, None), Some(5 * SECOND));
+        let told: Vec<_> =
+            closed.iter().map(|one| one.is_by_clock(timeout(&closed, None))).collect();
+        let (asked, clock) = (Some(false), Some(true));
+        assert_eq!(told, [clock, asked, None, None, clock, asked]);
+    }
+
+    #[test]
+    fn switches_at_all_distances_are_no_timeout() {
+        let found = |seconds: &[(f64, f64)]| timeout(&closed(seconds), None);
+        assert_eq!(found(&[(5.0, 5.1), (9.0, 9.1), (2.0, 2.0), (14.0, 14.0)]), None);
+        assert_eq!(found(&[(10.0, 10.0), (60.0, 60.0), (61.0, 61.0), (900.0, 900.0)]), None);
+        assert_eq!(
+            found(&[(60.0, 60.0), (61.0, 61.0), (60.0, 60.4), (10.0, 10.0)]),
+            Some(60 * SECOND)
+        );
+        assert_eq!(found(&[]), None);
+    }
+
+    /// A backup switches when it starts and when it ends, a shutdown once: a second or two apart.
+    #[test]
+    fn switches_of_a_backup_and_a_restart_are_no_timeout() {
+        let short = closed(&[(1.4, 1.5), (0.6, 0.8), (1.1, 1.3), (0.0, 2.0)]);
+        assert_eq!(timeout(&short, None), None);
+        let mut longer = closed(&[(5.0, 5.1), (5.2, 5.3), (4.9, 5.0)]);
+        assert_eq!(timeout(&longer, None), Some(5 * SECOND));
+        longer[1].is_explained = true;
+        assert_eq!(timeout(&longer, None), None);
+        assert_eq!(longer[1].is_by_clock(Some(5 * SECOND)), Some(false));
+    }
+
+    #[test]
+    fn a_setting_that_is_known_rules() {
+        let closed = closed(&[(5.0, 5.1), (5.2, 5.3), (4.9, 5.0)]);
+        assert_eq!(timeout(&closed, Some(0)), None);
+        assert_eq!(timeout(&closed, Some(60)), Some(60 * SECOND));
+        assert_eq!(closed[0].is_by_clock(Some(60 * SECOND)), Some(false));
+    }
+
+    #[test]
+    fn what_lies_in_the_segment_or_in_the_next_one_is_beside() {
+        let places = [0x45, 0x91];
+        let beside: Vec<u64> = (0..12).filter(|n| is_beside(*n, &places, 0x10)).collect();
+        assert_eq!(beside, [3, 4, 8, 9]);
+    }
+
+    #[test]
+    fn a_segment_is_open_from_the_switch_before_it() {
+        let seen = |segment, first: i64, before: i64, after| Seen {
+            segment,
+            first: Some((first * SECOND, first * SECOND)),
+            closed: Some((before * SECOND, after)),
+            is_explained: false,
+        };
+        let found = Closed::all([
+            seen(4, 0, 5, Some(6 * SECOND)),
+            seen(5, 6, 11, Some(11 * SECOND)),
+            seen(7, 20, 25, None),
+        ]);
+        let open: Vec<_> = found.iter().filter_map(|one| one.open).collect();
+        assert_eq!(open[..2], [(5 * SECOND, 6 * SECOND), (5 * SECOND, 6 * SECOND)]);
+        assert_eq!(open[2].0, 5 * SECOND);
     }
 }

@@ -33,6 +33,7 @@ use super::time_map::Tick;
 use super::unused;
 use cycle_sums::{CycleSums, ReplayBuilder};
 use cycle_times::CycleTimes;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use touched_blocks::TouchedBlocks;
 use undivided::UndividedRecords;
@@ -121,6 +122,9 @@ pub struct Cycles {
     pub replays: Vec<Replay>,
     /// Switches to the next segment, in WAL order.
     pub switches: Vec<Switched>,
+    /// Places beside which a switch is not archive_timeout's, ascending: where base backups start and end,
+    /// shutdowns' checkpoints, restore points.
+    pub beside_switches: BTreeSet<Lsn>,
     /// Where records are missing, in WAL order.
     pub holes: Vec<Range<Lsn>>,
     /// Where nothing was written, in WAL order: the rests of segments after switches.
@@ -246,7 +250,13 @@ impl CycleFollower {
         match &placed.event {
             Event::Redo => self.begin_cycle(placed.lsn),
             Event::Checkpoint(seen) => self.checkpoint(placed.lsn, placed.end.aligned(), seen),
-            Event::BackupEnd(start) => self.backup_end(*start),
+            Event::BackupEnd(start) => {
+                self.found.beside_switches.extend([*start, placed.lsn]);
+                self.backup_end(*start);
+            }
+            Event::RestorePoint(_) => {
+                self.found.beside_switches.insert(placed.lsn);
+            }
             Event::Switch => {
                 let time = self.times.now();
                 self.found.switches.push(Switched { end: placed.end, time });
@@ -281,6 +291,7 @@ impl CycleFollower {
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
             self.goes_on(lsn, seen.says.time);
+            self.found.beside_switches.insert(lsn);
             self.shutdown = Some((lsn, seen.says.time));
             self.end_replay(lsn);
             self.begin_cycle(lsn);

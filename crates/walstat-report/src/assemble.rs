@@ -145,7 +145,7 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
     let statistics = &scanned.observer;
     let counted = Counted {
         statistics,
-        overview: overview.map(|found| told_when::overview(found, &judged)),
+        overview: overview.map(|found| told_when::overview(found, &judged, &origin.server())),
         estimates: sample
             .and_then(|sample| estimates(&sample, cycles, &judged.verdicts, &statistics.0)),
         pruning,
@@ -156,7 +156,7 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
         let asked = told_when::WhenAsked {
             dimensions: &request.dimensions,
             questions: &options.questions,
-            segment_bytes: origin.segment_bytes,
+            origin,
         };
         told_when::fill(&mut draft.report, found, &judged, &asked);
     }

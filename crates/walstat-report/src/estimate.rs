@@ -10,7 +10,7 @@
 mod redo_points;
 
 use super::model::estimate::{EstimateRow, Estimates, Predicted};
-use redo_points::{Apart, RedoPoints};
+use redo_points::{Apart, RedoPoints, usual_cause};
 use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::Verdict;
@@ -51,8 +51,9 @@ pub(crate) fn estimates(
     let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
     let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
     let due: Vec<(Lsn, Lsn)> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
+    let usual = usual_cause(verdicts);
     let readings = readings.map(|reading| {
-        RedoPoints::of(cycles, verdicts, reading).with_unfinished(start, &due, reading)
+        RedoPoints::of(cycles, verdicts, reading).with_unfinished(start, usual, &due, reading)
     });
     let [likely, other] = &readings;
     let replaced = replaced(found, table);
@@ -392,7 +393,7 @@ mod tests {
         // One redo point between all changes and the images, which does not come where there is none.
         let again =
             [(97, 500), (98, 500), (99, 500)].map(|(changed, lsn)| (Lsn(changed), Lsn(lsn)));
-        let redo = RedoPoints::default().with_unfinished(Lsn(0), &again, Reading::Likely);
+        let redo = RedoPoints::default().with_unfinished(Lsn(0), None, &again, Reading::Likely);
         let table = RecordTable::default();
         let replaced = BTreeMap::new();
         // Those that were changed before the range stay: 20, of which nothing alone would be concluded.

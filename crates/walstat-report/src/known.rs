@@ -6,7 +6,6 @@ use super::settings::pace;
 pub use directory::Directory;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::who::{Counted, Who};
 use walstat_format::block::RelFileLocator;
@@ -22,6 +21,7 @@ use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::discover::Found;
 use walstat_read::input::piece::vote;
 use walstat_read::input::plan::Plan;
+use walstat_whatif::driver::KnownServer;
 
 /// Where names come from. Of each relation the best source is taken, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,10 +103,14 @@ impl Known {
         self.server_settings().filter(|settings| settings.system_identifier == cluster)
     }
 
-    /// The cluster of these settings, and when they begin checkpoints.
-    pub fn server(&self) -> Option<(u64, KnownPace)> {
+    /// What of the settings what-if wants to know.
+    pub fn server(&self) -> Option<KnownServer> {
         let settings = self.server_settings()?;
-        Some((settings.system_identifier, pace(settings)?))
+        Some(KnownServer {
+            system_identifier: settings.system_identifier,
+            pace: pace(settings),
+            archive_timeout: settings.archive_timeout,
+        })
     }
 
     fn server_settings(&self) -> Option<&ServerSettings> {

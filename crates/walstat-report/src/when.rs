@@ -4,6 +4,7 @@
 mod checkpoints;
 mod evidence;
 mod overview;
+mod padding;
 mod span;
 
 use super::build::rfc3339;
@@ -66,6 +67,8 @@ pub(crate) struct Origin {
     pub(crate) version: &'static Version,
     /// When the server's settings begin checkpoints, if they are known.
     pub(crate) pace: Option<KnownPace>,
+    /// Its archive_timeout in seconds, if it is known.
+    pub(crate) archive_timeout: Option<u64>,
 }
 
 impl Origin {
@@ -73,13 +76,14 @@ impl Origin {
     pub(crate) fn of(plan: &Plan, settings: Option<&ServerSettings>) -> Origin {
         let version = plan.version();
         let pace = settings.and_then(pace);
-        Origin { segment_bytes: plan.geometry.segment_bytes, version, pace }
+        let archive_timeout = settings.and_then(|settings| settings.archive_timeout);
+        Origin { segment_bytes: plan.geometry.segment_bytes, version, pace, archive_timeout }
     }
 
     /// What is known of the server.
     pub(crate) fn server(&self) -> Server {
-        let Origin { segment_bytes, version, pace } = *self;
-        Server { segment_bytes: u64::from(segment_bytes), version, pace }
+        let Origin { segment_bytes, version, pace, archive_timeout } = *self;
+        Server { segment_bytes: u64::from(segment_bytes), version, pace, archive_timeout }
     }
 }
 
@@ -90,21 +94,19 @@ pub(crate) struct WhenAsked<'q> {
     pub(crate) dimensions: &'q Dimensions,
     /// With these questions.
     pub(crate) questions: &'q Questions,
-    /// Bytes of a segment.
-    pub(crate) segment_bytes: u32,
+    /// Whose WAL it is.
+    pub(crate) origin: Origin,
 }
 
 /// Fills the tables that were asked for.
 pub(crate) fn fill(report: &mut Report, found: WhenFound, judged: &Judged, asked: &WhenAsked<'_>) {
-    let WhenAsked { dimensions, questions, segment_bytes } = *asked;
+    let WhenAsked { dimensions, questions, origin } = *asked;
     let asked = |dimension| dimensions.contains(&dimension);
     report.notes.extend(notes(&found));
     if let Some(cycles) = &found.cycles {
         if asked(Dimension::Checkpoint) {
-            let (rows, summary) = {
-                let segment_bytes = u64::from(segment_bytes);
-                checkpoints::checkpoints(&found, cycles, &judged.verdicts, segment_bytes)
-            };
+            let (rows, summary) =
+                { checkpoints::checkpoints(&found, cycles, &judged.verdicts, &origin.server()) };
             report.checkpoints = Some(rows.into());
             report.checkpoint_summary = Some(summary);
         }

@@ -9,6 +9,7 @@ mod unfinished;
 use super::base_checkpoint::{BaseCheckpoint, Reading};
 use super::blocks::{BEFORE, Ordinal};
 use super::causes::Causes;
+use super::images_seen::ImagesSeen;
 use super::position::{Geometry, padded};
 use super::trace::{Entry, RecordEffect, Trace};
 use std::ops::Range;
@@ -58,6 +59,10 @@ pub struct Base {
     pub is_concurrent: bool,
     /// Whether vacuum ran beside them: autovacuum comes by the clock, and so does whoever else vacuums.
     pub(crate) vacuums_beside_work: bool,
+    /// How its images are compressed.
+    pub(crate) images_seen: ImagesSeen,
+    /// Whether settings change within the range.
+    pub(crate) changes_settings: bool,
     /// Why its segments were closed early.
     pub switches: Switches,
     /// What its switches leave empty, bytes.
@@ -101,6 +106,8 @@ impl Base {
             logs_running: false,
             is_concurrent: false,
             vacuums_beside_work: false,
+            images_seen: trace.images_seen,
+            changes_settings: false,
             switches: Switches::default(),
             switch_bytes: 0,
             backups: Vec::new(),
@@ -126,6 +133,7 @@ impl Base {
         }
         self.recoveries_after_unfinished();
         self.shown = causes.shown.clone();
+        self.switches = self.switches.of_server(causes.archive_timeout);
         by_volume::settle(&mut self);
         // What the WAL shows is of when it was written; the server's files are of now.
         if let Some(KnownPace { timeout, segments }) = causes.pace {
@@ -185,6 +193,8 @@ impl Base {
                     self.backups.push(trace.ordinal_at(start)..*ordinal);
                 }
                 RecordEffect::FullPageWrites(on) if *ordinal < self.first => images = Some(on),
+                RecordEffect::FullPageWrites(_) => self.changes_settings |= self.contains(*ordinal),
+                RecordEffect::Parameters { .. } => self.changes_settings |= self.contains(*ordinal),
                 RecordEffect::Hint { .. } => self.log_hints = true,
                 _ => {}
             }

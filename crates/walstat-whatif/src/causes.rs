@@ -15,6 +15,8 @@ pub(crate) struct Causes {
     pub(crate) shown: Settings,
     /// What the server's settings are now, if that is known.
     pub(crate) pace: Option<KnownPace>,
+    /// The same of its archive_timeout, in seconds.
+    pub(crate) archive_timeout: Option<u64>,
 }
 
 /// What a scan has to observe for it.
@@ -30,7 +32,12 @@ impl Causes {
         let Judged { verdicts, settings: shown } = cause::judge(&cycles, &found.clock, server);
         let judged = cycles.cycles.iter().zip(verdicts);
         let verdicts = judged.filter_map(|(cycle, verdict)| Some((cycle.redo?, verdict?)));
-        Causes { verdicts: verdicts.collect(), shown, pace: server.pace }
+        Causes {
+            verdicts: verdicts.collect(),
+            shown,
+            pace: server.pace,
+            archive_timeout: server.archive_timeout,
+        }
     }
 
     /// Why the checkpoint with this redo point began.

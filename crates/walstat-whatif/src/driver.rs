@@ -44,8 +44,10 @@ pub struct WhatIf {
 pub struct KnownServer {
     /// The cluster.
     pub system_identifier: u64,
-    /// When its settings begin checkpoints.
-    pub pace: KnownPace,
+    /// When its settings begin checkpoints, if that is known.
+    pub pace: Option<KnownPace>,
+    /// Its archive_timeout in seconds, if that is known.
+    pub archive_timeout: Option<u64>,
 }
 
 /// What came out.
@@ -222,10 +224,12 @@ impl WhatIf {
         let (trace, base) = feed.finish().finish(plan.version(), geometry, range);
         let is_its_server =
             |server: &&KnownServer| plan.geometry.system_identifier == server.system_identifier;
+        let known = self.server.as_ref().filter(is_its_server);
         let server = Server {
             segment_bytes: geometry.segment,
             version: plan.version(),
-            pace: self.server.as_ref().filter(is_its_server).map(|server| server.pace),
+            pace: known.and_then(|server| server.pace),
+            archive_timeout: known.and_then(|server| server.archive_timeout),
         };
         let causes = Causes::of(when, end, &server);
         Ok((plan, scanned, trace, base.with_causes(&causes)))

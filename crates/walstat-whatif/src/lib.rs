@@ -59,6 +59,7 @@ mod free_space;
 mod freezing;
 mod hand_over;
 mod imaged_page;
+mod images_seen;
 mod lean_page;
 mod level;
 #[cfg(test)]
@@ -66,6 +67,7 @@ mod made_up;
 mod mean_block_data;
 mod observe;
 pub mod outcome;
+mod own;
 mod pace;
 mod page;
 mod page_replayer;

@@ -3,6 +3,7 @@
 use super::base::Base;
 use super::base_checkpoint::Reading;
 use super::outcome::{RunOutcome, Switch};
+use super::own;
 use super::pace::shown::segments_of;
 use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
@@ -64,7 +65,7 @@ pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
 /// The settings of a scenario. Where volume began checkpoints of the base, settings that make WAL smaller or
 /// larger move them, too.
 fn in_effect(base: &Base, asked: &Scenario) -> Settings {
-    let mut settings = asked.settings();
+    let mut settings = own::left_out(base, asked.settings());
     // The clock closes segments that hold less, too.
     if settings != Settings::default() && settings.archive_timeout.is_none() {
         settings.archive_timeout = base.switches.timeout.map(ArchiveTimeout::After);
@@ -293,13 +294,15 @@ pub(crate) fn predict(
         has_codec: settings.compression.is_some_and(|codec| codec.is_some()),
     };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
-    let snapshot = if asked.asked.is_empty() { 0 } else { SNAPSHOT_BYTES };
+    // Of the base itself everything is known, and so it is of settings that are its own.
+    let is_base = settings == Settings::default();
+    let snapshot = if is_base { 0 } else { SNAPSHOT_BYTES };
     let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
     let snapshot = Uncertainty { kind: UncertaintyKind::Snapshot, low: snapshot, high: snapshot };
     let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshot]).collect();
     // Where archive_timeout closes segments, it closes those that are not full any more, too: up to as many
-    // as there were.
-    let keeps_switches = settings.archive_timeout.is_none() && settings != Settings::default();
+    // as there were. Whether it does is known where the server's settings are.
+    let keeps_switches = settings.archive_timeout.is_none() && !is_base && !base.switches.is_set;
     let closes = keeps_switches && first.outcome.left_empty.len() >= archive_timeout::SWITCHES;
     let most_with_switches = if closes { base.bytes() } else { 0 };
     let of_segments = whole_segments(base, segment, &settings, &first.outcome);
@@ -311,8 +314,6 @@ pub(crate) fn predict(
         let (fewer, more) = uncertainty::sums(&of_segments);
         (low.saturating_sub(fewer), (high + more).max(most_with_switches))
     };
-    // Of the base itself everything is known.
-    let is_base = asked.asked.is_empty();
     let whole = |way: &Recoded| (way.outcome.bytes, way.outcome.bytes);
     let ranges = || ways.iter().map(|way| if is_base { whole(way) } else { range_of(way) });
     let bytes = || ways.iter().map(|way| way.outcome.bytes);

@@ -21,6 +21,7 @@ pub(crate) use reader::{Reader, TraceCursor};
 pub(crate) use store::{NewFile, Store};
 
 use super::blocks::{BEFORE, FIRST, ForkNumber, NEVER, Ordinal};
+use super::images_seen::ImagesSeen;
 use hashbrown::HashMap;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
@@ -60,6 +61,8 @@ pub(crate) struct Trace {
     pub(crate) checks_consistency: bool,
     /// How the newest compressed image is compressed.
     pub(crate) compression: Option<Compression>,
+    /// How all of them are.
+    pub(crate) images_seen: ImagesSeen,
     /// `BLCKSZ`.
     pub(crate) page_bytes: usize,
     /// Pages that were given up for want of memory.

@@ -245,6 +245,9 @@ impl TraceBuilder {
         let stamps = self.as_seen(self.blocks.stamps(number), lengths.page_lsn);
         self.stamp(record, registered, number, stamps, ordinal);
         let codec = block.image.and_then(|i| record.version.image_flags.compression(i.info));
+        if block.image.is_some() {
+            self.trace.images_seen.add(codec, self.trace.compression);
+        }
         self.trace.compression = codec.or(self.trace.compression);
         // A page without an image that should have one was stamped before the first record.
         let known = |stamped| match registered.images {

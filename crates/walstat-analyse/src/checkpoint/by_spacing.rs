@@ -274,7 +274,7 @@ mod tests {
     fn beside(facts: &[Facts], segments: u64) -> Option<Cause> {
         let version = VERSIONS.last().expect("a release");
         let pace = Some(KnownPace { timeout: 300, segments });
-        let server = Server { segment_bytes: 16 << 20, version, pace };
+        let server = Server { segment_bytes: 16 << 20, version, pace, archive_timeout: None };
         Spacing::of(facts.iter()).judge_beside(facts.first()?, &server).map(|told| told.cause)
     }
 

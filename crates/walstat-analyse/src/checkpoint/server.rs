@@ -11,6 +11,8 @@ pub struct Server {
     pub version: &'static Version,
     /// When its settings begin checkpoints, if they are known.
     pub pace: Option<KnownPace>,
+    /// Its `archive_timeout` in seconds, 0 for none, if it is known.
+    pub archive_timeout: Option<u64>,
 }
 
 /// What settings say about when a checkpoint begins.

@@ -70,7 +70,10 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
     let share = |bytes: Option<u64>| bytes.unwrap_or(0) as f64 / all.max(1) as f64;
     let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
     match finding.certainty {
-        Certainty::Computed => price * share(finding.estimate),
+        Certainty::Computed => {
+            let least = finding.predicted.and_then(|predicted| predicted.saved_at_least());
+            price * share(least.or(finding.estimate))
+        }
         Certainty::Possible if finding.predicted.is_some() => {
             UNSURE * price * share(finding.estimate)
         }

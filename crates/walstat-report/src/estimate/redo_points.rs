@@ -92,6 +92,19 @@ impl Apart {
     }
 }
 
+/// What began those of which nothing is known for sure: somebody's request where that began all
+/// others. A range that begins in mid-cycle shows less of why its first ones began than the whole WAL does.
+pub(crate) fn usual_cause(verdicts: &[Option<Verdict>]) -> Option<Cause> {
+    let is_begun = |verdict: &&Verdict| {
+        !matches!(verdict.cause, Cause::Shutdown | Cause::EndOfRecovery)
+            && verdict.evidence != Evidence::BackupFromRedoPoint
+    };
+    let sure = verdicts.iter().flatten().filter(|verdict| verdict.is_sure());
+    let mut known = sure.filter(is_begun).peekable();
+    known.peek()?;
+    known.all(|verdict| verdict.cause == Cause::Requested).then_some(Cause::Requested)
+}
+
 impl RedoPoints {
     /// Those that lie between these cycles.
     pub(crate) fn of(
@@ -102,13 +115,18 @@ impl RedoPoints {
         let mut redo = RedoPoints::default();
         let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
         let mut last = RedoPoint::at(start);
+        let usual = usual_cause(verdicts);
         for (cycle, verdict) in cycles.iter().zip(verdicts).skip(1) {
             let Some(lsn) = cycle.redo else { continue };
             let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|c| c.seen.is_shutdown);
             let is_sure = verdict.is_some_and(|verdict| verdict.is_sure());
-            let cause = verdict.map(|verdict| verdict.cause);
+            // Where all others were asked for, so was probably one of which nothing is known.
+            let known = verdict.filter(|verdict| usual.is_none() || verdict.is_sure());
+            let cause = known.map(|verdict| verdict.cause).or(usual);
             let mover = mover(cause, is_sure, reading).filter(|_| !is_shutdown);
-            if mover == Some(Cause::Wal) {
+            // The way to it from where the range begins is none that volume makes.
+            let is_known = verdict.is_some() || last.lsn > start;
+            if mover == Some(Cause::Wal) && is_known {
                 redo.distance = redo.distance.max((lsn.0 - last.lsn.0) as f64);
             }
             let is_backup =
@@ -130,6 +148,7 @@ impl RedoPoints {
     pub(crate) fn with_unfinished(
         mut self,
         start: Lsn,
+        usual: Option<Cause>,
         images: &[(Lsn, Lsn)],
         reading: Reading,
     ) -> RedoPoints {
@@ -139,11 +158,12 @@ impl RedoPoints {
         let first_image = again().map(|(_, lsn)| *lsn).min();
         let fits = newest_change.zip(first_image).filter(|(changed, image)| changed <= image);
         let Some((_, lsn)) = fits.filter(|_| again().count() >= AGAIN) else { return self };
-        let mover = mover(None, false, reading);
-        if mover == Some(Cause::Wal) {
+        let mover = mover(usual, false, reading);
+        if mover == Some(Cause::Wal) && last.lsn > start {
             self.distance = self.distance.max((lsn.0 - last.lsn.0) as f64);
         }
-        self.points.push(last.followed_by(lsn, mover.map_or(Begun::Otherwise, Begun::By)));
+        let stays = if usual.is_some() { Begun::Asked } else { Begun::Otherwise };
+        self.points.push(last.followed_by(lsn, mover.map_or(stays, Begun::By)));
         self
     }
 
@@ -239,6 +259,7 @@ impl Come {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_analyse::checkpoint::cause::Confidence;
 
     /// Two by volume, one that stays, two by volume; 100 bytes apart.
     fn points() -> RedoPoints {
@@ -296,12 +317,40 @@ mod tests {
     fn images_show_a_checkpoint_that_is_not_complete_yet() {
         let of = |images: &[(u64, u64)]| {
             let images: Vec<(Lsn, Lsn)> = images.iter().map(|&(a, b)| (Lsn(a), Lsn(b))).collect();
-            points().with_unfinished(Lsn(0), &images, Reading::Likely).all()
+            points().with_unfinished(Lsn(0), None, &images, Reading::Likely).all()
         };
         assert_eq!(of(&[(510, 610), (520, 605), (590, 620)]), 6);
         assert_eq!(of(&[(510, 610), (520, 605)]), 5, "too few");
         assert_eq!(of(&[(510, 610), (520, 605), (615, 620)]), 5, "no place fits");
         assert_eq!(of(&[(450, 610), (420, 605), (490, 620)]), 5, "another one explains them");
+    }
+
+    fn cycles(redo: &[u64]) -> Vec<Cycle> {
+        let cycle = |lsn: &u64| Cycle { redo: Some(Lsn(*lsn)), ..Cycle::default() };
+        let start = Cycle { start: Lsn(10), ..Cycle::default() };
+        std::iter::once(start).chain(redo.iter().map(cycle)).collect()
+    }
+
+    fn verdict(cause: Cause, confidence: Confidence) -> Option<Verdict> {
+        Some(Verdict { cause, confidence, evidence: Evidence::AfterSwitch })
+    }
+
+    /// A range that begins in mid-cycle: why the first one in it began is not known, and the way to it is no
+    /// distance by volume.
+    #[test]
+    fn where_all_others_were_asked_for_so_was_the_first_one() {
+        let asked = verdict(Cause::Requested, Confidence::Likely);
+        let maybe = verdict(Cause::Wal, Confidence::Possible);
+        let of = |verdicts: &[Option<Verdict>]| {
+            RedoPoints::of(&cycles(&[100, 200, 300]), verdicts, Reading::Likely)
+        };
+        for verdicts in [[None, None, asked, asked], [None, asked, asked, maybe]] {
+            let found = of(&verdicts);
+            assert_eq!((found.asked(), found.moving(), found.has_volume()), (3, 0, false));
+            assert!(!found.stays_any(Lsn(50), Lsn(350), Apart::unasked()));
+        }
+        let by_volume = of(&[None, None, verdict(Cause::Wal, Confidence::Likely), asked]);
+        assert_eq!((by_volume.asked(), by_volume.moving(), by_volume.distance), (1, 2, 100.0));
     }
 
     #[test]

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// A change by less than this share of all bytes is none.
 pub(crate) const WORTH_A_WORD: f64 = 0.01;
 
+/// A range of more than so many points is wide.
+const WIDE: f64 = 0.10;
+
 /// Bytes of records that a scenario comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -35,6 +38,23 @@ impl Predicted {
     pub fn best_change_ratio(&self) -> f64 {
         let base = self.base_bytes().max(1) as f64;
         (self.low_bytes as f64 - base) / base
+    }
+
+    /// The changes at the high end and at the low end of the range, where these are not as far from the guess
+    /// as each other: by a quarter, and by more than a point.
+    pub fn uneven_range(&self) -> Option<(f64, f64)> {
+        let base = self.base_bytes().max(1) as f64;
+        let up = self.high_bytes.saturating_sub(self.predicted_bytes) as f64 / base;
+        let down = self.predicted_bytes.saturating_sub(self.low_bytes) as f64 / base;
+        let is_uneven = (up - down).abs() > (up.max(down) / 4.0).max(0.01);
+        is_uneven.then(|| ((self.high_bytes as f64 - base) / base, self.best_change_ratio()))
+    }
+
+    /// What it saves for certain, bytes, where the range is too wide to go by the guess.
+    pub(crate) fn saved_at_least(&self) -> Option<u64> {
+        let base = self.base_bytes();
+        let width = self.high_bytes.saturating_sub(self.low_bytes) as f64 / base.max(1) as f64;
+        (width > WIDE).then(|| base.saturating_sub(self.high_bytes))
     }
 
     /// The same where it may also come to what `other` says.
@@ -101,5 +121,26 @@ impl Estimates {
         }
         let tried = self.scenarios.iter().filter_map(|row| row.checkpoints_apart);
         Some(tried.filter(|tried| u64::from(*tried) <= times).max().unwrap_or(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_told_as_it_is() {
+        let of = |low_bytes, high_bytes| Predicted {
+            predicted_bytes: 600,
+            change_ratio: -0.4,
+            low_bytes,
+            high_bytes,
+        };
+        assert_eq!(of(560, 640).uneven_range(), None);
+        assert_eq!(of(460, 745).uneven_range(), None);
+        let (least, most) = of(590, 750).uneven_range().expect("a range");
+        assert!((least + 0.25).abs() < 1e-9 && (most + 0.41).abs() < 1e-9);
+        assert_eq!(of(590, 750).saved_at_least(), Some(250));
+        assert_eq!(of(560, 640).saved_at_least(), None);
     }
 }

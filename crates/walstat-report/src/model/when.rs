@@ -349,6 +349,8 @@ row! {
         pub backups: u64,
         /// Image bytes in their cycles.
         pub backup_fpi_bytes: u64,
+        /// What archive_timeout left empty of segments; null where it is neither known nor shown.
+        pub archive_timeout_bytes: Option<u64>,
         /// Bytes of WAL before them, by those causes.
         pub wal_by_cause: Causes,
         /// Seconds from one to the next. Of those by `spacing_cause`; where that is null, of all, and

@@ -2,17 +2,17 @@
 
 use super::evidence;
 use super::overview::{causes, distances, seconds, spacing, whole};
+use super::padding::{by_timeout, rest};
 use super::span::asked_for;
 use super::{numbers, rfc3339};
 use crate::amount::DAY;
 use crate::model::when::{Causes, CheckpointRow, CheckpointSummary, Kind};
-use walstat_analyse::archive_timeout;
 use walstat_analyse::checkpoint::cause::Verdict;
-use walstat_analyse::checkpoint::{Cycle, Cycles, Switched, power_of_two};
+use walstat_analyse::checkpoint::server::Server;
+use walstat_analyse::checkpoint::{Cycle, Cycles, power_of_two};
 use walstat_analyse::ratios::ratio;
 use walstat_analyse::time_map::TimeMap;
 use walstat_analyse::when::WhenFound;
-use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
 
 /// A shorter range says nothing of a day.
@@ -26,7 +26,7 @@ pub(crate) fn checkpoints(
     found: &WhenFound,
     cycles: &Cycles,
     verdicts: &[Option<Verdict>],
-    segment_bytes: u64,
+    server: &Server,
 ) -> (Vec<CheckpointRow>, CheckpointSummary) {
     let clock = &found.clock;
     let (cycles, verdicts) = asked_for(found, cycles, verdicts);
@@ -41,7 +41,7 @@ pub(crate) fn checkpoints(
     summary.forced_ratio = forced(&summary.causes);
     spread(&mut summary, &cycles.cycles);
     cost(&mut summary, &cycles.cycles);
-    switches(&mut summary, &cycles.switches, clock, segment_bytes);
+    switches(&mut summary, cycles, clock, server);
     let rows = cycles.cycles.iter().zip(verdicts);
     (rows.map(|(cycle, verdict)| row(cycle, verdict, clock)).collect(), summary)
 }
@@ -147,33 +147,18 @@ fn cost(summary: &mut CheckpointSummary, cycles: &[Cycle]) {
 }
 
 /// What switches to the next segment leave unused.
-fn switches(
-    summary: &mut CheckpointSummary,
-    switches: &[Switched],
-    clock: &TimeMap,
-    segment_bytes: u64,
-) {
-    let rest = |end: Lsn| (segment_bytes - end.0 % segment_bytes.max(1)) % segment_bytes.max(1);
-    let bytes = |found: &[Switched]| found.iter().map(|switched| rest(switched.end)).sum::<u64>();
+fn switches(summary: &mut CheckpointSummary, cycles: &Cycles, clock: &TimeMap, server: &Server) {
     let elapsed = clock.span().map_or(0, |(first, last)| last.0.saturating_sub(first.0));
     let seconds = elapsed as f64 / SECOND as f64;
     let a_day = |bytes: u64| (seconds >= LEAST_SECONDS).then(|| bytes as f64 * DAY / seconds);
-    summary.switches = switches.len() as u64;
-    summary.switch_bytes = bytes(switches);
+    summary.switches = cycles.switches.len() as u64;
+    summary.switch_bytes = cycles.switches.iter().map(|one| rest(one, server)).sum();
     summary.switch_bytes_per_day = a_day(summary.switch_bytes);
-    let distance = |pair: &[Switched]| match pair {
-        [a, b] => Some(b.time?.0.saturating_sub(a.time?.0) / SECOND),
-        _ => None,
+    let Some(padding) = by_timeout(cycles, clock, server).filter(|found| found.bytes > 0) else {
+        return;
     };
-    let distances: Vec<Option<i64>> = switches.windows(2).map(distance).collect();
-    let Some(timeout) = archive_timeout::of(&distances) else { return };
-    let padded = distances.iter().zip(switches.iter().skip(1));
-    let padded = padded.filter(|(distance, _)| {
-        distance.is_some_and(|found| archive_timeout::is_near(found, timeout))
-    });
-    let padded: Vec<Switched> = padded.map(|(_, switched)| *switched).collect();
-    summary.archive_timeout_seconds = u64::try_from(timeout).ok();
-    summary.archive_timeout_bytes_per_day = a_day(bytes(&padded));
+    summary.archive_timeout_seconds = Some(padding.timeout_seconds);
+    summary.archive_timeout_bytes_per_day = a_day(padding.bytes);
 }
 
 /// Half of them are no more than this.
@@ -186,27 +171,55 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_analyse::checkpoint::Switched;
     use walstat_analyse::time_map::Anchor;
+    use walstat_format::lsn::Lsn;
     use walstat_format::payload::Time;
+
+    const SEGMENT: u64 = 1 << 20;
+
+    /// What is said of switches at these seconds, each in a segment of its own, beside these places.
+    fn said(at: &[i64], beside: &[u64], archive_timeout: Option<u64>) -> CheckpointSummary {
+        let mut clock = TimeMap::default();
+        let mut cycles = Cycles::default();
+        cycles.beside_switches.extend(beside.iter().map(|place| Lsn(*place)));
+        for (number, second) in at.iter().enumerate() {
+            let end = Lsn(number as u64 * SEGMENT + SEGMENT / 4);
+            let time = Time(second * SECOND);
+            clock.push(Anchor { lsn: end, time });
+            clock.push(Anchor { lsn: Lsn((number as u64 + 1) * SEGMENT), time });
+            cycles.switches.push(Switched { end, time: Some(time) });
+        }
+        let server = Server {
+            segment_bytes: SEGMENT,
+            version: walstat_format::version::VERSIONS.last().expect("a release"),
+            pace: None,
+            archive_timeout,
+        };
+        let mut summary = CheckpointSummary::default();
+        switches(&mut summary, &cycles, &clock, &server);
+        summary
+    }
 
     #[test]
     fn switches_at_one_distance_are_those_of_a_timeout() {
-        let segment = 1 << 20;
-        let mut clock = TimeMap::default();
-        let mut found = Vec::new();
-        for (number, second) in [0, 60, 121, 180, 190, 251].into_iter().enumerate() {
-            let end = Lsn(number as u64 * segment + segment / 4);
-            let time = Time(second * SECOND);
-            clock.push(Anchor { lsn: end, time });
-            found.push(Switched { end, time: Some(time) });
-        }
-        let mut summary = CheckpointSummary::default();
-        switches(&mut summary, &found, &clock, segment);
-        let unused = segment * 3 / 4;
+        let at = [0, 60, 121, 180, 190, 250];
+        let summary = said(&at, &[], None);
+        let unused = SEGMENT * 3 / 4;
         assert_eq!((summary.switches, summary.switch_bytes), (6, 6 * unused));
         assert_eq!(summary.archive_timeout_seconds, Some(60));
         let a_day = summary.archive_timeout_bytes_per_day.expect("a day");
-        assert!((a_day - 4.0 * unused as f64 * DAY / 251.0).abs() < 1.0, "{a_day}");
+        assert!((a_day - 4.0 * unused as f64 * DAY / 250.0).abs() < 1.0, "{a_day}");
+        assert_eq!(said(&at, &[], Some(0)).archive_timeout_seconds, None);
+        assert_eq!(said(&at, &[], Some(600)).archive_timeout_seconds, None);
+    }
+
+    #[test]
+    fn switches_beside_backups_and_shutdowns_are_none_of_a_timeout() {
+        let at = [0, 5, 10, 15, 20];
+        assert_eq!(said(&at, &[], None).archive_timeout_seconds, Some(5));
+        let backup = [2 * SEGMENT + 8, 4 * SEGMENT + 8];
+        assert_eq!(said(&at, &backup, None).archive_timeout_seconds, None);
     }
 
     #[test]

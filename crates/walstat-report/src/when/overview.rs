@@ -1,9 +1,11 @@
 //! When WAL was written, in a few numbers: for the first screen and for the advice.
 
+use super::padding::by_timeout;
 use super::span::asked_for;
 use super::{REPLAY_RATES, at_second};
 use crate::model::when::{Causes, Overview, Range, Spacing};
 use walstat_analyse::checkpoint::cause::{Cause, Judged, Verdict};
+use walstat_analyse::checkpoint::server::Server;
 use walstat_analyse::checkpoint::{Cycle, Cycles};
 use walstat_analyse::commit::SYNC_TIME;
 use walstat_analyse::when::WhenFound;
@@ -13,7 +15,7 @@ use walstat_format::payload::SECOND;
 const STRETCHES: usize = 48;
 
 /// The numbers.
-pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
+pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> Overview {
     let mut overview = Overview::default();
     if let Some(curve) = &found.written {
         let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
@@ -39,6 +41,8 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged) -> Overview {
         let backups = || cycles.cycles.iter().filter(|cycle| cycle.began_backup);
         overview.backups = backups().count() as u64;
         overview.backup_fpi_bytes = backups().map(|cycle| cycle.tally.fpi_bytes).sum();
+        overview.archive_timeout_bytes =
+            by_timeout(cycles, &found.clock, server).map(|padding| padding.bytes);
         overview.checkpoints = cycles.checkpoints;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.wal_by_cause = wal_by_cause(cycles, &verdicts);

@@ -4,9 +4,13 @@ use super::{SWITCH_BYTES, SimulatedRun};
 use crate::blocks::Ordinal;
 use crate::outcome::Switch;
 use crate::settings::ArchiveTimeout;
-use walstat_format::payload::Time;
 use walstat_format::payload::xlog;
+use walstat_format::payload::{SECOND, Time};
 use walstat_format::rmgr::XLOG;
+
+/// So much late the checkpointer looks, microseconds: it sleeps whole seconds, half a second too long on
+/// average.
+const LATE: i64 = SECOND / 2;
 
 impl SimulatedRun<'_> {
     /// The checkpointer looks at the clock when a segment has been open for that long, whoever commits or
@@ -22,8 +26,9 @@ impl SimulatedRun<'_> {
         let looked = self.looked_at.get_or_insert(time);
         let passed =
             self.base.next_commit(ordinal).map_or(0, |next| next.0.saturating_sub(looked.0));
+        let late = LATE.min(wait / 10);
         let looks = passed.checked_div(wait).unwrap_or(0);
-        if looks < 1 {
+        if looks < 1 || passed < wait.saturating_add(late) {
             return;
         }
         looked.0 = looked.0.saturating_add(looks.saturating_mul(wait));

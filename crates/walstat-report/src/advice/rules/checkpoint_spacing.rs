@@ -39,6 +39,8 @@ const CLOSE: Threshold = Threshold {
 const VERY_CLOSE: u64 = 60;
 /// Fewer distances are no habit.
 const DISTANCES: u64 = 3;
+/// Volume begins a checkpoint at about half of max_wal_size: below a third of it none.
+const FAR_FROM_FULL: u64 = 3;
 /// No setting is told to be raised to more than so many times what it is: a short load that writes
 /// at full speed says little of the day.
 const MOST_TIMES: u64 = 100;
@@ -60,7 +62,7 @@ fn check(report: &Report) -> Option<Finding> {
     if spacing.median >= threshold || !is_habit || says_little(report) {
         return None;
     }
-    let most = mostly(when);
+    let most = mostly(when).or_else(|| by_the_clock(report, when));
     let asked = most == Some(Cause::Requested);
     let told = most.map_or(String::new(), |cause| format!(", mostly {}", how(cause)));
     let finding = Finding {
@@ -124,6 +126,18 @@ fn mostly(when: &Overview) -> Option<Cause> {
     let is_most = |count: u64| count * 2 > known && count > 0 && count >= when.wal_by_cause.unknown;
     let most = by.into_iter().rev().max_by_key(|(_, count)| *count);
     most.filter(|(_, count)| is_most(*count)).map(|(cause, _)| cause)
+}
+
+/// Where the settings are known, and the WAL never came near max_wal_size, what is not known to be asked for
+/// was begun by the clock, if that began what is known.
+fn by_the_clock(report: &Report, when: &Overview) -> Option<Cause> {
+    let settings = &report.settings.as_ref()?.values;
+    settings.checkpoint_timeout?;
+    let farthest = when.spacing_bytes.as_ref().map_or(0, |spacing| spacing.max);
+    let longest = farthest.max(when.worst_recovery_bytes.unwrap_or(0));
+    let is_far = longest.saturating_mul(FAR_FROM_FULL) < settings.max_wal_size?;
+    let others = when.wal_by_cause.wal + when.wal_by_cause.requested;
+    (is_far && others == 0 && when.spacing_cause == Some(Cause::Time)).then_some(Cause::Time)
 }
 
 /// Whether most checkpoints were asked for, which no setting makes fewer.
@@ -378,6 +392,27 @@ mod tests {
         assert_eq!(told(&curve, 100, 1e8), format!("max_wal_size = 192MB: {now}"));
         let steep = [(Some(1), 0.0), (Some(2), 0.3), (Some(64), 0.9)];
         assert_eq!(told(&steep, 402, 1e8), format!("max_wal_size = 800MB: {now}"));
+    }
+
+    #[test]
+    fn far_from_max_wal_size_the_timeout_is_to_be_raised() {
+        let mut report = by_volume(&[(Some(1), 0.0), (None, 0.5)], 400 << 20, 1e8);
+        let mut settings = crate::model::settings::Settings::default();
+        settings.values.checkpoint_timeout = Some(30);
+        settings.values.max_wal_size = Some(4 << 30);
+        report.settings = Some(settings);
+        let distance = |max| Some(Spacing { count: 1, max, ..Spacing::default() });
+        report.when.iter_mut().for_each(|when| {
+            // Of the first one nothing is known: it began before this WAL.
+            when.wal_by_cause = Causes { time: 113, unknown: 118, ..Causes::default() };
+            when.spacing_cause = Some(Cause::Time);
+            when.spacing_bytes = distance(120 << 20);
+        });
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.advice, ["checkpoint_timeout = 30min: it is 30s now"]);
+        assert!(finding.title.ends_with("mostly by time"), "{}", finding.title);
+        report.when.iter_mut().for_each(|when| when.spacing_bytes = distance(2 << 30));
+        assert!(check(&report).expect("a finding").advice[0].contains("max_wal_size"));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What it looks at: what is written for logical decoding alone: combo command ids of catalog rows and
-//! messages of `pg_logical_emit_message`.
+//! What it looks at: what is written for logical decoding alone: combo command ids of catalog rows, the
+//! invalidations of each command, and messages of `pg_logical_emit_message`.
 //!
-//! Why it matters: with wal_level = logical every change of a catalog logs its command id once more, and
-//! rows carry their keys. Where nobody decodes, all of that is for nothing. From 5 % on it is worth a look.
+//! Why it matters: with wal_level = logical every change of a catalog logs its command id once more, each
+//! command logs what others have to forget of catalogs (from 14 on), and rows carry their keys, which is not
+//! counted here. Where nobody decodes, all of that is for nothing. From 5 % on it is worth a look.
 //!
 //! What to do: `wal_level = replica` where there is no logical slot; fewer temporary tables where there is.
 //!
@@ -37,13 +38,16 @@ fn check(report: &Report) -> Option<Finding> {
     };
     let (command_ids, messages) =
         (bytes_of("Heap2", "NEW_CID"), bytes_of("LogicalMessage", "MESSAGE"));
-    let bytes = command_ids + messages;
+    // LogLogicalInvalidations: at other levels only the commit has them.
+    let invalidations = bytes_of("Transaction", "INVALIDATION");
+    let bytes = command_ids + invalidations + messages;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let finding = Finding {
         evidence: evidence([
             ("logical_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
             ("new_cid_bytes", command_ids.into()),
+            ("invalidation_bytes", invalidations.into()),
             ("message_bytes", messages.into()),
         ]),
         advice: vec![
@@ -51,7 +55,7 @@ fn check(report: &Report) -> Option<Finding> {
             "walstat whatif --wal-level replica says exactly what that saves".into(),
         ],
         side_effects: vec!["logical replication and decoding need wal_level = logical".into()],
-        estimate: Some(command_ids),
+        estimate: Some(command_ids + invalidations),
         source: "PostgreSQL manual, wal_level".into(),
         ..plain_finding(
             &RULE,
@@ -74,5 +78,11 @@ mod tests {
         assert!(!found(14 << 20, 15 << 20));
         let messages = check(&with_record("LogicalMessage", "MESSAGE", 50 << 20, 100 << 20));
         assert_eq!(messages.expect("a finding").estimate, Some(0));
+    }
+
+    #[test]
+    fn invalidations_of_each_command_are_for_decoding_alone() {
+        let found = check(&with_record("Transaction", "INVALIDATION", 10 << 20, 100 << 20));
+        assert_eq!(found.expect("a finding").estimate, Some(10 << 20));
     }
 }

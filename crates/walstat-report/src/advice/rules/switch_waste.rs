@@ -83,20 +83,38 @@ fn fewer_switches(report: &Report, timeout: Option<u64>) -> String {
         None => BY_CLOCK.to_owned(),
         Some(0) => {
             let backups = report.when.as_ref().map_or(0, |when| when.backups);
-            let who = match backups {
-                0 => "find out who closes segments, base backups or pg_switch_wal()".to_owned(),
-                1 => "segments were closed by the base backup in this WAL, or by pg_switch_wal()"
-                    .to_owned(),
-                _ => format!(
-                    "segments were closed by the {backups} base backups in this WAL, or by pg_switch_wal()"
-                ),
-            };
+            let who = closed_by(backups);
             format!("archive_timeout is off: {who}")
+        }
+        Some(now) if is_of_others(report) => {
+            let who = closed_by(report.when.as_ref().map_or(0, |when| when.backups));
+            format!("archive_timeout = {now}s closed none or few of them: {who}")
         }
         Some(now) if now < REASONABLE => {
             format!("archive_timeout = {REASONABLE}s: it is {now}s now; or stream the WAL instead")
         }
         Some(now) => format!("archive_timeout is {now}s: raise it, or stream the WAL instead"),
+    }
+}
+
+/// Whether somebody else than archive_timeout left most of it empty, as far as that is known.
+fn is_of_others(report: &Report) -> bool {
+    let of_timeout = report.when.as_ref().and_then(|when| when.archive_timeout_bytes);
+    of_timeout.is_some_and(|bytes| bytes * 2 < report.books.switch_bytes)
+}
+
+/// Who closes segments beside archive_timeout.
+fn closed_by(backups: u64) -> String {
+    match backups {
+        0 => "find out who closes segments, base backups, restarts or pg_switch_wal()".to_owned(),
+        1 => {
+            "segments were closed by the base backup in this WAL, by restarts or by pg_switch_wal()"
+                .to_owned()
+        }
+        _ => format!(
+            "segments were closed by the {backups} base backups in this WAL, by restarts or by \
+             pg_switch_wal()"
+        ),
     }
 }
 
@@ -138,6 +156,25 @@ mod tests {
         assert!(set(60).starts_with("archive_timeout is 60s: raise it"));
         let when = crate::model::when::Overview { backups: 3, ..Default::default() };
         report.when = Some(when);
-        assert!(fewer_switches(&report, Some(0)).contains("by the 3 base backups in this WAL"));
+        assert!(fewer_switches(&report, Some(0)).contains("the 3 base backups"));
+    }
+
+    #[test]
+    fn what_backups_and_restarts_leave_empty_is_not_the_timeout_s() {
+        let mut report = sample::report(0, 0);
+        report.books.switch_bytes = 37 << 20;
+        let told = |bytes| {
+            let when = crate::model::when::Overview {
+                backups: 1,
+                archive_timeout_bytes: bytes,
+                ..Default::default()
+            };
+            let mut report = report.clone();
+            report.when = Some(when);
+            fewer_switches(&report, Some(5))
+        };
+        assert!(told(Some(0)).contains("by the base backup in this WAL"));
+        assert!(told(Some(30 << 20)).starts_with("archive_timeout = 60s"));
+        assert!(told(None).starts_with("archive_timeout = 60s"));
     }
 }
