@@ -194,7 +194,8 @@ row! {
         pub leaf_inserts: Option<u64>,
         /// Distinct leaves that these touched.
         pub leaf_blocks: Option<u64>,
-        /// Share of them that went into the right-most leaf.
+        /// Share of them that went into the right-most leaf; at most, where no split and no image tells
+        /// which one that is.
         pub rightmost_ratio: Option<f64>,
     }
 }

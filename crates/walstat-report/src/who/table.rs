@@ -139,8 +139,8 @@ struct Keys {
     is_btree: bool,
     inserts: u64,
     blocks: u64,
-    /// Of those files whose right-most leaf is known: insertions, and those into it.
-    known: (u64, u64),
+    /// Those into the right-most leaf, at most.
+    rightmost: u64,
 }
 
 impl Building {
@@ -253,7 +253,7 @@ impl Index {
         IndexPart {
             leaf_inserts: keys.is_btree.then_some(keys.inserts),
             leaf_blocks: keys.is_btree.then_some(keys.blocks),
-            rightmost_ratio: ratio(keys.known.1, keys.known.0),
+            rightmost_ratio: ratio(keys.rightmost, keys.inserts),
             ..self.part
         }
     }
@@ -264,8 +264,7 @@ impl Keys {
         self.is_btree |= other.is_btree;
         self.inserts += other.inserts;
         self.blocks += other.blocks;
-        self.known.0 += other.known.0;
-        self.known.1 += other.known.1;
+        self.rightmost += other.rightmost;
     }
 
     fn add_leaves(&mut self, leaves: Option<&Leaves>) {
@@ -273,10 +272,7 @@ impl Keys {
         self.is_btree = true;
         self.inserts += leaves.inserts;
         self.blocks += leaves.blocks.len();
-        if let Some(rightmost) = leaves.rightmost_inserts() {
-            self.known.0 += leaves.inserts;
-            self.known.1 += rightmost;
-        }
+        self.rightmost += leaves.rightmost_inserts();
     }
 }
 

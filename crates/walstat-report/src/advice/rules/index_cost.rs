@@ -4,7 +4,9 @@
 //! is inserted and for every update that is not HOT. An index that no query uses costs the same.
 //!
 //! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each was);
-//! put several into one. It speaks where indexes write twice what the heap does, and 20 % of all bytes.
+//! put several into one. An index of a primary key or of a unique constraint is needed even where no query
+//! uses it: the one that has the name of a primary key is not among what can be saved. It speaks where indexes
+//! write twice what the heap does, and 20 % of all bytes.
 //!
 //! When to ignore it: where all of them are used, or the statistics were reset lately.
 //!
@@ -16,13 +18,16 @@ use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
 use crate::model::threshold::{Speaks, Threshold, Unit};
-use crate::model::who::WholeTableRow;
+use crate::model::who::{IndexPart, WholeTableRow};
+use std::cmp::Reverse;
 
 /// Indexes write so many times what the heap does.
 const TIMES: Threshold =
     Threshold { speaks: Speaks::From, chen: 2.0, strict: 1.5, relaxed: 3.0, unit: Unit::Times };
 /// They are at least this share of all bytes: 20 %.
 const SHARE: f64 = 0.2;
+/// How PostgreSQL calls the index of a primary key, unless it is told otherwise.
+const PRIMARY_KEY: &str = "_pkey";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -44,13 +49,8 @@ fn check(report: &Report) -> Option<Finding> {
             && bytes >= SHARE * total
     });
     let worst = dear.max_by_key(|row| index_bytes(row))?;
-    let mut ranked: Vec<(&str, u64)> = worst
-        .indexes
-        .iter()
-        .map(|index| (index.name.as_str(), index.part.numbers.total_bytes))
-        .collect();
-    ranked.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
-    let ((first, most), (last, least)) = (*ranked.first()?, *ranked.last()?);
+    let (droppable, kept) = droppable(worst)?;
+    let (first, most) = droppable.first().map(|index| (index.name.as_str(), bytes_of(index)))?;
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
     let finding = Finding {
         evidence: evidence([
@@ -61,10 +61,9 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", threshold.into()),
             ("largest", first.into()),
         ]),
-        advice: advice(report, (first, most as f64 / total), last),
+        advice: advice(report, (first, most as f64 / total), &kept),
         side_effects: vec!["queries that use an index are slow without it".into()],
-        // One of them at least is needed.
-        estimate: Some(index_bytes(worst) - least),
+        estimate: Some(droppable.iter().map(|index| bytes_of(index)).sum()),
         source: CHEN_2017.into(),
         ..plain_finding(
             &RULE,
@@ -78,23 +77,40 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.explaining(index_bytes(worst)))
 }
 
-/// What to do: what keeps an index comes before what drops it. At most all but the smallest can go.
-fn advice(report: &Report, (first, share): (&str, f64), last: &str) -> Vec<String> {
+/// The indexes of a table that may be dropped, the largest first, and what is said of the one that is kept:
+/// that of the primary key, or else the smallest, since one at least is needed.
+fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, String)> {
+    let mut ranked: Vec<&IndexPart> = row.indexes.iter().collect();
+    ranked.sort_by_key(|index| (Reverse(bytes_of(index)), &index.name));
+    let kept = match ranked.iter().position(|index| index.name.ends_with(PRIMARY_KEY)) {
+        Some(at) => format!("{}, the primary key", ranked.remove(at).name),
+        None => format!("{}, the smallest", ranked.pop()?.name),
+    };
+    Some((ranked, kept))
+}
+
+/// What to do: what keeps an index comes before what drops it.
+fn advice(report: &Report, (first, share): (&str, f64), kept: &str) -> Vec<String> {
     let list =
         "the rule gin-fastupdate may make them cheaper: try that before dropping any".to_owned();
-    let drop = "drop those that no query uses: SELECT indexrelname, idx_scan FROM pg_stat_user_indexes \
-                ORDER BY idx_scan;";
+    let drop = "drop those that no query uses and no constraint needs: SELECT indexrelid::regclass, idx_scan \
+                FROM pg_stat_user_indexes JOIN pg_index USING (indexrelid) WHERE NOT indisunique ORDER BY \
+                idx_scan;";
     let largest = format!(
-        "the largest is {first}, with {} of all bytes; the saving shown would be reached if all but {last}, \
-         the smallest, were dropped",
+        "the largest is {first}, with {} of all bytes; the saving shown would be reached if all but {kept}, \
+         were dropped",
         percent(share, 0)
     );
     let list = Some(list).filter(|_| gin_fastupdate::has_found(report));
     list.into_iter().chain([drop.to_owned(), largest]).collect()
 }
 
+fn bytes_of(index: &IndexPart) -> u64 {
+    index.part.numbers.total_bytes
+}
+
 fn index_bytes(row: &WholeTableRow) -> u64 {
-    row.indexes.iter().map(|index| index.part.numbers.total_bytes).sum()
+    row.indexes.iter().map(bytes_of).sum()
 }
 
 fn heap_bytes(row: &WholeTableRow) -> u64 {
@@ -130,10 +146,34 @@ mod tests {
     fn what_keeps_an_index_comes_before_what_drops_it() {
         let plain = with_gin(0);
         assert!(plain.len() == 2 && plain[0].starts_with("drop"), "{plain:?}");
-        assert!(plain[1].starts_with("the largest is words: 60 % of all bytes"), "{plain:?}");
-        assert!(plain[1].ends_with("all but pkey, the smallest"), "{plain:?}");
+        let largest = "the largest is words, with 60 % of all bytes";
+        assert!(plain[1].starts_with(largest), "{plain:?}");
+        assert!(plain[1].ends_with("if all but pkey, the smallest, were dropped"), "{plain:?}");
         let gin = with_gin(5000);
-        assert!(gin.len() == 3 && gin[0].starts_with("gin-fastupdate"), "{gin:?}");
+        assert!(gin.len() == 3 && gin[0].starts_with("the rule gin-fastupdate"), "{gin:?}");
+    }
+
+    #[test]
+    fn a_primary_key_is_not_among_what_can_be_dropped() {
+        let index = |name: &str, bytes: u64| {
+            let numbers = Numbers { total_bytes: bytes << 20, ..Numbers::default() };
+            let part = Part { numbers, ..Part::default() };
+            IndexPart { name: name.into(), part, ..IndexPart::default() }
+        };
+        let found = |names: [&str; 3]| {
+            let indexes = names.into_iter().zip([40, 20, 10]);
+            let indexes = indexes.map(|(name, bytes)| index(name, bytes)).collect();
+            let row = WholeTableRow { indexes, ..Default::default() };
+            let tables = Some(vec![row].into());
+            check(&Report { tables, ..sample::report(0, 100 << 20) }).expect("a finding")
+        };
+        let finding = found(["orders_pkey", "orders_ref", "orders_at"]);
+        assert_eq!(finding.estimate, Some(30 << 20));
+        assert!(finding.advice[0].contains("NOT indisunique"), "{:?}", finding.advice);
+        let told = &finding.advice[1];
+        assert!(told.starts_with("the largest is orders_ref, with 20 %"), "{told}");
+        assert!(told.ends_with("all but orders_pkey, the primary key, were dropped"), "{told}");
+        assert_eq!(found(["a", "b", "c"]).estimate, Some(60 << 20), "the smallest is kept");
     }
 
     #[test]
