@@ -94,7 +94,8 @@ fn work(row: &LargeTransactionRow, table: Option<&WholeTableRow>) -> LargeWork {
         Some(table) if is_view(table) => LargeWork::Refresh,
         _ if is_most(row.new_page_bytes) => LargeWork::NewPages,
         _ if is_most(delete_bytes) => LargeWork::Delete,
-        _ if is_most(update_bytes) => LargeWork::Update,
+        // Most of what an update writes may be locks of rows and entries of indexes.
+        _ if update_bytes > insert_bytes + delete_bytes => LargeWork::Update,
         _ if insert_bytes > update_bytes + delete_bytes => LargeWork::Load,
         _ => LargeWork::Mixed,
     }
@@ -116,13 +117,11 @@ fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
     }
 }
 
-/// Adds a transaction to those that did the same to the same table. Updates are not merged: several of them
-/// may be the batches that the rule advises.
+/// Adds a transaction to those that did the same to the same table.
 fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
-    let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
     let is_same = |other: &&mut LargeWorkRow| {
         let is_refresh = work == LargeWork::Refresh || other.is_aborted == row.is_aborted;
-        !is_apart
+        work != LargeWork::Mixed
             && other.table.is_some()
             && other.table == row.table
             && other.work == work
@@ -224,16 +223,18 @@ mod tests {
         assert_eq!(rows[0].index_bytes, 8 << 20);
     }
 
+    /// A whole table that is updated writes more locks and index entries than rows.
     #[test]
-    fn updates_of_a_table_are_not_summed() {
+    fn updates_of_a_table_are_summed() {
         let update = |xid| {
             let bytes = 10 << 20;
-            let written = Written { bytes, update_bytes: bytes, ..Written::default() };
+            let (update_bytes, index_bytes) = (3 << 20, 5 << 20);
+            let written = Written { bytes, update_bytes, index_bytes, ..Written::default() };
             transaction(xid, written, &[(10, 4)])
         };
         let rows = filled(vec![table("orders", "r", &[10], 11)], vec![update(5), update(6)]);
         let told: Vec<_> = rows.iter().map(|row| (row.work, row.transactions)).collect();
-        assert_eq!(told, [(LargeWork::Update, 1), (LargeWork::Update, 1)]);
+        assert_eq!(told, [(LargeWork::Update, 2)]);
     }
 
     #[test]
