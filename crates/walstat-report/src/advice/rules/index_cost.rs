@@ -6,7 +6,8 @@
 //! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each was);
 //! put several into one. An index of a primary key or of a unique constraint is needed even where no query
 //! uses it: the one that has the name of a primary key is not among what can be saved. It speaks where indexes
-//! write twice what the heap does, and 20 % of all bytes.
+//! write twice what the heap does, and 20 % of all bytes. Index builds are not among them, and neither are
+//! indexes that were dropped in the WAL.
 //!
 //! When to ignore it: where all of them are used, or the statistics were reset lately.
 //!
@@ -18,7 +19,7 @@ use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
 use crate::model::threshold::{Speaks, Threshold, Unit};
-use crate::model::who::{IndexPart, WholeTableRow};
+use crate::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
 
 /// Indexes write so many times what the heap does.
@@ -44,7 +45,7 @@ fn check(report: &Report) -> Option<Finding> {
     let threshold = RULE.limit(report);
     let dear = tables.rows.iter().filter(|row| {
         let bytes = index_bytes(row) as f64;
-        row.indexes.len() > 1
+        standing(row).count() > 1
             && bytes >= threshold * heap_bytes(row) as f64
             && bytes >= SHARE * total
     });
@@ -55,7 +56,7 @@ fn check(report: &Report) -> Option<Finding> {
     let finding = Finding {
         evidence: evidence([
             ("table", label(report, worst).into()),
-            ("indexes", worst.indexes.len().into()),
+            ("indexes", standing(worst).count().into()),
             ("index_bytes", index_bytes(worst).into()),
             ("heap_bytes", heap_bytes(worst).into()),
             ("threshold", threshold.into()),
@@ -69,7 +70,7 @@ fn check(report: &Report) -> Option<Finding> {
             &RULE,
             format!(
                 "{} indexes of {} write {times:.1} times what its rows do",
-                worst.indexes.len(),
+                standing(worst).count(),
                 label(report, worst)
             ),
         )
@@ -80,7 +81,7 @@ fn check(report: &Report) -> Option<Finding> {
 /// The indexes of a table that may be dropped, the largest first, and what is said of the one that is kept:
 /// that of the primary key, or else the smallest, since one at least is needed.
 fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, String)> {
-    let mut ranked: Vec<&IndexPart> = row.indexes.iter().collect();
+    let mut ranked: Vec<&IndexPart> = standing(row).collect();
     ranked.sort_by_key(|index| (Reverse(bytes_of(index)), &index.name));
     let kept = match ranked.iter().position(|index| index.name.ends_with(PRIMARY_KEY)) {
         Some(at) => format!("{}, the primary key", ranked.remove(at).name),
@@ -105,12 +106,19 @@ fn advice(report: &Report, (first, share): (&str, f64), kept: &str) -> Vec<Strin
     list.into_iter().chain([drop.to_owned(), largest]).collect()
 }
 
+/// Those that were not dropped meanwhile.
+fn standing(row: &WholeTableRow) -> impl Iterator<Item = &IndexPart> {
+    row.indexes.iter().filter(|index| !index.is_gone)
+}
+
+/// What changes of rows wrote into an index: it is not built for these.
 fn bytes_of(index: &IndexPart) -> u64 {
-    index.part.numbers.total_bytes
+    let Part { numbers, new_page_fpi_bytes, .. } = &index.part;
+    numbers.total_bytes.saturating_sub(*new_page_fpi_bytes)
 }
 
 fn index_bytes(row: &WholeTableRow) -> u64 {
-    row.indexes.iter().map(bytes_of).sum()
+    standing(row).map(bytes_of).sum()
 }
 
 fn heap_bytes(row: &WholeTableRow) -> u64 {
@@ -122,7 +130,6 @@ mod tests {
     use super::*;
     use crate::model::Numbers;
     use crate::model::sample;
-    use crate::model::who::{IndexPart, Part};
 
     /// A table with two indexes that write most of 100 MB, and so many entries of GIN indexes.
     fn with_gin(entries: u64) -> Vec<String> {
@@ -174,6 +181,21 @@ mod tests {
         assert!(told.starts_with("the largest is orders_ref, with 20 %"), "{told}");
         assert!(told.ends_with("all but orders_pkey, the primary key, were dropped"), "{told}");
         assert_eq!(found(["a", "b", "c"]).estimate, Some(60 << 20), "the smallest is kept");
+    }
+
+    #[test]
+    fn builds_and_indexes_that_are_gone_are_no_cost_of_rows() {
+        let found = |built: u64, is_gone| {
+            let numbers = Numbers { total_bytes: 40 << 20, ..Numbers::default() };
+            let part = Part { numbers, new_page_fpi_bytes: built << 20, ..Part::default() };
+            let index = IndexPart { part, ..IndexPart::default() };
+            let indexes = vec![index.clone(), IndexPart { is_gone, ..index }];
+            let row = WholeTableRow { indexes, ..Default::default() };
+            let tables = Some(vec![row].into());
+            check(&Report { tables, ..sample::report(0, 100 << 20) }).is_some()
+        };
+        assert!(found(0, false) && found(30, false));
+        assert!(!found(31, false) && !found(0, true));
     }
 
     #[test]

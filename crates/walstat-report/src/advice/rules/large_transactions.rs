@@ -14,7 +14,8 @@
 //! is there already: a row that is not changed need not be written. A load into a table with indexes writes less if they are dropped
 //! before and built after it. A refresh of a materialized view writes all of it, CONCURRENTLY only what
 //! differs. An index build or a rewrite is one transaction by its nature: less often, or when little else is
-//! written.
+//! written. What builds indexes is counted in full as well, since CONCURRENTLY does it without a transaction
+//! that its records would name.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
@@ -216,11 +217,14 @@ fn subject(row: &LargeWorkRow) -> String {
         }
         (LargeWork::Mixed, _, Some(xid)) => format!("transaction {xid}"),
         (_, _, Some(xid)) => {
-            let article = if work.text().starts_with(['i', 'u']) { "an" } else { "a" };
-            format!("transaction {xid}, {article} {}{of}{was_undone},", work.text())
+            format!("transaction {xid}, {} {}{of}{was_undone},", article(work), work.text())
         }
-        (_, _, None) => format!("a {}{of}", work.text()),
+        (_, _, None) => format!("{} {}{of}", article(work), work.text()),
     }
+}
+
+fn article(work: &LargeWork) -> &'static str {
+    if work.text().starts_with(['i', 'u']) { "an" } else { "a" }
 }
 
 #[cfg(test)]
