@@ -57,6 +57,7 @@ fn check(report: &Report) -> Option<Finding> {
         evidence: evidence([
             ("table", label(report, worst).into()),
             ("indexes", standing(worst).count().into()),
+            ("index_names", standing(worst).map(|index| index.name.as_str()).collect()),
             ("index_bytes", index_bytes(worst).into()),
             ("heap_bytes", heap_bytes(worst).into()),
             ("threshold", threshold.into()),
