@@ -219,9 +219,9 @@ mod tests {
             };
             pace(&summary).expect("a pace")
         };
-        assert!(told(0.5).contains("writes faster at its end."), "{}", told(0.5));
-        assert!(told(1.0).contains("writes evenly."), "{}", told(1.0));
+        assert!(told(0.5).contains("writes pages faster at its end."), "{}", told(0.5));
+        assert!(told(1.0).contains("writes pages evenly."), "{}", told(1.0));
         assert!(told(1.0).contains("-0.50 from"), "{}", told(1.0));
-        assert!(told(2.0).contains("writes faster at its beginning."), "{}", told(2.0));
+        assert!(told(2.0).contains("writes pages faster at its beginning."), "{}", told(2.0));
     }
 }

@@ -1,8 +1,9 @@
 //! `walstat follow` for people who read a log: a line each time.
 
 use super::number::{UNKNOWN, counted, human_bytes};
-use super::time::clock;
+use super::time::{clock, date, moment};
 use super::visible::visible;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, TableNow};
 use walstat_report::model::percent::percent;
@@ -13,7 +14,8 @@ const TABLES: usize = 3;
 /// Writes what happened, and a line of what came since the one before.
 pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()> {
     for happening in moment.happenings.iter().filter(|of| of.event != "checkpoint") {
-        writeln!(out, "{} {}", clock(&moment.time), happening_line(happening))?;
+        let time = happening.time.as_deref().unwrap_or(&moment.time);
+        writeln!(out, "{} {}", beside(time, &moment.time), happening_line(happening))?;
     }
     let Moment { start_lsn, position_lsn, numbers, .. } = moment;
     write!(out, "{} {position_lsn}", clock(&moment.time))?;
@@ -54,6 +56,11 @@ pub fn happening_line(happening: &HappeningRow) -> String {
     visible(&happening.text).into_owned()
 }
 
+/// A time with its date, if that is another one than that of `now`.
+fn beside<'t>(time: &'t str, now: &str) -> Cow<'t, str> {
+    if date(time) == date(now) { clock(time).into() } else { moment(Some(time)).into() }
+}
+
 /// Tables that wrote, most first; what belongs to no table is none.
 pub fn largest_tables(now: &Now) -> Vec<&TableNow> {
     let has_name = |table: &&TableNow| table.labels.iter().any(|label| !label.is_empty());
@@ -82,4 +89,16 @@ pub fn table_name(table: &TableNow) -> String {
 /// A share in percent; a dash of nothing.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { UNKNOWN.to_owned() } else { percent(part as f64 / whole as f64, 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_another_day_has_its_date() {
+        let now = "2026-11-21T09:12:01.000000Z";
+        assert_eq!(beside("2026-11-21T08:00:00.5Z", now), "08:00:00");
+        assert_eq!(beside("2026-11-20T08:00:00.5Z", now), "2026-11-20 08:00:00");
+    }
 }

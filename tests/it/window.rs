@@ -86,7 +86,7 @@ fn each_target_is_reached_or_it_is_said_why_not() {
         ("2026-11-21 09:13:33.459890", 0, "ends the first transaction after it"),
         (last, 1, "no transaction ends after it: the last end is of 2026-11-21T09:13:33.459891Z"),
         // Nothing ends while the backup is taken, so a server stops right after it.
-        ("2020-01-01", 0, "; but the backup is of 2026-11-21T09:13:3"),
+        ("2020-01-01", 0, "; but the backup ended at 2026-11-21T09:13:3"),
         ("name:nothing", 1, "no restore point has this name"),
     ] {
         let ran = window(&[&archive()], &["--target", target]).exits(code);

@@ -2,7 +2,8 @@
 //! `src/backend/postmaster/checkpointer.c` closes a segment that long after the one before was closed.
 //!
 //! `base/switches.rs` of walstat-whatif judges more narrowly, by how long each segment was open at the least
-//! and at the most: it has the time of every commit, and its verdict decides which switches a prediction moves.
+//! and at the most: it has the time of every commit, and its verdict decides which switches a prediction
+//! moves.
 
 /// Fewer switches at one distance are no archive_timeout.
 pub const SWITCHES: usize = 3;

@@ -6,6 +6,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// Records begin at multiples of that. (`crc.rs`, and `fast.rs` of walstat-read, whose instructions are
+/// counted, have it as `& !7`.)
+pub const MAXALIGN: usize = 8;
+
+/// The bytes of a record with those up to the next one.
+#[inline(always)]
+pub const fn padded(bytes: u64) -> u64 {
+    (bytes + 7) & !7
+}
+
 /// A byte position in the WAL, page headers included (`XLogRecPtr`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Lsn(pub u64);

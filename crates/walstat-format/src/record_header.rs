@@ -8,16 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a record header; only an `XLOG_SWITCH` is no longer than that.
 pub const RECORD_HEADER_BYTES: usize = 24;
-
-/// Records begin at multiples of that. (`crc.rs`, and `fast.rs` of walstat-read, whose instructions are
-/// counted, have it as `& !7`.)
-pub const MAXALIGN: usize = 8;
-
-/// The bytes of a record with those up to the next one.
-#[inline(always)]
-pub const fn padded(bytes: u64) -> u64 {
-    (bytes + 7) & !7
-}
 /// No server makes room for a longer record (`MaxAllocSize`; 1020 MB from 16 on).
 const RECORD_BYTES_MAX: u32 = 1 << 30;
 /// Where the checksum lies; the 20 bytes before it are covered by it, last of all.

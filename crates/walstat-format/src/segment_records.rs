@@ -4,10 +4,10 @@
 use crate::block::{Parts, walk};
 use crate::body::Body;
 use crate::crc::Crc32c;
-use crate::lsn::Lsn;
+use crate::lsn::{Lsn, MAXALIGN};
 use crate::page::{Geometry, LongHeader, PageHeader};
 use crate::record::Record;
-use crate::record_header::{MAXALIGN, RECORD_HEADER_BYTES, RecordHeader};
+use crate::record_header::{RECORD_HEADER_BYTES, RecordHeader};
 use crate::version::Magic;
 use std::borrow::Cow;
 

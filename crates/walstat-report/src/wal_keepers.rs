@@ -131,8 +131,8 @@ fn invalid_slot(slot: &Slot) -> Keeper {
         keeper: "invalid_slot".to_owned(),
         name: Some(name.clone()),
         text: format!(
-            "replication slot {name} is invalid: the server has given it up, it keeps nothing, and what used it \
-             has to be set up anew (see invalidation_reason or wal_status in pg_replication_slots)"
+            "replication slot {name} is invalid: the server has given it up, it keeps nothing, and what used \
+             it has to be set up anew (see invalidation_reason or wal_status in pg_replication_slots)"
         ),
         ..Keeper::default()
     }
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn a_slot_is_told_with_what_the_release_has_against_it() {
-        let slot = "replication slot dead (physical) keeps 8 segments: it needs WAL since 0/300000, 8 MB ago; \
-                    drop it if nobody uses it";
+        let slot = "replication slot dead (physical) keeps 8 segments: it needs WAL since 0/00300000, \
+                    8 MB ago; drop it if nobody uses it";
         let first = |settings| texts(settings).swap_remove(0);
         assert_eq!(first(Keeping::default()), slot, "up to 12");
         let settings = || Keeping { limits_slots: true, ..Keeping::default() };

@@ -7,8 +7,8 @@
 //! `src/backend/access/transam/xlog.c`).
 
 use walstat_format::lsn::Lsn;
+pub(crate) use walstat_format::lsn::padded;
 use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
-pub(crate) use walstat_format::record_header::padded;
 
 const SHORT_HEADER: u64 = SHORT_HEADER_BYTES as u64;
 const LONG_HEADER: u64 = LONG_HEADER_BYTES as u64;

@@ -110,7 +110,6 @@ impl Live {
         for key in &keys {
             match key {
                 Key::Character('q') | Key::Interrupt => return Ok(true),
-                Key::Escape if !self.is_open => return Ok(true),
                 Key::Escape => self.is_open = false,
                 Key::Character('p' | ' ') => self.is_paused = !self.is_paused,
                 Key::Character('s') => self.sort = (self.sort + 1) % SORTS.len(),

@@ -136,7 +136,7 @@ fn two_rounds_do_not_use_one_state_at_a_time() {
     let ran = archive.check(&["--state", "state"]).exits(2);
     assert!(ran.stderr.contains("another check is using this state file"), "{}", ran.stderr);
     let ran = archive.check(&["--state", "state", "-f", "nagios"]).exits(3);
-    assert!(ran.stdout.starts_with("WALSTAT UNKNOWN - state: another round"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("WALSTAT UNKNOWN - state: another check"), "{}", ran.stdout);
     drop(lock);
     // One that was killed leaves the file, and no lock.
     let (code, report) = archive.round(&[]);

@@ -106,6 +106,9 @@ impl Facts {
         let since = |at: Time| at.0.saturating_sub(time.0) as f64 / SECOND as f64;
         let earliest = clock.before(ended.lsn);
         let ended_before = before.and_then(|cycle| cycle.checkpoint.as_ref());
+        let ended_lsn = ended_before.map(|before| before.lsn);
+        let ended_at = ended_lsn.and_then(|lsn| clock.at(lsn));
+        let next = cycles.get(index + 1);
         let seconds_since = |at: Time| time.second() - at.second();
         let first_write = before.and_then(|before| clock.around(before.start).1);
         let first_write = first_write.filter(|anchor| anchor.lsn < redo);
@@ -114,19 +117,12 @@ impl Facts {
             segments,
             segment_bytes,
             in_segment: (redo.0 % segment_bytes.max(1)) as f64 / segment_bytes.max(1) as f64,
-            seconds_in_segment: seconds_in_segment(
-                redo,
-                segment_bytes,
-                ended_before.map(|before| before.lsn),
-                clock,
-            ),
+            seconds_in_segment: seconds_in_segment(redo, segment_bytes, ended_lsn, clock),
             // Its time is cut to whole seconds.
             took: earliest.map_or(0.0, |at| since(at) - 1.0).max(0.0),
             of_minute: time.second().rem_euclid(60),
             after_start: ended_before.is_none_or(|before| before.seen.is_shutdown),
-            since_before_ended: ended_before
-                .and_then(|before| clock.at(before.lsn))
-                .map(seconds_since),
+            since_before_ended: ended_at.map(seconds_since),
             since_first_write: first_write.map(|anchor| seconds_since(anchor.time)),
             is_idle: server.version.pacing.skips_idle
                 && before
@@ -136,13 +132,12 @@ impl Facts {
             is_queued: ended_before.is_some_and(|before| {
                 redo >= before.lsn && found.written(before.lsn, redo) < QUEUED
             }),
-            is_hurried: cycles
-                .get(index + 1)
+            is_hurried: next
                 .and_then(|next| next.redo)
                 .is_some_and(|next| next <= ended.lsn || found.written(ended.lsn, next) < QUEUED),
-            goes_on: cycles.get(index + 1).and_then(|next| next.checkpoint.as_ref()).is_some_and(
-                |next| next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK,
-            ),
+            goes_on: next.and_then(|next| next.checkpoint.as_ref()).is_some_and(|next| {
+                next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK
+            }),
         })
     }
 

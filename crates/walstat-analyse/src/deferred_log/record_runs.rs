@@ -1,7 +1,7 @@
 //! Where consecutive records start and how long they are, in two bytes each: mostly one starts where
 //! the one before ends. Records that repeat the one before cost four bytes together.
 
-use walstat_format::record_header::padded;
+use walstat_format::lsn::padded;
 
 /// Bits below the length.
 const FLAGS: u32 = 3;

@@ -7,7 +7,7 @@
 
 use super::Time;
 use crate::cursor::{Cursor, List, at};
-use crate::record_header::MAXALIGN;
+use crate::lsn::MAXALIGN;
 use crate::version::{Release, Version};
 
 /// Where the xid lies, in every release.

@@ -1,8 +1,8 @@
 //! Whether a file that may be mapped is mapped, or read with `read()`.
 //!
 //! Which of both takes less time depends on the processor, the kernel and how the page cache was filled: a
-//! mapping spares the copy, but each of its pages is faulted in and looked up. Either can be half as fast as the
-//! other, so the first segments are brought in by turns, and all others in the way that took less.
+//! mapping spares the copy, but each of its pages is faulted in and looked up. Either can be half as fast as
+//! the other, so the first segments are brought in by turns, and all others in the way that took less.
 
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ impl FasterWay {
             let way = if self.read.count < self.mapped.count { Way::Read } else { Way::Map };
             return (way, true);
         }
-        (if self.read.least < self.mapped.least { Way::Read } else { Way::Map }, false)
+        let reads = self.read.least.zip(self.mapped.least).is_some_and(|(read, map)| read < map);
+        (if reads { Way::Read } else { Way::Map }, false)
     }
 
     /// Takes note of so many bytes that were brought in.

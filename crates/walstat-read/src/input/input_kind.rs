@@ -16,10 +16,15 @@ named! {
     }
 }
 
+/// What pgBackRest calls its directory of WAL.
+const PGBACKRESTS: &str = "archive";
+
 /// Whether WAL lies in directories of this name: in a data directory, a Barman server, a pgBackRest
 /// repository, WAL-G storage.
 fn is_wal_directory(name: &str) -> bool {
-    SERVER_DIRECTORIES.contains(&name) || ARCHIVER_DIRECTORIES.contains(&name) || name == "archive"
+    SERVER_DIRECTORIES.contains(&name)
+        || ARCHIVER_DIRECTORIES.contains(&name)
+        || name == PGBACKRESTS
 }
 
 /// Where WAL lies in a data directory: since release 10, and before.

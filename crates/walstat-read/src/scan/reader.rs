@@ -22,9 +22,9 @@ use super::resync::Linked;
 use super::run::{Last, Run};
 use super::scope::{Head, Scope};
 use crate::input::problem::Problem;
-use walstat_format::lsn::Lsn;
+use walstat_format::lsn::{Lsn, MAXALIGN};
 use walstat_format::page::{PageFault, PageHeader};
-use walstat_format::record_header::{HeaderFault, MAXALIGN};
+use walstat_format::record_header::HeaderFault;
 
 /// What the reader wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use super::page_buffer::Page;
 use super::scope::{Head, Scope};
-use walstat_format::lsn::Lsn;
-use walstat_format::record_header::{MAXALIGN, RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::lsn::{Lsn, MAXALIGN};
+use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
 
 /// Where `xl_prev` lies in a record.
 const LINK_START: usize = 8;

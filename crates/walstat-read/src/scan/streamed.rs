@@ -38,7 +38,8 @@ pub struct Wanted {
     /// Records that start and end in this range are counted.
     pub range: Range<Lsn>,
     /// Whether files that nobody writes to any more may be mapped, where the platform allows it and it is
-    /// faster than reading them. The process then handles SIGBUS, which a file raises that ends while it is mapped.
+    /// faster than reading them. The process then handles SIGBUS, which a file raises that ends while it is
+    /// mapped.
     pub map_files: bool,
     /// Stop after that many counted records.
     pub limit: Option<u64>,

@@ -7,10 +7,9 @@ use crate::deferred_log::file_numbers::FileNumbers;
 use crate::deferred_log::record_runs::RunWriter;
 use crate::fork_table::ForkKey;
 use walstat_format::block::BlockMark;
-use walstat_format::lsn::Lsn;
+use walstat_format::lsn::{Lsn, padded};
 use walstat_format::payload::Time;
 use walstat_format::record::Record;
-use walstat_format::record_header::padded;
 
 /// Records in a chunk, at most.
 const RECORDS: u32 = 4096;

@@ -138,6 +138,6 @@ mod tests {
         assert!(set(60).starts_with("archive_timeout is 60s: raise it"));
         let when = crate::model::when::Overview { backups: 3, ..Default::default() };
         report.when = Some(when);
-        assert!(fewer_switches(&report, Some(0)).contains("the 3 base backups here close"));
+        assert!(fewer_switches(&report, Some(0)).contains("by the 3 base backups in this WAL"));
     }
 }
