@@ -315,11 +315,8 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
-    if let Some(legend) = legend(&said) {
-        writeln!(out, "  {legend}")?;
-    }
-    if let Some(silent) = report.silent_rules() {
-        writeln!(out, "  {silent}")?;
+    for line in legend(&said).into_iter().chain(report.silent_rules()) {
+        writeln!(out, "  {line}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
 }

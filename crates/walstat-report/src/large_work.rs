@@ -67,8 +67,8 @@ impl Tables<'_> {
         self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
     }
 
-    /// The table that most of what a transaction wrote belongs to, as far as the sample tells. Indexes of which
-    /// it is not known whose they are say nothing: their entries came with rows.
+    /// The table that most of what a transaction wrote belongs to, as far as the sample tells. Indexes of
+    /// which it is not known whose they are say nothing: their entries came with rows.
     fn mostly_of(&self, transaction: &LargeTransaction) -> Option<&WholeTableRow> {
         let mut all: u64 = transaction.relations.values().sum();
         let mut times: BTreeMap<String, (u64, &WholeTableRow)> = BTreeMap::new();

@@ -83,7 +83,8 @@ pub(super) mod tests {
     use crate::model::who::Part;
     use crate::model::{Numbers, sample};
 
-    /// A table of 150,000 rows in so many pages, which four transactions updated: `rows` each, 376 bytes a row.
+    /// A table of 150,000 rows in so many pages, which four transactions updated: `rows` each, 376 bytes a
+    /// row.
     pub(crate) fn updated(rows: u64, pages: u64) -> Report {
         let total_bytes = 4 * rows * 376;
         let heap =

@@ -10,10 +10,11 @@
 //! Where tables are counted, the worst are named, each with its own cure. Their updates are divided into
 //! those that changed an indexed column, which free room in the page does not help, and those that found no
 //! room in their page. Of an update that stayed in its page and was not HOT it is known that it changed an
-//! indexed column. Of one that went to another page the WAL does not tell: it is taken for as likely as among
-//! those that had room. The cost of an update with its index entries is shown beside that of a HOT one, both
-//! without images, of which the first change after a checkpoint has most. At most these entries are saved, and, where room was missing, the lock of the row before it is moved; page
-//! images of the table are written in any case.
+//! indexed column. Of one that went to another page the WAL does not tell: it is taken for as likely as
+//! among those that had room. The cost of an update with its index entries is shown beside that of a HOT
+//! one, both without images, of which the first change after a checkpoint has most. At most these entries
+//! are saved, and, where room was missing, the lock of the row before it is moved; page images of the table
+//! are written in any case.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
 //! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
@@ -328,8 +329,8 @@ fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
 
 /// The same of one: index entries of updates that its cures may make HOT; where it is room that they want,
 /// the lock of the row before it is moved, and what its own record, with the image of the page that the row
-/// goes to, has more than that of a HOT one without an image. The image of the page that the row leaves stands
-/// with that lock, and comes all the same.
+/// goes to, has more than that of a HOT one without an image. The image of the page that the row leaves
+/// stands with that lock, and comes all the same.
 fn saved_of(row: &WholeTableRow) -> f64 {
     let split = Split::of(row);
     let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };

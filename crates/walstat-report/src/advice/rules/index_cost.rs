@@ -3,11 +3,11 @@
 //! Why it matters: each index is one more record, and after a checkpoint one more image, for every row that
 //! is inserted and for every update that is not HOT. An index that no query uses costs the same.
 //!
-//! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each was);
-//! put several into one. An index of a primary key or of a unique constraint is needed even where no query
-//! uses it: the one that has the name of a primary key is not among what can be saved. It speaks where indexes
-//! write twice what the heap does, and 20 % of all bytes. Index builds are not among them, and neither are
-//! indexes that were dropped in the WAL.
+//! What to do: drop indexes that are not used (`idx_scan` in `pg_stat_user_indexes` says how often each
+//! was); put several into one. An index of a primary key or of a unique constraint is needed even where no
+//! query uses it: the one that has the name of a primary key is not among what can be saved. It speaks where
+//! indexes write twice what the heap does, and 20 % of all bytes. Index builds are not among them, and
+//! neither are indexes that were dropped in the WAL.
 //!
 //! When to ignore it: where all of them are used, or the statistics were reset lately.
 //!

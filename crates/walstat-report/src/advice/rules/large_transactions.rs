@@ -10,12 +10,12 @@
 //! Subtransactions are counted by themselves.
 //!
 //! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
-//! be dropped instead of deleting its rows. Updates of the same table that come again and again often set what
-//! is there already: a row that is not changed need not be written. A load into a table with indexes writes less if they are dropped
-//! before and built after it. A refresh of a materialized view writes all of it, CONCURRENTLY only what
-//! differs. An index build or a rewrite is one transaction by its nature: less often, or when little else is
-//! written. What builds indexes is counted in full as well, since CONCURRENTLY does it without a transaction
-//! that its records would name.
+//! be dropped instead of deleting its rows. Updates of the same table that come again and again often set
+//! what is there already: a row that is not changed need not be written. A load into a table with indexes
+//! writes less if they are dropped before and built after it. A refresh of a materialized view writes all of
+//! it, CONCURRENTLY only what differs. An index build or a rewrite is one transaction by its nature: less
+//! often, or when little else is written. What builds indexes is counted in full as well, since CONCURRENTLY
+//! does it without a transaction that its records would name.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
