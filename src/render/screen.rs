@@ -315,10 +315,19 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
-    if let Some(silent) = report.silent_rules() {
-        writeln!(out, "  {silent}")?;
+    for line in legend(&said).into_iter().chain(report.silent_rules()) {
+        writeln!(out, "  {line}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
+}
+
+/// What the words behind the figures that were told mean.
+fn legend(said: &Said) -> Option<String> {
+    let words = [("most", "no more than that"), ("rule", "what the rule says, not tried")];
+    let is_told = |word: &str| said.0.iter().any(|text| text.ends_with(&format!(" % {word}")));
+    let told = words.iter().filter(|(word, _)| is_told(word));
+    let told: Vec<String> = told.map(|(word, what)| format!("{word}: {what}")).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// What was said already: the same is not said twice.
@@ -397,6 +406,21 @@ mod tests {
         assert_eq!(told(400, 991), "400 −60 % most");
         assert_eq!(told(410, 410), "410 −59 %");
         assert_eq!(told(390, 700), "410 −30 to −61 %");
+    }
+
+    #[test]
+    fn words_behind_figures_are_explained_where_they_stand() {
+        let told = |texts: &[&str]| {
+            let mut said = Said::default();
+            texts.iter().for_each(|text| assert!(said.note(text)));
+            legend(&said)
+        };
+        let most = "most: no more than that";
+        assert_eq!(told(&["400    −60 % most", "410    −59 % ±1"]).as_deref(), Some(most));
+        let both = told(&["400    −60 % rule", "410    −59 % most"]);
+        let rule = "rule: what the rule says, not tried";
+        assert_eq!(both, Some(format!("{most}; {rule}")));
+        assert_eq!(told(&["410    −59 % ±1", "do the most"]), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //!
 //! Which leaf is the right-most is told by images of a leaf without a right sibling, and by splits
 //! of one. What came before the first such sign is judged by it: nothing else could have moved the
-//! right end. What is counted does not depend on how the WAL was divided into runs.
+//! right end. Without any sign it was not split, so all of its entries went into one leaf: the one with most
+//! has at least as many. What is counted does not depend on how the WAL was divided into runs.
 
 use super::block_set::BlockSet;
 use hashbrown::HashMap;
@@ -91,10 +92,13 @@ impl Leaves {
         }
     }
 
-    /// Insertions into the right-most leaf; `None` if nothing tells which one it is.
-    pub fn rightmost_inserts(&self) -> Option<u64> {
-        let first = self.end.first?;
-        Some(self.end.inserts + self.end.before.get(&first).copied().unwrap_or_default())
+    /// Insertions into the right-most leaf; at most so many where nothing tells which one it is.
+    pub fn rightmost_inserts(&self) -> u64 {
+        let RightEnd { first, before, inserts, .. } = &self.end;
+        match first {
+            Some(first) => inserts + before.get(first).copied().unwrap_or_default(),
+            None => before.values().copied().max().unwrap_or_default(),
+        }
     }
 
     /// Adds what a later run has seen.
@@ -199,7 +203,7 @@ mod tests {
         ];
         let whole = seen(&events);
         // Two before the first sign, one after it, two into 3, one into 7.
-        assert_eq!((whole.inserts, whole.rightmost_inserts()), (10, Some(6)));
+        assert_eq!((whole.inserts, whole.rightmost_inserts()), (10, 6));
         for first in 0..=events.len() {
             for second in first..=events.len() {
                 let [a, b, c] =
@@ -214,10 +218,22 @@ mod tests {
                 other.merge(right);
                 for merged in [left, other] {
                     assert_eq!((merged.inserts, merged.blocks.len()), (10, 4), "{first} {second}");
-                    assert_eq!(merged.rightmost_inserts(), Some(6), "{first} {second}");
+                    assert_eq!(merged.rightmost_inserts(), 6, "{first} {second}");
                 }
             }
         }
-        assert_eq!(seen(&events[..3]).rightmost_inserts(), None);
+    }
+
+    #[test]
+    fn without_a_sign_the_right_end_has_at_most_what_the_leaf_with_most_has() {
+        use Event::Insert;
+        let events = [Insert(1), Insert(2), Insert(1), Insert(3)];
+        for first in 0..=events.len() {
+            let [mut merged, later] = [&events[..first], &events[first..]].map(seen);
+            merged.settle();
+            merged.merge(later);
+            assert_eq!((merged.inserts, merged.rightmost_inserts()), (4, 2), "{first}");
+        }
+        assert_eq!(seen(&[]).rightmost_inserts(), 0);
     }
 }

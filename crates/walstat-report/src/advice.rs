@@ -3,6 +3,7 @@
 //! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
+mod bulk_updates;
 mod fewer_checkpoints;
 mod order;
 mod rules;
@@ -85,8 +86,22 @@ fn note(report: &Report) -> Option<String> {
 fn findings(report: &Report) -> (Vec<Finding>, Vec<&'static str>) {
     let rules = RULES.iter().filter(|rule| !report.thresholds.is_off(rule.id));
     let found = rules.filter_map(|rule| (rule.check)(report));
-    let found = found.map(|finding| fewer_checkpoints::counted(report, finding)).collect();
+    let found = found.map(|finding| fewer_checkpoints::counted(report, finding));
+    let found = found.map(|finding| room_first(report, finding)).collect();
     order::ordered(report, found)
+}
+
+/// A larger `max_wal_size` fills the disk that what is kept in `pg_wal` may have filled already.
+fn room_first(report: &Report, mut finding: Finding) -> Finding {
+    let is_raised = |line: &String| line.contains("max_wal_size") && !line.contains("lower");
+    if report.pg_wal.is_some() && finding.advice.iter().any(is_raised) {
+        finding.side_effects.insert(
+            0,
+            "segments are kept in pg_wal beyond what is needed after a crash: make room on its disk first"
+                .into(),
+        );
+    }
+    finding
 }
 
 /// All rules as a paper: `docs/advice.md`.
@@ -235,7 +250,10 @@ mod tests {
             }
             "index-cost" => {
                 let heap = Some(part(bytes(0.2)));
-                let indexes = vec![index(bytes(0.1 * number)), index(bytes(0.1 * number))];
+                // Of the order of their keys nothing is known.
+                let part = part(bytes(0.1 * number));
+                let index = IndexPart { part, ..IndexPart::default() };
+                let indexes = vec![index.clone(), index];
                 return with_table(WholeTableRow { heap, indexes, ..WholeTableRow::default() });
             }
             "replica-identity-full" => {
@@ -299,6 +317,23 @@ mod tests {
     fn found(id: &str, mut report: Report) -> Option<Finding> {
         advise(&mut report);
         report.findings.into_iter().flatten().find(|finding| finding.rule == id)
+    }
+
+    #[test]
+    fn where_segments_are_kept_the_disk_needs_room_first() {
+        let price = |rule: &str, pg_wal| {
+            let mut report = measured(rule, if rule == "checkpoint-spacing" { 30.0 } else { 0.9 });
+            report.pg_wal = pg_wal;
+            found(rule, report).expect("a finding").side_effects.concat()
+        };
+        let kept = || Some(crate::model::follow::PgWal::default());
+        assert!(price("checkpoint-spacing", kept()).contains("make room on its disk first"));
+        assert!(!price("checkpoint-spacing", None).contains("room"));
+        assert!(!price("wal-compression", kept()).contains("room"));
+        let mut lower = measured("recovery-distance", 5000.0);
+        lower.pg_wal = kept();
+        let lower = found("recovery-distance", lower).expect("a finding");
+        assert!(!lower.side_effects.concat().contains("room"), "{lower:?}");
     }
 
     /// The nearest number at which a rule speaks, and the nearest at which it is silent.

@@ -6,13 +6,18 @@ use super::model::Report;
 use super::model::large::{LargeTransactionRow, LargeWork, LargeWorkRow};
 use super::model::table::{Table, TableRow};
 use super::model::threshold::MOSTLY;
-use super::model::who::WholeTableRow;
+use super::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use walstat_analyse::large_transactions::LargeTransaction;
 
 /// Large transactions that are told.
 const TOLD: usize = 20;
+
+/// `relkind` of an index.
+const INDEX: &str = "i";
+/// A table whose builds have less is not told, as a transaction is not.
+const LEAST_BUILT: u64 = 1 << 20;
 
 /// Fills in transactions with a good part of the WAL; the tables are there already.
 pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
@@ -26,6 +31,10 @@ pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
     }
     let mut all: Vec<LargeWorkRow> =
         views(report).map(|view| refreshes(tables.label_of(view), view)).collect();
+    let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+    all.extend(
+        rows.filter(|row| !is_view(row)).filter_map(|row| builds(tables.label_of(row), row)),
+    );
     for (row, work) in &told {
         add(&mut all, row, *work);
     }
@@ -58,12 +67,17 @@ impl Tables<'_> {
         self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
     }
 
-    /// The table that most of what a transaction wrote belongs to, as far as the sample tells.
+    /// The table that most of what a transaction wrote belongs to, as far as the sample tells. Indexes of
+    /// which it is not known whose they are say nothing: their entries came with rows.
     fn mostly_of(&self, transaction: &LargeTransaction) -> Option<&WholeTableRow> {
-        let all: u64 = transaction.relations.values().sum();
+        let mut all: u64 = transaction.relations.values().sum();
         let mut times: BTreeMap<String, (u64, &WholeTableRow)> = BTreeMap::new();
         for (relation, met) in &transaction.relations {
             let Some(row) = self.of_file.get(relation.to_string().as_str()) else { continue };
+            if row.kind.as_deref() == Some(INDEX) {
+                all -= met;
+                continue;
+            }
             times.entry(row.full_label()).or_insert((0, row)).0 += met;
         }
         let most = times.into_values().max_by_key(|(met, _)| *met);
@@ -94,7 +108,8 @@ fn work(row: &LargeTransactionRow, table: Option<&WholeTableRow>) -> LargeWork {
         Some(table) if is_view(table) => LargeWork::Refresh,
         _ if is_most(row.new_page_bytes) => LargeWork::NewPages,
         _ if is_most(delete_bytes) => LargeWork::Delete,
-        _ if is_most(update_bytes) => LargeWork::Update,
+        // Most of what an update writes may be locks of rows and entries of indexes.
+        _ if update_bytes > insert_bytes + delete_bytes => LargeWork::Update,
         _ if insert_bytes > update_bytes + delete_bytes => LargeWork::Load,
         _ => LargeWork::Mixed,
     }
@@ -116,13 +131,38 @@ fn refreshes(label: String, view: &WholeTableRow) -> LargeWorkRow {
     }
 }
 
-/// Adds a transaction to those that did the same to the same table. Updates are not merged: several of them
-/// may be the batches that the rule advises.
+/// All index builds, rewrites and copies of a table, if they are large: CONCURRENTLY builds an index without
+/// a transaction that its records would name.
+fn builds(label: String, table: &WholeTableRow) -> Option<LargeWorkRow> {
+    let WholeTableRow { heap, toast, indexes, .. } = table;
+    let parts = || heap.iter().chain(toast).chain(indexes.iter().map(|index| &index.part));
+    let gone = indexes.iter().filter(|index| index.is_gone);
+    let beside_images = |index: &IndexPart| {
+        let Part { numbers, new_page_fpi_bytes, .. } = &index.part;
+        numbers.total_bytes.saturating_sub(*new_page_fpi_bytes)
+    };
+    // Of an index that is gone nothing was needed.
+    let total_bytes = parts().map(|part| part.new_page_fpi_bytes).sum::<u64>()
+        + gone.filter(|index| index.part.built_files > 0).map(beside_images).sum::<u64>();
+    let is_told = table.name.is_some() && total_bytes >= LEAST_BUILT;
+    is_told.then(|| LargeWorkRow {
+        work: LargeWork::NewPages,
+        table: Some(label),
+        is_aborted: false,
+        // Each builds one file of some part, or of all of them.
+        transactions: parts().map(|part| part.built_files).max().unwrap_or_default().max(1),
+        xid: None,
+        total_bytes,
+        index_bytes: 0,
+        deletes: 0,
+    })
+}
+
+/// Adds a transaction to those that did the same to the same table.
 fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) {
-    let is_apart = [LargeWork::Update, LargeWork::Mixed].contains(&work);
     let is_same = |other: &&mut LargeWorkRow| {
         let is_refresh = work == LargeWork::Refresh || other.is_aborted == row.is_aborted;
-        !is_apart
+        work != LargeWork::Mixed
             && other.table.is_some()
             && other.table == row.table
             && other.work == work
@@ -132,6 +172,11 @@ fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) 
         // The bytes of all refreshes are there already.
         Some(same) if work == LargeWork::Refresh => {
             same.xid.get_or_insert_with(|| row.xid.clone());
+        }
+        // So are those of all builds, but for what is no page.
+        Some(same) if work == LargeWork::NewPages && !row.is_aborted => {
+            same.xid.get_or_insert_with(|| row.xid.clone());
+            same.total_bytes = same.total_bytes.max(row.total_bytes);
         }
         Some(same) => {
             same.transactions += 1;
@@ -154,7 +199,6 @@ fn add(all: &mut Vec<LargeWorkRow>, row: &LargeTransactionRow, work: LargeWork) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::who::{IndexPart, Part};
     use crate::model::{Numbers, sample};
     use walstat_analyse::large_transactions::Written;
     use walstat_format::block::RelFileLocator;
@@ -224,16 +268,59 @@ mod tests {
         assert_eq!(rows[0].index_bytes, 8 << 20);
     }
 
+    /// Without a data directory the WAL tells the names of new files, but not which index is of which table.
     #[test]
-    fn updates_of_a_table_are_not_summed() {
+    fn indexes_of_unknown_tables_do_not_hide_the_table_of_a_load() {
+        let stage = WholeTableRow { indexes: vec![], ..table("stage", "r", &[10, 20], 0) };
+        let index = WholeTableRow { indexes: vec![], ..table("stage_k", "i", &[11, 21], 0) };
+        let found = [load(5, &[(10, 2), (11, 4)]), load(6, &[(20, 2), (21, 4)])];
+        let rows = filled(vec![stage, index.clone()], found.to_vec());
+        let told: Vec<_> =
+            rows.iter().map(|row| (row.table.as_deref(), row.transactions)).collect();
+        assert_eq!(told, [(Some("public.stage"), 2)]);
+        assert_eq!(filled(vec![index], found.to_vec())[0].table, None);
+    }
+
+    /// A whole table that is updated writes more locks and index entries than rows.
+    #[test]
+    fn updates_of_a_table_are_summed() {
         let update = |xid| {
             let bytes = 10 << 20;
-            let written = Written { bytes, update_bytes: bytes, ..Written::default() };
+            let (update_bytes, index_bytes) = (3 << 20, 5 << 20);
+            let written = Written { bytes, update_bytes, index_bytes, ..Written::default() };
             transaction(xid, written, &[(10, 4)])
         };
         let rows = filled(vec![table("orders", "r", &[10], 11)], vec![update(5), update(6)]);
         let told: Vec<_> = rows.iter().map(|row| (row.work, row.transactions)).collect();
-        assert_eq!(told, [(LargeWork::Update, 1), (LargeWork::Update, 1)]);
+        assert_eq!(told, [(LargeWork::Update, 2)]);
+    }
+
+    #[test]
+    fn builds_without_a_transaction_are_told_by_what_was_built() {
+        let mut built = table("orders", "r", &[10], 11);
+        let of_index = |files, megabytes: u64| Part {
+            new_page_fpi_bytes: megabytes << 20,
+            built_files: files,
+            ..part(&[11])
+        };
+        built.indexes = [of_index(4, 20), of_index(1, 2)]
+            .map(|part| IndexPart { part, ..IndexPart::default() })
+            .into();
+        let one_page = WholeTableRow {
+            heap: Some(Part { new_page_fpi_bytes: 8192, ..part(&[30]) }),
+            ..table("small", "r", &[30], 31)
+        };
+        let copied = Written { bytes: 9 << 20, new_page_bytes: 9 << 20, ..Written::default() };
+        let found = vec![transaction(5, copied, &[(11, 3)])];
+        let told = |found: &[LargeTransaction]| {
+            let rows = filled(vec![built.clone(), one_page.clone()], found.to_vec());
+            let row = |row: &LargeWorkRow| {
+                (row.work, row.transactions, row.xid.clone(), row.total_bytes >> 20)
+            };
+            rows.iter().map(row).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[]), [(LargeWork::NewPages, 4, None, 22)]);
+        assert_eq!(told(&found), [(LargeWork::NewPages, 4, Some("5".into()), 22)]);
     }
 
     #[test]

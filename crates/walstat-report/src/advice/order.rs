@@ -26,7 +26,7 @@ const LITTLE_A_DAY: u64 = 1 << 30;
 
 /// The findings in the order in which they are told; and the rules of those that save next to nothing.
 pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Vec<&'static str>) {
-    let mut findings = say_once(found);
+    let mut findings = without_same_indexes(say_once(found));
     if let Some(day) = report.bytes_a_day {
         let days = day as f64 / report.totals.total_bytes.max(1) as f64;
         findings.iter_mut().for_each(|finding| in_a_day(finding, days));
@@ -121,6 +121,26 @@ fn say_once(found: Vec<Finding>) -> Vec<Finding> {
         said.push(said_before(finding, &rules.join(" and ")));
     }
     said
+}
+
+/// Indexes whose keys come in random order are dear for that: if they are all that a table has, that they are
+/// dear is not told again. What to do about one that nobody needs goes with them.
+fn without_same_indexes(mut found: Vec<Finding>) -> Vec<Finding> {
+    let names = |rule: &str, key: &str| {
+        let finding = found.iter().find(|finding| finding.rule == rule);
+        finding.and_then(|finding| finding.evidence.get(key)?.as_array().cloned())
+    };
+    let (random, dear) = (names("random-index", "indexes"), names("index-cost", "index_names"));
+    let (Some(random), Some(dear)) = (random, dear) else { return found };
+    if !dear.iter().all(|name| random.contains(name)) {
+        return found;
+    }
+    let dear = found.extract_if(.., |finding| finding.rule == "index-cost");
+    let drop: Vec<String> = dear.filter_map(|finding| finding.advice.into_iter().next()).collect();
+    for random in found.iter_mut().filter(|finding| finding.rule == "random-index") {
+        random.advice.extend(drop.iter().cloned());
+    }
+    found
 }
 
 /// A finding whose settings stand with other rules.
@@ -271,6 +291,23 @@ mod tests {
             advice.ends_with("counted under checkpoint-spacing and wal-compression"),
             "{advice}"
         );
+    }
+
+    #[test]
+    fn the_same_indexes_are_told_once() {
+        let of = |rule: &str, key: &str, names: &[&str]| {
+            let evidence = [(key.to_owned(), serde_json::json!(names))].into_iter().collect();
+            Finding { evidence, advice: vec![format!("{rule} says so")], ..saving(rule, 50) }
+        };
+        let told = |dear: &[&str]| {
+            let random = of("random-index", "indexes", &["a", "b"]);
+            let found = vec![random, of("index-cost", "index_names", dear)];
+            ordered(&sample::report(0, TOTAL), found).0
+        };
+        let same = told(&["b", "a"]);
+        assert_eq!((same.len(), same[0].rule.as_str()), (1, "random-index"));
+        assert_eq!(same[0].advice, ["random-index says so", "index-cost says so"]);
+        assert_eq!(told(&["a", "b", "c"]).len(), 2);
     }
 
     /// So many minutes at a rate.

@@ -56,9 +56,10 @@ pub struct LargeWorkRow {
     pub table: Option<String>,
     /// Whether they were rolled back.
     pub is_aborted: bool,
-    /// How many there are; of refreshes how often the view was written anew, where the WAL tells.
+    /// How many there are; of refreshes how often the view was written anew, where the WAL tells; of index
+    /// builds, rewrites and copies how many files of one part of the table were made.
     pub transactions: u64,
-    /// The xid of the largest; null of refreshes none of which was large.
+    /// The xid of the largest; null of refreshes and builds none of which was large, or that have none.
     pub xid: Option<String>,
     /// Bytes that they wrote at least.
     pub total_bytes: u64,

@@ -175,6 +175,12 @@ row! {
         pub block_data_bytes: u64,
         /// Distinct blocks of it.
         pub distinct_blocks: u64,
+        /// Bytes of images of new pages: index builds, rewrites, copies.
+        #[serde(default)]
+        pub new_page_fpi_bytes: u64,
+        /// Files that have more than one of these: each was built, rewritten or copied.
+        #[serde(default)]
+        pub built_files: u64,
     }
 }
 
@@ -187,6 +193,9 @@ row! {
         pub schema: Option<String>,
         /// Name.
         pub name: String,
+        /// Whether it was dropped in this WAL.
+        #[serde(default)]
+        pub is_gone: bool,
         /// What all parts have.
         #[serde(flatten)]
         pub part: Part,
@@ -194,7 +203,8 @@ row! {
         pub leaf_inserts: Option<u64>,
         /// Distinct leaves that these touched.
         pub leaf_blocks: Option<u64>,
-        /// Share of them that went into the right-most leaf.
+        /// Share of them that went into the right-most leaf; at most, where no split and no image tells
+        /// which one that is.
         pub rightmost_ratio: Option<f64>,
     }
 }

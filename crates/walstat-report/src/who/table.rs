@@ -139,8 +139,8 @@ struct Keys {
     is_btree: bool,
     inserts: u64,
     blocks: u64,
-    /// Of those files whose right-most leaf is known: insertions, and those into it.
-    known: (u64, u64),
+    /// Those into the right-most leaf, at most.
+    rightmost: u64,
 }
 
 impl Building {
@@ -223,10 +223,14 @@ fn update_bytes(costs: &Costs) -> UpdateBytes {
     UpdateBytes { hot: cost(&costs.hot), non_hot: cost(&costs.non_hot) }
 }
 
-/// Indexes that are one: a change of a column's type drops an index and makes it anew under its name.
+/// Indexes that are one: a change of a column's type drops an index and makes it anew under its name, and
+/// REINDEX CONCURRENTLY gives the name to a new one and drops the old one under another.
 fn together(indexes: BTreeMap<u32, Index>) -> impl Iterator<Item = Index> {
     let mut by_name: BTreeMap<_, Vec<Index>> = BTreeMap::new();
-    for index in indexes.into_values() {
+    for mut index in indexes.into_values() {
+        if index.is_gone {
+            index.part.name = without_transient(&index.part.name).to_owned();
+        }
         let name = (index.part.schema.clone(), index.part.name.clone());
         let of_name = by_name.entry(name).or_default();
         match of_name.last_mut() {
@@ -235,6 +239,14 @@ fn together(indexes: BTreeMap<u32, Index>) -> impl Iterator<Item = Index> {
         }
     }
     by_name.into_values().flatten()
+}
+
+/// The name of an index that is gone, without what REINDEX CONCURRENTLY puts after it
+/// (`ReindexRelationConcurrently`): `_ccnew` or `_ccold`, and a number where that name was taken.
+fn without_transient(name: &str) -> &str {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let suffix = ["_ccnew", "_ccold"].iter().find_map(|suffix| plain.strip_suffix(suffix));
+    suffix.filter(|own| !own.is_empty()).unwrap_or(name)
 }
 
 impl Index {
@@ -251,9 +263,10 @@ impl Index {
     fn finish(self) -> IndexPart {
         let keys = self.keys;
         IndexPart {
+            is_gone: self.is_gone,
             leaf_inserts: keys.is_btree.then_some(keys.inserts),
             leaf_blocks: keys.is_btree.then_some(keys.blocks),
-            rightmost_ratio: ratio(keys.known.1, keys.known.0),
+            rightmost_ratio: ratio(keys.rightmost, keys.inserts),
             ..self.part
         }
     }
@@ -264,8 +277,7 @@ impl Keys {
         self.is_btree |= other.is_btree;
         self.inserts += other.inserts;
         self.blocks += other.blocks;
-        self.known.0 += other.known.0;
-        self.known.1 += other.known.1;
+        self.rightmost += other.rightmost;
     }
 
     fn add_leaves(&mut self, leaves: Option<&Leaves>) {
@@ -273,10 +285,7 @@ impl Keys {
         self.is_btree = true;
         self.inserts += leaves.inserts;
         self.blocks += leaves.blocks.len();
-        if let Some(rightmost) = leaves.rightmost_inserts() {
-            self.known.0 += leaves.inserts;
-            self.known.1 += rightmost;
-        }
+        self.rightmost += leaves.rightmost_inserts();
     }
 }
 
@@ -287,6 +296,8 @@ impl Part {
         self.block_refs += other.block_refs;
         self.block_data_bytes += other.block_data_bytes;
         self.distinct_blocks += other.distinct_blocks;
+        self.new_page_fpi_bytes += other.new_page_fpi_bytes;
+        self.built_files += other.built_files;
     }
 
     fn add(&mut self, relation: &Relation<'_>) {
@@ -295,5 +306,36 @@ impl Part {
         self.block_refs += relation.block_refs;
         self.block_data_bytes += relation.block_data_bytes;
         self.distinct_blocks += relation.distinct_blocks;
+        self.new_page_fpi_bytes += relation.images.new_page_bytes;
+        // An index of an empty table has one page.
+        let is_built = relation.images.new_page_count > 1;
+        self.built_files += u64::from(is_built && relation.key.is_some_and(|key| key.fork == 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(oid: u32, name: &str, is_gone: bool) -> (u32, Index) {
+        let part = IndexPart { oid, name: name.into(), ..IndexPart::default() };
+        (oid, Index { part, is_gone, ..Index::default() })
+    }
+
+    #[test]
+    fn what_reindex_concurrently_leaves_behind_is_the_same_index() {
+        let indexes = [
+            index(7, "t_pkey_ccold", true),
+            index(8, "t_pkey_ccold1", true),
+            index(9, "t_pkey", false),
+            // A build that failed: nobody has dropped it.
+            index(10, "t_pkey_ccnew", false),
+            index(11, "xx", true),
+        ];
+        let told: Vec<_> = together(indexes.into())
+            .map(|index| (index.part.oid, index.part.name, index.is_gone))
+            .collect();
+        let want = [(9, "t_pkey", false), (10, "t_pkey_ccnew", false), (11, "xx", true)];
+        assert_eq!(told, want.map(|(oid, name, is_gone)| (oid, name.to_owned(), is_gone)));
     }
 }

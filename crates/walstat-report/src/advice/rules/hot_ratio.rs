@@ -1,6 +1,8 @@
 //! What it looks at: the share of HOT updates in all heap updates, from 1,000 updates on; where that is high,
 //! the share in each table that has 20 % of the bytes and more, since small tables that are updated as often
-//! lift the average.
+//! lift the average. A table whose updates that are not HOT would save 20 % of the bytes as HOT ones is worth
+//! a look whatever their share. One that large transactions update a good part of at a time is not: no usual
+//! fillfactor leaves room for most rows of a page, and `large-transactions` covers these.
 //!
 //! Why it matters: an update that is not HOT writes an entry into every index of the table,
 //! each of them a record and, after a checkpoint, an image.
@@ -8,10 +10,11 @@
 //! Where tables are counted, the worst are named, each with its own cure. Their updates are divided into
 //! those that changed an indexed column, which free room in the page does not help, and those that found no
 //! room in their page. Of an update that stayed in its page and was not HOT it is known that it changed an
-//! indexed column. Of one that went to another page the WAL does not tell: it is taken for as likely as among
-//! those that had room. The cost of an update with its index entries is shown beside that of a HOT one. At
-//! most these entries are saved, and, where room was missing, the lock of the row before it is moved; page
-//! images of the table are written in any case.
+//! indexed column. Of one that went to another page the WAL does not tell: it is taken for as likely as
+//! among those that had room. The cost of an update with its index entries is shown beside that of a HOT
+//! one, both without images, of which the first change after a checkpoint has most. At most these entries
+//! are saved, and, where room was missing, the lock of the row before it is moved; page images of the table
+//! are written in any case.
 //!
 //! What to do: do not index columns that are updated often; leave room in the pages (`fillfactor`), so that
 //! the new row finds place beside the old one, unless it is less than 90 already, which no WAL tells. What
@@ -24,15 +27,18 @@
 
 use super::{CHEN_2017, LEAST_SHARE, evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
+use crate::advice::bulk_updates::BulkUpdates;
 use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
 use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
+use crate::model::update::UpdateCost;
 use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use walstat_analyse::ratios::ratio;
 use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
@@ -44,6 +50,10 @@ const CONSIDERABLE: f64 = 0.2;
 
 /// So many updates of a sort tell what one costs.
 const SAMPLE: u64 = 100;
+
+/// A page, and the tenths of it that are left free at most.
+const PAGE_BYTES: u64 = 8192;
+const MOST_TENTHS: u64 = 5;
 
 /// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
 const LOCK_BYTES: f64 = 54.0;
@@ -62,16 +72,24 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let threshold = RULE.limit(report);
-    let is_low = |ratio: &f64| *ratio < threshold && report.ratios.updates >= MIN_UPDATES;
-    let all = report.ratios.hot_ratio.filter(is_low);
-    let not_hot =
-        |row: &WholeTableRow| if is_ours(row) { row.updates - row.hot_updates } else { 0 };
+    let (updates, ratio) = without_bulk(report);
+    let is_low = |ratio: &f64| *ratio < threshold && updates >= MIN_UPDATES;
+    let all = ratio.filter(is_low);
     let tables: Vec<&WholeTableRow> = match all {
-        Some(_) => worst_tables(report, not_hot).into_iter().map(|(row, ..)| row).collect(),
+        Some(_) => tables_of_most(report),
         None => dear_tables(report, threshold),
     };
     let title = match (all, tables.first()) {
         (Some(ratio), _) => format!("only {} of the updates are HOT", percent(ratio, 1)),
+        (None, Some(row)) if hot_share(row) >= threshold => format!(
+            "{} of the updates of {} are not HOT, and write {} of the bytes",
+            percent(1.0 - hot_share(row), 0),
+            label(report, row),
+            percent(
+                row.update_bytes.non_hot.total_bytes as f64 / report.totals.total_bytes as f64,
+                0
+            )
+        ),
         (None, Some(row)) => {
             let share = percent(hot_share(row), 0);
             format!("{}: only {share} of the updates are HOT", label(report, row))
@@ -116,34 +134,64 @@ fn named(report: &Report, row: &WholeTableRow) -> Value {
     })
 }
 
+/// All updates but those of tables that are updated as a whole: how many, and the share of HOT ones.
+fn without_bulk(report: &Report) -> (u64, Option<f64>) {
+    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
+    let bulk: Vec<&WholeTableRow> = tables.filter(|row| is_bulk(report, row)).collect();
+    let (updates, hot_ratio) = (report.ratios.updates, report.ratios.hot_ratio);
+    let hot = (hot_ratio.unwrap_or_default() * updates as f64).round() as u64;
+    let left = updates.saturating_sub(bulk.iter().map(|row| row.updates).sum());
+    let hot = hot.saturating_sub(bulk.iter().map(|row| row.hot_updates).sum());
+    if bulk.is_empty() { (updates, hot_ratio) } else { (left, ratio(hot, left)) }
+}
+
+/// The tables with most updates that are not HOT, by what these would save; by their number where nobody
+/// knows what they cost.
+fn tables_of_most(report: &Report) -> Vec<&WholeTableRow> {
+    let is_priced = our_rows(report).any(|row| saved_of(row) > 0.0);
+    let amount = |row: &WholeTableRow| match is_ours(report, row) {
+        false => 0,
+        true if is_priced => saved_of(row) as u64,
+        true => row.updates - row.hot_updates,
+    };
+    worst_tables(report, amount).into_iter().map(|(row, ..)| row).collect()
+}
+
 /// The share of a table's updates that are HOT.
 fn hot_share(row: &WholeTableRow) -> f64 {
     row.hot_updates as f64 / row.updates.max(1) as f64
 }
 
-/// Tables below the threshold that make a good part of the bytes, the largest first: the average of all is
-/// high where small tables are updated as often as they are.
+/// Tables below the threshold that make a good part of the bytes, and those whose updates would save as much
+/// as HOT ones; what saves most first. The average of all is high where small tables are updated as often as
+/// they are.
 fn dear_tables(report: &Report, threshold: f64) -> Vec<&WholeTableRow> {
     let least = CONSIDERABLE * report.totals.total_bytes as f64;
     let is_dear = |row: &&WholeTableRow| {
         row.updates >= MIN_UPDATES
-            && hot_share(row) < threshold
-            && row.numbers.total_bytes as f64 >= least
+            && (saved_of(row) >= least
+                || hot_share(row) < threshold && row.numbers.total_bytes as f64 >= least)
     };
     let mut rows: Vec<&WholeTableRow> =
         our_rows(report).filter(|row| row.database.is_some()).filter(is_dear).collect();
-    rows.sort_by_key(|row| (Reverse(row.numbers.total_bytes), row.label()));
+    let saved = |row: &WholeTableRow| Reverse(saved_of(row) as u64);
+    rows.sort_by_key(|row| (saved(row), Reverse(row.numbers.total_bytes), row.label()));
     rows
 }
 
-/// Of catalogs nobody sets the fillfactor or drops an index.
-fn is_ours(row: &WholeTableRow) -> bool {
-    row.schema.as_deref() != Some(CATALOG_SCHEMA_NAME)
+/// Of catalogs nobody sets the fillfactor or drops an index; where one transaction updates most rows of a
+/// page, no usual fillfactor leaves room for them.
+fn is_ours(report: &Report, row: &WholeTableRow) -> bool {
+    row.schema.as_deref() != Some(CATALOG_SCHEMA_NAME) && !is_bulk(report, row)
+}
+
+fn is_bulk(report: &Report, row: &WholeTableRow) -> bool {
+    BulkUpdates::of_table(report, row).is_some_and(|bulk| bulk.are_most())
 }
 
 /// The tables that somebody can do something about.
 fn our_rows(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
-    report.tables.iter().flat_map(|tables| &tables.rows).filter(|row| is_ours(row))
+    report.tables.iter().flat_map(|tables| &tables.rows).filter(|row| is_ours(report, row))
 }
 
 /// Updates that are not HOT, by what would cure them.
@@ -185,8 +233,8 @@ impl Split {
     }
 
     /// What helps a table that has these.
-    fn cures(&self) -> Vec<String> {
-        self.choose(ITS_INDEXES.to_owned(), ROOM.to_owned())
+    fn cures(&self, room: String) -> Vec<String> {
+        self.choose(ITS_INDEXES.to_owned(), room)
     }
 
     /// What helps, what cures more first; both where nothing is known.
@@ -219,7 +267,7 @@ fn cure(report: &Report, row: &WholeTableRow) -> String {
     let split = Split::of(row);
     let not_hot = row.updates - row.hot_updates;
     let (label, price) = (label(report, row), prices_told(report, row));
-    let (cures, causes) = (split.cures().join("; "), causes(row));
+    let (cures, causes) = (split.cures(room_for(row)).join("; "), causes(row));
     format!("{label}: {cures}: of {not_hot} updates that were not HOT {causes}{price}")
 }
 
@@ -246,23 +294,25 @@ fn is_partly_seen(filters: &Filters) -> bool {
     a_relation_alone || a_place || a_kind || filters.fullpage == Some(true)
 }
 
-/// What a HOT update of a table costs, and any other, where there were enough of them.
+/// What a HOT update of a table costs without images, and any other, where there were enough of them.
 fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
     if is_partly_seen(&report.input.filters) {
         return (None, None);
     }
     let costs = &row.update_bytes;
-    let hot = row.bytes_per_hot_update.filter(|_| costs.hot.updates >= SAMPLE);
-    let non_hot = row.bytes_per_non_hot_update.filter(|_| costs.non_hot.updates >= SAMPLE);
-    (hot, non_hot)
+    let each = |cost: &UpdateCost| {
+        let bytes = cost.total_bytes.saturating_sub(cost.fpi_bytes);
+        ratio(bytes, cost.updates).filter(|_| cost.updates >= SAMPLE)
+    };
+    (each(&costs.hot), each(&costs.non_hot))
 }
 
 fn prices_told(report: &Report, row: &WholeTableRow) -> String {
     match prices(report, row) {
         (_, None) => String::new(),
-        (None, Some(non_hot)) => format!("; {non_hot:.0} bytes of WAL each"),
+        (None, Some(non_hot)) => format!("; {non_hot:.0} bytes of WAL each without images"),
         (Some(hot), Some(non_hot)) => {
-            format!("; {non_hot:.0} bytes of WAL each, a HOT one {hot:.0}")
+            format!("; {non_hot:.0} bytes of WAL each without images, a HOT one {hot:.0}")
         }
     }
 }
@@ -278,8 +328,9 @@ fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
 }
 
 /// The same of one: index entries of updates that its cures may make HOT; where it is room that they want,
-/// the lock of the row before it is moved, and what its own record has more than that of a HOT one. The image
-/// of the page that the row leaves stands with that lock, and comes all the same.
+/// the lock of the row before it is moved, and what its own record, with the image of the page that the row
+/// goes to, has more than that of a HOT one without an image. The image of the page that the row leaves
+/// stands with that lock, and comes all the same.
 fn saved_of(row: &WholeTableRow) -> f64 {
     let split = Split::of(row);
     let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
@@ -291,7 +342,8 @@ fn saved_of(row: &WholeTableRow) -> f64 {
     let each = |bytes: u64, updates: u64| bytes as f64 / updates.max(1) as f64;
     let index = each(non_hot.index_bytes, non_hot.updates);
     let lock = each(non_hot.lock_bytes, non_hot.updates).min(LOCK_BYTES);
-    let more = each(non_hot.heap_bytes, non_hot.updates) - each(hot.heap_bytes, hot.updates);
+    let plain = each(hot.heap_bytes.saturating_sub(hot.fpi_bytes), hot.updates);
+    let more = each(non_hot.heap_bytes, non_hot.updates) - plain;
     let more = if hot.updates >= SAMPLE { more.max(0.0) } else { 0.0 };
     (moved + changed) * index + moved * (lock + more)
 }
@@ -305,6 +357,14 @@ const INDEXES: &str = "drop indexes on columns that updates change, where querie
 const ITS_INDEXES: &str =
     "drop indexes on columns that updates change, where queries can do without";
 
+/// Room for a row at least, of a table.
+fn room_for(row: &WholeTableRow) -> String {
+    let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
+    let row_bytes = heap_bytes / row.updates_new_page.max(1);
+    let tenths = (row_bytes * 10).div_ceil(PAGE_BYTES).clamp(1, MOST_TENTHS);
+    ROOM.replace("90", &(100 - 10 * tenths).to_string())
+}
+
 /// What helps where no table was counted, what cures more first.
 fn cures_of_any(split: &Split) -> Vec<String> {
     let room = format!("of tables that are updated a lot: {ROOM}");
@@ -317,7 +377,7 @@ fn side_effects(split: &Split) -> Vec<String> {
         return vec!["queries that use an index are slow without it".into()];
     }
     vec![
-        "tables with fillfactor 90 take about a tenth more space and cache".into(),
+        "tables with room in their pages take more space and cache: with fillfactor 90 about a tenth".into(),
         "the rewrite (VACUUM FULL, CLUSTER) locks the table and writes WAL itself".into(),
     ]
 }
@@ -325,6 +385,7 @@ fn side_effects(split: &Split) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::who::Part;
     use crate::model::{Numbers, sample};
 
     #[test]
@@ -384,7 +445,7 @@ mod tests {
         let split = Split::of(&row);
         assert_eq!(split, Split { indexed: 80_000.0, ..Split::default() });
         assert!(!split.has_use_of_room());
-        assert!(split.cures().iter().all(|cure| !cure.contains("fillfactor")));
+        assert!(split.cures(ROOM.to_owned()).iter().all(|cure| !cure.contains("fillfactor")));
         let full = WholeTableRow { updates_new_page: 79_950, ..row };
         assert_eq!(Split::of(&full).unknown, 79_950.0);
     }
@@ -401,20 +462,22 @@ mod tests {
                 updates: 2000,
                 hot_updates,
                 updates_new_page: 1000,
-                bytes_per_hot_update: Some(90.0),
-                bytes_per_non_hot_update: Some(390.4),
                 ..WholeTableRow::default()
             };
-            (row.update_bytes.hot.updates, row.update_bytes.hot.heap_bytes) =
-                (hot_updates, 90 * 200);
+            let costs = &mut row.update_bytes.hot;
+            (costs.updates, costs.heap_bytes) = (hot_updates, 90 * 200);
+            costs.total_bytes = 90 * hot_updates;
             let costs = &mut row.update_bytes.non_hot;
+            // Most of what each costs is an image.
+            let updates = 2000 - hot_updates;
+            (costs.total_bytes, costs.fpi_bytes) = (9390 * updates, 9000 * updates);
             (costs.updates, costs.heap_bytes) = (2000 - hot_updates, 100 * 1800);
             (costs.index_bytes, costs.lock_bytes) = (270_000, 1_800_000);
             report.tables = Some(vec![row].into());
             check(&report).expect("a finding")
         };
         let finding = found(200, Filters::default());
-        let price = "; 390 bytes of WAL each, a HOT one 90";
+        let price = "; 390 bytes of WAL each without images, a HOT one 90";
         assert!(finding.advice.iter().any(|line| line.ends_with(price)), "{:?}", finding.advice);
         // Of 1,000 that had room 200 were HOT: so would 200 of the others have been, without their locks
         // (54 bytes and no image) and 10 bytes of their own; no update would have had an index entry.
@@ -422,7 +485,7 @@ mod tests {
         assert_eq!((finding.explains, finding.estimate), (saved, saved));
         let few = found(99, Filters::default());
         assert!(
-            few.advice.iter().any(|line| line.ends_with("; 390 bytes of WAL each")),
+            few.advice.iter().any(|line| line.ends_with("; 390 bytes of WAL each without images")),
             "{:?}",
             few.advice
         );
@@ -475,5 +538,45 @@ mod tests {
         assert!(advice[0].contains("users: drop indexes") && !advice[0].contains("fillfactor"));
         assert!(advice[1].contains("accounts: fillfactor") && !advice[1].contains("drop"));
         assert_eq!(advice.len(), 2);
+    }
+
+    #[test]
+    fn a_table_is_judged_by_what_its_updates_cost_not_by_their_share_alone() {
+        let found = |index_bytes: u64| {
+            let mut row = table("acct", 40, 720, 280);
+            row.update_bytes.non_hot = UpdateCost {
+                updates: 280,
+                index_bytes: index_bytes << 20,
+                total_bytes: index_bytes << 20,
+                ..UpdateCost::default()
+            };
+            let mut report = sample::report(0, 100 << 20);
+            (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.75), 2000);
+            report.tables = Some(vec![table("accounts", 30, 300, 700), row].into());
+            check(&report).expect("a finding")
+        };
+        let finding = found(25);
+        let title = "28 % of the updates of public.acct are not HOT, and write 25 % of the bytes";
+        assert_eq!(finding.title, title);
+        assert!(finding.advice[0].starts_with("public.acct: ") && finding.advice.len() == 2);
+        assert_eq!(found(15).advice.len(), 1);
+    }
+
+    #[test]
+    fn room_is_for_a_row_at_least() {
+        let room = |row_bytes: u64| {
+            let heap = Some(Part { block_data_bytes: 700 * row_bytes, ..Part::default() });
+            room_for(&WholeTableRow { heap, ..table("acct", 40, 300, 700) })
+        };
+        assert!(room(1600).starts_with("fillfactor = 80,") && room(90) == ROOM);
+        assert!(room(8000).starts_with("fillfactor = 50,"));
+    }
+
+    #[test]
+    fn updates_of_a_whole_table_are_not_cured_by_room() {
+        let report = crate::advice::bulk_updates::tests::updated(150_000, 2800);
+        assert!(check(&report).is_none());
+        let few = crate::advice::bulk_updates::tests::updated(20_000, 4000);
+        assert!(check(&few).is_some());
     }
 }

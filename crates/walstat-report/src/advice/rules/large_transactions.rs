@@ -10,10 +10,12 @@
 //! Subtransactions are counted by themselves.
 //!
 //! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
-//! be dropped instead of deleting its rows. A load into a table with indexes writes less if they are dropped
-//! before and built after it. A refresh of a materialized view writes all of it, CONCURRENTLY only what
-//! differs. An index build or a rewrite is one transaction by its nature: less often, or when little else is
-//! written.
+//! be dropped instead of deleting its rows. Updates of the same table that come again and again often set
+//! what is there already: a row that is not changed need not be written. A load into a table with indexes
+//! writes less if they are dropped before and built after it. A refresh of a materialized view writes all of
+//! it, CONCURRENTLY only what differs. An index build or a rewrite is one transaction by its nature: less
+//! often, or when little else is written. What builds indexes is counted in full as well, since CONCURRENTLY
+//! does it without a transaction that its records would name.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
@@ -21,6 +23,7 @@
 
 use super::{evidence, plain_finding};
 use crate::advice::Rule;
+use crate::advice::bulk_updates::BulkUpdates;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
@@ -49,7 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
     let most = rows.filter(large).max_by_key(|row| row.total_bytes)?;
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    let Wording { subject, mut advice, price } = wording(most);
+    let bulk = BulkUpdates::of_work(report, most);
+    let Wording { subject, mut advice, price } = wording(most, bulk);
     if let Some(xid) = &most.xid {
         let which = if is_repeated(most) { "the largest" } else { "it" };
         advice.push(format!("walstat --stats=transaction,table -x {xid} says when {which} was"));
@@ -78,7 +82,7 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(&RULE, title)
     };
     Some(if may_save(most) {
-        Finding { estimate: Some(most_saved(most)), ..finding.explaining(bytes) }
+        Finding { estimate: Some(most_saved(most, bulk)), ..finding.explaining(bytes) }
     } else {
         finding.spreading(bytes)
     })
@@ -93,14 +97,15 @@ fn are_small_loads(row: &LargeWorkRow) -> bool {
 /// Whether what is advised may save bytes: what is done again and again may be done less, and what is rolled
 /// back need not be done. In batches the same is written at other times.
 fn may_save(row: &LargeWorkRow) -> bool {
-    let comes_in_batches = matches!(row.work, LargeWork::Update | LargeWork::Mixed);
-    row.is_aborted || is_repeated(row) && !comes_in_batches
+    row.is_aborted || is_repeated(row) && row.work != LargeWork::Mixed
 }
 
-/// What is saved at most. Of a load with indexes it is what went into these, which have to be built after it.
-fn most_saved(row: &LargeWorkRow) -> u64 {
+/// What is saved at most. Of a load with indexes it is what went into these, which have to be built after it;
+/// of updates of a whole table all that the table wrote, since vacuum has less to do as well.
+fn most_saved(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> u64 {
     let is_kept = row.work == LargeWork::Load && !row.is_aborted && has_indexes(row);
-    if is_kept { row.index_bytes } else { row.total_bytes }
+    let with_vacuum = bulk.filter(|bulk| bulk.are_most()).map_or(0, |bulk| bulk.table_bytes);
+    if is_kept { row.index_bytes } else { row.total_bytes.max(with_vacuum) }
 }
 
 /// Whether indexes were filled that are worth a word.
@@ -130,7 +135,7 @@ struct Wording {
 const BATCHES: &str = "a batch that committed stays when a later one fails";
 const UNLOGGED: &str = "an unlogged table is emptied by a crash, and is empty on standbys";
 
-fn wording(row: &LargeWorkRow) -> Wording {
+fn wording(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> Wording {
     let (advice, price) = match row.work {
         _ if row.is_aborted => {
             ("it was for nothing: the log says why it was rolled back".to_owned(), None)
@@ -156,11 +161,20 @@ fn wording(row: &LargeWorkRow) -> Wording {
             "delete in batches that commit; or drop a partition, or TRUNCATE, instead".to_owned(),
             Some(BATCHES),
         ),
+        LargeWork::Update if is_repeated(row) => (same_values(bulk), None),
         LargeWork::Update | LargeWork::Mixed => {
             ("work in batches that commit".to_owned(), Some(BATCHES))
         }
     };
     Wording { subject: subject(row), advice: vec![advice], price }
+}
+
+/// What to do about updates that come again and again.
+fn same_values(bulk: Option<BulkUpdates>) -> String {
+    let rows = bulk.filter(|bulk| bulk.are_most()).map_or_else(String::new, |bulk| {
+        format!(": each changed about {} rows, a good part of its table", bulk.rows_each)
+    });
+    format!("change only rows that differ, WHERE … IS DISTINCT FROM the new value{rows}")
 }
 
 fn load(row: &LargeWorkRow) -> (String, Option<&'static str>) {
@@ -203,11 +217,14 @@ fn subject(row: &LargeWorkRow) -> String {
         }
         (LargeWork::Mixed, _, Some(xid)) => format!("transaction {xid}"),
         (_, _, Some(xid)) => {
-            let article = if work.text().starts_with(['i', 'u']) { "an" } else { "a" };
-            format!("transaction {xid}, {article} {}{of}{was_undone},", work.text())
+            format!("transaction {xid}, {} {}{of}{was_undone},", article(work), work.text())
         }
-        (_, _, None) => format!("a {}{of}", work.text()),
+        (_, _, None) => format!("{} {}{of}", article(work), work.text()),
     }
+}
+
+fn article(work: &LargeWork) -> &'static str {
+    if work.text().starts_with(['i', 'u']) { "an" } else { "a" }
 }
 
 #[cfg(test)]
@@ -295,7 +312,18 @@ mod tests {
         assert_eq!(most(LargeWork::Load, 3, 50), Some(50 << 20), "rows are written all the same");
         assert_eq!(most(LargeWork::Load, 3, 1), Some(80 << 20));
         assert_eq!(most(LargeWork::Load, 1, 50), None);
-        assert_eq!(most(LargeWork::Update, 3, 0), None, "batches write as much");
+        assert_eq!(most(LargeWork::Update, 3, 0), Some(80 << 20), "rows may not have differed");
+        assert_eq!(most(LargeWork::Update, 1, 0), None, "batches write as much");
+    }
+
+    #[test]
+    fn updates_of_a_whole_table_again_and_again_are_told_as_such() {
+        let report = crate::advice::bulk_updates::tests::updated(150_000, 2800);
+        let finding = check(&report).expect("a finding");
+        assert!(finding.title.starts_with("4 updates of public.prices wrote"), "{}", finding.title);
+        let told = &finding.advice[0];
+        assert!(told.contains("IS DISTINCT FROM") && told.contains("about 135000 rows"), "{told}");
+        assert_eq!(finding.estimate, Some(600_000 * 376), "all that the table wrote");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! of 8 kB for an entry of some 30 bytes. Entries in order (a sequence, a time, UUIDv7) fill one leaf after
 //! the other. It speaks of each index whose images are 10 % of all bytes, where less than half of its entries
 //! went into the right-most leaf, and there were 1,000 of them. Where no record tells which leaf that is, as
-//! in a short range, it speaks where less than 10 entries went into each leaf that was touched: entries in
-//! order fill it.
+//! in a short range or where images are compressed, it was not split, and the leaf that got most entries
+//! stands for it.
 //!
 //! An update that is not HOT puts an entry into each index, wherever its key is. Where all entries may come
 //! from such updates, they say nothing about the order of keys, and `hot-ratio` covers them.
@@ -34,8 +34,6 @@ use std::cmp::Reverse;
 const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
 /// Fewer of its entries than this went into the right-most leaf.
 const IN_ORDER: f64 = 0.5;
-/// Of entries in order more than so many go into a leaf.
-const FEW_A_LEAF: u64 = 10;
 /// What is usable of a leaf, filled to 90 %.
 const LEAF_BYTES: u64 = 7300;
 /// What the split of a leaf at its end writes: the other tenth of its entries, and headers.
@@ -171,13 +169,7 @@ fn is_filled_by_inserts(row: &WholeTableRow, index: &IndexPart) -> bool {
 
 /// Whether an index has keys in no order.
 fn is_random(index: &IndexPart) -> bool {
-    let entries = entries(index);
-    let is_scattered = match (index.rightmost_ratio, index.leaf_blocks) {
-        (Some(ratio), _) => ratio < IN_ORDER,
-        (None, Some(leaves)) => entries < FEW_A_LEAF * leaves,
-        (None, None) => false,
-    };
-    entries >= MIN_ENTRIES && is_scattered
+    entries(index) >= MIN_ENTRIES && index.rightmost_ratio.is_some_and(|ratio| ratio < IN_ORDER)
 }
 
 #[cfg(test)]
@@ -248,18 +240,6 @@ mod tests {
         let updated =
             |not_hot| found_in(|row| (row.inserts, row.updates) = (1_000_000, not_hot)).is_some();
         assert!(!updated(4000) && !updated(2001) && updated(2000));
-    }
-
-    #[test]
-    fn where_the_last_leaf_is_not_known_few_entries_a_leaf_tell() {
-        let scattered = |leaves| {
-            let change = |index: &mut IndexPart| {
-                (index.rightmost_ratio, index.leaf_blocks) = (None, leaves);
-            };
-            found_in(|row| row.indexes.iter_mut().for_each(change)).is_some()
-        };
-        assert!(scattered(Some(1000)) && scattered(Some(401)));
-        assert!(!scattered(Some(400)) && !scattered(None));
     }
 
     #[test]
