@@ -68,7 +68,7 @@ fn charts_can_be_read() {
     let (_, ticks) = time.split_once("<div class=\"axis ticks\">").expect("labels");
     assert!(ticks.contains(">04:40:58</span>"), "a label between the ends: {ticks}");
     // Curves are there where settings would move checkpoints.
-    let moving = self::page(&sample("pg18-workload"), &[]);
+    let moving = self::page(&sample("pages16k"), &[]);
     let (_, curves) = moving.split_once("<section id=\"what-if\">").expect("predictions");
     for chart in [time.as_str(), curves] {
         let (_, scale) = chart.split_once("<div class=\"scale\">").expect("a scale");
