@@ -186,13 +186,14 @@ fn a_limit_over_members_in_no_order_is_refused() {
 #[test]
 fn copies_of_the_same_bytes_under_another_checksum_are_told() {
     use sha1::{Digest, Sha1};
-    let bytes = segment(1);
-    let right: String = Sha1::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let wrong: String = right.chars().rev().collect();
-    let packed = gzip(&bytes);
-    let [right, wrong] = [right, wrong].map(|sha1| format!("{}-{sha1}.gz", NAMES[1]));
-    let (first, third) = (gzip(&segment(0)), gzip(&segment(2)));
-    let [before, after] = [0, 2].map(|index| format!("{}.gz", NAMES[index]));
+    let sha1 = |index: usize| -> String {
+        Sha1::digest(segment(index)).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let wrong: String = sha1(1).chars().rev().collect();
+    let [before, right, after] =
+        [0, 1, 2].map(|index| format!("{}-{}.gz", NAMES[index], sha1(index)));
+    let wrong = format!("{}-{wrong}.gz", NAMES[1]);
+    let [first, packed, third] = [0, 1, 2].map(|index| gzip(&segment(index)));
     let files: [(&str, &[u8]); 4] =
         [(&before, &first), (&right, &packed), (&wrong, &packed), (&after, &third)];
     let (code, report) = every_way(&[], &files);

@@ -120,7 +120,9 @@ pub(super) fn hashed_apart(
         let (Some(name), Some(key)) = (piece.name.as_ref(), key) else { continue };
         if is_asked_for(piece) && tree_of(piece.path(), name).is_none() {
             let both = directories.entry(piece.directory).or_default();
-            both[usize::from(name.sha1.is_some())].insert(*key, piece.file());
+            // Of several the first by name, in whatever order they were found.
+            let file = both[usize::from(name.sha1.is_some())].entry(*key).or_insert(piece.file());
+            *file = std::mem::take(file).min(piece.file());
         }
     }
     let lost = directories.values().flat_map(|[without, with]| {
