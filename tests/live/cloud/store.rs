@@ -22,21 +22,23 @@ pub enum Kind {
     Azure,
 }
 
-/// A server, ended when it is dropped.
+/// A server, ended when it is dropped, and with the process that started it: several tests share one.
 pub struct Store {
     kind: Kind,
-    child: Child,
+    watched: Child,
     pub port: u16,
     _folder: tempfile::TempDir,
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // One that has ended already cannot be ended again.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        drop(self.watched.stdin.take());
+        let _ = self.watched.wait();
     }
 }
+
+/// Ends what it started when its own input ends.
+const WATCH: &str = "\"$@\" < /dev/null & cat > /dev/null; kill -KILL $!";
 
 static PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
@@ -68,7 +70,8 @@ impl Store {
             return None;
         }
         let (port, folder) = (free_port(), tempfile::tempdir().expect("a directory"));
-        let mut command = Command::new(program);
+        let mut command = Command::new("sh");
+        command.args(["-c", WATCH, "sh"]).arg(program).stdin(Stdio::piped());
         match kind {
             Kind::S3 => command.args(["-H", "127.0.0.1", "-p", &port.to_string()]),
             Kind::Azure => {
@@ -81,10 +84,10 @@ impl Store {
                 command.arg("--location").arg(folder.path())
             }
         };
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let child = child.expect("the server starts");
+        let watched = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let watched = watched.expect("the server starts");
         wait("the store listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(Store { kind, child, port, _folder: folder })
+        Some(Store { kind, watched, port, _folder: folder })
     }
 
     /// Its own endpoint.
