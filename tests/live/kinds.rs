@@ -185,3 +185,77 @@ fn kinds_of_single_transactions(server: &Server) {
     assert!(operations.iter().any(|of| of["table"] == "pg_class"), "{kinds:?}");
     cluster.stop();
 }
+
+/// Statements, each a transaction, as pg_stat_statements knows them, and their kind.
+const STATEMENTS: [(&str, &str, &str); 3] = [
+    ("INSERT INTO history%", "INSERT INTO history VALUES (:i);", "INSERT history"),
+    ("UPDATE accounts%", "UPDATE accounts SET balance = 1 WHERE id = :i;", "UPDATE accounts"),
+    ("DELETE FROM moves%", "DELETE FROM moves WHERE id = :i;", "DELETE moves"),
+];
+
+/// The server counts WAL by statement where it writes it: but for the commits, which come after a statement, that
+/// is the WAL of a kind. What was pruned on the way is the statement's, and no transaction's in the WAL.
+#[test]
+fn a_kind_has_the_wal_that_pg_stat_statements_counts_for_its_statement() {
+    let Some(server) = Server::debian_15() else { return };
+    let conf = "shared_preload_libraries = 'pg_stat_statements'";
+    let mut cluster = Cluster::start(&server, &Settings { initdb: &[], conf });
+    cluster.sql("CREATE EXTENSION pg_stat_statements");
+    cluster.sql("CREATE TABLE history (id int PRIMARY KEY)");
+    for table in ["accounts", "moves"] {
+        cluster.sql(&format!("CREATE TABLE {table} (id int PRIMARY KEY, balance int)"));
+        cluster.sql(&format!("INSERT INTO {table} SELECT g, 0 FROM generate_series(1, 3000) g"));
+    }
+    cluster.sql("VACUUM");
+    cluster.sql("CHECKPOINT");
+    let start = cluster.insert_lsn();
+    for (_, statement, _) in STATEMENTS {
+        let lines = (1..=700).map(|i| statement.replace(":i", &(i * 4).to_string()) + "\n");
+        let path = cluster.home().join("statements.sql");
+        fs::write(&path, lines.collect::<String>()).expect("a script");
+        cluster.psql(&["-f", path.to_str().expect("text")]);
+    }
+    let end = cluster.insert_lsn();
+    let counted = STATEMENTS.map(|(like, ..)| {
+        let row = cluster.sql(&format!(
+            "SELECT sum(calls), sum(wal_records), sum(wal_fpi), sum(wal_bytes) \
+             FROM pg_stat_statements WHERE query LIKE '{like}'"
+        ));
+        let numbers: Vec<u64> =
+            row.split('|').map(|text| text.parse().expect("a number")).collect();
+        <[u64; 4]>::try_from(numbers).expect("four numbers")
+    });
+    cluster.stop();
+    let report = json(&["--stats=kind,record", "-s", &start, "-e", &end], &cluster.data());
+    let records = report["records"].as_array().expect("records");
+    let of = |rmgr: &str, begins: &str, key: &str| -> u64 {
+        let is = |row: &&Value| {
+            row["rmgr"] == rmgr
+                && row["record"].as_str().is_some_and(|name| name.starts_with(begins))
+        };
+        records.iter().filter(is).filter_map(|row| row[key].as_u64()).sum()
+    };
+    let commit_bytes =
+        of("Transaction", "COMMIT", "total_bytes") / of("Transaction", "COMMIT", "count");
+    let pruned = ["count", "fpi_count", "total_bytes"].map(|key| of("Heap2", "PRUNE", key));
+    let kinds = by_name(&report);
+    for ((_, statement, kind), [calls, wal_records, wal_fpi, wal_bytes]) in
+        STATEMENTS.iter().zip(counted)
+    {
+        let row = kinds.get(*kind).unwrap_or_else(|| panic!("no {kind} in {:?}", kinds.keys()));
+        let number = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("{key} of {row}"));
+        assert_eq!(number("transactions"), calls, "{statement}");
+        let own = [
+            number("count") - calls,
+            number("fpi_count"),
+            number("total_bytes") - calls * commit_bytes,
+        ];
+        let more = if kind.starts_with("INSERT") { [0; 3] } else { pruned };
+        for ((own, server), more) in own.iter().zip([wal_records, wal_fpi, wal_bytes]).zip(more) {
+            assert!(
+                (*own..=own + more).contains(&server),
+                "{kind}: {own} of {server}, pruned {more}: {row}"
+            );
+        }
+    }
+}
