@@ -147,7 +147,8 @@ pub struct Report {
     /// The same by what they did to which table, with all refreshes of materialized views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_work: Option<Vec<large::LargeWorkRow>>,
-    /// What a day like the time of the report comes to, in bytes; not there where that is too short.
+    /// WAL volume extrapolated to 24 hours in which the server runs, in bytes; absent if it ran for less than
+    /// ten minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_a_day: Option<u64>,
     /// Where the advice rules speak, if that is not the default.

@@ -120,8 +120,9 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
     let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
     Err(format!(
-        "not restorable to the end: because of {name} a server follows timeline {}, which has no segments \
-         and does not continue this WAL; recovery_target_timeline = '{timeline}' makes it follow the WAL",
+        "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
+         {}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
+         '{timeline}'",
         latest.timeline()
     ))
 }
@@ -143,8 +144,8 @@ fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let mut missing = of_kind(ProblemKind::MissingHistory);
     if let Some((timeline, name)) = missing.find(|(it, _)| (begin + 1..=end).contains(it)) {
         return Err(format!(
-            "restorable on timeline {} only, not on timeline {end}: a server that does not find {name} looks \
-             for no newer one",
+            "restorable on timeline {} only, not on timeline {end}: without {name} a server does not search \
+             for newer timelines",
             timeline - 1
         ));
     }
