@@ -225,6 +225,9 @@ impl Unreadable {
     }
 }
 
+/// Data pages if no image tells their size: the default of every release.
+pub(crate) const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -245,6 +248,9 @@ pub struct Input {
     pub segment_bytes: u32,
     /// WAL page size.
     pub page_bytes: u32,
+    /// Size of data pages; absent where no image tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_page_bytes: Option<u32>,
     /// Whether every record's checksum was verified.
     pub checksums_verified: bool,
     /// What a segment's name promises here.
