@@ -61,6 +61,7 @@ pub mod leaf;
 mod names;
 mod open_events;
 mod operation;
+mod page;
 pub mod ratios;
 mod recent_map;
 pub mod recovery_window;

@@ -12,7 +12,7 @@ use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
-use walstat_format::segment::{NAME_DIGITS, SegmentName};
+use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
@@ -372,7 +372,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let plan = wal.plan;
-    let name = problem.segment.get(..NAME_DIGITS).and_then(SegmentName::parse);
+    let name = SegmentName::leading(&problem.segment);
     let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
     let on_the_way = match name.zip(begin) {
         Some((name, begin)) => {
