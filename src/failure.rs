@@ -60,6 +60,7 @@ pub enum Failure {
 fn with_option(error: &WhatIfError) -> String {
     match error {
         WhatIfError::Codec { .. } => format!("--wal-compression {error}"),
+        WhatIfError::MaxWalSize { .. } => format!("--max-wal-size {error}"),
         WhatIfError::Place { option, .. } => format!("--{option} {error}"),
         _ => error.to_string(),
     }

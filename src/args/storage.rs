@@ -8,10 +8,11 @@ use walstat_read::input::storage::Options;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Object storage (PATH is s3://, gs:// or az://)")]
 pub struct StorageArgs {
-    /// The server to ask; http:// is taken, too [default: by the environment, else the provider's own]
+    /// Endpoint URL of the object store; http:// is allowed [default: from the environment, else the
+    /// provider's]
     #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
-    /// Requests under way at once, at most [default: 8]
+    /// Maximum concurrent requests [default: 8]
     #[arg(long, value_name = "N")]
     pub connections: Option<NonZeroUsize>,
 }

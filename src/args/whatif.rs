@@ -257,14 +257,22 @@ fn share(text: &str) -> Result<Share, String> {
     share.ok_or_else(|| "expected a percentage like 5%".into())
 }
 
+/// Checkpoints a thousand times as often as in the WAL: nobody means more.
+const FACTOR_LEAST: f64 = 0.001;
+
 fn every(text: &str) -> Result<Change, String> {
     let expected = "expected a factor like 2x, a time like 30min, a size like 4GB, or none";
     if text == "none" {
         return Ok(Change::Checkpoints(Checkpoints::Never));
     }
     if let Some(factor) = text.strip_suffix('x') {
-        let factor = factor.parse::<f64>().ok().filter(|f| f.is_finite() && *f > 0.0);
-        return factor.map(|f| Change::Checkpoints(Checkpoints::Factor(f))).ok_or(expected.into());
+        return match factor.parse::<f64>() {
+            Ok(factor) if factor.is_finite() && factor >= FACTOR_LEAST => {
+                Ok(Change::Checkpoints(Checkpoints::Factor(factor)))
+            }
+            Ok(_) => Err(format!("expected a factor from {FACTOR_LEAST}x on")),
+            Err(_) => Err(expected.into()),
+        };
     }
     if let Ok(micros @ 1..) = microseconds(text) {
         return Ok(Change::Checkpoints(Checkpoints::Time(micros)));
@@ -286,7 +294,8 @@ fn redo_at(text: &str) -> Result<Change, String> {
     places.map(|lsns| Change::Checkpoints(Checkpoints::At(lsns))).map_err(|e| e.to_string())
 }
 
-/// PostgreSQL's own smallest value is 2 segments; the largest is 2147483647 MB.
+/// Two segments of the smallest size there is; those of the WAL are not known yet. The largest value is
+/// PostgreSQL's own.
 fn max_wal_size(text: &str) -> Result<Change, String> {
     let Size(bytes) = text.parse::<Size>().map_err(|error| error.to_string())?;
     match bytes {

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use clap::Args;
 use jiff::tz::TimeZone;
 use walstat_analyse::commit::SYNC_TIME;
+use walstat_analyse::course;
 use walstat_analyse::dimension::{Dimension, Dimensions};
-use walstat_analyse::timeline;
 use walstat_analyse::when;
 use walstat_analyse::when::WhenFound;
 use walstat_report::amount::{AmountError, Rate, Rates, Span};
@@ -51,11 +51,11 @@ impl WhenArgs {
     pub fn config(&self, asked: &Dimensions) -> Option<when::Config> {
         use Dimension::{Checkpoint, Commit, Recovery, Replication, Timeline};
         let asked = |dimension| asked.contains(&dimension);
-        let timeline =
-            timeline::Config { bucket_seconds: self.bucket_seconds(), quarters: self.by_hour };
+        let course =
+            course::Config { bucket_seconds: self.bucket_seconds(), quarters: self.by_hour };
         let sync_time = self.sync_time.map_or(SYNC_TIME, |span| span.microseconds() as u32);
         let config = when::Config {
-            timeline: asked(Timeline).then_some(timeline),
+            course: asked(Timeline).then_some(course),
             cycles: asked(Checkpoint) || asked(Recovery),
             sums: asked(Checkpoint) || asked(Recovery),
             commits: asked(Commit).then_some(sync_time),

@@ -39,6 +39,11 @@ use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::restart::lost_start;
 use walstat_report::restore::{Backup, Wal, restore, standby_needs};
 
+/// The format of monitoring plugins, as it is typed.
+const NAGIOS: &str = "nagios";
+/// Options of one letter that have no value.
+const SWITCHES: [char; 3] = ['q', 'v', 'w'];
+
 /// Where GitHub Actions takes the step's summary from.
 const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
@@ -91,14 +96,23 @@ pub fn unknown(reason: &str) -> Result<Exit, Failure> {
 /// Whether arguments that could not be parsed ask for a plugin's answer.
 pub fn is_plugin_call(arguments: impl Iterator<Item = String>) -> bool {
     let arguments: Vec<String> = arguments.collect();
-    let asks = |pair: &[String]| match pair {
-        [option, value] => ["-f", "--format"].contains(&option.as_str()) && value == "nagios",
-        _ => false,
-    };
-    let joined = ["-fnagios", "-f=nagios", "--format=nagios"];
-    let format = arguments.iter().any(|argument| joined.contains(&argument.as_str()))
-        || arguments.windows(2).any(asks);
-    format && arguments.first().is_some_and(|command| command == "check")
+    let after = arguments.iter().skip(1).map(String::as_str).chain([""]);
+    let is_asked = |(argument, after)| format_in(argument, after) == Some(NAGIOS);
+    arguments.first().is_some_and(|command| command == "check")
+        && arguments.iter().map(String::as_str).zip(after).any(is_asked)
+}
+
+/// The format that an argument asks for, by itself or with the one after it.
+fn format_in<'a>(argument: &'a str, after: &'a str) -> Option<&'a str> {
+    if argument == "--format" {
+        return Some(after);
+    }
+    let own = argument.strip_prefix("--format=").or_else(|| {
+        // Options without a value may stand before it in one word.
+        let value = argument.strip_prefix('-')?.trim_start_matches(SWITCHES).strip_prefix('f')?;
+        Some(value.strip_prefix('=').unwrap_or(value))
+    });
+    own.map(|value| if value.is_empty() { after } else { value })
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {

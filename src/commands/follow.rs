@@ -49,7 +49,9 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };
-    let mut following = begin(args, &found, from, stored)?;
+    let Some(mut following) = begin(args, &found, from, stored, ending)? else {
+        return Ok(Exit::Done);
+    };
     outlets.begin_screen(args, &path)?;
     catch_up(&mut following, &mut outlets, ending)?;
     let redo = redo_of(found.data_directory.as_deref());
@@ -188,12 +190,14 @@ fn wanted(args: &FollowArgs) -> Wanted {
     Wanted { crc, timeline: args.timeline, ..Wanted::default() }
 }
 
+/// Begins to follow; `None`: it was ended before it had come to where counting begins.
 fn begin(
     args: &FollowArgs,
     found: &Found,
     from: StartAt,
     stored: Option<Stored>,
-) -> Result<Followed, Failure> {
+    ending: &Ending,
+) -> Result<Option<Followed>, Failure> {
     // What names and checkpoints are is told by the WAL since the last redo point.
     let redo = redo_of(found.data_directory.as_deref()).filter(|_| from == StartAt::Now);
     let begun =
@@ -205,7 +209,11 @@ fn begin(
     let mut reporter = Reporter::new(known, &plan, args.top);
     follower.count(Following::new(reporter.store()));
     if from == StartAt::Now {
-        while !follower.look(Instant::now() + LOOK)?.is_at_end {}
+        while !follower.look(Instant::now() + LOOK)?.is_at_end {
+            if ending.is_asked() {
+                return Ok(None);
+            }
+        }
         follower.counted(Following::begin_here);
         follower.begin_here();
     }
@@ -216,7 +224,7 @@ fn begin(
     for warning in reporter.take_warnings() {
         tell(&format!("walstat: {}", visible(&warning)));
     }
-    Ok(Followed { follower, reporter, happenings: Vec::new(), is_at_end: false })
+    Ok(Some(Followed { follower, reporter, happenings: Vec::new(), is_at_end: false }))
 }
 
 /// Reads what is there, before anything is told.

@@ -101,5 +101,5 @@ pub fn prototype(
 /// What the report says about times, and what its charts need.
 fn overview(args: &StatsArgs, asked: &Dimensions) -> when::Config {
     let charts = args.when.config(asked).unwrap_or_default();
-    when::Config { timeline: charts.timeline, sums: charts.sums, ..when::Config::OVERVIEW }
+    when::Config { course: charts.course, sums: charts.sums, ..when::Config::OVERVIEW }
 }

@@ -154,7 +154,7 @@ fn verified_to(report: &Report, segment_bytes: u32) -> String {
     let end = report.ending.lsn.parse().unwrap_or(Lsn(0));
     let place = |lsn: &Option<String>, segment: &str| {
         let lsn = lsn.as_ref().and_then(|lsn| lsn.parse::<Lsn>().ok());
-        let name = segment.get(..24).and_then(SegmentName::parse);
+        let name = SegmentName::leading(segment);
         lsn.or_else(|| name?.start(segment_bytes))
     };
     let problems = report.problems.iter();

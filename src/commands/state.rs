@@ -9,7 +9,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use walstat_read::input::packed::{self, FILE_BYTES_MAX, STATE, pack, unpack};
+use walstat_read::input::packed::{self, STATE, pack, unpack};
 use walstat_read::scan::memory::Memory;
 
 /// The version of what is in the file. Most of it is partial results: with their layout, that of the state
@@ -71,10 +71,6 @@ impl State {
         let content = (&self.asked, &*memory);
         let bytes =
             pack(STATE, LAYOUT_VERSION, &content).map_err(|e| failed(io::Error::other(e)))?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            let reason = format!("{} bytes, expected {FILE_BYTES_MAX} at most", bytes.len());
-            return Err(failed(io::Error::new(ErrorKind::FileTooLarge, reason)));
-        }
         write_bytes(Some(&self.path), &bytes)
     }
 

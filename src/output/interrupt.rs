@@ -129,8 +129,8 @@ static WATCH: Once = Once::new();
 /// From now on a signal ends the program as `end` does, and temporary files are removed after that.
 pub fn heed_ending(end: impl FnOnce() + Send + 'static) {
     WATCH.call_once(|| {
-        let heeded = SIGNALS.into_iter().filter(|signal| *signal != SIGQUIT);
-        let Ok(mut signals) = Signals::new(heeded) else { return };
+        let asking = SIGNALS.into_iter().filter(|signal| *signal != SIGQUIT);
+        let Ok(mut signals) = heeded(asking) else { return };
         std::thread::spawn(move || {
             if signals.forever().next().is_some() {
                 end();
@@ -145,10 +145,8 @@ pub fn heed_ending(end: impl FnOnce() + Send + 'static) {
 /// program is waiting for.
 fn watch() {
     WATCH.call_once(|| {
-        let ignored = ignored();
-        let heeded = SIGNALS.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         // A signal that cannot be caught ends the program as it always does.
-        let Ok(mut signals) = Signals::new(heeded) else { return };
+        let Ok(mut signals) = heeded(SIGNALS) else { return };
         std::thread::spawn(move || {
             for signal in signals.forever() {
                 if let Some(task) = last_task().take() {
@@ -162,6 +160,12 @@ fn watch() {
             }
         });
     });
+}
+
+/// These signals as they come, without those that are to be ignored.
+fn heeded(signals: impl IntoIterator<Item = c_int>) -> io::Result<Signals> {
+    let ignored = ignored();
+    Signals::new(signals.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0))
 }
 
 /// The signals that whoever started the program wants to be ignored, as `nohup` does; a bit for each.

@@ -60,7 +60,7 @@ pub fn render(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     rows("tablespace", "by tablespace", &report.tablespaces, labels, tablespace, out)?;
     rows("fork", "by fork", &report.forks, ["fork"], |row| [text(&row.fork)], out)?;
     let labels = ["database", "kind"];
-    rows("kind", "by kind of transaction", &report.kinds, labels, kind, out)?;
+    rows("kind", "by kind of transaction", &report.kinds, labels, KindRow::labels, out)?;
     checks(report, out)?;
     state(report, out)?;
     predictions(report, out)?;
@@ -256,14 +256,6 @@ fn table(row: &WholeTableRow) -> [String; 3] {
         _ => row.name.clone().unwrap_or_else(|| row.label()),
     };
     [named(&row.database_name, row.database), text(&row.schema), name]
-}
-
-fn kind(row: &KindRow) -> [String; 2] {
-    let kind = match &row.maintenance {
-        Some(maintenance) => format!("{}: {maintenance}", row.kind),
-        None => row.kind.clone(),
-    };
-    [named(&row.database_name, row.database), kind]
 }
 
 fn relation(row: &RelationRow) -> [String; 4] {

@@ -3,7 +3,7 @@
 use crate::support::fixtures::{Sample, sample};
 use crate::support::patience::PATIENCE;
 use crate::support::wal::plain;
-use crate::support::{command, walstat};
+use crate::support::{WALSTAT, command, walstat};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -256,8 +256,19 @@ impl Following {
         let mut all =
             vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "100ms"];
         all.extend(words);
+        Following::spawn(command(&all), folder)
+    }
+
+    /// The same as `nohup` does it: whoever started it wants SIGHUP to be ignored.
+    fn begin_without_hangup(path: &Path) -> Following {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", WALSTAT, "follow"]).arg(path);
+        shell.args(["-f", "ndjson", "--every", "100ms"]);
+        Following::spawn(shell, TempDir::new().expect("a directory"))
+    }
+
+    fn spawn(mut following: std::process::Command, folder: TempDir) -> Following {
         let file = |name| fs::File::create(folder.path().join(name)).expect("a file");
-        let mut following = command(&all);
         following.stdout(file("out")).stderr(file("err"));
         Following { child: following.spawn().expect("it starts"), folder }
     }
@@ -284,11 +295,15 @@ impl Following {
         }
     }
 
-    /// Ends it by a signal: exit 0. Returns its last line.
-    fn end(mut self, signal: &str) -> Option<Value> {
+    fn send(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = std::process::Command::new("kill").args([signal, &id]).status();
         assert!(sent.expect("kill starts").success());
+    }
+
+    /// Ends it by a signal: exit 0. Returns its last line.
+    fn end(mut self, signal: &str) -> Option<Value> {
+        self.send(signal);
         let ended = self.child.wait().expect("it ends");
         assert_eq!(ended.code(), Some(0), "{}", self.text("err"));
         self.text("out").lines().last().map(|line| serde_json::from_str(line).expect("JSON"))
@@ -384,6 +399,26 @@ fn an_empty_folder_is_waited_for_with_one_line() {
     let following = Following::begin(Path::new("/nowhere"), &[]);
     let mut following = following;
     assert_eq!(following.child.wait().expect("it ends").code(), Some(3));
+}
+
+#[test]
+fn a_hangup_that_is_to_be_ignored_does_not_end_it() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let mut following = Following::begin_without_hangup(folder.path());
+    following.line(|_| true);
+    following.send("-HUP");
+    let lines = |following: &Following| following.text("out").lines().count();
+    let (before, begun) = (lines(&following), Instant::now());
+    // More than it tells in the second that it has to end.
+    while lines(&following) < before + 15 {
+        assert_eq!(following.child.try_wait().expect("its state"), None, "it ended");
+        assert!(begun.elapsed() < PATIENCE, "{}", following.text("out"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    following.end("-TERM");
+    let following = Following::begin(folder.path(), &[]);
+    following.line(|_| true);
+    following.end("-HUP");
 }
 
 #[test]

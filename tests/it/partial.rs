@@ -4,7 +4,7 @@
 mod beside;
 
 use crate::support::fixtures::{sample, sample_names};
-use crate::support::{Ran, walstat};
+use crate::support::{Ran, command, finish, walstat};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -226,6 +226,26 @@ fn what_is_joined_in_steps_is_the_whole() {
         assert_eq!(merged.code, whole.code, "{name}: {}", merged.stderr);
         assert_eq!(without_paths(&merged), without_paths(&whole), "{name}");
     }
+}
+
+/// As `walstat merge <(zstd -dc a.partial.zst)` has it: what was read of a pipe is gone.
+#[test]
+#[cfg(unix)]
+fn a_partial_result_may_come_through_a_pipe() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let part = folder.path().join("part");
+    let wal = sample("pg15-mixed").segment("000000010000000000000007");
+    let words = ["--partial", "-o", part.to_str().expect("UTF-8"), wal.to_str().expect("UTF-8")];
+    walstat(&words).exits(0);
+    let whole = without_paths(
+        &walstat(&call(&["merge", "-f", "json"], std::slice::from_ref(&part))).exits(0),
+    );
+    let mut cat = std::process::Command::new("cat");
+    let mut cat = cat.arg(part).stdout(std::process::Stdio::piped()).spawn().expect("cat starts");
+    let mut merge = command(&["merge", "-f", "json", "/dev/stdin"]);
+    let piped = finish(merge.stdin(cat.stdout.take().expect("a pipe"))).exits(0);
+    assert_eq!(without_paths(&piped), whole);
+    cat.wait().expect("cat ends");
 }
 
 #[test]

@@ -297,6 +297,7 @@ fn nonsense_is_refused() {
     let wal = wal.to_str().expect("UTF-8");
     for options in [
         &["--checkpoint-every", "0x"][..],
+        &["--checkpoint-every", "1e-9x"],
         &["--checkpoint-every", "often"],
         &["--checkpoint-every", "2x", "--redo-at", "0/2000000"],
         &["--checkpoint-every", "2x", "--max-wal-size", "1GB"],
@@ -325,6 +326,27 @@ fn nonsense_is_refused() {
     walstat(&["whatif", "--wal-compression", "lz4", old]).exits(2);
     let nothing = walstat(&["whatif", "-f", "json", "tests/no such directory"]).exits(3);
     assert!(nothing.json()["error"].is_string());
+}
+
+/// "max_wal_size" must be at least twice "wal_segment_size", says a server of 15; one of 10 starts.
+#[test]
+fn a_max_wal_size_that_no_server_starts_with_is_refused() {
+    let said = |sample_name: &str, options: &[&str]| {
+        let wal = sample(sample_name).wal;
+        let ran = walstat(&[&["whatif"], options, &[wal.to_str().expect("UTF-8")]].concat());
+        (ran.code, ran.stderr)
+    };
+    let two = ["--max-wal-size", "2MB,64MB"];
+    assert_eq!(said("pg15-mixed", &two).0, Some(0));
+    let (code, told) = said("pg15-mixed", &[&two[..], &["--wal-segment-size", "1MB,2MB"]].concat());
+    assert_eq!(code, Some(2));
+    let expected = "walstat: --max-wal-size 2MB: PostgreSQL 15 does not start with less than two \
+                    segments, expected 4MB or more\n";
+    assert_eq!(told, expected);
+    let segments = ["--wal-segment-size", "16MB"];
+    assert_eq!(said("pg10-mixed", &[&two[..], &segments].concat()).0, Some(0));
+    // What the base has of its own is no setting that was asked for.
+    assert_eq!(said("pg15-mixed", &["--wal-segment-size", "1GB"]).0, Some(0));
 }
 
 #[test]

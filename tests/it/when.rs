@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use walstat_analyse::timeline;
+use walstat_analyse::course;
 use walstat_analyse::when::{Config, When, WhenFound};
 use walstat_format::lsn::Lsn;
 use walstat_format::version::{VERSIONS, Version};
@@ -25,7 +25,7 @@ use walstat_read::scan::streamed::Wanted;
 
 /// Everything, by seconds.
 const BY_SECOND: Config = Config {
-    timeline: Some(timeline::Config { bucket_seconds: Some(1), quarters: true }),
+    course: Some(course::Config { bucket_seconds: Some(1), quarters: true }),
     ..Config::ALL
 };
 
@@ -98,7 +98,7 @@ fn seconds_are_the_same(found: &WhenFound, records: &[twin::One]) {
         let most = seconds.keys().map(stretch).max();
         most.map(|(bytes, first)| (-first, bytes))
     };
-    let peak = |peak: Option<timeline::Peak>| peak.map(|peak| (peak.second, peak.total_bytes));
+    let peak = |peak: Option<course::Peak>| peak.map(|peak| (peak.second, peak.total_bytes));
     let peaks = [course.peaks.second(), course.peaks.ten_seconds(), course.peaks.minute()];
     assert_eq!(peaks.map(peak), [1, 10, 60].map(bytes));
     let all = seconds.keys().max().expect("one") - seconds.keys().min().expect("one") + 1;

@@ -12,7 +12,7 @@
 //!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
 //!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report.
 //! * **What was done to tables?** [`events`], and where recovery has to stop before it.
-//! * **When was it written?** [`when`] follows one [`deferred_log`] for [`timeline`],
+//! * **When was it written?** [`when`] follows one [`deferred_log`] for [`course`],
 //!   [`checkpoint`] (why each
 //!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
 //!   its first and last time.
@@ -45,6 +45,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod commit;
 pub mod counters;
+pub mod course;
 pub mod deferred_log;
 pub mod dimension;
 mod distribution;
@@ -61,6 +62,7 @@ pub mod leaf;
 mod names;
 mod open_events;
 mod operation;
+mod page;
 pub mod ratios;
 mod recent_map;
 pub mod recovery_window;
@@ -74,7 +76,6 @@ pub mod sums;
 pub mod time_map;
 pub mod time_search;
 pub mod time_span;
-pub mod timeline;
 pub mod totals;
 mod transaction;
 mod unused;

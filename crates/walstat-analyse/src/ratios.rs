@@ -5,8 +5,7 @@ use super::totals::RecordTable;
 use super::volume::Volume;
 use serde::{Deserialize, Serialize};
 use walstat_format::payload::heap;
-use walstat_format::payload::xlog::FPI_FOR_HINT;
-use walstat_format::rmgr::{HEAP, XLOG};
+use walstat_format::rmgr::HEAP;
 
 /// `a / b`, or nothing if there is nothing to divide by.
 pub fn ratio(a: u64, b: u64) -> Option<f64> {
@@ -67,7 +66,7 @@ impl Updates {
 
 /// Bytes of images for hint bits.
 fn hint_fpi_bytes(table: &RecordTable) -> u64 {
-    table.sum(|record| record.rmgr == XLOG && record.info() == FPI_FOR_HINT).fpi_bytes
+    table.sum(|record| record.is_hint_image()).fpi_bytes
 }
 
 impl Ratios {

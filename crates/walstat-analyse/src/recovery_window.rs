@@ -300,14 +300,13 @@ fn ended(record: &Record<'_>) -> Option<Ended> {
     }
     let time = xact::end_time(info, record.main_data_start())?;
     let opcode = info & xact::OPCODE_MASK;
-    let commits = [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode);
     let is_prepared = [xact::COMMIT_PREPARED, xact::ABORT_PREPARED].contains(&opcode);
     let xid = if is_prepared {
         End::parse(info, &record.main_data()?, record.version)?.prepared_xid?
     } else {
         record.header.xid
     };
-    Some(Ended { xid, time, commits })
+    Some(Ended { xid, time, commits: xact::commits(info) })
 }
 
 impl Observe for RecoveryWindow {

@@ -20,9 +20,10 @@
 
 mod step;
 
-use self::step::{Charge, Page, Row, Step};
+use self::step::{Charge, Row, Step};
 use super::fork_table::{ForkKey, ForkTable};
 use super::open_events::OpenEvents;
+use super::page::Page;
 use super::recent_map::{Granule, RecentMap};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;

@@ -13,6 +13,7 @@
 use super::amounts::Amounts;
 use super::fork_table::{ForkKey, ForkTable};
 use super::open_events::OpenEvents;
+use super::page::Page;
 use super::recent_map::{Granule, RecentMap};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::{BlockRef, RelFileLocator};
@@ -27,13 +28,6 @@ const WINDOW: u64 = 1 << 14;
 
 /// Main data of `CLEAN` and `PRUNE`: an xid, then how many line pointers lead elsewhere or are dead.
 const PRUNE_COUNTS: std::ops::Range<usize> = 4..8;
-
-/// A page of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct Page {
-    relation: RelFileLocator,
-    block: u32,
-}
 
 /// What happens to a page.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,6 @@
 //! How much WAL there is in the range, whatever the filters leave of it: bytes and commits.
 
 use super::totals::RecordTable;
-use walstat_format::payload::xact;
-use walstat_format::rmgr::TRANSACTION;
 
 /// All records of the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,8 +15,7 @@ impl Volume {
     /// The records of a table together with those that the filters left out, which have
     /// `filtered_bytes` and `filtered_commits`.
     pub fn of(table: &RecordTable, filtered_bytes: u64, filtered_commits: u64) -> Volume {
-        let is_commit = |opcode| [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode);
-        let commits = table.sum(|record| record.rmgr == TRANSACTION && is_commit(record.opcode()));
+        let commits = table.sum(|record| record.is_commit());
         Volume {
             total_bytes: table.sum(|_| true).total_bytes + filtered_bytes,
             commits: commits.count + filtered_commits,

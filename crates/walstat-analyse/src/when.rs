@@ -1,4 +1,4 @@
-//! When WAL was written, and what of it: one dimension for timeline, checkpoints, recovery,
+//! When WAL was written, and what of it: one dimension for the course of it, checkpoints, recovery,
 //! replication and commits, which all follow one log ([`super::deferred_log`]).
 //!
 //! A run writes its log while it is read; as soon as nothing earlier can come, the log is followed
@@ -6,10 +6,10 @@
 
 use super::checkpoint::{CycleFollower, Cycles};
 use super::commit::{self, Commits, Pressure};
+use super::course::{self, Course, FinishedCourse};
 use super::deferred_log::{Batch, Chunk, DeferredLog, Event, FileNumbers, Wants};
 use super::replication::GrowthCurve;
 use super::time_map::{ClockBuilder, ClockGaps, Tick, TimeMap};
-use super::timeline::{self, FinishedTimeline, Timeline};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -21,7 +21,7 @@ use walstat_read::scan::observe::Observe;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Config {
     /// WAL over time.
-    pub timeline: Option<timeline::Config>,
+    pub course: Option<course::Config>,
     /// Checkpoint cycles and recovery.
     pub cycles: bool,
     /// Records and blocks of the cycles too, not their images alone.
@@ -38,10 +38,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// What the report tells in a few numbers. Without a timeline, the curve has times and places of
+    /// What the report tells in a few numbers. Without a course, the curve has times and places of
     /// stretches of WAL only.
     pub const OVERVIEW: Config = Config {
-        timeline: None,
+        course: None,
         cycles: true,
         sums: false,
         commits: Some(commit::SYNC_TIME),
@@ -52,7 +52,7 @@ impl Config {
 
     /// Everything, as it is if nobody says how.
     pub const ALL: Config = Config {
-        timeline: Some(timeline::Config { bucket_seconds: None, quarters: false }),
+        course: Some(course::Config { bucket_seconds: None, quarters: false }),
         sums: true,
         each_commit: true,
         ..Config::OVERVIEW
@@ -73,7 +73,7 @@ pub struct When {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WhenFound {
     /// WAL over time, if asked for.
-    pub course: Option<FinishedTimeline>,
+    pub course: Option<FinishedCourse>,
     /// Checkpoint cycles, if asked for.
     pub cycles: Option<Cycles>,
     /// Commits, if asked for.
@@ -101,7 +101,7 @@ struct LogFollower {
     /// Where the first record or chunk begins.
     start: Option<Lsn>,
     clock: ClockBuilder,
-    timeline: Option<Timeline>,
+    course: Option<Course>,
     cycles: Option<CycleFollower>,
     commits: Option<Commits>,
     curve: Option<GrowthCurve>,
@@ -112,7 +112,7 @@ struct LogFollower {
 impl When {
     /// Nothing seen yet.
     pub fn new(config: Config) -> When {
-        let records = config.timeline.is_some() || config.sums || config.each_commit;
+        let records = config.course.is_some() || config.sums || config.each_commit;
         let log = DeferredLog::new(Wants { records, blocks: config.sums, each_time: false });
         When { config, log, follower: None }
     }
@@ -174,7 +174,7 @@ impl LogFollower {
             times: config.times,
             start: None,
             clock: ClockBuilder::default(),
-            timeline: config.timeline.map(Timeline::new),
+            course: config.course.map(Course::new),
             cycles: config.cycles.then(CycleFollower::default),
             commits: config.commits.map(Commits::new),
             curve: config.curve.then(GrowthCurve::default),
@@ -219,8 +219,8 @@ impl LogFollower {
             }
         }
         let ticks = self.clock.ticks(chunk);
-        if let Some(timeline) = &mut self.timeline {
-            timeline.take(chunk, &ticks);
+        if let Some(course) = &mut self.course {
+            course.take(chunk, &ticks);
         }
         self.grow(&ticks);
         if let Some(cycles) = &mut self.cycles {
@@ -250,7 +250,7 @@ impl LogFollower {
         }
         WhenFound {
             thin: self.clock.thin(end),
-            course: self.timeline.map(|timeline| timeline.finish(&ticks)),
+            course: self.course.map(|course| course.finish(&ticks)),
             cycles: self.cycles.map(|cycles| cycles.finish(end)),
             pressure: self.commits.map(Commits::finish),
             curve: self.curve,

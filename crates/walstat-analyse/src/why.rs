@@ -2,7 +2,7 @@
 
 use super::amounts::Amounts;
 use super::totals::{RecordTable, Totals};
-use walstat_format::payload::{heap, heap2, xact, xlog};
+use walstat_format::payload::{heap, heap2, xlog};
 use walstat_format::rmgr;
 use walstat_format::rmgr::RecordType;
 
@@ -53,7 +53,7 @@ fn record_cause(record: RecordType) -> ByteCause {
         (rmgr::HEAP2, heap2::LOCK_UPDATED) => ByteCause::RowLocks,
         (rmgr, _) if rmgr::is_of_vacuum(rmgr, record.info()) => ByteCause::Vacuum,
         (rmgr::HEAP2, opcode) if heap2::PRUNES.contains(&opcode) => ByteCause::Pruning,
-        (rmgr::TRANSACTION, xact::COMMIT | xact::COMMIT_PREPARED) => ByteCause::Commits,
+        _ if record.is_commit() => ByteCause::Commits,
         (rmgr::LOGICAL_MESSAGE, _) => ByteCause::LogicalMessages,
         (id, _) if rmgr::INDEXES.contains(&id) => ByteCause::Indexes,
         _ => ByteCause::Other,

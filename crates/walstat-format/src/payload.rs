@@ -1,5 +1,9 @@
 //! Main data of the records that an analyser looks into; one file a resource manager.
 //!
+//! What a record type is called stands in `rmgr-names.tsv`, and whether a type is one of vacuum, of a commit
+//! or of new rows in [`super::rmgr`]. What its main data say is told here; what it does to a page, in the
+//! folder `redo` of `walstat-whatif`.
+//!
 //! Payloads are not aligned in the record and, being read from WAL, may be shorter than they
 //! should be: every reader returns `None` rather than guess.
 

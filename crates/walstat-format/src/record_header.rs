@@ -109,9 +109,7 @@ impl RecordHeader {
     /// Whether a transaction commits here: `COMMIT` or `COMMIT_PREPARED`.
     #[inline(always)]
     pub fn is_commit(&self) -> bool {
-        let opcode = self.info & xact::OPCODE_MASK;
-        self.rmgr == super::rmgr::TRANSACTION
-            && (opcode == xact::COMMIT || opcode == xact::COMMIT_PREPARED)
+        self.rmgr == super::rmgr::TRANSACTION && xact::commits(self.info)
     }
 
     /// Whether settings change here that recovery depends on: an `XLOG_PARAMETER_CHANGE`.

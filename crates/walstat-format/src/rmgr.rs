@@ -4,7 +4,7 @@
 //! those that `pg_waldump --stats=record` prints, checked against its output in the tests. The
 //! numbers of types are in the file of their resource manager in [`crate::payload`].
 
-use crate::payload::{btree, gin, gist, heap, heap2, spgist, xlog};
+use crate::payload::{btree, gin, gist, heap, heap2, spgist, xact, xlog};
 use crate::version::{FIRST_CUSTOM_RMGR, VERSIONS, Version};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -65,6 +65,11 @@ impl RecordType {
     /// Whether it is the image of a page in which only hint bits changed.
     pub fn is_hint_image(self) -> bool {
         self.rmgr == XLOG && self.info() == xlog::FPI_FOR_HINT
+    }
+
+    /// Whether a transaction commits by it.
+    pub fn is_commit(self) -> bool {
+        self.rmgr == TRANSACTION && xact::commits(self.info())
     }
 
     /// The type of a record. Bit 0x80 of a transaction record says only that more follows, and

@@ -62,6 +62,11 @@ impl SegmentName {
         Some(SegmentName { timeline: field(0)?, log: field(8)?, seg: field(16)? })
     }
 
+    /// The name that a file's begins with, whatever comes after it: `.partial`, a digest, a codec's suffix.
+    pub fn leading(text: &str) -> Option<SegmentName> {
+        SegmentName::parse(text.get(..NAME_DIGITS)?)
+    }
+
     /// The segment number, or `None` if the name is impossible with this segment size.
     pub fn number(self, segment_bytes: u32) -> Option<u64> {
         let per_id = (1u64 << 32) / u64::from(segment_bytes);

@@ -142,6 +142,10 @@ pub struct Pacing {
     pub marks_redo: bool,
     /// Whether `max_wal_size` without a unit is in segments (9.5 and 9.6).
     pub sizes_in_segments: bool,
+    /// Whether a server refuses to start where `max_wal_size` is less than two segments: by the least value
+    /// of the parameter in 9.5 and 9.6, by `ReadControlFile` from 11 on. In 10 the least is 2 MB, whatever
+    /// the segments.
+    pub wants_two_segments: bool,
     /// Whether `max_slot_wal_keep_size` limits what replication slots keep (13+).
     pub limits_slots: bool,
     /// Whether a checkpoint by time is left out if nothing of importance was written since the last
@@ -169,6 +173,7 @@ const fn pacing(index: usize) -> Pacing {
         kept: if index >= Release::V11 as usize { 1.0 } else { 2.0 },
         marks_redo: index >= Release::V17 as usize,
         sizes_in_segments: index < Release::V10 as usize,
+        wants_two_segments: index != Release::V10 as usize,
         limits_slots: index >= Release::V13 as usize,
         skips_idle: index >= Release::V10 as usize,
     }

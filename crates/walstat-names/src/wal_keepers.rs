@@ -20,27 +20,22 @@ const SLOT_MAGIC: u32 = 0x0105_1CA1;
 const SLOT_BYTES_MAX: u64 = 4096;
 /// What the checksum covers begins behind it.
 const CHECKSUMMED: usize = 8;
-/// Where fields lie that have not moved since 9.5: name, database, persistency, `restart_lsn`.
+/// Where fields lie that have not moved since 9.5: name, database, `restart_lsn`.
 const NAME: usize = 16;
 const DATABASE: usize = NAME + NAME_BYTES;
-const PERSISTENCY: usize = DATABASE + 4;
 const RESTART_LSN: usize = DATABASE + 16;
 /// Where the slot file says why a slot was invalidated; the field exists from this file version on (release
 /// 16).
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
-/// A slot that was being created, or of a session (`ReplicationSlotPersistency`).
-const TEMPORARY: u32 = 2;
 
-/// A replication slot.
+/// A replication slot. That of a session, and one that is being created, keep WAL like any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// Its name.
     pub name: String,
     /// Whether it is one of logical replication.
     pub is_logical: bool,
-    /// Whether it ends with a session.
-    pub is_temporary: bool,
     /// The oldest WAL that it needs; `None`: it keeps nothing (any more).
     pub restart: Option<Lsn>,
     /// Whether the server has given it up (16+), as when it exceeded `max_slot_wal_keep_size`.
@@ -142,7 +137,6 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
     Ok(Slot {
         name: String::from_utf8_lossy(name).into_owned(),
         is_logical: word(DATABASE)? != 0,
-        is_temporary: word(PERSISTENCY)? == TEMPORARY,
         restart: Some(Lsn(restart)).filter(|restart| restart.0 > 0 && !is_invalid),
         is_invalid,
         saved: None,

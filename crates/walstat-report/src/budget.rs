@@ -92,7 +92,7 @@ pub const OPTIONS: &[BudgetOption] = &[
         name: "max-fpi-ratio",
         value_name: "RATIO",
         values: &[],
-        help: "Most bytes of full page images in all bytes of records: 0.7 or 70%",
+        help: "Highest allowed share of full page images in WAL record bytes, like 0.7 or 70%",
         set: |budgets, text| put(&mut budgets.max_fpi_ratio, text),
         limit: Some(Limit {
             words: Words {
@@ -110,7 +110,7 @@ pub const OPTIONS: &[BudgetOption] = &[
         name: "min-hot-ratio",
         value_name: "RATIO",
         values: &[],
-        help: "Fewest HOT updates in all updates: 0.5 or 50%",
+        help: "Lowest allowed share of HOT updates in all updates, like 0.5 or 50%",
         set: |budgets, text| put(&mut budgets.min_hot_ratio, text),
         limit: Some(Limit {
             words: Words {
@@ -151,7 +151,7 @@ pub const OPTIONS: &[BudgetOption] = &[
         name: "max-bytes-per-commit",
         value_name: "SIZE",
         values: &[],
-        help: "Most bytes of records per commit, whatever the filters leave of both",
+        help: "Highest allowed WAL bytes per commit; filters do not change it",
         set: |budgets, text| put(&mut budgets.max_bytes_per_commit, text),
         limit: Some(Limit {
             words: Words {
@@ -169,7 +169,7 @@ pub const OPTIONS: &[BudgetOption] = &[
         name: "max-wal-bytes",
         value_name: "SIZE",
         values: &[],
-        help: "Most bytes of records in all, as pg_stat_wal.wal_bytes counts them: 10GB",
+        help: "Highest allowed total of WAL record bytes, as pg_stat_wal.wal_bytes counts them, like 10GB",
         set: |budgets, text| put(&mut budgets.max_wal_bytes, text),
         limit: Some(Limit {
             words: Words {
@@ -212,7 +212,7 @@ pub const OPTIONS: &[BudgetOption] = &[
         name: "max-growth",
         value_name: "PERCENT",
         values: &[],
-        help: "Most growth over the baseline [default: 10%]",
+        help: "Highest allowed growth over the baseline [default: 10%]",
         set: |budgets, text| put(&mut budgets.max_growth, text),
         limit: None,
     },

@@ -7,7 +7,7 @@ pub use super::model::records::rfc3339;
 use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
 use super::model::when::Overview;
-use super::model::{self, CommandName, Report, Sums};
+use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
 use super::official;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -66,9 +66,6 @@ impl<'c> From<&'c (RecordTable, Clock)> for Counted<'c> {
     }
 }
 
-/// Data pages if no image tells their size: the default of every release.
-const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
-
 /// Begins to fill the model, from what was scanned and counted for every report; `paths` as they were given.
 pub fn build<O>(
     paths: Vec<String>,
@@ -88,7 +85,8 @@ pub fn build<O>(
     let books = close_books(outcome, &totals);
     let ratios = Ratios::of(table, &totals, unfiltered(table, outcome, &request.filters));
     let why = why_rows(table, &counted.pruning, &totals);
-    let (input, ending) = (input(paths, plan, request), ending(plan, outcome));
+    let input = input(paths, plan, request, table.page_bytes());
+    let ending = ending(plan, outcome);
     let report = Report {
         why: (request.command == CommandName::Report).then_some(why),
         rmgrs: asked(Dimension::Rmgr).then(|| rmgr_rows(table, version, page_bytes).into()),
@@ -134,7 +132,12 @@ fn unfiltered<O>(table: &RecordTable, outcome: &Outcome<O>, filters: &select::Fi
     Volume::of(table, outcome.books.get(Heading::Filtered), outcome.filtered_commits)
 }
 
-fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
+fn input(
+    paths: Vec<String>,
+    plan: &Plan,
+    request: &Request,
+    data_page_bytes: Option<u32>,
+) -> model::Input {
     model::Input {
         paths,
         segments: plan.segments.len(),
@@ -144,6 +147,7 @@ fn input(paths: Vec<String>, plan: &Plan, request: &Request) -> model::Input {
         magic: format!("0x{:04X}", plan.version().magic),
         segment_bytes: plan.geometry.segment_bytes,
         page_bytes: plan.geometry.page_bytes,
+        data_page_bytes,
         checksums_verified: request.checksums_verified,
         taken_for: plan.taken_for(),
         filters: filters(&request.filters),

@@ -19,7 +19,7 @@ use walstat_analyse::totals::RecordTable;
 use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
-use walstat_whatif::base_checkpoint::Reading;
+use walstat_whatif::base_checkpoint::CauseReading;
 use walstat_whatif::recode::{RULE_OF_THREE, STANDARD_ERRORS};
 
 /// How far apart checkpoints are tried, beside none at all.
@@ -47,7 +47,7 @@ pub(crate) fn estimates(
         return None;
     }
     let base = Base { total: all.total_bytes as f64, images: all.fpi_bytes as f64 };
-    let readings = [Reading::Likely, Reading::Other];
+    let readings = [CauseReading::Likely, CauseReading::Other];
     let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
     let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
     let due: Vec<(Lsn, Lsn)> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
@@ -393,7 +393,8 @@ mod tests {
         // One redo point between all changes and the images, which does not come where there is none.
         let again =
             [(97, 500), (98, 500), (99, 500)].map(|(changed, lsn)| (Lsn(changed), Lsn(lsn)));
-        let redo = RedoPoints::default().with_unfinished(Lsn(0), None, &again, Reading::Likely);
+        let redo =
+            RedoPoints::default().with_unfinished(Lsn(0), None, &again, CauseReading::Likely);
         let table = RecordTable::default();
         let replaced = BTreeMap::new();
         // Those that were changed before the range stay: 20, of which nothing alone would be concluded.

@@ -12,7 +12,6 @@ use super::model::follow::{
     HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow,
     TableSums,
 };
-use super::model::kind::KindRow;
 use super::wal_keepers;
 use super::who;
 use family::{Family, Tally};
@@ -118,7 +117,7 @@ impl Reporter {
             if !is_last || self.learned.is_none() {
                 self.learn(following, &news);
             }
-            let sums = by_rmgr(following, self.version);
+            let sums = by_rmgr(following);
             (news, sums, following.oldest_open(), following.marks.clone())
         });
         let Some((news, (rmgrs, commits), oldest, marks)) = told else { return Default::default() };
@@ -243,7 +242,7 @@ impl Reporter {
         let by_table = tables.values().map(|now| (now.labels.to_vec(), Tally::of(now.numbers)));
         self.tables.add(by_table.collect(), self.top);
         let (rows, _) = who::kind_rows(news.kinds, &self.names);
-        let by_kind = rows.iter().map(|row| (kind_labels(row), Tally::of_kind(row)));
+        let by_kind = rows.iter().map(|row| (row.labels().to_vec(), Tally::of_kind(row)));
         let by_kind: Vec<(Vec<String>, Tally)> = by_kind.collect();
         let kinds = by_kind.iter().cloned().map(kind_sums).collect();
         self.kinds.add(by_kind, self.top);
@@ -306,13 +305,12 @@ fn is_of_toast(named: &names::Relation) -> bool {
     named.schema.as_deref() == Some(TOAST_SCHEMA_NAME)
 }
 
-fn by_rmgr(following: &Following, version: &Version) -> (Vec<RmgrSums>, u64) {
+fn by_rmgr(following: &Following) -> (Vec<RmgrSums>, u64) {
     let mut sums: BTreeMap<u8, Totals> = BTreeMap::new();
     let mut commits = 0;
     for (record, totals) in following.records.rows() {
         sums.entry(record.rmgr).or_default().add(totals);
-        let is_commit = ["COMMIT", "COMMIT_PREPARED"].contains(&&*record.name(version));
-        if record.rmgr == rmgr::TRANSACTION && is_commit {
+        if record.is_commit() {
             commits += totals.count;
         }
     }
@@ -321,16 +319,6 @@ fn by_rmgr(following: &Following, version: &Version) -> (Vec<RmgrSums>, u64) {
         numbers: totals.sums(0).numbers(),
     };
     (sums.into_iter().map(row).collect(), commits)
-}
-
-fn kind_labels(row: &KindRow) -> Vec<String> {
-    let oid = || row.database.map(|oid| oid.to_string());
-    let database = row.database_name.clone().or_else(oid).unwrap_or_default();
-    let kind = match &row.maintenance {
-        Some(maintenance) => format!("{}: {maintenance}", row.kind),
-        None => row.kind.clone(),
-    };
-    vec![database, kind]
 }
 
 fn table_sums((labels, tally): (Vec<String>, Tally)) -> TableSums {

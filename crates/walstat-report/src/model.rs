@@ -147,7 +147,8 @@ pub struct Report {
     /// The same by what they did to which table, with all refreshes of materialized views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_work: Option<Vec<large::LargeWorkRow>>,
-    /// What a day like the time of the report comes to, in bytes; not there where that is too short.
+    /// WAL volume extrapolated to 24 hours in which the server runs, in bytes; absent if it ran for less than
+    /// ten minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_a_day: Option<u64>,
     /// Where the advice rules speak, if that is not the default.
@@ -224,6 +225,9 @@ impl Unreadable {
     }
 }
 
+/// Data pages if no image tells their size: the default of every release.
+pub(crate) const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -244,6 +248,9 @@ pub struct Input {
     pub segment_bytes: u32,
     /// WAL page size.
     pub page_bytes: u32,
+    /// Size of data pages; absent where no image tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_page_bytes: Option<u32>,
     /// Whether every record's checksum was verified.
     pub checksums_verified: bool,
     /// What a segment's name promises here.

@@ -12,7 +12,7 @@ use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
-use walstat_format::segment::{NAME_DIGITS, SegmentName};
+use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
@@ -120,8 +120,9 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
     let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
     Err(format!(
-        "not restorable to the end: because of {name} a server follows timeline {}, which has no segments \
-         and does not continue this WAL; recovery_target_timeline = '{timeline}' makes it follow the WAL",
+        "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
+         {}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
+         '{timeline}'",
         latest.timeline()
     ))
 }
@@ -143,8 +144,8 @@ fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let mut missing = of_kind(ProblemKind::MissingHistory);
     if let Some((timeline, name)) = missing.find(|(it, _)| (begin + 1..=end).contains(it)) {
         return Err(format!(
-            "restorable on timeline {} only, not on timeline {end}: a server that does not find {name} looks \
-             for no newer one",
+            "restorable on timeline {} only, not on timeline {end}: without {name} a server does not search \
+             for newer timelines",
             timeline - 1
         ));
     }
@@ -371,7 +372,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let plan = wal.plan;
-    let name = problem.segment.get(..NAME_DIGITS).and_then(SegmentName::parse);
+    let name = SegmentName::leading(&problem.segment);
     let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
     let on_the_way = match name.zip(begin) {
         Some((name, begin)) => {

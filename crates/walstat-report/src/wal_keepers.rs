@@ -171,7 +171,6 @@ mod tests {
         let slot = |name: &str, is_invalid: bool| Slot {
             name: name.to_owned(),
             is_logical: false,
-            is_temporary: false,
             restart: Some(Lsn(3 << 20)).filter(|_| !is_invalid),
             is_invalid,
             saved: None,

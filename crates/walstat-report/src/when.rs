@@ -22,13 +22,13 @@ use walstat_analyse::checkpoint::cause::Judged;
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::checkpoint::{Cycles, Replay};
 use walstat_analyse::commit::Pressure;
+use walstat_analyse::course;
+use walstat_analyse::course::{Bucket, Buckets, FinishedCourse};
 use walstat_analyse::deferred_log::Tally;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::ratios::ratio;
 use walstat_analyse::replication::GrowthCurve;
 use walstat_analyse::time_map::{ClockGaps, GAP};
-use walstat_analyse::timeline;
-use walstat_analyse::timeline::{Bucket, Buckets, FinishedTimeline};
 use walstat_analyse::when::WhenFound;
 use walstat_format::payload::{SECOND, Time};
 use walstat_format::version::Version;
@@ -193,14 +193,14 @@ fn at_second(second: i64) -> Option<String> {
     rfc3339(Time(second.checked_mul(SECOND)?))
 }
 
-fn timeline(course: FinishedTimeline, questions: &Questions) -> Timeline {
+fn timeline(course: FinishedCourse, questions: &Questions) -> Timeline {
     let has_clock = course.has_clock;
     let by_hour = course.quarters.map(|quarters| hours(quarters, &questions.zone));
     let bucket_seconds = course.buckets.width().unsigned_abs();
     let rows = course.buckets.into_rows();
     let rows = rows.iter().map(|(second, bucket)| bucket_row(*second, bucket, has_clock));
     let rows: Vec<BucketRow> = rows.collect();
-    let peak = |peak: Option<timeline::Peak>| {
+    let peak = |peak: Option<course::Peak>| {
         let peak = peak.filter(|_| has_clock);
         Peak {
             time: peak.and_then(|peak| at_second(peak.second)),

@@ -6,7 +6,7 @@ pub(crate) mod clock;
 mod switches;
 mod unfinished;
 
-use super::base_checkpoint::{BaseCheckpoint, Reading};
+use super::base_checkpoint::{BaseCheckpoint, CauseReading};
 use super::blocks::{BEFORE, Ordinal};
 use super::causes::Causes;
 use super::images_seen::ImagesSeen;
@@ -14,7 +14,7 @@ use super::position::{Geometry, padded};
 use super::trace::{Entry, RecordEffect, Trace};
 use std::ops::Range;
 use switches::Switches;
-use walstat_analyse::checkpoint::cause::{Cause, Settings as ShownSettings};
+use walstat_analyse::checkpoint::cause::{Cause, InferredSettings};
 use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
@@ -50,7 +50,7 @@ pub struct Base {
     /// Its checkpoints, before and after the range too.
     pub checkpoints: Vec<BaseCheckpoint>,
     /// What the spacing of its checkpoints says about its settings.
-    pub(crate) shown: ShownSettings,
+    pub(crate) shown: InferredSettings,
     /// After how many segments volume began its checkpoints, where one number explains the whole range.
     pub(crate) segments: Option<u64>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
@@ -101,7 +101,7 @@ impl Base {
             logical: trace.is_logical,
             compression: trace.compression,
             checkpoints: Vec::new(),
-            shown: ShownSettings::default(),
+            shown: InferredSettings::default(),
             segments: None,
             logs_running: false,
             is_concurrent: false,
@@ -285,7 +285,7 @@ impl Base {
     /// Whether volume or the clock began one of them, as far as that is likely.
     pub(crate) fn has_checkpoints_by(&self, cause: Cause) -> bool {
         let began = |own: &BaseCheckpoint| {
-            !own.is_doubtful() && own.moved_by(Reading::Likely) == Some(cause)
+            !own.is_doubtful() && own.moved_by(CauseReading::Likely) == Some(cause)
         };
         self.own_checkpoints().any(began)
     }
@@ -293,7 +293,7 @@ impl Base {
     /// Whether somebody asked for one while others went on to write.
     pub(crate) fn has_checkpoints_beside_work(&self) -> bool {
         self.own_checkpoints().any(|own| {
-            let is_asked = own.online && own.moved_by(Reading::Likely).is_none();
+            let is_asked = own.online && own.moved_by(CauseReading::Likely).is_none();
             let meanwhile = own.record.map_or(0, |record| record.saturating_sub(own.first));
             is_asked && meanwhile as usize > own.records.len() + RECORDS_OF_NOBODY
         })

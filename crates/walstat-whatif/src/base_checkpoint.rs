@@ -33,7 +33,7 @@ pub struct BaseCheckpoint {
 
 /// How a checkpoint is taken whose cause is not certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reading {
+pub enum CauseReading {
     /// Each has its likely cause; one without any is taken for a checkpoint by volume.
     #[default]
     Likely,
@@ -61,21 +61,21 @@ impl BaseCheckpoint {
     }
 
     /// The cause that settings move, if one of those began it: the volume or the clock.
-    pub(crate) fn moved_by(&self, reading: Reading) -> Option<Cause> {
+    pub(crate) fn moved_by(&self, reading: CauseReading) -> Option<Cause> {
         mover(self.cause, self.is_sure, reading).filter(|_| self.online)
     }
 }
 
 /// The cause that settings move, if one of those began an online checkpoint with this cause.
-pub fn mover(cause: Option<Cause>, is_sure: bool, reading: Reading) -> Option<Cause> {
+pub fn mover(cause: Option<Cause>, is_sure: bool, reading: CauseReading) -> Option<Cause> {
     let likely = match cause {
         None => Some(Cause::Wal),
         Some(cause @ (Cause::Time | Cause::Wal)) => Some(cause),
         Some(Cause::Requested | Cause::Shutdown | Cause::EndOfRecovery) => None,
     };
     match (reading, likely) {
-        (Reading::Other, Some(_)) if !is_sure => None,
-        (Reading::Other, None) if !is_sure => Some(Cause::Wal),
+        (CauseReading::Other, Some(_)) if !is_sure => None,
+        (CauseReading::Other, None) if !is_sure => Some(Cause::Wal),
         (_, likely) => likely,
     }
 }

@@ -2,7 +2,7 @@
 //! trace.
 
 use std::collections::BTreeMap;
-use walstat_analyse::checkpoint::cause::{self, Judged, Settings, Verdict};
+use walstat_analyse::checkpoint::cause::{self, InferredSettings, Judged, Verdict};
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::when::{Config, When};
 use walstat_format::lsn::Lsn;
@@ -12,7 +12,7 @@ use walstat_format::lsn::Lsn;
 pub(crate) struct Causes {
     verdicts: BTreeMap<Lsn, Verdict>,
     /// What their spacing says about the settings.
-    pub(crate) shown: Settings,
+    pub(crate) shown: InferredSettings,
     /// What the server's settings are now, if that is known.
     pub(crate) pace: Option<KnownPace>,
     /// The same of its archive_timeout, in seconds.

@@ -92,6 +92,19 @@ pub enum WhatIfError {
         /// The release.
         release: &'static str,
     },
+    /// A server with this max_wal_size does not start.
+    #[error(
+        "{value}: PostgreSQL {release} does not start with less than two segments, expected {}MB or more",
+        least >> 20
+    )]
+    MaxWalSize {
+        /// What was asked for.
+        value: String,
+        /// The release.
+        release: &'static str,
+        /// Two segments, bytes.
+        least: u64,
+    },
     /// A redo point outside of the WAL.
     #[error("{place}: expected a place from {start} to {end}")]
     Place {
@@ -123,6 +136,7 @@ impl WhatIfError {
     pub fn is_usage(&self) -> bool {
         match self {
             WhatIfError::Codec { .. }
+            | WhatIfError::MaxWalSize { .. }
             | WhatIfError::Place { .. }
             | WhatIfError::Limit
             | WhatIfError::Nothing => true,
@@ -311,6 +325,7 @@ fn scenarios(asked: Vec<Scenario>, base: &Base, plan: &Plan) -> Result<Vec<Scena
     for setting in asked.iter().flat_map(|scenario| &scenario.asked) {
         check_places(setting, base)?;
     }
+    asked.iter().try_for_each(|scenario| check_max_wal_size(scenario, base))?;
     let mut scenarios = vec![Scenario::default()];
     if asked.is_empty() {
         scenarios.extend(Scenario::usual(flags, base.compression));
@@ -318,6 +333,23 @@ fn scenarios(asked: Vec<Scenario>, base: &Base, plan: &Plan) -> Result<Vec<Scena
         scenarios.extend(asked);
     }
     Ok(scenarios)
+}
+
+/// A server wants room for two segments. The base's own max_wal_size is not held against segments of another
+/// size: whoever makes a cluster anew sets it anew. Where it is too small for them, checkpoints begin as with
+/// the least that a server takes, one segment apart.
+fn check_max_wal_size(scenario: &Scenario, base: &Base) -> Result<(), WhatIfError> {
+    let least = 2 * scenario.settings().segment_bytes.unwrap_or(base.geometry.segment);
+    let is_refused =
+        |change: &Change| matches!(change, Change::MaxWalSize(bytes) if *bytes < least);
+    let refused = scenario.asked.iter().find(|asked| is_refused(&asked.change));
+    match refused.filter(|_| base.version.pacing.wants_two_segments) {
+        Some(AskedSetting { value, .. }) => {
+            let (value, release) = (value.clone(), base.version.name);
+            Err(WhatIfError::MaxWalSize { value, release, least })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Redo points have to lie in the range.

@@ -183,7 +183,9 @@ impl<'b> Pace<'b> {
                 Rule::AsBase => false,
                 Rule::At(places) => places.clone().next().is_some_and(|place| place <= ordinal),
                 // Headers of pages make up less than the tolerance of two pages a segment.
-                Rule::Bytes { every, last, due } => *due || usable + usable / 64 >= last.0 + every,
+                Rule::Bytes { every, last, due } => {
+                    *due || usable + usable / 64 >= last.0.saturating_add(*every)
+                }
                 Rule::Time { due, .. } => due.is_some(),
                 Rule::Timed(timed) => timed.is_due(ordinal, usable),
             }

@@ -1,7 +1,7 @@
 //! From scenarios to simulated runs, and from these to predictions.
 
 use super::base::Base;
-use super::base_checkpoint::Reading;
+use super::base_checkpoint::CauseReading;
 use super::outcome::{RunOutcome, Switch};
 use super::own;
 use super::pace::shown::segments_of;
@@ -96,7 +96,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let naps = by_clock(timed).into_iter().filter(|_| has_clock);
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
-    let other = (doubtful(base) > 0).then_some(Timed { reading: Reading::Other, ..timed });
+    let other = (doubtful(base) > 0).then_some(Timed { reading: CauseReading::Other, ..timed });
     let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
     // What looks like volume may have been the clock, whose checkpoints are as even where the load is.
     let only_clock = (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(rare);

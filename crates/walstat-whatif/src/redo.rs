@@ -23,7 +23,7 @@ use super::page::{Packing, Page};
 use super::whole_record::WholeRecord;
 use walstat_format::block::BlockRef;
 use walstat_format::rmgr::{
-    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG, is_of_vacuum,
 };
 
 pub(crate) use heap::is_decoded;
@@ -57,7 +57,6 @@ struct RmgrRedo {
 struct Vacuum {
     prunes: fn(&WholeRecord<'_>) -> Option<bool>,
     is_scan: fn(&WholeRecord<'_>) -> bool,
-    is_vacuum: fn(&WholeRecord<'_>) -> bool,
     unfrozen: fn(&WholeRecord<'_>, &BlockRef) -> Option<Unfrozen>,
 }
 
@@ -73,12 +72,7 @@ const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
     keeps_data: |_| false,
     inserted_rows: |_| 0,
     looks_at: |_, _| false,
-    vacuum: Vacuum {
-        prunes: |_| None,
-        is_scan: |_| false,
-        is_vacuum: |_| false,
-        unfrozen: |_, _| None,
-    },
+    vacuum: Vacuum { prunes: |_| None, is_scan: |_| false, unfrozen: |_, _| None },
 };
 
 /// Records without any block data.
@@ -113,7 +107,6 @@ static TABLE: [RmgrRedo; 11] = [
         vacuum: Vacuum {
             prunes: heap2::prunes,
             is_scan: heap2::is_vacuum_scan,
-            is_vacuum: heap2::is_vacuum,
             unfrozen: heap2::unfrozen,
         },
         ..NOT_FOLLOWED
@@ -313,7 +306,8 @@ pub(crate) fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
 
 /// The block of a table that vacuum looks at, where only vacuum writes such a record.
 pub(crate) fn vacuumed(record: &WholeRecord<'_>) -> Option<u32> {
-    if !(row(record).vacuum.is_vacuum)(record) {
+    let header = &record.header;
+    if header.rmgr != HEAP2 || !is_of_vacuum(header.rmgr, header.info) {
         return None;
     }
     record.blocks.iter().find(|block| block.fork == 0).map(|block| block.block)

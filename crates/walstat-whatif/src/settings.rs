@@ -1,6 +1,6 @@
 //! The settings of a simulated run, as far as they are others than the base's.
 
-use super::base_checkpoint::Reading;
+use super::base_checkpoint::CauseReading;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
 
@@ -49,7 +49,7 @@ pub struct Timed {
     /// Whether WAL is written as soon as it is logged, not at a commit or when its buffers are full.
     pub(crate) unbuffered: bool,
     /// How checkpoints of the base are taken whose cause is not certain.
-    pub(crate) reading: Reading,
+    pub(crate) reading: CauseReading,
 }
 
 /// One setting that is another than the base's.

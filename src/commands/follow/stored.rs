@@ -3,12 +3,17 @@
 
 use crate::failure::Failure;
 use crate::output::write_bytes;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use walstat_read::follow::{Follower, StartAt};
+use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_report::follow::Reporter;
 use walstat_report::follow::state::State;
+
+/// One with all the rows that are remembered has some 30 MB.
+const STATE_BYTES_MAX: u64 = 1 << 30;
 
 /// A state's file, and what it says.
 pub struct Stored {
@@ -20,7 +25,7 @@ impl Stored {
     /// Reads the file, if it is there.
     pub fn read(path: &Path) -> Result<Stored, Failure> {
         let shown = path.display();
-        let state = match std::fs::read(path) {
+        let state = match read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Failure::Usage(format!("{shown}: {error}"))),
             Ok(text) => {
@@ -55,6 +60,13 @@ impl Stored {
             reporter.go_on(state, follower);
         }
     }
+}
+
+/// The bytes of a state, which lies on disk whatever its path looks like: it is written there.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    limited::read_on(File::open(path)?, STATE_BYTES_MAX, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a state.

@@ -405,6 +405,8 @@ fn nagios_hears_of_everything_else_as_unknown() {
         &["-f", "nagios", "--no-such-option"][..],
         &["--format=nagios", "--max-fpi-ratio", "70"],
         &["-fnagios", "--max-growth", "1%"],
+        &["-qf", "nagios", "--no-such-option"],
+        &["-wvf=nagios", "--no-such-option"],
         &["-f", "nagios", "--config", "nowhere"],
         &["-f", "nagios", "--baseline", "nowhere"],
         &["-f", "nagios", "nowhere"],

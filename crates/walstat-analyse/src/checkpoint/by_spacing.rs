@@ -2,14 +2,13 @@
 //! and what cannot have been. What the WAL writes down is judged elsewhere.
 
 use super::evidence::{Evidence, MaxWalSize};
-use super::server::Server;
 use super::spacing::{Facts, Spacing};
 use super::verdict::{Cause, Confidence, Verdict, verdict};
 use walstat_format::version::Version;
 
 /// What the spacing says about the server's settings.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settings {
+pub struct InferredSettings {
     /// checkpoint_timeout, in seconds.
     pub timeout_seconds: Option<u64>,
     /// max_wal_size, if checkpoint_completion_target is the default.
@@ -17,29 +16,8 @@ pub struct Settings {
 }
 
 impl Spacing {
-    /// The cause of a checkpoint that no record states. The known settings decide, unless its spacing shows
-    /// that it was made under other settings.
-    pub(super) fn judge_beside(&self, facts: &Facts, server: &Server) -> Option<Verdict> {
-        let by_spacing = self.judge(facts, server.version);
-        let by_settings = server.pace.and_then(|pace| pace.judge(facts));
-        let Some(by_settings) = by_settings else { return by_spacing };
-        let told = by_spacing.filter(|told| told.confidence >= Confidence::Likely);
-        let may_be_wal = facts.began_with_segment() || facts.is_queued;
-        let told = told.filter(|told| match (by_settings.cause, told.cause) {
-            (Cause::Requested, Cause::Wal) => may_be_wal,
-            (Cause::Requested, other) => other != Cause::Requested,
-            // Enough WAL was written for a checkpoint by volume; but such a one begins near the start of a
-            // segment and is spread out, and this one lacks one or the other.
-            (Cause::Wal, Cause::Requested) => {
-                !may_be_wal || matches!(told.evidence, Evidence::DoneAtOnce { .. })
-            }
-            _ => false,
-        });
-        told.or(if facts.is_idle { by_spacing } else { Some(by_settings) })
-    }
-
-    /// The same by its distance from the one before alone.
-    fn judge(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
+    /// The cause of a checkpoint that no record states, by its distance from the one before.
+    pub(super) fn judge(&self, facts: &Facts, version: &Version) -> Option<Verdict> {
         use Confidence::{Certain, Likely, Possible};
         if facts.is_idle {
             return verdict(Cause::Requested, Likely, Evidence::NothingBefore);
@@ -108,10 +86,10 @@ impl Spacing {
     }
 
     /// The settings that regular spacing tells.
-    pub(super) fn settings(&self, segment_bytes: u64, version: &Version) -> Settings {
+    pub(super) fn settings(&self, segment_bytes: u64, version: &Version) -> InferredSettings {
         let timeout_seconds = self.timeout.and_then(|seconds| u64::try_from(seconds).ok());
         let max_wal_size = self.segments.map(|count| max_wal_size(count, segment_bytes, version));
-        Settings { timeout_seconds, max_wal_size }
+        InferredSettings { timeout_seconds, max_wal_size }
     }
 }
 
@@ -158,7 +136,6 @@ fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> MaxWalS
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::KnownPace;
     use super::*;
     use walstat_format::version::VERSIONS;
 
@@ -268,31 +245,5 @@ mod tests {
             found.is_none_or(|(cause, how)| cause == Cause::Wal || how == Confidence::Possible)
         };
         assert!(judged(&found).iter().all(sure), "{:?}", judged(&found));
-    }
-
-    /// What is said beside known settings of the first of some checkpoints.
-    fn beside(facts: &[Facts], segments: u64) -> Option<Cause> {
-        let version = VERSIONS.last().expect("a release");
-        let pace = Some(KnownPace { timeout: 300, segments });
-        let server = Server { segment_bytes: 16 << 20, version, pace, archive_timeout: None };
-        Spacing::of(facts.iter()).judge_beside(facts.first()?, &server).map(|told| told.cause)
-    }
-
-    #[test]
-    fn where_the_volume_was_reached_one_may_have_been_asked_for() {
-        let facts = [56, 40 << 20].map(|bytes| Facts::sample(5, 4, 0.1, 0.0).with_meanwhile(bytes));
-        let [at_once, takes_its_time] = facts;
-        assert_eq!(beside(&[at_once, takes_its_time], 3), Some(Cause::Requested));
-        assert_eq!(beside(&[takes_its_time, at_once], 3), Some(Cause::Wal));
-    }
-
-    #[test]
-    fn short_of_the_volume_one_is_by_volume_only_where_it_begins_with_a_segment() {
-        let load = |place| {
-            let load = [(0, 3), (1, 5), (0, 2), (2, 3)];
-            load.map(|(a, b)| Facts::sample(a, b, place, 0.0).under_load())
-        };
-        assert_eq!(beside(&load(0.6), 40), Some(Cause::Requested));
-        assert_eq!(beside(&load(0.05), 40), Some(Cause::Wal));
     }
 }

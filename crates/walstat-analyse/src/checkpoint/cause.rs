@@ -16,7 +16,7 @@ use crate::deferred_log::FilesChange;
 use crate::time_map::TimeMap;
 use walstat_format::lsn::Lsn;
 
-pub use super::by_spacing::Settings;
+pub use super::by_spacing::InferredSettings;
 pub use super::verdict::{Cause, Confidence, Verdict};
 
 /// Why the checkpoints of a range began.
@@ -25,7 +25,7 @@ pub struct Judged {
     /// Of each cycle, as far as anything tells.
     pub verdicts: Vec<Option<Verdict>>,
     /// The settings that they tell.
-    pub settings: Settings,
+    pub settings: InferredSettings,
 }
 
 /// Causes of all checkpoints of a range, and the settings that they tell.
@@ -37,10 +37,49 @@ pub fn judge(found: &Cycles, clock: &TimeMap, server: &Server) -> Judged {
         .collect();
     let spacing = Spacing::of(facts.iter().flatten());
     let verdict = |(written, facts): (Option<Verdict>, &Option<Facts>)| {
-        written.or_else(|| spacing.judge_beside(facts.as_ref()?, server))
+        written.or_else(|| unwritten(&spacing, facts.as_ref()?, server))
     };
     let verdicts = written.into_iter().zip(&facts).map(verdict).collect();
     Judged { verdicts, settings: spacing.settings(server.segment_bytes, server.version) }
+}
+
+/// The cause of a checkpoint that no record states: what the known settings say of it, or what its spacing
+/// says, if nothing was written before it or [`shows_other_settings`].
+fn unwritten(spacing: &Spacing, facts: &Facts, server: &Server) -> Option<Verdict> {
+    let by_spacing = spacing.judge(facts, server.version);
+    let Some(by_settings) = server.pace.and_then(|pace| pace.judge(facts)) else {
+        return by_spacing;
+    };
+    let shows_others = |told: &Verdict| {
+        told.confidence >= Confidence::Likely && shows_other_settings(&by_settings, told, facts)
+    };
+    if facts.is_idle || by_spacing.as_ref().is_some_and(shows_others) {
+        by_spacing
+    } else {
+        Some(by_settings)
+    }
+}
+
+/// Whether the spacing of a checkpoint shows that it was made under other settings than the known ones:
+///
+/// | the settings say | its spacing says | the spacing is right |
+/// | --- | --- | --- |
+/// | requested | by volume | if it began with a segment, or waited in the queue |
+/// | requested | by time | always |
+/// | by volume | requested | if it did not begin with a segment, or was done at once |
+/// | anything else | | never |
+///
+/// One by volume begins near the start of a segment and is spread out, however much was written before it.
+fn shows_other_settings(by_settings: &Verdict, by_spacing: &Verdict, facts: &Facts) -> bool {
+    use Cause::{Requested, Time, Wal};
+    let may_be_wal = facts.began_with_segment() || facts.is_queued;
+    let is_at_once = matches!(by_spacing.evidence, Evidence::DoneAtOnce { .. });
+    match (by_settings.cause, by_spacing.cause) {
+        (Requested, Wal) => may_be_wal,
+        (Requested, Time) => true,
+        (Wal, Requested) => !may_be_wal || is_at_once,
+        _ => false,
+    }
 }
 
 /// The cause of the checkpoint with which a cycle begins, where the WAL writes it down.
@@ -128,7 +167,9 @@ fn beside_files(cycle: &Cycle, ended: &EndedCheckpoint) -> Option<Verdict> {
 mod tests {
     use super::*;
     use crate::checkpoint::EventsSince;
+    use crate::checkpoint::server::KnownPace;
     use crate::deferred_log::CheckpointSeen;
+    use walstat_format::version::VERSIONS;
 
     #[test]
     fn a_checkpoint_that_never_ended_tells_a_crash() {
@@ -150,5 +191,31 @@ mod tests {
         assert_eq!(told(&[cut_off.clone(), shutdown(false)]), recovery);
         assert_eq!(told(&[cut_off, shutdown(true)]), None, "its record may be missing");
         assert_eq!(told(&[shutdown(false), shutdown(false)]), None);
+    }
+
+    /// What is said beside known settings of the first of some checkpoints.
+    fn beside(facts: &[Facts], segments: u64) -> Option<Cause> {
+        let version = VERSIONS.last().expect("a release");
+        let pace = Some(KnownPace { timeout: 300, segments });
+        let server = Server { segment_bytes: 16 << 20, version, pace, archive_timeout: None };
+        unwritten(&Spacing::of(facts.iter()), facts.first()?, &server).map(|told| told.cause)
+    }
+
+    #[test]
+    fn where_the_volume_was_reached_one_may_have_been_asked_for() {
+        let facts = [56, 40 << 20].map(|bytes| Facts::sample(5, 4, 0.1, 0.0).with_meanwhile(bytes));
+        let [at_once, takes_its_time] = facts;
+        assert_eq!(beside(&[at_once, takes_its_time], 3), Some(Cause::Requested));
+        assert_eq!(beside(&[takes_its_time, at_once], 3), Some(Cause::Wal));
+    }
+
+    #[test]
+    fn short_of_the_volume_one_is_by_volume_only_where_it_begins_with_a_segment() {
+        let load = |place| {
+            let load = [(0, 3), (1, 5), (0, 2), (2, 3)];
+            load.map(|(a, b)| Facts::sample(a, b, place, 0.0).under_load())
+        };
+        assert_eq!(beside(&load(0.6), 40), Some(Cause::Requested));
+        assert_eq!(beside(&load(0.05), 40), Some(Cause::Wal));
     }
 }

@@ -119,8 +119,7 @@ pub fn stated_time(record: &Record<'_>) -> Option<(Time, bool)> {
     }
     let info = record.header.info;
     let time = xact::stated_time(info, record.main_data_start())?;
-    let opcode = info & xact::OPCODE_MASK;
-    Some((time, [xact::COMMIT, xact::COMMIT_PREPARED].contains(&opcode)))
+    Some((time, xact::commits(info)))
 }
 
 impl Event {

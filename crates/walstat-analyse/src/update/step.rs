@@ -1,19 +1,12 @@
 //! What a record has to do with the cost of updates.
 
+use crate::page::Page;
 use serde::{Deserialize, Serialize};
-use walstat_format::block::RelFileLocator;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::{Lock, OPCODE_MASK, Update};
 use walstat_format::payload::{heap2, xact};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
-
-/// A page of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Page {
-    pub relation: RelFileLocator,
-    pub block: u32,
-}
 
 /// A row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

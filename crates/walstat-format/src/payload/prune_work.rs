@@ -2,7 +2,7 @@
 //! where an image took their place: what [`super::prune`] reads, the other way round.
 
 use super::heap::OPCODE_MASK;
-use super::heap2::{PRUNE_ON_ACCESS, PRUNE_VACUUM_CLEANUP, PRUNE_VACUUM_SCAN};
+use super::heap2::{PRUNE_ON_ACCESS, PRUNE_VACUUM_SCAN};
 use super::prune::{FreezePlan, flag, flags};
 use crate::cursor::{Field, at};
 use crate::version::{Release, Version};
@@ -54,15 +54,6 @@ pub fn work(info: u8, main_data: &[u8], version: &Version) -> Option<Work> {
         (PRUNE_VACUUM_SCAN, true) => Work::Vacuum,
         _ => Work::Freeze,
     })
-}
-
-/// Whether only vacuum writes such a record (14 and later).
-pub fn is_vacuum(info: u8, version: &Version) -> bool {
-    match info & OPCODE_MASK {
-        PRUNE_VACUUM_SCAN => version.since(Release::V14),
-        PRUNE_VACUUM_CLEANUP => version.since(Release::V17),
-        _ => false,
-    }
 }
 
 /// Whether it is vacuum that looked at the page's rows (17 and later).

@@ -63,6 +63,12 @@ pub fn stated_time(info: u8, main_data: &[u8]) -> Option<Time> {
     }
 }
 
+/// Whether a transaction commits by a record of its resource manager, prepared before or not.
+#[inline(always)]
+pub fn commits(info: u8) -> bool {
+    matches!(info & OPCODE_MASK, COMMIT | COMMIT_PREPARED)
+}
+
 fn ends(info: u8) -> bool {
     [COMMIT, ABORT, COMMIT_PREPARED, ABORT_PREPARED].contains(&(info & OPCODE_MASK))
 }
@@ -122,7 +128,7 @@ impl<'a> End<'a> {
         if has(xinfo::ORIGIN) {
             cursor.take(ORIGIN_BYTES)?;
         }
-        let commits = [COMMIT, COMMIT_PREPARED].contains(&(info & OPCODE_MASK));
+        let commits = commits(info);
         Some(End { commits, time, xinfo, database, subxids, dropped, invalidations, prepared_xid })
     }
 }

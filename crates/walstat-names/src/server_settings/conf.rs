@@ -37,7 +37,7 @@ impl Conf {
             return self.warn(path, &text);
         }
         if self.files.len() >= FILES {
-            let text = format!("found more than {FILES} files, expected as many at most");
+            let text = format!("more than {FILES} included files; the rest is not read");
             return self.warn(path, &text);
         }
         match read_at_most(path, TEXT_BYTES_MAX) {
@@ -51,7 +51,7 @@ impl Conf {
                         Ok(None) => {}
                         Ok(Some((name, value))) => self.take(name, value, folder, depth),
                         Err(Unreadable) => {
-                            self.warn(path, &format!("line {number} is no setting"));
+                            self.warn(path, &format!("line {number} is not \"name = value\""));
                         }
                     }
                 }
@@ -225,7 +225,7 @@ mod tests {
         let values: Vec<_> = conf.values.iter().map(|(k, v)| format!("{k}={v}")).collect();
         assert_eq!(values, ["a=1", "b=2", "c=2", "d=second", "e=1"]);
         let [gone, line] = conf.warnings.as_slice() else { panic!("{:?}", conf.warnings) };
-        assert!(gone.contains("gone: ") && line.ends_with("main: line 6 is no setting"));
+        assert!(gone.contains("gone: ") && line.ends_with("main: line 6 is not \"name = value\""));
         assert_eq!(conf.files.len(), 4);
     }
 
@@ -240,6 +240,6 @@ mod tests {
         assert_eq!(conf.files.len(), FILES);
         let [deep, many] = conf.warnings.as_slice() else { panic!("{:?}", conf.warnings) };
         assert!(deep.ends_with("c: found files included 11 levels deep, expected 10 at most"));
-        assert!(many.ends_with("c: found more than 100 files, expected as many at most"));
+        assert!(many.ends_with("c: more than 100 included files; the rest is not read"));
     }
 }

@@ -11,12 +11,23 @@ use std::path::Path;
 /// When it cannot be read, or has more.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    storage::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    read_on(storage::open(path)?, limit, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the rest of a file whose first `bytes` were read.
+///
+/// # Errors
+///
+/// As those of [`read`].
+pub fn read_on(file: impl Read, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let more = limit.saturating_add(1).saturating_sub(bytes.len() as u64);
+    file.take(more).read_to_end(bytes)?;
     if bytes.len() as u64 > limit {
-        let reason = format!("found more than {} MB, expected fewer", limit >> 20);
+        let reason = format!("larger than {} MB, expected at most that", limit >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// The same of a file of text.

@@ -3,7 +3,7 @@
 use super::history;
 use super::input_kind::InputKind;
 use std::path::Path;
-use walstat_format::segment::SegmentName;
+use walstat_format::segment::{NAME_DIGITS, SegmentName};
 
 /// What a file name says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,9 +140,9 @@ fn compression(suffix: &str) -> Option<Standing> {
 /// `<24 hex>`, then in any order `.partial`, `-<sha1>` and suffixes; anything else after them only
 /// resembles a segment's name.
 fn segment(text: &str) -> Option<SegmentFile> {
-    let name = SegmentName::parse(text.get(..24)?)?;
+    let name = SegmentName::leading(text)?;
     let mut file = SegmentFile { name, standing: Standing::Full, sha1: None };
-    let all = text.get(24..)?;
+    let all = text.get(NAME_DIGITS..)?;
     if all.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
     }

@@ -89,6 +89,14 @@ pub enum PackedError {
         /// How many bytes are believed in.
         limit: u64,
     },
+    /// Nobody would read a file of it.
+    #[error("a {} of {bytes} bytes, expected {FILE_BYTES_MAX} at most", form.name)]
+    TooMuch {
+        /// What it is.
+        form: Form,
+        /// How long the file would be.
+        bytes: u64,
+    },
     /// There is something after what was written.
     #[error("a {} with {bytes} bytes after its end", form.name)]
     GoesOn {
@@ -103,18 +111,21 @@ pub enum PackedError {
 }
 
 /// None is larger: 4 GB.
-pub const FILE_BYTES_MAX: u64 = 4 << 30;
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
-/// The bytes of a file, as far as it begins as one of its kind does.
+/// The bytes of a file, as far as it begins as one of its kind does. It is opened once: it may be a pipe.
 ///
 /// # Errors
 ///
 /// When it cannot be read, or is too large for one.
 pub fn read(form: Form, path: &Path) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    let length = form.magic.len() as u64;
-    storage::open_at(path, 0, length)?.take(length).read_to_end(&mut head)?;
-    if head == form.magic { limited::read(path, FILE_BYTES_MAX) } else { Ok(head) }
+    let mut file = storage::open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(form.magic.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == form.magic {
+        limited::read_on(file, FILE_BYTES_MAX, &mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// The bytes of a file that holds `content`, laid out as `layout` says: a version that changes whenever
@@ -129,7 +140,12 @@ pub fn pack(form: Form, layout: u32, content: &impl Serialize) -> Result<Vec<u8>
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(&body).to_le_bytes());
     file.extend(body);
-    Ok(file)
+    is_read(form, file.len() as u64).map(|()| file)
+}
+
+/// Refuses a file of so many bytes if [`read`] does.
+fn is_read(form: Form, bytes: u64) -> Result<(), PackedError> {
+    if bytes > FILE_BYTES_MAX { Err(PackedError::TooMuch { form, bytes }) } else { Ok(()) }
 }
 
 /// What a file of this layout holds.
@@ -219,6 +235,13 @@ mod tests {
         bomb.extend(body);
         let told = unpack::<Vec<u8>>(PARTIAL, 7, &bomb).expect_err("refused").to_string();
         assert!(told.starts_with("a partial result that unpacks to more than 16"), "{told}");
+    }
+
+    #[test]
+    fn what_nobody_would_read_is_not_written() {
+        assert!(is_read(PARTIAL, FILE_BYTES_MAX).is_ok());
+        let told = is_read(PARTIAL, FILE_BYTES_MAX + 1).expect_err("refused").to_string();
+        assert_eq!(told, "a partial result of 4294967297 bytes, expected 4294967296 at most");
     }
 
     #[test]

@@ -336,7 +336,7 @@ impl Plan {
         self.segments.retain(|segment| inside(segment.number));
         self.files.retain(|(_, number), _| inside(*number));
         self.problems.retain(|problem| {
-            let name = problem.segment.get(..24).and_then(SegmentName::parse);
+            let name = SegmentName::leading(&problem.segment);
             let number = name.and_then(|name| name.number(self.geometry.segment_bytes));
             number.is_none_or(inside)
         });

@@ -32,7 +32,7 @@ pub(super) struct Salvaged {
 const LOOKED_AT_BYTES_MAX: u64 = 32 << 20;
 
 /// The usual sizes, where nothing tells them.
-const USUAL_PAGE_BYTES: u32 = 8192;
+const USUAL_WAL_PAGE_BYTES: u32 = 8192;
 const USUAL_SEGMENT_BYTES: u32 = 16 << 20;
 
 /// The first file in which there is a page.
@@ -118,8 +118,8 @@ fn page_bytes_after(bytes: &[u8], offset: usize, header: &PageHeader) -> Option<
             next.magic == header.magic && next.address.0 == header.address.0 + u64::from(*size)
         })
     };
-    let usual = header.address.0.is_multiple_of(u64::from(USUAL_PAGE_BYTES));
-    sizes.find(follows).or(usual.then_some(USUAL_PAGE_BYTES))
+    let usual = header.address.0.is_multiple_of(u64::from(USUAL_WAL_PAGE_BYTES));
+    sizes.find(follows).or(usual.then_some(USUAL_WAL_PAGE_BYTES))
 }
 
 impl WholePage {

@@ -5,7 +5,7 @@ use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::{Cause, Verdict};
 use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
-use walstat_whatif::base_checkpoint::{Reading, mover};
+use walstat_whatif::base_checkpoint::{CauseReading, mover};
 
 /// Just below 1: within one cycle, the WAL since its redo point never counts as a whole further redo point by
 /// volume.
@@ -110,7 +110,7 @@ impl RedoPoints {
     pub(crate) fn of(
         cycles: &[Cycle],
         verdicts: &[Option<Verdict>],
-        reading: Reading,
+        reading: CauseReading,
     ) -> RedoPoints {
         let mut redo = RedoPoints::default();
         let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
@@ -150,7 +150,7 @@ impl RedoPoints {
         start: Lsn,
         usual: Option<Cause>,
         images: &[(Lsn, Lsn)],
-        reading: Reading,
+        reading: CauseReading,
     ) -> RedoPoints {
         let last = self.points.last().copied().unwrap_or(RedoPoint::at(start));
         let again = || images.iter().filter(|(changed, lsn)| *changed > last.lsn && lsn > changed);
@@ -317,7 +317,7 @@ mod tests {
     fn images_show_a_checkpoint_that_is_not_complete_yet() {
         let of = |images: &[(u64, u64)]| {
             let images: Vec<(Lsn, Lsn)> = images.iter().map(|&(a, b)| (Lsn(a), Lsn(b))).collect();
-            points().with_unfinished(Lsn(0), None, &images, Reading::Likely).all()
+            points().with_unfinished(Lsn(0), None, &images, CauseReading::Likely).all()
         };
         assert_eq!(of(&[(510, 610), (520, 605), (590, 620)]), 6);
         assert_eq!(of(&[(510, 610), (520, 605)]), 5, "too few");
@@ -342,7 +342,7 @@ mod tests {
         let asked = verdict(Cause::Requested, Confidence::Likely);
         let maybe = verdict(Cause::Wal, Confidence::Possible);
         let of = |verdicts: &[Option<Verdict>]| {
-            RedoPoints::of(&cycles(&[100, 200, 300]), verdicts, Reading::Likely)
+            RedoPoints::of(&cycles(&[100, 200, 300]), verdicts, CauseReading::Likely)
         };
         for verdicts in [[None, None, asked, asked], [None, asked, asked, maybe]] {
             let found = of(&verdicts);

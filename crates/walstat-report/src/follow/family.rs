@@ -1,6 +1,7 @@
-//! Counters of one family, of which only the top is told row by row. A row that enters the top leaves what it
-//! had before with all others, and one that has been told stays: so none of them ever goes back, and all
-//! together are everything.
+//! Counters of one family, of which only the top is told row by row. A row that enters the top leaves what
+//! it had before with all others, and one that has been told stays, as long as it runs: so none of them ever
+//! goes back, and all together are everything. Where as many are told as may be, whatever comes stays with
+//! all others: if a row gave up its place, its own counter would go back later, or that of all others.
 
 use super::others;
 use crate::model::Numbers;
@@ -9,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// At most this many rows are reported for each row of the top; beyond that the smallest one is dropped.
+/// At most this many rows are told for each row of the top.
 const TOLD_FOR_EACH: usize = 10;
-/// Rows that are not told are remembered, to know when they enter the top: so many.
+/// No more are told in any case. Of those that are not as many are remembered, to know when they enter the
+/// top.
 const ROWS_MAX: usize = 20_000;
 
 /// What is counted of a row.
@@ -86,43 +88,27 @@ impl Family {
                 None => self.other.add(&tally),
             }
         }
-        self.forget(top);
+        self.forget();
     }
 
-    /// Rows of the top are told.
+    /// Rows of the top are told, the largest first, as far as there is place.
     fn promote(&mut self, top: usize) {
-        if self.rows.len() <= top {
-            self.rows.values_mut().for_each(|row| _ = row.told.get_or_insert_default());
-            return;
-        }
-        let mut bytes: Vec<u64> = self.rows.values().map(|row| row.bytes).collect();
-        let (_, least, _) =
-            bytes.select_nth_unstable_by_key(top.saturating_sub(1), |of| Reverse(*of));
-        let least = *least;
-        let mut left = top - self.rows.values().filter(|row| row.bytes > least).count().min(top);
-        for row in self.rows.values_mut() {
-            let ties = row.bytes == least && left > 0;
-            left -= usize::from(ties);
-            if ties || row.bytes > least {
-                row.told.get_or_insert_default();
-            }
-        }
-    }
-
-    /// Keeps memory flat: rows that are told are some for each of the top, and of those that are not the
-    /// largest are remembered.
-    fn forget(&mut self, top: usize) {
         let most = top.saturating_mul(TOLD_FOR_EACH).min(ROWS_MAX);
         let told = self.rows.values().filter(|row| row.told.is_some()).count();
-        if told > most {
-            let told = self.rows.iter().filter(|(_, row)| row.told.is_some());
-            let smallest = told.min_by_key(|(_, row)| row.bytes).map(|(labels, _)| labels.clone());
-            let row = smallest.and_then(|labels| self.rows.get_mut(&labels));
-            row.and_then(|row| row.told.take()).iter().for_each(|told| self.other.add(told));
+        let mut ranked: Vec<&mut Row> = self.rows.values_mut().collect();
+        ranked.sort_by_key(|row| Reverse(row.bytes));
+        let entering = ranked.into_iter().take(top).filter(|row| row.told.is_none());
+        for row in entering.take(most.saturating_sub(told)) {
+            row.told = Some(Tally::default());
         }
-        if self.rows.len() > ROWS_MAX {
-            let mut bytes: Vec<u64> = self.rows.values().map(|row| row.bytes).collect();
-            let (_, middle, _) = bytes.select_nth_unstable(ROWS_MAX / 2);
+    }
+
+    /// Keeps memory flat: where too many rows are not told, half as many are kept, the largest.
+    fn forget(&mut self) {
+        let untold = self.rows.values().filter(|row| row.told.is_none());
+        let mut bytes: Vec<Reverse<u64>> = untold.map(|row| Reverse(row.bytes)).collect();
+        if bytes.len() > ROWS_MAX {
+            let (_, Reverse(middle), _) = bytes.select_nth_unstable(ROWS_MAX / 2);
             let middle = *middle;
             self.rows.retain(|_, row| row.told.is_some() || row.bytes > middle);
         }
@@ -185,6 +171,40 @@ mod tests {
                 before.insert(label, bytes);
             }
         }
+    }
+
+    /// Each new table is larger than all before it, and the oldest ones come back: with 20 places for a top
+    /// of two, they run out.
+    #[test]
+    fn a_row_keeps_its_place_where_places_run_out() {
+        let (mut family, mut sum) = (Family::default(), 0);
+        let mut before: BTreeMap<String, u64> = BTreeMap::new();
+        for step in 0..100u64 {
+            let (new, old) = (format!("t{step:03}"), format!("t{:03}", step / 3));
+            family.add(news(&[(&new, 100 * step), (&old, 7)]), 2);
+            sum += 100 * step + 7;
+            let now: BTreeMap<String, u64> = told(&family).into_iter().collect();
+            assert_eq!(now.values().sum::<u64>(), sum);
+            for (label, bytes) in &before {
+                assert!(now.get(label).is_some_and(|now| now >= bytes), "{label} at {step}");
+            }
+            assert!(now.len() <= 21, "{} rows at {step}", now.len());
+            before = now;
+        }
+        assert_eq!(before.len(), 21);
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_comes() {
+        let mut family = Family::default();
+        for part in 1..6u64 {
+            let labels: Vec<String> = (0..20_000).map(|row| format!("{part} {row}")).collect();
+            let rows: Vec<(&str, u64)> =
+                (1..).zip(&labels).map(|(n, l)| (&**l, part * n)).collect();
+            family.add(news(&rows), usize::MAX);
+            assert!(family.rows.len() <= 2 * ROWS_MAX, "{}", family.rows.len());
+        }
+        assert_eq!(told(&family).len(), ROWS_MAX + 1);
     }
 
     #[test]

@@ -129,6 +129,17 @@ fn words(operations: &[KindOperation], most: usize) -> String {
 }
 
 impl KindRow {
+    /// Labels of its counters: the database, and the kind with what is done where there is no transaction.
+    pub fn labels(&self) -> [String; 2] {
+        let oid = || self.database.map(|oid| oid.to_string());
+        let database = self.database_name.clone().or_else(oid).unwrap_or_default();
+        let kind = match &self.maintenance {
+            Some(maintenance) => format!("{}: {maintenance}", self.kind),
+            None => self.kind.clone(),
+        };
+        [database, kind]
+    }
+
     /// What transactions that did this are called.
     pub(crate) fn called(operations: &[KindOperation]) -> String {
         match operations {

@@ -36,6 +36,7 @@ fn input() -> Input {
         magic: "0xD110".into(),
         segment_bytes: 16 << 20,
         page_bytes: 8192,
+        data_page_bytes: None,
         checksums_verified: true,
         taken_for: InputKind::Copy,
         filters: Filters::default(),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const MIN_VOLUME_BYTES: u64 = 16 << 20;
 /// Updates below which their HOT share says little: a few, of one table, are no habit.
 pub(crate) const MIN_UPDATES: u64 = 1000;
-/// From this share on it is mostly that.
+/// A share of at least this counts as "mostly".
 pub(crate) const MOSTLY: f64 = 0.5;
 /// Above this share of the bytes, images are worth a look. (The rule `fpi-ratio`.)
 pub const FPI_RATIO: Threshold =

@@ -1,7 +1,7 @@
 //! The clock of the base's commits: when records were written, and how long checkpoints took.
 
 use super::Base;
-use crate::base_checkpoint::{BaseCheckpoint, Reading};
+use crate::base_checkpoint::{BaseCheckpoint, CauseReading};
 use crate::blocks::Ordinal;
 use crate::pace::shown::segments_of;
 use walstat_analyse::checkpoint::cause::Cause;
@@ -35,8 +35,8 @@ impl Base {
         let scheduled = (segments * self.geometry.segment) as f64 * target;
         let took = |own: &BaseCheckpoint| {
             let written = own.ended?.0.saturating_sub(own.redo.0);
-            let is_behind =
-                own.moved_by(Reading::Likely) == Some(Cause::Wal) && written as f64 > scheduled;
+            let is_behind = own.moved_by(CauseReading::Likely) == Some(Cause::Wal)
+                && written as f64 > scheduled;
             let begun = time_at(&self.commits, own.first)?;
             let ended = time_at(&self.commits, own.record?)?;
             is_behind.then(|| ended.0.saturating_sub(begun.0))

@@ -29,25 +29,32 @@ pub(crate) fn places(trace: &Trace, base: &Base, factor: f64) -> Vec<Ordinal> {
     if factor.is_nan() || factor <= 0.0 {
         return places;
     }
+    let factor = factor.max(NEAR);
     let mut next = factor;
     for (index, cycle) in (0u32..).zip(cycles(trace, base)) {
         let begin = f64::from(index);
         for (step, ordinal) in (1u32..).zip(&cycle.steps) {
             let at = begin + f64::from(step) / cycle.length;
             let is_end = f64::from(step) >= cycle.length - NEAR;
-            while !is_end && at >= next - NEAR {
+            if !is_end && at >= next - NEAR {
                 places.push(ordinal + 1);
-                next += factor;
+                next = next_after(at, next, factor);
             }
         }
         let whole = cycle.steps.len() as f64 >= cycle.length - NEAR || cycle.steps.is_empty();
-        while whole && cycle.end < base.last && begin + 1.0 >= next - NEAR {
+        if whole && cycle.end < base.last && begin + 1.0 >= next - NEAR {
             places.push(cycle.end);
-            next += factor;
+            next = next_after(begin + 1.0, next, factor);
         }
     }
     places.dedup();
     places
+}
+
+/// The first of the places `next`, `next + factor`, … that lies after `at`: however many lie before it, a
+/// record has one checkpoint.
+fn next_after(at: f64, next: f64, factor: f64) -> f64 {
+    next + factor * (((at + NEAR - next) / factor).floor() + 1.0)
 }
 
 fn cycles(trace: &Trace, base: &Base) -> Vec<Cycle> {
@@ -84,4 +91,26 @@ fn steps(trace: &Trace, base: &Base) -> Vec<Ordinal> {
     }
     let end = base.last.min(trace.records.next_ordinal());
     (base.first..end).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{Kind, Made, base};
+
+    #[test]
+    fn a_record_has_one_checkpoint_however_small_the_factor() {
+        let cycle = [Kind::Redo, Kind::CheckpointEnd, Kind::Commit, Kind::Commit, Kind::Commit];
+        let records: Vec<Made> =
+            cycle.repeat(3).into_iter().map(|kind| Made::new(kind, 0)).collect();
+        let (trace, base) = base(&records);
+        let some = places(&trace, &base, 0.001);
+        assert!((6..=9).contains(&some.len()) && some.is_sorted(), "{some:?}");
+        assert_eq!(places(&trace, &base, f64::MIN_POSITIVE), some);
+        let half = places(&trace, &base, 0.5);
+        assert!(
+            half.len() < some.len() && half.iter().all(|place| some.contains(place)),
+            "{half:?}"
+        );
+    }
 }

@@ -205,12 +205,6 @@ pub(crate) fn is_vacuum_scan(record: &WholeRecord<'_>) -> bool {
     prune_work::is_scan(record.header.info, record.version)
 }
 
-/// Whether only vacuum writes such a record.
-pub(crate) fn is_vacuum(record: &WholeRecord<'_>) -> bool {
-    let is_visible = record.info() & OPCODE_MASK == VISIBLE && record.version.pages.visible_records;
-    is_visible || prune_work::is_vacuum(record.header.info, record.version)
-}
-
 /// What is left of the record where nothing is frozen.
 pub(crate) fn unfrozen(record: &WholeRecord<'_>, block: &BlockRef) -> Option<Unfrozen> {
     let (info, main) = (record.header.info, record.main_data());

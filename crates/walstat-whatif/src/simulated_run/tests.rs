@@ -1,7 +1,7 @@
 //! Tests of one run, decision by decision.
 
 use super::*;
-use crate::base_checkpoint::Reading;
+use crate::base_checkpoint::CauseReading;
 use crate::made_up::{Kind, Made, base};
 use crate::replay::replay;
 use crate::settings::{Checkpoints, Timed};
@@ -132,7 +132,7 @@ fn what_is_not_certain_is_read_both_ways() {
         let settings = Settings { checkpoints: Checkpoints::Timed(timed), ..Settings::default() };
         replay(&trace, &base, &[settings]).pop().expect("one run").redo_points.len()
     };
-    assert_eq!((doubtful(Reading::Likely), doubtful(Reading::Other)), (0, 1));
+    assert_eq!((doubtful(CauseReading::Likely), doubtful(CauseReading::Other)), (0, 1));
 }
 
 #[test]

@@ -74,8 +74,8 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             batch(report),
-            "synchronous_commit = off, unless it is off already, where a crash may lose the last commits: it \
-             saves time, no WAL"
+            "synchronous_commit = off (if it is not yet) where losing the last commits in a crash is \
+             acceptable; it saves waiting, not WAL"
                 .into(),
         ],
         side_effects: vec![

@@ -28,7 +28,6 @@
 use super::{CHEN_2017, LEAST_SHARE, evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::advice::bulk_updates::BulkUpdates;
-use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
@@ -36,6 +35,7 @@ use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::update::UpdateCost;
 use crate::model::who::WholeTableRow;
+use crate::model::{DEFAULT_DATA_PAGE_BYTES, Report};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
@@ -51,8 +51,7 @@ const CONSIDERABLE: f64 = 0.2;
 /// So many updates of a sort tell what one costs.
 const SAMPLE: u64 = 100;
 
-/// A page, and the tenths of it that are left free at most.
-const PAGE_BYTES: u64 = 8192;
+/// Tenths of a page that are left free at most.
 const MOST_TENTHS: u64 = 5;
 
 /// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
@@ -267,7 +266,7 @@ fn cure(report: &Report, row: &WholeTableRow) -> String {
     let split = Split::of(row);
     let not_hot = row.updates - row.hot_updates;
     let (label, price) = (label(report, row), prices_told(report, row));
-    let (cures, causes) = (split.cures(room_for(row)).join("; "), causes(row));
+    let (cures, causes) = (split.cures(room_for(report, row)).join("; "), causes(row));
     format!("{label}: {cures}: of {not_hot} updates that were not HOT {causes}{price}")
 }
 
@@ -358,10 +357,11 @@ const ITS_INDEXES: &str =
     "drop indexes on columns that updates change, where queries can do without";
 
 /// Room for a row at least, of a table.
-fn room_for(row: &WholeTableRow) -> String {
+fn room_for(report: &Report, row: &WholeTableRow) -> String {
+    let page_bytes = u64::from(report.input.data_page_bytes.unwrap_or(DEFAULT_DATA_PAGE_BYTES));
     let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
     let row_bytes = heap_bytes / row.updates_new_page.max(1);
-    let tenths = (row_bytes * 10).div_ceil(PAGE_BYTES).clamp(1, MOST_TENTHS);
+    let tenths = (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS);
     ROOM.replace("90", &(100 - 10 * tenths).to_string())
 }
 
@@ -564,12 +564,15 @@ mod tests {
 
     #[test]
     fn room_is_for_a_row_at_least() {
-        let room = |row_bytes: u64| {
+        let mut report = sample::report(0, 100 << 20);
+        let room = |report: &Report, row_bytes: u64| {
             let heap = Some(Part { block_data_bytes: 700 * row_bytes, ..Part::default() });
-            room_for(&WholeTableRow { heap, ..table("acct", 40, 300, 700) })
+            room_for(report, &WholeTableRow { heap, ..table("acct", 40, 300, 700) })
         };
-        assert!(room(1600).starts_with("fillfactor = 80,") && room(90) == ROOM);
-        assert!(room(8000).starts_with("fillfactor = 50,"));
+        assert!(room(&report, 1600).starts_with("fillfactor = 80,") && room(&report, 90) == ROOM);
+        assert!(room(&report, 8000).starts_with("fillfactor = 50,"));
+        report.input.data_page_bytes = Some(32_768);
+        assert!(room(&report, 1600) == ROOM && room(&report, 8000).starts_with("fillfactor = 70,"));
     }
 
     #[test]

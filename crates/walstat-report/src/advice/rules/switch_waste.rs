@@ -62,7 +62,9 @@ fn check(report: &Report) -> Option<Finding> {
         side_effects: if is_off {
             Vec::new()
         } else {
-            vec!["without an archive_timeout a crash can lose more of what is archived only".into()]
+            let text = "with a longer archive_timeout, losing the server loses more WAL that was not \
+                        archived yet";
+            vec![text.into()]
         },
         source: "PostgreSQL manual, archive_timeout".into(),
         ..plain_finding(

@@ -1,4 +1,4 @@
-//! WAL over time: records and commits by second, summed up to buckets; the busiest second, ten
+//! The course of WAL over time: records and commits by second, summed up to buckets; the busiest second, ten
 //! seconds and minute; how many seconds had no WAL.
 //!
 //! A record that states its own time belongs to it; any other to the time that the clock shows at
@@ -40,7 +40,7 @@ pub struct Config {
 
 /// WAL over time, while it is read.
 #[derive(Debug, Clone)]
-pub struct Timeline {
+pub struct Course {
     config: Config,
     last: Option<Anchor>,
     /// After the last anchor.
@@ -59,7 +59,7 @@ pub struct Timeline {
 
 /// WAL over time, when all of it was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FinishedTimeline {
+pub struct FinishedCourse {
     /// Ascending. Without a clock there is one bucket, of no time.
     pub buckets: Buckets,
     /// Whether there is a clock.
@@ -85,10 +85,10 @@ fn seconds_of(last: Option<Anchor>, ticks: &[Tick]) -> impl Iterator<Item = &Tic
     })
 }
 
-impl Timeline {
+impl Course {
     /// Nothing read yet.
-    pub fn new(config: Config) -> Timeline {
-        Timeline {
+    pub fn new(config: Config) -> Course {
+        Course {
             config,
             last: None,
             records: UntimedRecords::default(),
@@ -281,7 +281,7 @@ impl Timeline {
     }
 
     /// Nothing follows: `ticks` are the last ones.
-    pub fn finish(mut self, ticks: &[Tick]) -> FinishedTimeline {
+    pub fn finish(mut self, ticks: &[Tick]) -> FinishedCourse {
         for tick in ticks {
             self.tick(tick);
         }
@@ -300,7 +300,7 @@ impl Timeline {
             let seconds = last.saturating_sub(first).saturating_add(1);
             seconds.saturating_sub(self.busy).max(0) as f64 / seconds as f64
         });
-        FinishedTimeline {
+        FinishedCourse {
             buckets: self.past,
             has_clock,
             peaks: self.peaks,
