@@ -86,6 +86,14 @@ pub fn table_name(table: &TableNow) -> String {
     }
 }
 
+/// A kind as people call it.
+pub fn kind_name(kind: &KindSums) -> String {
+    match kind.kind.strip_prefix("none: ") {
+        Some(maintenance) => format!("no transaction: {maintenance}"),
+        None => kind.kind.clone(),
+    }
+}
+
 /// A share in percent; a dash of nothing.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { UNKNOWN.to_owned() } else { percent(part as f64 / whole as f64, 0) }

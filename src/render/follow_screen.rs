@@ -1,7 +1,7 @@
 //! `walstat follow` on a terminal: one page, usable at 80 × 24 and without colour.
 
-use super::follow::{happening_line, largest_kinds, share, table_name};
-use super::number::{grouped, human_bytes};
+use super::follow::{happening_line, kind_name, largest_kinds, share, table_name};
+use super::number::{UNKNOWN, grouped, human_bytes};
 use super::time::clock;
 use super::visible::visible;
 use anstyle::{AnsiColor, Style};
@@ -223,14 +223,17 @@ fn kinds_of(page: &Page<'_>, rows: usize, lines: &mut Lines) {
         format!("  {:name$}{:>11}{:>11}{:>11}", "TRANSACTIONS NOW", "WAL/s", "each", "ended/s");
     lines.add(Some(BOLD), &heading);
     let seconds = page.now.seconds.max(0.001);
-    let kinds = largest_kinds(page.now);
-    for kind in kinds.iter().filter(|kind| kind.transactions > 0).take(rows) {
+    for kind in largest_kinds(page.now).iter().take(rows) {
+        let bytes = kind.numbers.total_bytes;
+        let [each, ended] = match kind.transactions {
+            // Pruned pages and hint bits can be much of it.
+            0 => [UNKNOWN.to_owned(), UNKNOWN.to_owned()],
+            some => [human_bytes(bytes / some), grouped((some as f64 / seconds) as u64)],
+        };
         let text = format!(
-            "  {}{:>11}{:>11}{:>11}",
-            padded(&visible(&kind.kind), name),
-            human_bytes((kind.numbers.total_bytes as f64 / seconds) as u64),
-            human_bytes(kind.numbers.total_bytes / kind.transactions.max(1)),
-            grouped((kind.transactions as f64 / seconds) as u64)
+            "  {}{:>11}{each:>11}{ended:>11}",
+            padded(&visible(&kind_name(kind)), name),
+            human_bytes((bytes as f64 / seconds) as u64),
         );
         lines.add(None, &text);
     }
@@ -271,6 +274,42 @@ fn bars(rates: &VecDeque<f64>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_report::model::follow::KindSums;
+
+    #[test]
+    fn what_no_transaction_wrote_has_its_line() {
+        let kind = |kind: &str, transactions: u64, total_bytes: u64| KindSums {
+            database: String::new(),
+            kind: kind.into(),
+            transactions,
+            aborted: 0,
+            numbers: Numbers { total_bytes, ..Numbers::default() },
+        };
+        let kinds = vec![kind("INSERT t", 20, 4000), kind("none: other", 0, 9000)];
+        let now = Now { kinds, seconds: 2.0, ..Now::default() };
+        let page = Page {
+            moment: Some(&Moment::default()),
+            tables: &[],
+            happenings: None,
+            rates: None,
+            chosen: 0,
+            is_open: false,
+            path: "/x".into(),
+            reading: "",
+            now: &now,
+            sort: "bytes",
+            is_paused: false,
+            has_styles: false,
+        };
+        let lines = lines(&page, (80, 24));
+        let words = |begins: &str| -> Vec<&str> {
+            let line = lines.iter().find(|line| line.trim_start().starts_with(begins));
+            line.unwrap_or_else(|| panic!("no {begins}: {lines:?}")).split_whitespace().collect()
+        };
+        let of_none = ["no", "transaction:", "other", "4.39", "kB", UNKNOWN, UNKNOWN];
+        assert_eq!(words("no transaction"), of_none);
+        assert_eq!(words("INSERT"), ["INSERT", "t", "1.95", "kB", "200", "B", "10"]);
+    }
 
     #[test]
     fn a_page_fits_every_terminal() {

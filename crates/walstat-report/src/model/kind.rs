@@ -16,7 +16,7 @@ named! {
         Ddl "ddl" "DDL";
         Vacuum "vacuum" "vacuum";
         Checkpoint "checkpoint" "checkpoint";
-        Other "other" "other";
+        Other "other" "pruning and other of";
     }
 }
 
