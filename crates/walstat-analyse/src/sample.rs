@@ -24,8 +24,8 @@ use walstat_format::rmgr;
 use walstat_format::rmgr::RecordType;
 use walstat_read::scan::observe::Observe;
 
-/// So many images are kept.
-const KEPT: usize = 512;
+/// So many images are kept: of those that half would be there of, that leaves two points of a hundred open.
+const KEPT: usize = 2048;
 /// Of so many, those with the lowest hashes, the bytes too, to be compressed.
 const COMPRESSED: usize = 256;
 
@@ -64,6 +64,9 @@ pub struct Sample {
     /// So many have their bytes: more than will be compressed, until they are sorted out.
     #[serde(skip)]
     with_bytes: usize,
+    /// Those of a higher hash will not be compressed.
+    #[serde(skip)]
+    compressed_up_to: Option<u32>,
     #[serde(skip)]
     restorer: Restorer,
 }
@@ -143,6 +146,7 @@ impl Sample {
         }
         let Some(stored) = record.image(block) else { return };
         let changed = self.restorer.0.without_hole(image, &stored.bytes, flags).and_then(page_lsn);
+        let keeps_bytes = self.compressed_up_to.is_none_or(|highest| hash <= highest);
         let sampled = Sampled {
             lsn: record.lsn,
             changed,
@@ -150,10 +154,14 @@ impl Sample {
             record: kind,
             is_due: !is_forced(kind),
             keeps_data: block.data_bytes > 0,
-            stored: Stored::new(*image, &stored.bytes, flags),
+            stored: if keeps_bytes {
+                Stored::new(*image, &stored.bytes, flags)
+            } else {
+                Stored::Forgotten
+            },
         };
         self.kept.insert(hash, sampled);
-        self.with_bytes += 1;
+        self.with_bytes += usize::from(keeps_bytes);
         if self.with_bytes >= 2 * COMPRESSED {
             self.sort_out();
         }
@@ -186,6 +194,7 @@ impl Sample {
         self.keep_few();
         self.kept.values_mut().skip(COMPRESSED).for_each(|image| image.stored = Stored::Forgotten);
         self.with_bytes = COMPRESSED.min(self.kept.len());
+        self.compressed_up_to = self.kept.keys().nth(COMPRESSED - 1).copied();
     }
 }
 
@@ -266,18 +275,18 @@ mod tests {
 
     #[test]
     fn the_same_are_kept_however_they_were_divided() {
-        let all = || (1..3000u64).map(|number| number * 8);
+        let all = || (1..9000u64).map(|number| number * 8);
         let whole = sample(all()).finish();
         assert_eq!((whole.images.len(), whole.is_whole), (KEPT, false));
-        for at in [1, 300, 1500, 2990] {
+        for at in [1, 300, 1500, 8990] {
             let mut divided = sample(all().take(at));
             divided.merge(sample(all().skip(at)));
             assert_eq!(divided.finish(), whole, "{at}");
         }
         let mut prototype = Sample::default();
         prototype.share();
-        let mut shared = fill(prototype.clone(), all().take(2000));
-        let later = fill(prototype, all().skip(2000));
+        let mut shared = fill(prototype.clone(), all().take(6000));
+        let later = fill(prototype, all().skip(6000));
         assert!(later.kept.len() < KEPT, "only what may be kept in the end is kept at all");
         shared.merge(later);
         assert_eq!(shared.finish(), whole);

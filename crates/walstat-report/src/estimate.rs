@@ -20,12 +20,15 @@ use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
 use walstat_whatif::base_checkpoint::CauseReading;
-use walstat_whatif::recode::{RULE_OF_THREE, STANDARD_ERRORS};
+use walstat_whatif::recode::RULE_OF_THREE;
 
 /// How far apart checkpoints are tried, beside none at all.
 const TIMES: [u32; 6] = [2, 4, 8, 16, 32, 64];
 /// The sample is divided into so many parts to see how much they differ.
 const PARTS: usize = 16;
+/// So many standard errors on each side hold 19 of 20 cases: Student's t, since the parts that tell the error
+/// are few.
+const ERRORS: f64 = 2.13;
 /// Of fewer images than that, of a sample, nothing is concluded.
 const IMAGES_MIN: usize = 30;
 
@@ -222,15 +225,15 @@ impl Base {
         let least = if is_whole || !is_tried || sampled == 0 {
             0.0
         } else {
-            RULE_OF_THREE / STANDARD_ERRORS / sampled as f64
+            RULE_OF_THREE / ERRORS / sampled as f64
         };
         let error = saved.error.max(least).hypot((1.0 - images) * stored.error) * self.images;
         let bytes = |value: f64| value.max(0.0).round() as u64;
         Predicted {
             predicted_bytes: bytes(predicted),
             change_ratio: (predicted - self.total) / self.total,
-            low_bytes: bytes(predicted - STANDARD_ERRORS * error),
-            high_bytes: bytes(predicted + STANDARD_ERRORS * error),
+            low_bytes: bytes(predicted - ERRORS * error),
+            high_bytes: bytes(predicted + ERRORS * error),
         }
     }
 }
