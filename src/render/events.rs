@@ -76,6 +76,9 @@ fn told(events: &[EventRow]) -> Vec<&EventRow> {
 fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let target = &row.recovery_target;
     let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
+    if !row.names.is_empty() {
+        writeln!(out, "# in this WAL it was called {}", visible(&row.names.join(", ")))?;
+    }
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
     if row.is_before_backup {
         writeln!(
