@@ -17,6 +17,7 @@ pub mod records;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod settings;
+pub mod size;
 pub mod table;
 pub mod threshold;
 mod unfilled;
