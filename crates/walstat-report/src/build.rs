@@ -218,12 +218,18 @@ fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {
 }
 
 fn why_rows(table: &RecordTable, pruning: &Amounts, totals: &Sums) -> Vec<model::Why> {
+    let vacuum_images = why::vacuum_fpi_bytes(table, pruning);
     let causes = why::causes(table, pruning).into_iter();
     let mut rows: Vec<model::Why> = causes
         .map(|(cause, bytes)| model::Why {
             cause,
             label: cause.text().to_owned(),
             bytes,
+            fpi_bytes: match cause {
+                ByteCause::Vacuum => vacuum_images,
+                cause if cause.is_images() => bytes,
+                _ => 0,
+            },
             share: ratio(bytes, totals.total_bytes),
         })
         .collect();

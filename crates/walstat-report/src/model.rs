@@ -309,6 +309,9 @@ pub struct Why {
     pub label: String,
     /// Bytes.
     pub bytes: u64,
+    /// Images among them.
+    #[serde(default)]
+    pub fpi_bytes: u64,
     /// Of all bytes of the counted records.
     pub share: Option<f64>,
 }
