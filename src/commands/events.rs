@@ -86,8 +86,8 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
             nearest(&name.text, others.iter().map(String::as_str))
         };
         let note = format!(
-            "no event of {}{hint}: an event has the name that its table had at that moment, and each \
-             partition has its own",
+            "no event of {}{hint}: a table is found by all names that it had in this WAL, and each partition \
+             has its own",
             name.text
         );
         told.notes.push(note.clone());
@@ -133,13 +133,16 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         RelationArg::File(file) => return [event.file, event.new_file].contains(&Some(*file)),
         RelationArg::Name(name) => &name.parts,
     };
-    let is_called = |name: &Option<Arc<str>>| {
-        let own = [&event.database, &event.schema, name].map(Option::as_deref);
+    let is_called = |schema: &Option<Arc<str>>, name: Option<&str>| {
+        let own = [event.database.as_deref(), schema.as_deref(), name];
         let asked = asked.iter().map(|part| Some(part.as_str()));
         own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
     };
     let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
     let is_called_database = is_of_database
         && matches!(asked.as_slice(), [name] if event.database.as_deref() == Some(name));
-    is_called(&event.table) || is_called(&event.index) || is_called_database
+    let own = [&event.table, &event.index].map(|name| (&event.schema, name.as_deref()));
+    let others = event.names.iter().map(|name| (&name.schema, Some(&*name.relation)));
+    own.into_iter().chain(others).any(|(schema, name)| is_called(schema, name))
+        || is_called_database
 }

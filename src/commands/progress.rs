@@ -3,7 +3,9 @@
 
 use crate::args::values::When;
 use crate::render::number::human_bytes;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
+use indicatif::{
+    HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike,
+};
 use std::any::Any;
 use std::io::{self, IsTerminal, Write as _};
 use std::sync::Arc;
@@ -93,7 +95,7 @@ fn bar(total: Option<u64>) -> ProgressBar {
     };
     let bar = ProgressBar::with_draw_target(total, target);
     let template = match total {
-        Some(_) => "{read} of {all}, {rate}, {eta} left [{bar:20}]",
+        Some(_) => "{read} of {all}, {rate}, {left} [{bar:20}]",
         None => "{read}, {rate}",
     };
     bar.set_style(style(template).unwrap_or_else(ProgressStyle::default_bar));
@@ -112,8 +114,18 @@ fn style(template: &str) -> Option<ProgressStyle> {
         })
         .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             let _ = write!(out, "{}/s", human_bytes(state.per_sec() as u64));
+        })
+        .with_key("left", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let is_read = state.len().is_some_and(|all| state.pos() >= all);
+            let _ = out.write_str(&left(is_read, state.eta()));
         });
     Some(style.progress_chars("##-"))
+}
+
+/// How long it takes still. Work with what was read may go on for a while after the last byte, which nobody
+/// knows beforehand.
+fn left(is_read: bool, time: Duration) -> String {
+    if is_read { "all read".to_owned() } else { format!("{:#} left", HumanDuration(time)) }
 }
 
 /// Standard error that is no terminal: each drawing is a line of its own.
@@ -151,5 +163,16 @@ impl TermLike for Plain {
     }
     fn flush(&self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_promised_after_the_last_byte() {
+        assert_eq!(left(false, Duration::from_secs(12)), "12s left");
+        assert_eq!(left(true, Duration::ZERO), "all read");
     }
 }

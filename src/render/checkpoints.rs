@@ -95,6 +95,7 @@ pub fn causes(causes: &Causes) -> Vec<(u64, &'static str)> {
         (causes.requested, how(Cause::Requested)),
         (causes.shutdown, how(Cause::Shutdown)),
         (causes.end_of_recovery, how(Cause::EndOfRecovery)),
+        (causes.shutdown_or_recovery, how(Cause::ShutdownOrRecovery)),
         (unknown, "of unknown cause"),
         (causes.before, "before this WAL"),
     ];

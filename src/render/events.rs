@@ -20,20 +20,19 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     if report.events.is_empty() {
         return writeln!(out, "No such event from {} to {}.", report.range.start, report.range.end);
     }
-    let headings = ["Time", "Event", "Table", "Rows", "Transaction", "Outcome", "Stop before"];
-    let mut table = plain(&headings);
-    for column in [1, 2, 5] {
+    // Names may be long, and come last.
+    let mut table = plain(&["Time", "Event", "Rows", "Xid", "Outcome", "Table"]);
+    for column in [1, 4, 5] {
         left(&mut table, column);
     }
     for row in &report.events {
         table.add_row([
             moment(row.time.as_deref()),
             row.event.clone(),
-            name(row),
             row.rows.map_or(UNKNOWN.to_owned(), grouped),
             row.xid.clone(),
             row.outcome.clone(),
-            row.recovery_target.recovery_target_lsn.clone(),
+            name(row),
         ]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
@@ -77,6 +76,9 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
     let target = &row.recovery_target;
     let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
     writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
+    if !row.names.is_empty() {
+        writeln!(out, "# in this WAL it was called {}", visible(&row.names.join(", ")))?;
+    }
     if row.is_before_backup {
         writeln!(
             out,

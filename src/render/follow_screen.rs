@@ -45,6 +45,8 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 
 /// Bars from low to high.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// What happened that somebody should look at.
+const ALARMING: [&str; 4] = ["lost", "damaged", "folder_gone", "other_cluster"];
 /// A column of names is no wider.
 const NAME_MAX: usize = 48;
 /// What keeps segments, so many of them, each on a line.
@@ -245,7 +247,7 @@ fn events_of(page: &Page<'_>, rows: usize, lines: &mut Lines) {
     lines.add(Some(BOLD), "  EVENTS");
     for happening in happenings.iter().take(rows) {
         let time = happening.time.as_deref().map(clock).unwrap_or("        ");
-        let style = ["lost", "damaged"].contains(&happening.event.as_str()).then_some(WARNING);
+        let style = ALARMING.contains(&happening.event.as_str()).then_some(WARNING);
         lines.add(style, &format!("  {time} {}", happening_line(happening)));
     }
 }

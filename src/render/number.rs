@@ -1,30 +1,10 @@
 //! Numbers as people read them.
 
 use walstat_report::model::percent::percent;
+pub use walstat_report::model::size::human_bytes;
 
 /// Stands for what is not known.
 pub const UNKNOWN: &str = "–";
-
-const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-
-/// Bytes in PostgreSQL's units (1 kB = 1024 bytes), three significant digits: `3.42 MB`.
-pub fn human_bytes(bytes: u64) -> String {
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let decimals = match value {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {}", UNITS[unit])
-}
 
 /// A size that is a power of two, without decimals: `16 MB`.
 pub fn whole_bytes(bytes: u64) -> String {
@@ -65,22 +45,6 @@ pub fn fraction(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn three_digits_and_the_servers_units() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.00 kB"),
-            (999 << 10, "999 kB"),
-            (1000 << 10, "0.98 MB"),
-            (16 << 20, "16.0 MB"),
-            (396_361_728, "378 MB"),
-            (u64::MAX, "16384 PB"),
-        ] {
-            assert_eq!(human_bytes(bytes), text);
-        }
-    }
 
     #[test]
     fn one_thing_is_no_plural() {

@@ -9,6 +9,8 @@ use walstat_report::model::percent;
 use walstat_report::model::view::View;
 use walstat_report::model::whatif::{NARROW, RecordDifference, Scenario, WhatIf};
 
+/// Columns of the settings of a scenario, as long as they stand on one line.
+const ID_MAX: usize = 26;
 /// Record types told one by one.
 const DIFFERENCES_SHOWN: usize = 8;
 
@@ -25,15 +27,23 @@ pub fn render(view: &View, style: &Show, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn scenarios(whatif: &WhatIf, style: &Show, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = plain(&HEADINGS);
+    let mut table = plain(&HEADINGS.map(|heading| match heading {
+        "redo points" => "redo\npoints",
+        other => other,
+    }));
     let with_empty = counts_empty(whatif);
     for scenario in &whatif.scenarios {
         let mut cells = cells(scenario, style, with_empty);
-        cells[0] = visible(&cells[0]).into_owned();
+        cells[0] = in_lines(&visible(&cells[0]));
         table.add_row(cells);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
     lines(&remarks(whatif, style), out)
+}
+
+/// Several settings, each on a line if they are too long for one: the table has 80 columns.
+fn in_lines(settings: &str) -> String {
+    if settings.len() <= ID_MAX { settings.to_owned() } else { settings.replace(',', ",\n") }
 }
 
 fn lines(lines: &[String], out: &mut dyn Write) -> io::Result<()> {

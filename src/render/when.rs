@@ -42,7 +42,7 @@ pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<
 /// What there is to say, a line for each thing.
 pub fn lines(report: &Report) -> Vec<String> {
     let Some(when) = &report.when else { return Vec::new() };
-    let settings = report.settings.as_ref().map(settings);
+    let settings = report.settings.as_ref().and_then(settings);
     let lines = [checkpoints(when), settings, recovery(when), commits(when)];
     let told = lines.into_iter().flatten();
     told.flat_map(|text| text.split('\n').map(str::trim).map(str::to_owned).collect::<Vec<_>>())
@@ -88,8 +88,8 @@ fn checkpoints(when: &Overview) -> Option<String> {
     Some(text)
 }
 
-/// The settings that checkpoints and WAL depend on most.
-fn settings(found: &Settings) -> String {
+/// The settings that checkpoints and WAL depend on most; `None` where none of them is known.
+fn settings(found: &Settings) -> Option<String> {
     let SettingValues { checkpoint_timeout, max_wal_size, archive_timeout, .. } = found.values;
     let SettingValues { full_page_writes, wal_compression, .. } = &found.values;
     let seconds = |name: &str, value: Option<u64>| match value {
@@ -104,7 +104,7 @@ fn settings(found: &Settings) -> String {
         seconds("archive_timeout", archive_timeout),
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
-    format!("set now: {}", told.join(", "))
+    (!told.is_empty()).then(|| format!("set now: {}", told.join(", ")))
 }
 
 fn recovery(when: &Overview) -> Option<String> {

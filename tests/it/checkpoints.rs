@@ -132,6 +132,24 @@ fn settings_are_shown_with_where_they_are_from() {
     assert!(text.contains(line), "{text}");
 }
 
+/// Where no configuration is there, nothing is said of it.
+#[test]
+fn settings_that_nobody_knows_have_no_line() {
+    let copy = tempfile::tempdir().expect("a directory");
+    let source = servers().join("volume");
+    for name in ["PG_VERSION", "global/pg_control"] {
+        let target = copy.path().join(name);
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a directory");
+        fs::copy(source.join(name), target).expect("a copy");
+    }
+    let (wal, copy) = (source.join("pg_wal"), copy.path().to_str().expect("UTF-8"));
+    let arguments = ["--data-directory", copy, wal.to_str().expect("UTF-8")];
+    let report = json_of(&arguments[..2], &wal);
+    assert!(report["settings"]["source"].is_string(), "{}", report["settings"]);
+    let text = crate::support::walstat(&arguments).stdout;
+    assert!(!text.contains("set now"), "{text}");
+}
+
 /// What lies in the directory of another cluster says nothing of this WAL.
 #[test]
 fn settings_of_another_cluster_are_not_used() {

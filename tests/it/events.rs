@@ -133,6 +133,18 @@ fn a_known_story_is_told() {
     }
 }
 
+/// Only a long name goes beyond 80 columns: all else comes before it.
+#[test]
+fn names_come_last_in_the_table() {
+    let table = walstat(&["events", text(&sample("pg15-mixed").wal)]).stdout;
+    let rows: Vec<&str> = table.lines().take_while(|line| !line.is_empty()).collect();
+    let names = rows[0].find("Table").expect("the column");
+    assert!(names <= 60 && rows[0].ends_with("Table"), "{}", rows[0]);
+    let name = |row: &&str| row.chars().skip(names).collect::<String>();
+    let is_name = |name: String| ["postgres.", "other"].iter().any(|db| name.starts_with(db));
+    assert!(rows[1..].iter().map(name).all(is_name), "{table}");
+}
+
 #[test]
 fn filters_choose() {
     let sample = sample("pg14-mixed");

@@ -219,6 +219,39 @@ fn what_is_recycled_before_it_was_read_is_lost() {
     assert_eq!(ends(&mut follower), outcome.observer.0);
 }
 
+/// Where a server's directory was removed and made anew for another cluster, that is said, once.
+#[test]
+fn another_cluster_in_the_same_place_is_told() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    growing.prepare(0);
+    growing.write(0, 0, 8192);
+    let folder = growing.folder.path();
+    let mut follower = begin(folder, StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    let at = follower.position();
+    let remake = |with: &Growing| {
+        fs::create_dir_all(folder.join("archive_status")).expect("a directory");
+        let (name, bytes) = &with.segments[0];
+        fs::write(folder.join(name), bytes).expect("written");
+    };
+    fs::remove_dir_all(folder).expect("removed");
+    assert_eq!(look(&mut follower), [Happening::Gone { at }]);
+    assert_eq!(look(&mut follower), []);
+    let other = Growing::of(&sample("pg17-mixed"));
+    remake(&other);
+    let told = look(&mut follower);
+    let [Happening::OtherCluster { system_identifier, .. }] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_ne!(*system_identifier, follower.geometry().system_identifier);
+    assert_eq!(look(&mut follower), []);
+    // The same one again, as from a copy, is none.
+    fs::rename(folder, folder.with_extension("aside")).expect("renamed");
+    remake(&growing);
+    assert_eq!(look(&mut follower), []);
+    fs::remove_dir_all(folder.with_extension("aside")).expect("removed");
+}
+
 /// A segment that is renamed and written anew can still be read, as long as nobody writes over it.
 #[test]
 fn a_segment_that_is_recycled_is_read_to_its_end() {

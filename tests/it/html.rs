@@ -172,3 +172,22 @@ fn the_overview_is_that_of_the_charts() {
     }
     assert!(seen > 100, "{seen}");
 }
+
+/// What is drawn as images of vacuum are those that it wrote, and all images are drawn.
+#[test]
+fn images_have_their_causes() {
+    let mut vacuums = 0;
+    for sample in samples() {
+        let report = json_of(&[], &sample.wal);
+        let rows = |table: &str| report[table].as_array().cloned().unwrap_or_default();
+        let why = rows("why").into_iter().find(|row| row["cause"] == "vacuum").expect("its row");
+        let work = rows("maintenance").into_iter().find(|row| row["work"] == "vacuum");
+        if let Some(work) = work {
+            assert_eq!(why["fpi_bytes"], work["fpi_bytes"], "{}: {why} {work}", sample.name);
+            vacuums += usize::from(why["fpi_bytes"].as_u64() > Some(0));
+        }
+        let images: u64 = rows("why").iter().filter_map(|row| row["fpi_bytes"].as_u64()).sum();
+        assert_eq!(report["totals"]["fpi_bytes"], images, "{}", sample.name);
+    }
+    assert!(vacuums > 0, "{vacuums}");
+}

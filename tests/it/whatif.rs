@@ -360,3 +360,16 @@ fn people_see_a_line_a_scenario() {
         assert!(ran.stdout.contains(text), "no {text} in\n{}", ran.stdout);
     }
 }
+
+/// The table has 80 columns, however many settings a scenario changes.
+#[test]
+fn the_table_fits_a_terminal() {
+    let sample = sample("pg15-mixed");
+    let settings = ["--max-wal-size=4GB", "--checkpoint-timeout=15min", "--wal-compression=lz4"];
+    let wal = sample.wal.to_str().expect("UTF-8");
+    let text = walstat(&[&["whatif", wal], &settings[..]].concat()).stdout;
+    let table = text.lines().skip_while(|line| !line.contains("WHAT IF"));
+    let table: Vec<&str> = table.take_while(|line| !line.is_empty()).collect();
+    assert!(table.len() >= 4, "{text}");
+    assert!(table.iter().all(|line| line.chars().count() <= 80), "{}", table.join("\n"));
+}

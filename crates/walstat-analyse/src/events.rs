@@ -12,6 +12,7 @@ mod file_works;
 mod in_flight;
 mod of_relations;
 mod of_rows;
+mod renamed;
 mod seen;
 mod told;
 mod work;
@@ -19,6 +20,7 @@ mod work;
 pub use seen::Events;
 
 use super::finished_transactions::TransactionOutcome;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
@@ -71,6 +73,8 @@ pub struct TableEvent {
     pub table: Option<Arc<str>>,
     /// The index.
     pub index: Option<Arc<str>>,
+    /// All names that the table, or the index, had in this WAL, if it had several.
+    pub names: BTreeSet<Name>,
     /// The file: the one before it, where there is another one since.
     pub file: Option<RelFileLocator>,
     /// The file since.
@@ -81,6 +85,15 @@ pub struct TableEvent {
     pub bytes: Option<u64>,
     /// Where recovery has to stop.
     pub target: RecoveryTarget,
+}
+
+/// A name that a relation had.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    /// The schema.
+    pub schema: Option<Arc<str>>,
+    /// The relation.
+    pub relation: Arc<str>,
 }
 
 /// Where recovery stops before a transaction: all that committed before is there, and nothing of it.

@@ -83,6 +83,8 @@ pub struct Marks {
     places: Vec<Place>,
     /// Where recovery would begin, as far as is known: the last redo point.
     pub redo: Option<Lsn>,
+    /// The last checkpoint that has ended: its redo point, and when it began.
+    pub checkpoint: Option<(Lsn, Time)>,
     /// What was counted up to there; nothing where that point was not passed while counting.
     redo_place: Option<Place>,
     /// The oldest running xid, and where that was said.
@@ -184,7 +186,10 @@ impl Marks {
                     self.places.push(before);
                     self.idle = record.lsn;
                 }
-                checkpoint.into_iter().for_each(|checkpoint| self.redo_is(checkpoint.redo));
+                if let Some(Checkpoint { redo, time, .. }) = checkpoint {
+                    self.redo_is(redo);
+                    self.checkpoint = Some((redo, time));
+                }
             }
             (rmgr::STANDBY, standby::RUNNING_XACTS) => {
                 let main_data = record.main_data().unwrap_or_default();

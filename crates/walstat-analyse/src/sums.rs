@@ -31,7 +31,8 @@ sums! {
         fpi_apply_count,
         /// Images that are stored for consistency checking only.
         fpi_check_count,
-        /// What the images would be uncompressed: page size without the hole.
+        /// What the images would be uncompressed: page size without the hole; for pages of 8192 bytes where
+        /// `data_page_bytes` is null.
         uncompressed_fpi_bytes,
     }
 }

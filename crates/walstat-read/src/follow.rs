@@ -7,6 +7,7 @@
 //! runs. A page that a server was writing while it was read is not believed until a record in it has its
 //! checksum.
 
+mod folder;
 mod held;
 mod passing;
 mod shelf;
@@ -25,6 +26,7 @@ use crate::scan::pending::Pending;
 use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
 use crate::scan::streamed::Wanted;
+use folder::Folder;
 use held::Held;
 use shelf::Shelf;
 use std::collections::BTreeMap;
@@ -76,6 +78,18 @@ pub enum Happening {
         /// Up to where the older one was counted, if that is after it.
         counted_to: Option<Lsn>,
     },
+    /// The folder is not there any more.
+    Gone {
+        /// After the last record before that.
+        at: Lsn,
+    },
+    /// Another cluster's WAL lies where the folder was.
+    OtherCluster {
+        /// After the last record of the one that is followed.
+        at: Lsn,
+        /// The other one.
+        system_identifier: u64,
+    },
 }
 
 /// What a look has found.
@@ -97,6 +111,7 @@ struct Open {
 /// Follows the WAL of one folder.
 pub struct Follower {
     shelf: Shelf,
+    folder: Folder,
     kind: InputKind,
     scope: Scope,
     /// The timeline that was asked for: no other one is followed.
@@ -179,6 +194,7 @@ impl Follower {
         };
         let follower = Follower {
             shelf,
+            folder: Folder::default(),
             kind,
             scope: wanted.clone().scope(plan.geometry),
             timeline,
@@ -277,9 +293,15 @@ impl Follower {
         let root = self.shelf_root();
         let listed = match self.shelf.refresh(number) {
             // Where a server is built anew its folder is away for a while.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.note_gone(&mut look);
+                false
+            }
             listed => listed.map_err(|error| InputError::io(&root, error))?,
         };
+        if listed {
+            self.note_other_cluster(&mut look);
+        }
         if std::mem::take(&mut self.is_new) || listed {
             let copies = &self.shelf.segments;
             let is_other = |key: &Key, held: &Held| {

@@ -94,7 +94,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         problems: problems(plan, outcome, request),
-        notes: notes(table, &all, plan, outcome, request),
+        notes: notes(&all, plan, outcome, request),
         ..Report::of(request.command, input, range, books, (totals, ratios), ending)
     };
     Draft { report, official: official::lines(version, request.start, plan, outcome) }
@@ -218,12 +218,18 @@ fn close_books<O>(outcome: &Outcome<O>, totals: &Sums) -> model::Books {
 }
 
 fn why_rows(table: &RecordTable, pruning: &Amounts, totals: &Sums) -> Vec<model::Why> {
+    let vacuum_images = why::vacuum_fpi_bytes(table, pruning);
     let causes = why::causes(table, pruning).into_iter();
     let mut rows: Vec<model::Why> = causes
         .map(|(cause, bytes)| model::Why {
             cause,
             label: cause.text().to_owned(),
             bytes,
+            fpi_bytes: match cause {
+                ByteCause::Vacuum => vacuum_images,
+                cause if cause.is_images() => bytes,
+                _ => 0,
+            },
             share: ratio(bytes, totals.total_bytes),
         })
         .collect();
@@ -320,13 +326,7 @@ fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
     })
 }
 
-fn notes<O>(
-    table: &RecordTable,
-    totals: &Totals,
-    plan: &Plan,
-    outcome: &Outcome<O>,
-    request: &Request,
-) -> Vec<String> {
+fn notes<O>(totals: &Totals, plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<String> {
     let mut notes = plan.notes.clone();
     if let Some(file) = &outcome.open {
         notes.push(format!(
@@ -344,14 +344,6 @@ fn notes<O>(
     // The report says it beside the causes of all other bytes.
     if request.command != CommandName::Report {
         notes.extend(closed_early(totals, outcome));
-    }
-    // A check shows no figure that rests on it.
-    let shown = request.command != CommandName::Check;
-    if shown && totals.compressed_count > 0 && table.page_bytes().is_none() {
-        notes.push(format!(
-            "no image has the length of a whole page: uncompressed_fpi_bytes is for pages of \
-             {DEFAULT_DATA_PAGE_BYTES} bytes"
-        ));
     }
     notes
 }

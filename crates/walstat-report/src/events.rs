@@ -7,7 +7,7 @@ use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
-use walstat_analyse::events::{Events, TableEvent};
+use walstat_analyse::events::{Events, Name, TableEvent};
 use walstat_analyse::finished_transactions::TransactionOutcome;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
@@ -87,6 +87,7 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
         schema: text(&event.schema),
         table: text(&event.table),
         index_name: text(&event.index),
+        names: event.names.iter().map(called).collect(),
         relation: event.file.map(|file| file.to_string()),
         rows: event.rows,
         bytes: event.bytes,
@@ -100,6 +101,12 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
         was_prepared: event.was_prepared && event.outcome == TransactionOutcome::Committed,
         is_before_backup: backup.is_some_and(|start| target.lsn < start),
     }
+}
+
+/// A name with its schema.
+fn called(name: &Name) -> String {
+    let parts = [name.schema.as_deref(), Some(&*name.relation)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
 /// A time as `recovery_target_time` takes it: a server that starts knows no names of time zones, not even

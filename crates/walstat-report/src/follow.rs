@@ -12,6 +12,7 @@ use super::model::follow::{
     HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow,
     TableSums,
 };
+use super::model::size::human_bytes;
 use super::wal_keepers;
 use super::who;
 use family::{Family, Tally};
@@ -19,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use walstat_analyse::follow::{Dropped, Following, News};
+use walstat_analyse::follow::{Dropped, Following, Marks, News};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_names::catalog::names;
@@ -65,7 +67,8 @@ pub struct Reporter {
     top: usize,
     /// Where and when it was told last.
     before: Option<(Lsn, Instant, Numbers)>,
-    redo: Option<Lsn>,
+    /// The redo point of the last checkpoint that was told.
+    told_redo: Option<Lsn>,
     /// The data directory that the WAL lies in.
     directory: Option<PathBuf>,
     pg_wal: Option<(PgWal, Instant)>,
@@ -88,7 +91,7 @@ impl Reporter {
             kinds: Family::default(),
             top: if top == 0 { usize::MAX } else { top },
             before: None,
-            redo: None,
+            told_redo: None,
             directory: plan.data_directory.clone(),
             pg_wal: None,
         }
@@ -126,10 +129,7 @@ impl Reporter {
         let position = follower.position();
         let mut rows: Vec<HappeningRow> = happenings.iter().map(happening_row).collect();
         rows.extend(self.told_of(&news));
-        if marks.redo != self.redo && self.redo.is_some() {
-            rows.extend(marks.redo.map(|redo| checkpoint_row(redo, self.redo)));
-        }
-        self.redo = marks.redo;
+        rows.extend(self.checkpoint(&marks));
         let now = self.add(news);
         let now = self.pace(now, position, numbers);
         let since_redo = marks.since_redo();
@@ -164,6 +164,17 @@ impl Reporter {
             happenings: rows,
         };
         (moment, now)
+    }
+
+    /// The last checkpoint, if it ended since it was told; the first time only where it was is known.
+    fn checkpoint(&mut self, marks: &Marks) -> Option<HappeningRow> {
+        let Some(told) = self.told_redo else {
+            self.told_redo = marks.checkpoint.map(|(redo, _)| redo).or(marks.redo);
+            return None;
+        };
+        let (redo, time) = marks.checkpoint.filter(|(redo, _)| *redo > told)?;
+        self.told_redo = Some(redo);
+        Some(checkpoint_row(redo, time, told))
     }
 
     /// What lies in `pg_wal`; looked at now and then.
@@ -275,9 +286,9 @@ impl Reporter {
             event: "large_transaction".to_owned(),
             lsn: of.start.to_string(),
             text: format!(
-                "transaction {} wrote {} bytes in {} records",
+                "transaction {} wrote {} in {} records",
                 of.xid,
-                of.amounts.total_bytes(),
+                human_bytes(of.amounts.total_bytes()),
                 of.amounts.count
             ),
         });
@@ -340,7 +351,10 @@ fn happening_row(happening: &Happening) -> HappeningRow {
         Happening::Lost { from, to } => (
             "lost",
             from,
-            format!("{} bytes were gone before they were read: {from} to {to}", to.0 - from.0),
+            format!(
+                "{} were gone before they were read: {from} to {to}",
+                human_bytes(to.0 - from.0)
+            ),
         ),
         Happening::Damaged { from, to, found } => (
             "damaged",
@@ -358,17 +372,25 @@ fn happening_row(happening: &Happening) -> HappeningRow {
                  {counted} has been counted"
             ),
         ),
+        Happening::Gone { at } => {
+            ("folder_gone", at, "the folder is gone; it is waited for".to_owned())
+        }
+        Happening::OtherCluster { at, system_identifier } => (
+            "other_cluster",
+            at,
+            format!("another cluster's WAL lies there: {system_identifier}; begin anew"),
+        ),
     };
     HappeningRow { time, event: event.to_owned(), lsn: lsn.to_string(), text }
 }
 
-fn checkpoint_row(redo: Lsn, before: Option<Lsn>) -> HappeningRow {
-    let distance = redo.0.saturating_sub(before.unwrap_or_default().0);
+fn checkpoint_row(redo: Lsn, time: Time, before: Lsn) -> HappeningRow {
+    let distance = human_bytes(redo.0.saturating_sub(before.0));
     HappeningRow {
-        time: None,
+        time: rfc3339(time),
         event: "checkpoint".to_owned(),
         lsn: redo.to_string(),
-        text: format!("a checkpoint with redo point {redo}, {distance} bytes after the one before"),
+        text: format!("checkpoint, redo point {redo}, {distance} after the one before"),
     }
 }
 

@@ -67,7 +67,8 @@ impl Tables<'_> {
         self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
     }
 
-    /// The table that most of what a transaction wrote belongs to, as far as the sample tells. Indexes of
+    /// The table that more than half of what a transaction wrote belongs to, as far as the sample tells: of
+    /// two that have half of it each, neither is it. Indexes of
     /// which it is not known whose they are say nothing: their entries came with rows.
     fn mostly_of(&self, transaction: &LargeTransaction) -> Option<&WholeTableRow> {
         let mut all: u64 = transaction.relations.values().sum();
@@ -81,7 +82,7 @@ impl Tables<'_> {
             times.entry(row.full_label()).or_insert((0, row)).0 += met;
         }
         let most = times.into_values().max_by_key(|(met, _)| *met);
-        most.filter(|(met, _)| *met as f64 > MOSTLY * all as f64).map(|(_, row)| row)
+        most.filter(|(met, _)| 2 * met > all).map(|(_, row)| row)
     }
 }
 

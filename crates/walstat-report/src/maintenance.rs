@@ -67,6 +67,7 @@ mod tests {
             cause,
             label: cause.text().to_owned(),
             bytes,
+            fpi_bytes: 0,
             share: None,
         };
         report.why = Some(vec![why(ByteCause::Vacuum, 400), why(ByteCause::NewPageImages, 0)]);

@@ -17,6 +17,7 @@ pub mod records;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod settings;
+pub mod size;
 pub mod table;
 pub mod threshold;
 mod unfilled;
@@ -308,6 +309,9 @@ pub struct Why {
     pub label: String,
     /// Bytes.
     pub bytes: u64,
+    /// Images among them.
+    #[serde(default)]
+    pub fpi_bytes: u64,
     /// Of all bytes of the counted records.
     pub share: Option<f64>,
 }

@@ -149,7 +149,7 @@ impl Base {
     fn recoveries_after_unfinished(&mut self) {
         let mut is_unfinished = false;
         for checkpoint in &mut self.checkpoints {
-            if is_unfinished && !checkpoint.online && !checkpoint.is_sure {
+            if is_unfinished && checkpoint.may_end_recovery() {
                 (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::EndOfRecovery), true);
             }
             is_unfinished = checkpoint.record.is_none();

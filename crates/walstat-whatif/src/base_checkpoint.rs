@@ -55,6 +55,12 @@ impl BaseCheckpoint {
         self.cause == Some(Cause::EndOfRecovery)
     }
 
+    /// Whether recovery may have ended with it, as far as its own record and those before it tell.
+    pub(crate) fn may_end_recovery(&self) -> bool {
+        let is_either = self.cause == Some(Cause::ShutdownOrRecovery);
+        !self.online && (is_either || !self.is_sure)
+    }
+
     /// Whether that is read two ways.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.online && !self.is_sure
@@ -71,7 +77,9 @@ pub fn mover(cause: Option<Cause>, is_sure: bool, reading: CauseReading) -> Opti
     let likely = match cause {
         None => Some(Cause::Wal),
         Some(cause @ (Cause::Time | Cause::Wal)) => Some(cause),
-        Some(Cause::Requested | Cause::Shutdown | Cause::EndOfRecovery) => None,
+        Some(
+            Cause::Requested | Cause::Shutdown | Cause::EndOfRecovery | Cause::ShutdownOrRecovery,
+        ) => None,
     };
     match (reading, likely) {
         (CauseReading::Other, Some(_)) if !is_sure => None,

@@ -21,7 +21,8 @@ pub fn advice(report: &Report) -> String {
         let predicted = &together.predicted;
         let _ = writeln!(
             html,
-            "<div class=\"finding\"><h3>All of it together: {} ({} to {}) instead of {}, {}</h3></div>",
+            "<div class=\"finding\"><h3>{} together: {} ({} to {}) instead of {}, {}</h3></div>",
+            escaped(&together.rules.join(" and ")),
             size(predicted.predicted_bytes),
             size(predicted.low_bytes),
             size(predicted.high_bytes),
@@ -164,4 +165,26 @@ fn scenarios(estimates: &Estimates, codecs: bool) -> Vec<Vec<String>> {
             ]
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_report::model::estimate::Predicted;
+    use walstat_report::model::finding::Together;
+    use walstat_report::model::sample;
+
+    /// A finding that is not among them stands above it too.
+    #[test]
+    fn what_is_taken_together_is_named() {
+        let mut report = sample::report(0, 1000);
+        let predicted =
+            Predicted { predicted_bytes: 200, change_ratio: -0.8, low_bytes: 150, high_bytes: 250 };
+        let rules = ["checkpoint-spacing", "wal-compression"].map(str::to_owned).to_vec();
+        report.findings = Some(Vec::new());
+        report.advice_together =
+            Some(Together { rules, settings: serde_json::Map::new(), predicted });
+        let html = advice(&report);
+        assert!(html.contains("<h3>checkpoint-spacing and wal-compression together: "), "{html}");
+    }
 }

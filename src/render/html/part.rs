@@ -116,8 +116,8 @@ pub fn why(report: &Report) -> String {
         .iter()
         .filter(|cause| cause.bytes > 0)
         .map(|cause| {
-            let is_image = cause.cause.is_images();
-            let (images, records) = if is_image { (cause.bytes, 0) } else { (0, cause.bytes) };
+            let images = cause.fpi_bytes;
+            let records = cause.bytes.saturating_sub(images);
             let value = format!("{} {}", size(cause.bytes), share(cause.bytes, total));
             Row { label: cause.label.clone(), images, records, value }
         })

@@ -19,7 +19,7 @@ const BEFORE: [&str; 9] = [
 ];
 
 /// Statements, with the events that each is from 1000 rows on; and the first release that has them.
-const STATEMENTS: [(u32, &str, &[&str]); 17] = [
+const STATEMENTS: [(u32, &str, &[&str]); 18] = [
     (10, "UPDATE orders SET note = 'changed' WHERE id < 9", &[]),
     (10, "REFRESH MATERIALIZED VIEW CONCURRENTLY summary", &[]),
     (10, "REFRESH MATERIALIZED VIEW summary", &["rewrite summary"]),
@@ -34,6 +34,7 @@ const STATEMENTS: [(u32, &str, &[&str]); 17] = [
     (10, "DROP INDEX CONCURRENTLY orders_note", &["drop_index orders orders_note"]),
     (10, "ALTER TABLE orders ADD COLUMN more int DEFAULT 7", &[]),
     (10, "ALTER TABLE typed ALTER id TYPE bigint", &["rewrite typed"]),
+    (10, "ALTER TABLE typed RENAME TO gone; DROP TABLE gone", &["drop_table gone"]),
     (10, "VACUUM FULL orders", &["rewrite orders"]),
     (10, "TRUNCATE parts", &["truncate parts_1", "truncate parts_2"]),
     (10, "ALTER TABLE parts DETACH PARTITION parts_2", &[]),
@@ -74,10 +75,20 @@ fn statements_are_told(server: &Server) {
         places.push((begin, cluster.insert_lsn(), statement, events));
     }
     cluster.stop();
-    let report: Value =
-        serde_json::from_str(&walstat::text(&["events", "-f", "json"], &cluster.data()))
-            .expect("JSON");
+    let told = |more: &[&str]| -> Value {
+        let text = walstat::text(&[&["events", "-f", "json"], more].concat(), &cluster.data());
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let report = told(&[]);
     let events = report["events"].as_array().expect("events");
+    for (name, want) in
+        [("public.typed", "drop_table gone"), ("orders", "drop_table orders_of_2026")]
+    {
+        let of_name = told(&["-R", name, "--event", "drop_table"]);
+        let called: Vec<String> =
+            of_name["events"].as_array().into_iter().flatten().map(called).collect();
+        assert_eq!(called, [want], "{}: {name}", server.major);
+    }
     for (begin, end, statement, want) in places {
         let is_of = |event: &&Value| {
             let lsn = number(event["lsn"].as_str().expect("an LSN"));

@@ -106,7 +106,7 @@ fn written(cycles: &[Cycle], index: usize) -> Option<Verdict> {
 
 /// A server writes the same record when it stops and when it has recovered from a crash.
 fn stopped_or_recovered(ended: &EndedCheckpoint, is_last: bool) -> Option<Verdict> {
-    use Cause::{EndOfRecovery, Shutdown};
+    use Cause::{EndOfRecovery, Shutdown, ShutdownOrRecovery};
     use Confidence::{Certain, Likely, Possible};
     let (says, since) = (&ended.seen.says, &ended.since);
     let (now, before) = (says.timeline, says.previous_timeline);
@@ -135,7 +135,7 @@ fn stopped_or_recovered(ended: &EndedCheckpoint, is_last: bool) -> Option<Verdic
     if is_last {
         return verdict(Shutdown, Possible, Evidence::NothingAfterIt);
     }
-    None
+    verdict(ShutdownOrRecovery, Certain, Evidence::ShutdownCheckpoint)
 }
 
 /// How far, in bytes, the record about a database's files may lie from the record or redo point of the
@@ -189,8 +189,9 @@ mod tests {
         let told = |cycles: &[Cycle]| written(cycles, 1).map(|v| (v.cause, v.confidence));
         let recovery = Some((Cause::EndOfRecovery, Confidence::Certain));
         assert_eq!(told(&[cut_off.clone(), shutdown(false)]), recovery);
-        assert_eq!(told(&[cut_off, shutdown(true)]), None, "its record may be missing");
-        assert_eq!(told(&[shutdown(false), shutdown(false)]), None);
+        let either = Some((Cause::ShutdownOrRecovery, Confidence::Certain));
+        assert_eq!(told(&[cut_off, shutdown(true)]), either, "its record may be missing");
+        assert_eq!(told(&[shutdown(false), shutdown(false)]), either);
     }
 
     /// What is said beside known settings of the first of some checkpoints.

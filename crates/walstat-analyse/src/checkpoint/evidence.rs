@@ -23,6 +23,8 @@ pub enum Evidence {
     AfterSwitch,
     /// Nothing was written after it.
     NothingAfterIt,
+    /// It is a shutdown checkpoint, and nothing tells whether the server stopped or had recovered.
+    ShutdownCheckpoint,
     /// A database was copied directly before it.
     AfterDatabaseCopied,
     /// A database was copied directly after it.

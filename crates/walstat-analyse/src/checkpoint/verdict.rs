@@ -11,6 +11,8 @@ named! {
         Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE DATABASE";
         Shutdown "shutdown" "the server stopped";
         EndOfRecovery "end_of_recovery" "the server had recovered, after a crash or by a promotion";
+        ShutdownOrRecovery "shutdown_or_recovery"
+            "the server stopped, or had recovered after a crash: the same record is written for both";
     }
 }
 

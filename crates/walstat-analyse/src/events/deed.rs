@@ -4,7 +4,7 @@ use super::ended::Before;
 use super::file_works::FileWork;
 use super::{EventKind, RecoveryTarget, TableEvent};
 use crate::finished_transactions::TransactionOutcome;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
@@ -96,6 +96,7 @@ impl Whole {
             schema: None,
             table: None,
             index: None,
+            names: BTreeSet::new(),
             file,
             new_file,
             rows,

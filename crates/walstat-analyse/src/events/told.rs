@@ -3,12 +3,13 @@
 use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, rewritten};
 use super::ended::{Before, End, Ended};
 use super::in_flight::InFlight;
+use super::renamed::Renamed;
 use super::work::{Prepared, Work};
-use super::{EventKind, EventsFound, TableEvent};
+use super::{EventKind, EventsFound, Name, TableEvent};
 use super::{of_relations, of_rows};
 use crate::finished_transactions::TransactionOutcome;
 use hashbrown::{HashMap, HashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
 use walstat_names::catalog::history::History;
@@ -21,6 +22,7 @@ pub(super) struct Teller {
     places: Places,
     min_rows: u64,
     drafts: Vec<Draft>,
+    renamed: Renamed,
     unknown: usize,
 }
 
@@ -33,7 +35,14 @@ struct Draft {
 
 impl Teller {
     pub(super) fn new(history: History, places: Vec<(Lsn, Lsn)>, min_rows: u64) -> Teller {
-        Teller { history, places: Places(places), min_rows, drafts: Vec::new(), unknown: 0 }
+        Teller {
+            history,
+            places: Places(places),
+            min_rows,
+            drafts: Vec::new(),
+            renamed: Renamed::default(),
+            unknown: 0,
+        }
     }
 
     /// The next transaction that has ended.
@@ -100,6 +109,7 @@ impl Teller {
     fn whole(&mut self, whole: &Whole, commits: Option<bool>) {
         let deeds = self.history.ended(&whole.xids, commits);
         self.unknown += deeds.unknown;
+        self.renamed.note(&deeds, &mut self.history);
         let mut scene = Scene {
             history: &mut self.history,
             places: &self.places,
@@ -125,6 +135,9 @@ impl Teller {
             self.history.look_back(&draft.event.xids, draft.newest_xid);
             draft.name(&mut self.history);
             draft.name_by(others);
+        }
+        for draft in &mut self.drafts {
+            draft.event.names = draft.all_names(&self.renamed);
         }
         let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others));
         let mut events: Vec<TableEvent> = told.map(|draft| draft.event).collect();
@@ -195,6 +208,13 @@ impl Draft {
         let name = || Some(Arc::from(&*table.name));
         event.table = event.table.take().or_else(name);
         event.schema = event.schema.take().or_else(|| table.schema.clone());
+    }
+
+    /// All names that the relation had, and the table of an index.
+    fn all_names(&self, renamed: &Renamed) -> BTreeSet<Name> {
+        let Subject::Relation(class, table) = &self.subject else { return BTreeSet::new() };
+        let oids = std::iter::once(class.oid).chain(*table);
+        oids.flat_map(|oid| renamed.names(class.database, oid)).cloned().collect()
     }
 
     /// Whether it is about rows of what belongs to a table, or to the system.

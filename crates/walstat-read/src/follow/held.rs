@@ -96,12 +96,12 @@ fn fill(file: &mut File, window: &mut [u8]) -> io::Result<usize> {
 
 /// What tells a file from others, whatever its name is.
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> (u64, u64) {
+pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
 #[cfg(not(unix))]
-fn identity(metadata: &Metadata) -> Option<std::time::SystemTime> {
+pub(super) fn identity(metadata: &Metadata) -> Option<std::time::SystemTime> {
     metadata.created().ok()
 }

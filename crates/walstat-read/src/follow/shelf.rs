@@ -67,6 +67,13 @@ impl Shelf {
         self.add_folder(&root, first, DEPTH_MAX)
     }
 
+    /// All segments that are there.
+    pub(super) fn all(&self) -> io::Result<BTreeMap<Key, ShelfFile>> {
+        let mut anew = Shelf::new(&self.root, self.segment_bytes);
+        anew.list(0)?;
+        Ok(anew.segments)
+    }
+
     fn add_folder(&mut self, folder: &Path, first: u64, depth: usize) -> io::Result<()> {
         let changed = changed_at(folder)?;
         let age = changed.elapsed().unwrap_or_default();

@@ -96,7 +96,7 @@ impl Apart {
 /// others. A range that begins in mid-cycle shows less of why its first ones began than the whole WAL does.
 pub(crate) fn usual_cause(verdicts: &[Option<Verdict>]) -> Option<Cause> {
     let is_begun = |verdict: &&Verdict| {
-        !matches!(verdict.cause, Cause::Shutdown | Cause::EndOfRecovery)
+        !matches!(verdict.cause, Cause::Shutdown | Cause::EndOfRecovery | Cause::ShutdownOrRecovery)
             && verdict.evidence != Evidence::BackupFromRedoPoint
     };
     let sure = verdicts.iter().flatten().filter(|verdict| verdict.is_sure());

@@ -88,7 +88,7 @@ impl Reporter {
             tables: self.tables.clone(),
             kinds: self.kinds.clone(),
             owners: self.owners.iter().map(|(file, owner)| (*file, owner.clone())).collect(),
-            redo: self.redo,
+            redo: self.told_redo,
             end: true,
         }
     }
@@ -102,7 +102,7 @@ impl Reporter {
             }
             state.redo.into_iter().for_each(|redo| following.marks.begin_at(redo));
         });
-        (self.tables, self.kinds, self.redo) = (state.tables, state.kinds, state.redo);
+        (self.tables, self.kinds, self.told_redo) = (state.tables, state.kinds, state.redo);
         self.owners = state.owners.into_iter().collect();
     }
 }

@@ -64,6 +64,9 @@ pub struct EventRow {
     pub table: Option<String>,
     /// The index; `null` unless it is about one.
     pub index_name: Option<String>,
+    /// All names that the table, or the index, had in this WAL, with their schemas; only if it had several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// `tablespace/database/relfilenode`: before the event, if there was such a file.
     pub relation: Option<String>,
     /// Rows that were changed; `null` where rows are not counted.

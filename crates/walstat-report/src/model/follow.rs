@@ -154,7 +154,8 @@ pub struct KindSums {
 pub struct HappeningRow {
     /// When, by the WAL's clock or that of the machine.
     pub time: Option<String>,
-    /// `lost`, `damaged`, `timeline`, `dropped`, `large_transaction`, `checkpoint`.
+    /// `lost`, `damaged`, `timeline`, `folder_gone`, `other_cluster`, `dropped`, `large_transaction`,
+    /// `checkpoint`.
     pub event: String,
     /// Where.
     pub lsn: String,

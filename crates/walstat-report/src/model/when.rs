@@ -398,6 +398,9 @@ row! {
         pub shutdown: u64,
         /// The end of recovery.
         pub end_of_recovery: u64,
+        /// One of these two, and the WAL does not tell which.
+        #[serde(default)]
+        pub shutdown_or_recovery: u64,
         /// Not told, or not sure.
         pub unknown: u64,
         /// How many of these are the one that the WAL begins with: what began it lies before.
@@ -472,5 +475,6 @@ pub fn how(cause: Cause) -> &'static str {
         Cause::Requested => "asked for",
         Cause::Shutdown => "at a shutdown",
         Cause::EndOfRecovery => "after recovery",
+        Cause::ShutdownOrRecovery => "at a shutdown or after recovery",
     }
 }

@@ -30,6 +30,10 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
             "directly after a switch to the next segment, as an archiving server stops".to_owned()
         }
         Evidence::NothingAfterIt => "nothing was written after it".to_owned(),
+        Evidence::ShutdownCheckpoint => {
+            "a CHECKPOINT_SHUTDOWN record, as a server writes when it stops and when it has recovered"
+                .to_owned()
+        }
         Evidence::AfterDatabaseCopied => "directly after a database was copied".to_owned(),
         Evidence::BeforeDatabaseCopied => "directly before a database was copied".to_owned(),
         Evidence::BeforeDatabaseDropped => "directly before a database was dropped".to_owned(),

@@ -86,6 +86,7 @@ fn count_of(causes: &mut Causes, cause: Option<Cause>) -> &mut u64 {
         Some(Cause::Requested) => &mut causes.requested,
         Some(Cause::Shutdown) => &mut causes.shutdown,
         Some(Cause::EndOfRecovery) => &mut causes.end_of_recovery,
+        Some(Cause::ShutdownOrRecovery) => &mut causes.shutdown_or_recovery,
         None => &mut causes.unknown,
     }
 }
