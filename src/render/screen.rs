@@ -9,7 +9,7 @@ use super::{when, who};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use walstat_report::model::estimate::Predicted;
-use walstat_report::model::finding::{Certainty, Finding, Severity};
+use walstat_report::model::finding::{Certainty, Finding, Severity, Together};
 use walstat_report::model::percent::{hundredths, percent};
 use walstat_report::model::threshold::FPI_RATIO;
 use walstat_report::model::view::View;
@@ -300,15 +300,7 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
     }
     if let Some(together) = &report.advice_together {
         let text = prediction(&together.predicted, style);
-        // By their numbers, as far as they are shown.
-        let of_it = findings.iter().enumerate();
-        let of_it = of_it.filter(|(_, finding)| together.rules.contains(&finding.rule));
-        let names: Vec<String> =
-            of_it
-                .map(|(index, finding)| {
-                    if index < shown.len() { (index + 1).to_string() } else { finding.rule.clone() }
-                })
-                .collect();
+        let names = together_told(together, shown);
         told(&format!("  {} together", names.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {
@@ -319,6 +311,17 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         writeln!(out, "  {line}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
+}
+
+/// What is told together: numbers of findings that are shown, and what others say to set.
+fn together_told(together: &Together, shown: &[Finding]) -> Vec<String> {
+    let number = |rule: &String| Some(shown.iter().position(|finding| finding.rule == *rule)? + 1);
+    let rules = together.rules.iter().enumerate();
+    let told = rules.map(|(index, rule)| match number(rule) {
+        Some(number) => number.to_string(),
+        None => visible(together.changes.get(index).unwrap_or(rule)).to_string(),
+    });
+    told.collect()
 }
 
 /// What the words behind the figures that were told mean.
@@ -406,6 +409,25 @@ mod tests {
         assert_eq!(told(400, 991), "400 −60 % most");
         assert_eq!(told(410, 410), "410 −59 %");
         assert_eq!(told(390, 700), "410 −30 to −61 %");
+    }
+
+    #[test]
+    fn of_what_is_not_shown_the_setting_is_told() {
+        let nothing =
+            Predicted { predicted_bytes: 0, change_ratio: 0.0, low_bytes: 0, high_bytes: 0 };
+        let together = Together {
+            rules: vec!["wal-compression".into(), "checkpoint-spacing".into()],
+            changes: vec!["wal_compression = lz4".into(), "max_wal_size = 384MB".into()],
+            settings: Default::default(),
+            predicted: nothing,
+        };
+        assert_eq!(
+            together_told(&together, &[]),
+            ["wal_compression = lz4", "max_wal_size = 384MB"]
+        );
+        // Of an earlier release the rule alone is known.
+        let earlier = Together { changes: Vec::new(), ..together };
+        assert_eq!(together_told(&earlier, &[]), ["wal-compression", "checkpoint-spacing"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
 mod bulk_updates;
+mod copied_databases;
 mod fewer_checkpoints;
 mod order;
 mod rules;

@@ -38,10 +38,7 @@ impl BulkUpdates {
 
     /// Those that a row tells of; `None` if its table is not known.
     pub(super) fn of_work(report: &Report, work: &LargeWorkRow) -> Option<BulkUpdates> {
-        let name = work.table.as_ref().filter(|_| is_update(&work))?;
-        let tables = report.tables.iter().flat_map(|tables| &tables.rows);
-        let table = tables.into_iter().find(|table| label(report, table) == *name)?;
-        BulkUpdates::measured(work, table)
+        BulkUpdates::measured(work, table_of(report, work).filter(|_| is_update(&work))?)
     }
 
     fn measured(work: &LargeWorkRow, table: &WholeTableRow) -> Option<BulkUpdates> {
@@ -66,6 +63,13 @@ impl BulkUpdates {
     pub(super) fn are_most(&self) -> bool {
         self.is_bulk && self.share >= MOSTLY
     }
+}
+
+/// The table that a row is about; `None` if it is not known.
+pub(super) fn table_of<'r>(report: &'r Report, work: &LargeWorkRow) -> Option<&'r WholeTableRow> {
+    let name = work.table.as_ref()?;
+    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
+    tables.into_iter().find(|table| label(report, table) == *name)
 }
 
 fn is_update(work: &&LargeWorkRow) -> bool {

@@ -8,12 +8,12 @@ use crate::model::finding::{Certainty, Finding, Together};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
-/// Weight of a finding that may save a part of the bytes that it explains.
+/// Weight of a finding that saves so much at most.
 const POSSIBLE: f64 = 0.9;
 /// Weight of a finding whose prediction includes saving nothing.
 const UNSURE: f64 = 0.5;
-/// Weight of a finding that explains bytes but saves none: less than that of a change that saves half of
-/// them.
+/// Weight of a finding that explains bytes without a figure of what is saved of them, or saves none: less
+/// than that of a change that saves half of them.
 const EXPLAINED: f64 = 0.4;
 /// Weight of a finding whose change has side effects.
 const WITH_PRICE: f64 = 0.8;
@@ -77,8 +77,10 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
         Certainty::Possible if finding.predicted.is_some() => {
             UNSURE * price * share(finding.estimate)
         }
-        Certainty::Possible => POSSIBLE * price * share(finding.explains.or(finding.estimate)),
-        Certainty::Explained => EXPLAINED * share(finding.explains),
+        Certainty::Possible if finding.estimate.is_some() => {
+            POSSIBLE * price * share(finding.estimate)
+        }
+        Certainty::Possible | Certainty::Explained => EXPLAINED * share(finding.explains),
         Certainty::Nothing => 0.0,
     }
 }
@@ -181,7 +183,14 @@ pub(super) fn together(report: &Report) -> Option<Together> {
         return None;
     }
     let rules = quoting.clone().map(|finding| finding.rule.clone()).collect();
-    Some(Together { rules, settings, predicted: row.predicted })
+    let changes = quoting.clone().map(change).collect();
+    Some(Together { rules, changes, settings, predicted: row.predicted })
+}
+
+/// What a finding says to set, `max_wal_size = 1GB`; its rule, if that is no setting.
+fn change(finding: &Finding) -> String {
+    let advised = finding.advice.first().and_then(|line| line.split([':', ',']).next());
+    advised.filter(|line| line.contains(" = ")).unwrap_or(&finding.rule).to_owned()
 }
 
 #[cfg(test)]
@@ -251,11 +260,11 @@ mod tests {
     #[test]
     fn what_is_possible_and_what_has_a_price_count_for_less() {
         let computed = saving("wal-compression", 60);
-        assert_eq!(
-            told(vec![computed.clone(), explaining("backup-window", 95)])[0],
-            "backup-window"
-        );
-        assert_eq!(told(vec![explaining("backup-window", 60), computed])[0], "wal-compression");
+        let without_figure = explaining("backup-window", 95);
+        assert_eq!(told(vec![without_figure.clone(), computed.clone()])[0], "wal-compression");
+        assert_eq!(told(vec![saving("lock-traffic", 30), without_figure])[0], "backup-window");
+        let most = Finding { estimate: Some(70 << 30), ..explaining("hot-ratio", 70) };
+        assert_eq!(told(vec![computed, most])[0], "hot-ratio");
         let dear = Finding { side_effects: vec!["time".into()], ..saving("wal-compression", 60) };
         assert_eq!(told(vec![dear, saving("lock-traffic", 55)])[0], "lock-traffic");
         let known = Finding { severity: Severity::Warning, ..finding_of("standby-lag") };
@@ -291,6 +300,16 @@ mod tests {
             advice.ends_with("counted under checkpoint-spacing and wal-compression"),
             "{advice}"
         );
+    }
+
+    #[test]
+    fn what_is_to_be_set_is_said_of_findings_that_are_not_shown() {
+        let told = |line: &str| {
+            change(&Finding { advice: vec![line.into()], ..finding_of("checkpoint-spacing") })
+        };
+        assert_eq!(told("max_wal_size = 384MB: it is 48MB now"), "max_wal_size = 384MB");
+        assert_eq!(told("wal_compression = lz4, if the server has it"), "wal_compression = lz4");
+        assert_eq!(told("find out who asks for checkpoints: backups"), "checkpoint-spacing");
     }
 
     #[test]

@@ -120,6 +120,9 @@ pub struct Finding {
 pub struct Together {
     /// The rules whose advice it is.
     pub rules: Vec<String>,
+    /// What each of them says to set; the rule itself where that is no setting.
+    #[serde(default)]
+    pub changes: Vec<String>,
     /// Their settings.
     pub settings: Map<String, Value>,
     /// What the report's WAL would come to.

@@ -137,6 +137,9 @@ row! {
         pub updates_new_page: u64,
         /// Rows deleted.
         pub deletes: u64,
+        /// Rows locked.
+        #[serde(default)]
+        pub locks: u64,
         /// Bytes of old rows or keys that records keep for logical decoding.
         #[serde(default)]
         pub old_row_bytes: u64,

@@ -155,6 +155,7 @@ impl Building {
                 self.row.hot_updates += operations.hot_updates;
                 self.row.updates_new_page += operations.updates_new_page;
                 self.row.deletes += operations.deletes;
+                self.row.locks += operations.locks;
                 self.row.old_row_bytes += relation.substance.old_row_bytes;
                 self.row.heap.get_or_insert_default().add(relation);
             }

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::advice::Rule;
 use crate::model::Report;
+use crate::model::estimate::WORTH_A_WORD;
 use crate::model::finding::{Finding, Severity};
 use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::when::{Causes, Overview, Spacing, how};
@@ -64,10 +65,11 @@ fn check(report: &Report) -> Option<Finding> {
     }
     let most = mostly(when).or_else(|| by_the_clock(report, when));
     let asked = most == Some(Cause::Requested);
+    let by_backups = asked && are_of_backups(report, when);
     let told = most.map_or(String::new(), |cause| format!(", mostly {}", how(cause)));
     let finding = Finding {
         severity: match spacing.median {
-            _ if saves_nothing_apart(report) && !asked => Severity::Info,
+            _ if by_backups || saves_nothing_apart(report) && !asked => Severity::Info,
             seconds if seconds < VERY_CLOSE => Severity::Critical,
             _ => Severity::Warning,
         },
@@ -82,7 +84,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("by_wal", when.causes.wal.into()),
             ("requested", when.causes.requested.into()),
         ]),
-        advice: advice(report, when, spacing, most),
+        advice: if by_backups { vec![BACKUPS.into()] } else { advice(report, when, spacing, most) },
         side_effects: side_effects(most),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
@@ -95,10 +97,27 @@ fn check(report: &Report) -> Option<Finding> {
     };
     let unasked = report.estimates.as_ref().and_then(|estimates| estimates.unasked);
     Some(match (unasked.filter(|_| asked), worth_apart(report)) {
+        _ if by_backups => finding,
         (Some(predicted), _) => finding.predicting(report, predicted),
         (None, None) if asked => finding.explaining(images_after_asked(report, when)),
         (None, row) => finding.quoting(report, row),
     })
+}
+
+/// What to say of those that only base backups ask for.
+const BACKUPS: &str = "base backups asked for them, and their checkpoints stay: fewer backups, or when \
+                       little is written";
+
+/// Whether base backups asked for most of those that somebody asked for: without the others as much is
+/// written.
+fn are_of_backups(report: &Report, when: &Overview) -> bool {
+    let Some(estimates) = report.estimates.as_ref().filter(|_| when.backups > 0) else {
+        return false;
+    };
+    match estimates.unasked {
+        Some(predicted) => predicted.best_change_ratio() > -WORTH_A_WORD,
+        None => estimates.asked_redo_points == 0,
+    }
 }
 
 /// Whether the setting is known that brings them: max_wal_size, or a checkpoint_timeout that is that short.
@@ -448,6 +467,32 @@ mod tests {
         report.estimates.iter_mut().for_each(|tried| tried.unasked = Some(predicted));
         let finding = check(&report).expect("a finding");
         assert_eq!((finding.predicted, finding.estimate), (Some(predicted), Some(100 << 20)));
+    }
+
+    /// Of ten base backups it said "+0 % most", critical.
+    #[test]
+    fn those_of_base_backups_stay() {
+        let mut report = by_volume(&[(Some(1), 0.0)], 400 << 20, 1e8);
+        let asked = Causes { requested: 12, ..Causes::default() };
+        report.when.iter_mut().for_each(|when| when.wal_by_cause = asked.clone());
+        let predicted = Predicted {
+            predicted_bytes: 400 << 20,
+            change_ratio: 0.0,
+            low_bytes: 400 << 20,
+            high_bytes: 400 << 20,
+        };
+        let told = |report: &Report| check(report).expect("a finding");
+        for unasked in [Some(predicted), None] {
+            report.estimates.iter_mut().for_each(|tried| tried.unasked = unasked);
+            report.when.iter_mut().for_each(|when| when.backups = 10);
+            let finding = told(&report);
+            assert_eq!((finding.severity, finding.estimate), (Severity::Info, None));
+            assert_eq!((finding.predicted, finding.advice), (None, vec![BACKUPS.to_owned()]));
+        }
+        // Of others that save nothing there is no figure either.
+        report.estimates.iter_mut().for_each(|tried| tried.unasked = Some(predicted));
+        report.when.iter_mut().for_each(|when| when.backups = 0);
+        assert_eq!((told(&report).severity, told(&report).predicted), (Severity::Info, None));
     }
 
     #[test]

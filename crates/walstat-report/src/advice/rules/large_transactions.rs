@@ -11,11 +11,13 @@
 //!
 //! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
 //! be dropped instead of deleting its rows. Updates of the same table that come again and again often set
-//! what is there already: a row that is not changed need not be written. A load into a table with indexes
-//! writes less if they are dropped before and built after it. A refresh of a materialized view writes all of
-//! it, CONCURRENTLY only what differs. An index build or a rewrite is one transaction by its nature: less
-//! often, or when little else is written. What builds indexes is counted in full as well, since CONCURRENTLY
-//! does it without a transaction that its records would name.
+//! what is there already: a row that is not changed need not be written. Nor is it, where rows are deleted
+//! and the same ones inserted. A load into a table with indexes writes less if they are dropped before and
+//! built after it, which writes their pages. A refresh of a materialized view writes all of it, CONCURRENTLY
+//! only what differs. An index build or a rewrite is one transaction by its nature: less often, or when
+//! little else is written. What builds indexes is counted in full as well, since CONCURRENTLY does it
+//! without a transaction that its records would name. CREATE DATABASE logs each page of its template from 15
+//! on, unless `STRATEGY = FILE_COPY` says otherwise, which asks for checkpoints.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
@@ -23,12 +25,16 @@
 
 use super::{evidence, plain_finding};
 use crate::advice::Rule;
-use crate::advice::bulk_updates::BulkUpdates;
-use crate::model::Report;
+use crate::advice::bulk_updates::{BulkUpdates, table_of};
+use crate::advice::copied_databases::CopiedDatabases;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
+use crate::model::who::WholeTableRow;
+use crate::model::{DEFAULT_DATA_PAGE_BYTES, Report};
+use std::cmp::Reverse;
+use walstat_analyse::ratios::ratio;
 
 /// From this share of all bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
@@ -36,6 +42,11 @@ const SHARE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
 const LEAST_BYTES: u64 = 16 << 20;
 /// Indexes that are filled while a table is loaded are worth a word from this share of the bytes on.
 const INDEXES: f64 = 0.1;
+/// A build fills pages to nine tenths; those that grew by splits hold two thirds at least: it takes so much
+/// of their size.
+const BUILT: f64 = 0.7;
+/// Rows are replaced where so many of them are deleted for one that is inserted, or inserted for one deleted.
+const AS_MANY: f64 = 0.5;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -47,9 +58,14 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let rows = report.large_work.iter().flatten();
+    let rows = works(report);
     let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !are_small_loads(row);
-    let most = rows.filter(large).max_by_key(|row| row.total_bytes)?;
+    let most = rows.iter().filter(large).max_by_key(|row| row.total_bytes);
+    let most_bytes = most.map_or(0, |row| row.total_bytes);
+    if let Some(copied) = CopiedDatabases::of(report).filter(|copied| copied.bytes > most_bytes) {
+        return of_databases(report, copied);
+    }
+    let most = most?;
     let bytes = most.total_bytes;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let bulk = BulkUpdates::of_work(report, most);
@@ -82,10 +98,38 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(&RULE, title)
     };
     Some(if may_save(most) {
-        Finding { estimate: Some(most_saved(most, bulk)), ..finding.explaining(bytes) }
+        Finding { estimate: Some(most_saved(report, most, bulk)), ..finding.explaining(bytes) }
     } else {
         finding.spreading(bytes)
     })
+}
+
+/// Databases that were copied, which are a transaction for each of their tables.
+fn of_databases(report: &Report, copied: CopiedDatabases) -> Option<Finding> {
+    let CopiedDatabases { count, bytes } = copied;
+    let found = RULE.share(report, bytes, report.totals.total_bytes)?;
+    let title = format!(
+        "CREATE DATABASE wrote each page of its template, {count} times: {} MB, {} of the bytes",
+        bytes >> 20,
+        percent(found.share, 0)
+    );
+    let finding = Finding {
+        evidence: evidence([
+            ("databases", count.into()),
+            ("transaction_bytes", bytes.into()),
+            ("transaction_ratio", found.share.into()),
+            ("threshold", found.threshold.into()),
+        ]),
+        advice: vec![
+            "CREATE DATABASE … STRATEGY = FILE_COPY copies files, and logs none of it".into(),
+        ],
+        side_effects: vec![
+            "FILE_COPY asks for checkpoints, after which pages bring images again".into(),
+        ],
+        source: "PostgreSQL manual, CREATE DATABASE".into(),
+        ..plain_finding(&RULE, title)
+    };
+    Some(finding.at_most(bytes))
 }
 
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
@@ -97,15 +141,77 @@ fn are_small_loads(row: &LargeWorkRow) -> bool {
 /// Whether what is advised may save bytes: what is done again and again may be done less, and what is rolled
 /// back need not be done. In batches the same is written at other times.
 fn may_save(row: &LargeWorkRow) -> bool {
-    row.is_aborted || is_repeated(row) && row.work != LargeWork::Mixed
+    row.is_aborted || is_repeated(row)
 }
 
-/// What is saved at most. Of a load with indexes it is what went into these, which have to be built after it;
-/// of updates of a whole table all that the table wrote, since vacuum has less to do as well.
-fn most_saved(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> u64 {
-    let is_kept = row.work == LargeWork::Load && !row.is_aborted && has_indexes(row);
-    let with_vacuum = bulk.filter(|bulk| bulk.are_most()).map_or(0, |bulk| bulk.table_bytes);
-    if is_kept { row.index_bytes } else { row.total_bytes.max(with_vacuum) }
+/// What is saved at most. Of a load with indexes it is what went into these, without what their build after
+/// it writes; of updates of a whole table and of rows that are replaced all that the table wrote, since
+/// vacuum has less to do as well; of deletes their part of that.
+fn most_saved(report: &Report, row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> u64 {
+    let table = table_of(report, row).filter(|_| !row.is_aborted);
+    let saved = match (row.work, table) {
+        (LargeWork::Load, table) if !row.is_aborted && has_indexes(row) => {
+            return row
+                .index_bytes
+                .saturating_sub(table.map_or(0, |table| built(report, row, table)));
+        }
+        (LargeWork::Mixed, Some(table)) => table.numbers.total_bytes,
+        (LargeWork::Delete, Some(table)) => with_vacuum(row, table),
+        _ => bulk.filter(|bulk| bulk.are_most()).map_or(0, |bulk| bulk.table_bytes),
+    };
+    row.total_bytes.max(saved)
+}
+
+/// What building the indexes of a table writes, images of all their pages: at least that, if pages that the
+/// load did not touch are none.
+fn built(report: &Report, row: &LargeWorkRow, table: &WholeTableRow) -> u64 {
+    let page_bytes = report.input.data_page_bytes.unwrap_or(DEFAULT_DATA_PAGE_BYTES);
+    let blocks: u64 = table.indexes.iter().map(|index| index.part.distinct_blocks).sum();
+    let bytes: u64 = table.indexes.iter().map(|index| index.part.numbers.total_bytes).sum();
+    let loaded = (row.index_bytes as f64 / bytes.max(1) as f64).min(1.0);
+    let images = &report.totals;
+    let compressed = ratio(images.fpi_bytes, images.uncompressed_fpi_bytes).unwrap_or(1.0).min(1.0);
+    (blocks as f64 * f64::from(page_bytes) * BUILT * loaded * compressed) as u64
+}
+
+/// What deletes wrote, and vacuum after them; of the rest of the table as much as they are of its changes.
+fn with_vacuum(row: &LargeWorkRow, table: &WholeTableRow) -> u64 {
+    let known = row.total_bytes + table.vacuum_bytes;
+    let rest = table.numbers.total_bytes.saturating_sub(known) as f64;
+    let changes = table.deletes + table.inserts + table.updates;
+    known + (rest * table.deletes as f64 / changes.max(1) as f64) as u64
+}
+
+/// What large transactions did; those that delete rows of a table and insert as many are one, since what one
+/// of them is taken for is chance.
+fn works(report: &Report) -> Vec<LargeWorkRow> {
+    let mut rows: Vec<LargeWorkRow> = report.large_work.iter().flatten().cloned().collect();
+    rows.sort_by_key(|row| Reverse(row.total_bytes));
+    let mut told: Vec<LargeWorkRow> = Vec::new();
+    for row in rows {
+        let same =
+            told.iter_mut().find(|other| other.table == row.table && replaces(report, other));
+        match same.filter(|_| replaces(report, &row)) {
+            Some(other) => {
+                other.work = LargeWork::Mixed;
+                other.transactions += row.transactions;
+                other.total_bytes += row.total_bytes;
+                other.index_bytes += row.index_bytes;
+            }
+            None => told.push(row),
+        }
+    }
+    told
+}
+
+/// Whether rows of its table are deleted, and as many inserted.
+fn replaces(report: &Report, row: &LargeWorkRow) -> bool {
+    let is_of_rows = matches!(row.work, LargeWork::Load | LargeWork::Delete | LargeWork::Mixed);
+    let are_as_many = |table: &WholeTableRow| {
+        let (fewer, more) = (table.inserts.min(table.deletes), table.inserts.max(table.deletes));
+        fewer > 0 && fewer as f64 >= AS_MANY * more as f64 && table.updates < fewer
+    };
+    is_of_rows && !row.is_aborted && table_of(report, row).is_some_and(are_as_many)
 }
 
 /// Whether indexes were filled that are worth a word.
@@ -133,6 +239,8 @@ struct Wording {
 }
 
 const BATCHES: &str = "a batch that committed stays when a later one fails";
+const REPLACED: &str = "write only rows that differ: MERGE, or INSERT … ON CONFLICT DO UPDATE … WHERE … IS \
+                        DISTINCT FROM, rather than DELETE and INSERT";
 const UNLOGGED: &str = "an unlogged table is emptied by a crash, and is empty on standbys";
 
 fn wording(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> Wording {
@@ -153,6 +261,7 @@ fn wording(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> Wording {
             ("do that less often, or when little else is written".to_owned(), None)
         }
         LargeWork::Load => load(row),
+        LargeWork::Mixed if is_repeated(row) => (REPLACED.to_owned(), None),
         LargeWork::Delete if is_repeated(row) => (
             "drop or TRUNCATE partitions rather than delete their rows".to_owned(),
             Some("the table has to be partitioned by what is deleted"),
@@ -211,6 +320,9 @@ fn subject(row: &LargeWorkRow) -> String {
         (LargeWork::NewPages, 2.., _) => {
             format!("{transactions} index builds, rewrites or copies{of}{undone}")
         }
+        (LargeWork::Mixed, 2.., _) => {
+            format!("{transactions} transactions that delete and insert rows{of}{undone}")
+        }
         (_, 2.., _) => format!("{transactions} {}s{of}{undone}", work.text()),
         (LargeWork::Mixed, _, Some(xid)) if row.is_aborted => {
             format!("transaction {xid}, which was rolled back,")
@@ -230,7 +342,8 @@ fn article(work: &LargeWork) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample;
+    use crate::model::who::{IndexPart, Part};
+    use crate::model::{Numbers, sample};
 
     fn row(work: LargeWork, transactions: u64, bytes: u64) -> LargeWorkRow {
         LargeWorkRow {
@@ -316,6 +429,59 @@ mod tests {
         assert_eq!(most(LargeWork::Update, 1, 0), None, "batches write as much");
     }
 
+    /// A report of this work on a table with one index, of 40 MB in 1,000 pages.
+    fn on_a_table(works: Vec<LargeWorkRow>, change: fn(&mut WholeTableRow)) -> Finding {
+        let numbers = Numbers { total_bytes: 40 << 20, ..Numbers::default() };
+        let part = Part { distinct_blocks: 1000, numbers, ..Part::default() };
+        let mut table = WholeTableRow {
+            database: Some(5),
+            schema: Some("public".into()),
+            name: Some("t".into()),
+            numbers: Numbers { total_bytes: 90 << 20, ..Numbers::default() },
+            indexes: vec![IndexPart { part, ..IndexPart::default() }],
+            vacuum_bytes: 4 << 20,
+            ..WholeTableRow::default()
+        };
+        change(&mut table);
+        let mut report = sample::report(0, 100 << 20);
+        (report.tables, report.large_work) = (Some(vec![table].into()), Some(works));
+        check(&report).expect("a finding")
+    }
+
+    /// 63 % were promised of loads whose indexes are built after them; it were 33 %, as the build writes the
+    /// pages of the index.
+    #[test]
+    fn a_build_after_the_load_writes_the_pages_of_the_index() {
+        let load = LargeWorkRow { index_bytes: 40 << 20, ..row(LargeWork::Load, 3, 80 << 20) };
+        let saved = on_a_table(vec![load], |table| table.inserts = 1000).estimate;
+        assert_eq!(saved, Some((40 << 20) - 1000 * 8192 / 10 * 7));
+    }
+
+    /// 71.8 % were saved where 61.5 % were promised at most: vacuum had nothing to do after it.
+    #[test]
+    fn deletes_leave_work_for_vacuum() {
+        let saved = |change| on_a_table(vec![row(LargeWork::Delete, 6, 70 << 20)], change).estimate;
+        assert_eq!(saved(|table| table.deletes = 1000), Some(90 << 20), "nobody else changes it");
+        let others = |table: &mut WholeTableRow| (table.deletes, table.inserts) = (1000, 3000);
+        assert_eq!(saved(others), Some((74 + 16 / 4) << 20));
+    }
+
+    /// Rows that were deleted and inserted seven times were told as four loads, of which to drop the indexes.
+    #[test]
+    fn rows_that_are_deleted_and_inserted_are_replaced() {
+        let works =
+            [(LargeWork::Load, 2, 40), (LargeWork::Mixed, 1, 20), (LargeWork::Delete, 2, 15)];
+        let works = works.map(|(work, count, megabytes)| row(work, count, megabytes << 20));
+        let found = |change| on_a_table(works.clone().into(), change);
+        let finding = found(|table| (table.inserts, table.deletes) = (1000, 1000));
+        let title = "5 transactions that delete and insert rows of public.t wrote at least 75 MB";
+        assert!(finding.title.starts_with(title), "{}", finding.title);
+        assert!(finding.advice[0].contains("MERGE"), "{:?}", finding.advice);
+        assert_eq!(finding.estimate, Some(90 << 20), "all that the table wrote");
+        let finding = found(|table| (table.inserts, table.deletes) = (1000, 400));
+        assert!(finding.title.starts_with("2 loads"), "{}", finding.title);
+    }
+
     #[test]
     fn updates_of_a_whole_table_again_and_again_are_told_as_such() {
         let report = crate::advice::bulk_updates::tests::updated(150_000, 2800);
@@ -324,6 +490,19 @@ mod tests {
         let told = &finding.advice[0];
         assert!(told.contains("IS DISTINCT FROM") && told.contains("about 135000 rows"), "{told}");
         assert_eq!(finding.estimate, Some(600_000 * 376), "all that the table wrote");
+    }
+
+    /// Three of them were told as one build of an index.
+    #[test]
+    fn databases_that_are_copied_are_told_together() {
+        let mut report = crate::advice::copied_databases::tests::copied(3, 60);
+        report.large_work = Some(vec![row(LargeWork::NewPages, 1, 30 << 20)]);
+        let finding = check(&report).expect("a finding");
+        assert!(finding.title.contains("3 times: 60 MB"), "{}", finding.title);
+        assert!(finding.advice[0].contains("STRATEGY = FILE_COPY"), "{:?}", finding.advice);
+        assert_eq!(finding.estimate, Some(60 << 20));
+        report.large_work = Some(vec![row(LargeWork::NewPages, 1, 80 << 20)]);
+        assert!(check(&report).expect("a finding").title.contains("an index build"));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! An update that is not HOT puts an entry into each index, wherever its key is. Where all entries may come
 //! from such updates, they say nothing about the order of keys, and `hot-ratio` covers them.
 //!
-//! What to do: keys in the order of time; an index that nobody needs does not have to be random either.
+//! What to do: drop an index that nobody needs; else keys in the order of time.
 //! What it would save: entries in order fill leaves that are new, which are logged without an image; after
 //! each checkpoint the last leaf and the page above it get one. And a leaf that is split at its end moves a
 //! tenth of its entries where others move half of them.
@@ -19,6 +19,7 @@
 //!
 //! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
 
+use super::index_cost::PRIMARY_KEY;
 use super::{MIN_ENTRIES, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
@@ -108,7 +109,14 @@ fn advice(random: &[&IndexPart], in_order: &[InOrder]) -> Vec<String> {
             in_order.images as f64 / entries(index).max(1) as f64
         )
     });
-    std::iter::once(what.to_owned()).chain(told).collect()
+    let may_go = random.iter().filter(|index| !index.name.ends_with(PRIMARY_KEY));
+    let names: Vec<&str> = may_go.map(|index| index.name.as_str()).collect();
+    let drop = format!(
+        "drop {}, if it is not unique and no query uses it (idx_scan = 0 in pg_stat_user_indexes)",
+        names.join(" and ")
+    );
+    let drop = Some(drop).filter(|_| !names.is_empty());
+    drop.into_iter().chain([what.to_owned()]).chain(told).collect()
 }
 
 /// What an index would write with its entries in order.
@@ -247,7 +255,8 @@ mod tests {
         let finding = found(10 << 20, 1000, 0.49, 100 << 20).expect("a finding");
         // The leaf that is there, and the page above it; others of the four that entries fill are new.
         assert_eq!(finding.estimate, Some((10 << 20) - 2 * 8192));
-        assert!(finding.advice[1].starts_with("orders_key: 1.28 images"), "{:?}", finding.advice);
+        assert!(finding.advice[0].starts_with("drop orders_key, if"), "{:?}", finding.advice);
+        assert!(finding.advice[2].starts_with("orders_key: 1.28 images"), "{:?}", finding.advice);
         assert!(found(10 << 20, 1000, 0.5, 100 << 20).is_none());
         assert!(found(10 << 20, 999, 0.1, 100 << 20).is_none());
         assert!(found(9 << 20, 1000, 0.1, 100 << 20).is_none());
@@ -265,5 +274,7 @@ mod tests {
         );
         assert_eq!(finding.estimate, Some((30 << 20) - 4 * 8192));
         assert!(finding.advice.iter().any(|line| line.starts_with("a: ")), "{:?}", finding.advice);
+        let pkey = found_of(vec![index("a_pkey", 10 << 20, 1000, 0.1)], 100 << 20).expect("one");
+        assert!(pkey.advice[0].starts_with("use keys"), "a primary key stays: {:?}", pkey.advice);
     }
 }

@@ -94,8 +94,9 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let mut cures = Vec::new();
     if !is_known || !changed.is_empty() {
         cures.push(format!(
-            "{}HOT updates leave vacuum less to do; a larger autovacuum_vacuum_scale_factor has it come \
-             less often",
+            "{}HOT updates leave vacuum less to do; fewer VACUUM commands, or a larger \
+             autovacuum_vacuum_scale_factor where autovacuum does it, have it come less often; right after a \
+             checkpoint each page that it changes brings an image",
             of(changed)
         ));
     }
