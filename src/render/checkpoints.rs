@@ -56,6 +56,7 @@ pub fn rows(
 fn cells(row: &CheckpointRow, style: &Show) -> Vec<String> {
     let cause = match (row.cause, row.cause_confidence) {
         (Some(cause), Some(confidence)) => format!("{cause} ({confidence})"),
+        (Some(cause), None) => cause.to_string().replace('_', " "),
         _ => UNKNOWN.to_owned(),
     };
     vec![

@@ -3,7 +3,7 @@
 
 use super::Numbers;
 use super::table::{Table, TableRow};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 pub use walstat_analyse::checkpoint::cause::{Cause, Confidence};
 
 /// Makes a row: its keys, all of which are written and read.
@@ -114,7 +114,8 @@ row! {
         /// From then to its record, by the clock: up to a second too long, since checkpoints state
         /// whole seconds; null where the clock is thin.
         pub spread_seconds: Option<f64>,
-        /// Why it began.
+        /// Why it began; null where the WAL cannot tell.
+        #[serde(serialize_with = "one_cause")]
         pub cause: Option<Cause>,
         /// How sure that is.
         pub cause_confidence: Option<Confidence>,
@@ -465,6 +466,11 @@ impl TableRow for RecoveryRow {
     fn numbers(&self) -> Numbers {
         self.numbers
     }
+}
+
+/// One of two causes is none that is told: the evidence says which two.
+fn one_cause<S: Serializer>(cause: &Option<Cause>, serializer: S) -> Result<S::Ok, S::Error> {
+    cause.filter(|cause| *cause != Cause::ShutdownOrRecovery).serialize(serializer)
 }
 
 /// How a checkpoint came about, in words: `by volume`.

@@ -6,7 +6,7 @@ use super::padding::{by_timeout, rest};
 use super::span::asked_for;
 use super::{numbers, rfc3339};
 use crate::amount::DAY;
-use crate::model::when::{Causes, CheckpointRow, CheckpointSummary, Kind};
+use crate::model::when::{Cause, Causes, CheckpointRow, CheckpointSummary, Kind};
 use walstat_analyse::checkpoint::cause::Verdict;
 use walstat_analyse::checkpoint::server::Server;
 use walstat_analyse::checkpoint::{Cycle, Cycles, power_of_two};
@@ -68,7 +68,10 @@ fn row(cycle: &Cycle, verdict: Option<Verdict>, clock: &TimeMap) -> CheckpointRo
         time: time.and_then(rfc3339),
         spread_seconds: cycle.took.map(in_seconds),
         cause: verdict.as_ref().map(|verdict| verdict.cause),
-        cause_confidence: verdict.as_ref().map(|verdict| verdict.confidence),
+        cause_confidence: verdict
+            .as_ref()
+            .filter(|verdict| verdict.cause != Cause::ShutdownOrRecovery)
+            .map(|verdict| verdict.confidence),
         cause_evidence: verdict.map(|verdict| evidence::sentence(&verdict.evidence)),
         numbers: numbers(&cycle.tally),
         distinct_blocks: cycle.distinct_blocks,
