@@ -73,7 +73,7 @@ fn the_paper_leads_back_to_the_table() {
             format!("{environment}timeout 120 bash -euo pipefail <<'STORY'\n{placed}\nSTORY");
         said.push(shell(&home, &limited));
     }
-    assert!(said[0].contains("drop_table shop.public.orders"), "{}", said[0]);
+    assert!(said[0].contains("# drop_table, shop.public.orders"), "{}", said[0]);
     assert!(said[2].contains("81235"), "{}", said[2]);
     assert_eq!(in_shop(&cluster, "SELECT count(*), max(id) FROM orders"), "81235|81235");
     shell(&home, &format!("{programs}/pg_ctl -D {here}/recovered -m immediate stop"));
