@@ -26,7 +26,7 @@ use target::Target;
 pub use elsewhere::Waiting;
 #[cfg(unix)]
 pub use interrupt::Waiting;
-pub use target::file_of;
+pub use target::{file_of, touch};
 
 /// Prepares the program for what can happen to its outputs.
 pub fn prepare() {

@@ -4,7 +4,7 @@
 use super::partial;
 use crate::failure::Failure;
 use crate::output::inputs::refuse_to_overwrite;
-use crate::output::write_bytes;
+use crate::output::{touch, write_bytes};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -40,13 +40,8 @@ impl State {
         asked: Vec<String>,
         inputs: impl IntoIterator<Item = &'p Path>,
     ) -> Result<Arc<State>, Failure> {
-        refuse_to_overwrite(Some(path), inputs).map_err(|failure| match failure {
-            Failure::Target { path, reason } => {
-                Failure::Usage(format!("{path}: {reason}, expected another file for --state"))
-            }
-            other => other,
-        })?;
-        let lock = Lock::take(path)?;
+        refuse_to_overwrite(Some(path), inputs).map_err(refused)?;
+        let lock = Lock::take(path).map_err(refused)?;
         let memory = match packed::read(STATE, path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Memory::default(),
             Err(error) => return Err(usage(path, &error.to_string())),
@@ -99,6 +94,16 @@ fn memory_of(path: &Path, bytes: &[u8], asked: &[String]) -> Result<Memory, Fail
     Err(usage(path, &format!("a state made with {found}, expected one made with {expected}")))
 }
 
+/// What lies there, or beside it, is no file for a state.
+fn refused(failure: Failure) -> Failure {
+    match failure {
+        Failure::Target { path, reason } => {
+            Failure::Usage(format!("{path}: {reason}, expected another file for --state"))
+        }
+        other => other,
+    }
+}
+
 fn usage(path: &Path, reason: &str) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
@@ -117,9 +122,7 @@ impl Lock {
         let path = state.with_file_name(name);
         let failed = |source| Failure::Output { path: path.display().to_string(), source };
         loop {
-            let mut options = File::options();
-            let file =
-                options.create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+            let file = touch(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

@@ -51,6 +51,11 @@ impl Place {
     pub fn device(&self) -> io::Result<File> {
         File::options().write(true).open(&self.0)
     }
+
+    /// Opens the file that lies there, or makes one, without a look at what is in it.
+    pub fn touch(&self) -> io::Result<File> {
+        File::options().create(true).write(true).truncate(false).open(&self.0)
+    }
 }
 
 /// A file that is being written.

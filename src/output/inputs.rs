@@ -4,7 +4,7 @@ use super::target;
 use crate::failure::Failure;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use walstat_read::input::discover::STANDARD_INPUT;
 use walstat_read::input::names::{FileName, backup_start};
 use walstat_read::input::probe::first_page;
@@ -24,10 +24,17 @@ pub fn refuse_to_overwrite<'p>(
     // A file that does not exist cannot be lost, but a result under a segment's name would be read as one; a
     // device is not replaced.
     let inputs: Vec<&Path> = inputs.into_iter().collect();
-    if !output.exists() && inputs.iter().any(|input| would_be_read(output, input)) {
-        return refused(
-            "would be read as WAL: it has the name of WAL, in a directory that is an input",
-        );
+    if !output.exists() {
+        if inputs.iter().any(|input| would_be_read(output, input)) {
+            return refused(
+                "would be read as WAL: it has the name of WAL, in a directory that is an input",
+            );
+        }
+        // A state of which this is the first round.
+        let place = place_of(output);
+        if place.is_some() && inputs.iter().any(|input| place_of(input) == place) {
+            return refused("is an input");
+        }
     }
     if let Some(target) = output.canonicalize().ok().filter(|target| target.is_file()) {
         if inputs.iter().any(|input| is_read(&target, input)) {
@@ -44,10 +51,15 @@ pub fn refuse_to_overwrite<'p>(
 fn would_be_read(output: &Path, input: &Path) -> bool {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     let is_wal = FileName::parse(&name) != FileName::Other || backup_start(&name).is_some();
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new(".")).canonicalize();
     let input = input.canonicalize().ok().filter(|input| input.is_dir());
-    is_wal && parent.ok().zip(input).is_some_and(|(parent, input)| parent.starts_with(input))
+    let place = place_of(output).zip(input);
+    is_wal && place.is_some_and(|(place, input)| place.starts_with(input))
+}
+
+/// Where a file of this path will lie.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Whether a file is read where `input` is.

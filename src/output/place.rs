@@ -87,6 +87,18 @@ impl Place {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(openat(&self.directory, &self.name, flags, Mode::empty())?.into())
     }
+
+    /// Opens the file that lies there, or makes one, without a look at what is in it. A link or a pipe that
+    /// somebody puts there meanwhile is not opened.
+    pub fn touch(&self) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mode = Mode::from_bits_truncate(0o666);
+        let file = openat(&self.directory, &self.name, flags | OFlags::CLOEXEC, mode)?;
+        match kind_of(&fstat(&file)?) {
+            FileType::RegularFile => Ok(file.into()),
+            _ => Err(Errno::INVAL.into()),
+        }
+    }
 }
 
 /// What lies at a place.

@@ -43,6 +43,19 @@ pub fn refuse(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Opens a file of which only counts that it is there, for its lock; makes one where there is none.
+pub fn touch(path: &Path) -> Result<File, Failure> {
+    let place = place(path)?;
+    match place.thing() {
+        Thing::File => place
+            .touch()
+            .map_err(|source| Failure::Output { path: path.display().to_string(), source }),
+        Thing::Device | Thing::Other(_) => {
+            Err(Failure::Target { path: path.display().to_string(), reason: "is no file".into() })
+        }
+    }
+}
+
 impl Target {
     /// Opens the target that a path names.
     pub fn open(path: &Path) -> Result<Target, Failure> {

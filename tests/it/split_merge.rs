@@ -11,6 +11,7 @@ use crate::common::xorshift::Xorshift;
 use crate::common::{ALL, Ask, assert_closed, json, naive, read, stats, stats_apart};
 use crate::support::fixtures::{sample, sample_names};
 use std::path::Path;
+use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_report::model::{Report, Sums};
 
@@ -136,6 +137,22 @@ fn four() -> (Disk, Vec<Lsn>) {
     }
     let records = wal.records.iter().map(|(lsn, _)| *lsn).collect();
     (wal.finish(), records)
+}
+
+#[test]
+fn how_far_replay_comes_does_not_depend_on_where_runs_end() {
+    let (disk, _) = four();
+    let directory = disk.write();
+    let reach = |threads: usize| {
+        let scan = walstat::Scan::paths([directory.path()]).threads(threads);
+        let points = scan.observe(ReplayPoints::default()).expect("points");
+        let places = (1 << 20..5 << 20_u64).step_by(1000).map(Lsn);
+        places.map(|lsn| (lsn, points.before(lsn))).collect::<Vec<_>>()
+    };
+    let one = reach(1);
+    for threads in [2, 3, 4, 8] {
+        assert_eq!(reach(threads), one, "{threads} threads");
+    }
 }
 
 /// What may be wrong around the edge of two segments.

@@ -3,6 +3,7 @@
 
 mod archivers;
 mod around;
+mod aside;
 mod blame;
 mod level;
 mod order;

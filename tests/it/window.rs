@@ -2,6 +2,7 @@
 //! What real servers do with such targets is held in the live tests.
 
 use crate::support::fixtures::{fixtures, sample};
+use crate::support::wal::plain;
 use crate::support::{Ran, command, finish, walstat};
 use serde_json::Value;
 use std::io::Seek;
@@ -95,6 +96,50 @@ fn each_target_is_reached_or_it_is_said_why_not() {
         assert!(target["why"].as_str().is_some_and(|why| why.contains(words)), "{target}");
         assert_eq!(target["backup_start_lsn"].is_null(), code == 1, "{target}");
     }
+}
+
+/// A history of a backup that begins and ends with a checkpoint of the PostgreSQL 15 sample.
+fn backup_history(directory: &Path, segment: &str, [redo, checkpoint, stop]: [u32; 3], time: &str) {
+    let file = format!("{segment}.{:08X}.backup", redo & 0xF_FFFF);
+    let text = format!(
+        "START WAL LOCATION: 0/{redo:X} (file {segment})\nSTOP WAL LOCATION: 0/{stop:X} (file {segment})\n\
+         CHECKPOINT LOCATION: 0/{checkpoint:X}\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
+         START TIME: {time} UTC\nLABEL: x\nSTART TIMELINE: 1\nSTOP TIME: {time} UTC\n"
+    );
+    std::fs::write(directory.join(file), text).expect("a history");
+}
+
+#[test]
+fn a_time_is_reached_from_the_newest_backup_that_ended_before_it() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let sample = sample("pg15-mixed");
+    for name in sample.segments() {
+        std::fs::write(directory.path().join(&name), plain(&sample, &name)).expect("a copy");
+    }
+    let (old, new) = ("0/009423B0", "0/00E4D580");
+    let histories = |time: [&str; 2]| {
+        let places = [0x94_23B0, 0x94_23E8, 0x94_2460];
+        backup_history(directory.path(), "000000010000000000000009", places, time[0]);
+        let places = [0xE4_D580, 0xE4_D5B8, 0xE4_D640];
+        backup_history(directory.path(), "00000001000000000000000E", places, time[1]);
+    };
+    let target = |time: &str| {
+        let target = format!("2026-11-21 04:40:{time}");
+        told(&window(&[directory.path()], &["--target", &target]).exits(0))["target"].clone()
+    };
+    // Both ended in the second of the target: which transactions they have, the WAL tells.
+    histories(["2026-11-21 04:40:57"; 2]);
+    for (time, start) in [("57.75", old), ("57.85", old), ("57.9", new)] {
+        let target = target(time);
+        assert_eq!(target["backup_start_lsn"], start, "{time}: {target}");
+        assert!(target["why"].as_str().is_some_and(|why| !why.contains("; but")), "{target}");
+    }
+    let too_late = target("57.5");
+    assert_eq!(too_late["backup_start_lsn"], old);
+    let why = too_late["why"].as_str().expect("why");
+    assert!(why.contains("0/00942460, contains the transaction that ends at 0/00720CD8"), "{why}");
+    histories(["2026-11-21 04:40:57", "2026-11-21 04:40:58"]);
+    assert_eq!(target("57.9")["backup_start_lsn"], old, "the newer one ended after it");
 }
 
 /// `recovery_target_inclusive = off` stops before what is named, and at a time that something ends at.

@@ -197,6 +197,14 @@ impl RecoveryWindow {
         })
     }
 
+    /// The first record that matches.
+    pub fn first_match(&self) -> Option<Match> {
+        self.items.iter().find_map(|item| match item {
+            Item::Matches { first, .. } => Some(*first),
+            Item::Consistent => None,
+        })
+    }
+
     /// The last record that matches.
     pub fn last_match(&self) -> Option<Match> {
         self.items.iter().rev().find_map(|item| match item {

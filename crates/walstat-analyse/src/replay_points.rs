@@ -10,7 +10,9 @@ use walstat_format::record::Record;
 use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_read::scan::observe::Observe;
 
-/// One point is kept for each 1 MB of WAL. No segment is smaller, so each has a point at its end.
+/// Of each 1 MB of WAL, two points are kept at most: after the last record that ends in it, and after the
+/// last one that begins in it. No segment is smaller, so each has a point at its end; and a run has none of
+/// its own where it ends, which would depend on how the WAL was divided.
 const STEP_BITS: u32 = 20;
 
 /// Where replay stands after a record.
@@ -80,8 +82,12 @@ impl Observe for ReplayPoints {
             self.replacing.extend(says.map(replacing));
         }
         let end = record.end.aligned();
-        let step = |end: Lsn| (end.0 - 1) >> STEP_BITS;
-        if self.last.is_some_and(|last| step(last.end) != step(end)) {
+        let step = |lsn: Lsn| lsn.0 >> STEP_BITS;
+        let ends_in = |end: Lsn| step(Lsn(end.0 - 1));
+        let is_next = |last: ReplayPoint| {
+            ends_in(last.end) != ends_in(end) || step(header.previous) != step(record.lsn)
+        };
+        if self.last.is_some_and(is_next) {
             self.points.extend(self.last);
         }
         self.last = Some(ReplayPoint { end, time: self.time, switch: header.is_switch() });

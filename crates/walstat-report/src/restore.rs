@@ -97,6 +97,15 @@ fn usable(backup: &Backup) -> Result<(), String> {
                     those before it";
         return Err(text.to_owned());
     }
+    // A backup has its pg_control from after the checkpoint with which it begins.
+    let both = backup.label.zip(backup.control);
+    if let Some((label, control)) = both.filter(|(it, at)| it.checkpoint > at.checkpoint_lsn) {
+        return Err(format!(
+            "not restorable: the backup's label says that it begins with the checkpoint at {}, which its \
+             pg_control does not know yet: the last one there is at {}",
+            label.checkpoint, control.checkpoint_lsn
+        ));
+    }
     let from_standby = backup.label.is_some_and(|label| label.from_standby);
     let in_recovery = |control: &Control| {
         matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery)
@@ -355,17 +364,30 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     } else {
         format!(" on timeline {}", wal.plan.timeline)
     };
+    let gone = if broken.is_some_and(|problem| is_fatal(problem, wal.plan)) {
+        ", once that file is gone: a server ends with FATAL at its wrong size"
+    } else {
+        ""
+    };
     match broken {
         Some(problem) if stop == wal.end => Err(format!(
-            "restorable to LSN {stop}{time}{timeline} only: {} in {}{consistent}",
+            "restorable to LSN {stop}{time}{timeline} only: {} in {}{gone}{consistent}",
             problem.kind, problem.segment
         )),
         Some(problem) => Err(format!(
-            "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{consistent}",
+            "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{gone}{consistent}",
             wal.end, problem.kind, problem.segment
         )),
         None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }
+}
+
+/// Whether the problem's file comes to the server in another size than a segment's, which ends it
+/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
+fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
+    files.any(|file| file.is_asked_for() && file.raw_bytes.is_some_and(|found| found != bytes))
 }
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins

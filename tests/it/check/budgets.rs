@@ -2,6 +2,7 @@
 //! which ratios are not judged.
 
 use super::archive::Archive;
+use crate::support::{command, finish};
 use serde_json::Value;
 use std::fs;
 
@@ -204,4 +205,19 @@ fn what_is_no_report_is_no_baseline() {
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     }
     archive.check(&["--baseline", "nowhere.json"]).exits(3);
+}
+
+/// A terabyte of holes, with memory for much less than the largest report there is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_baseline_that_is_too_large_is_not_read() {
+    let archive = Archive::whole();
+    let file = fs::File::create(archive.beside("before.json")).expect("a file");
+    file.set_len(1 << 40).expect("its size");
+    let call = command(&["check", "-j", "1", "--baseline"]);
+    let mut shell = std::process::Command::new("bash");
+    shell.arg("-c").arg("ulimit -v 700000; exec \"$0\" \"$@\"").arg(call.get_program());
+    let ran =
+        finish(shell.args(call.get_args()).arg(archive.beside("before.json")).arg(archive.path()));
+    assert!(ran.exits(3).stderr.contains("larger than 1024 MB"));
 }

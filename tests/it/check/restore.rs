@@ -283,6 +283,36 @@ fn a_backup_with_a_broken_pg_control_is_not_restorable() {
     assert!(sentence(&ran).starts_with("not restorable: the backup's pg_control: found checksum"));
 }
 
+/// `archive file "…" has wrong size` is FATAL; a tool that fails on a packed file ends recovery there.
+#[test]
+fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for path in segments(8, 10) {
+        let packed = fs::read(&path).expect("a segment");
+        let mut bytes = zstd::decode_all(&packed[..]).expect("zstd");
+        let name = path.file_stem().expect("a name");
+        if name == "00000001000000000000000A" {
+            bytes.truncate(1_000_000);
+        }
+        fs::write(directory.path().join(name), bytes).expect("a copy");
+    }
+    let said = sentence(&restore(&[directory.path().to_owned()], &label()));
+    assert!(said.contains("only") && said.contains("once that file is gone"), "{said}");
+}
+
+/// A label of another backup than the files beside it are of.
+#[test]
+fn a_label_whose_checkpoint_pg_control_does_not_know_is_refused() {
+    let folder = copied_base();
+    let path = folder.path().join("backup_label");
+    let text = fs::read_to_string(&path).expect("the label");
+    let line = text.lines().find(|line| line.starts_with("CHECKPOINT")).expect("its checkpoint");
+    fs::write(&path, text.replace(line, "CHECKPOINT LOCATION: 0/900060")).expect("a label");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(1);
+    let sentence = sentence(&ran);
+    assert!(sentence.contains("0/00900060, which its pg_control does not know"), "{sentence}");
+}
+
 /// Where a backup of a standby is consistent, its pg_control alone says.
 #[test]
 fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {

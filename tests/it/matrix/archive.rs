@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-use super::chain::Chain;
+use super::chain::{Chain, Segment};
 use super::form::{ARCHIVE_INFO, Codec, Form, archive_info};
 use super::verdict::{Input, Verdict};
 use crate::support::pgbackrest::sha1_of;
@@ -192,7 +192,8 @@ impl<'c> Archive<'c> {
     }
 
     /// What PostgreSQL could restore, as far as names promise it. A `.partial` does not stand in for its
-    /// segment where later ones are complete.
+    /// segment where later ones are complete, and one that is laid aside is missing where the archive goes on
+    /// with it.
     pub fn expected(&self) -> Verdict {
         let mut held = vec![Vec::new(); self.chain.segments.len()];
         for (place, node) in &self.nodes {
@@ -203,6 +204,13 @@ impl<'c> Archive<'c> {
         }
         let last = held.iter().rposition(|files| !files.is_empty());
         let (Some(first), Some(last)) = (self.first(), last) else { return Verdict::Red };
+        let is_aside = |segment: &Segment| {
+            let is_it = |place: &String| place.ends_with(".bak") && place.contains(&segment.name);
+            self.nodes.keys().any(is_it)
+        };
+        if self.chain.segments[last + 1..].iter().any(is_aside) {
+            return Verdict::Red;
+        }
         let kept = |files: &Vec<bool>| !files.is_empty() && files.iter().all(|good| *good);
         if held[first..=last].iter().all(kept) { Verdict::Green } else { Verdict::Red }
     }

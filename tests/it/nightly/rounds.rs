@@ -327,3 +327,15 @@ fn a_known_file_is_not_opened() {
     // Its libraries, what the system says of itself, and the state.
     assert!(known < (256 << 10) + state, "{known} bytes, of them {state} of the state");
 }
+
+/// A segment under the name of another one was never there as that one.
+#[test]
+fn a_file_that_was_blamed_and_taken_away_is_not_missing() {
+    let archive = Archive::with(3);
+    let stray = "000000010000000000000009";
+    let first = fs::read(archive.file("000000010000000000000007")).expect("a segment");
+    archive.put(stray, &first);
+    assert_eq!(archive.round(&[]).0, Some(4));
+    archive.remove(stray);
+    assert_eq!(archive.round(&[]).0, Some(0));
+}

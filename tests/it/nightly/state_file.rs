@@ -106,8 +106,14 @@ fn a_state_is_no_input_and_no_output() {
     let segment = "archive/000000010000000000000007";
     let ran = archive.check(&["--state", segment]).exits(2);
     assert!(ran.stderr.contains("expected another file for --state"), "{}", ran.stderr);
+    let both = |archive: &Archive| {
+        let ran = archive.check(&["--state", "state", "-f", "json", "-o", "state"]).exits(2);
+        assert!(ran.stderr.contains("is an input"), "{}", ran.stderr);
+    };
+    both(&archive);
+    assert!(!archive.path("state").exists());
     archive.round(&[]);
-    archive.check(&["--state", "state", "-f", "json", "-o", "state"]).exits(2);
+    both(&archive);
     let (code, _) = archive.round(&[]);
     assert_eq!(code, Some(0));
 }
@@ -124,6 +130,27 @@ fn what_cannot_be_read_as_wal_leaves_the_state_as_it_was() {
     assert_eq!(fs::read(archive.path("state")).expect("a state"), before);
     let (_, report) = Archive::with(3).round(&[]);
     assert_eq!(counts(&report), [0, 3, 0]);
+}
+
+/// What others put in the place of the lock, in a directory that all may write to.
+#[cfg(unix)]
+#[test]
+fn a_lock_is_no_link_and_no_pipe() {
+    use std::os::unix::fs::PermissionsExt;
+    let archive = Archive::with(3);
+    fs::set_permissions(archive.here.path(), fs::Permissions::from_mode(0o1777)).expect("its mode");
+    let refused = |words: &str| {
+        let ran = archive.check(&["--state", "state"]).exits(2);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(ran.stderr.contains("expected another file for --state"), "{}", ran.stderr);
+        fs::remove_file(archive.path("state.lock")).expect("it stays");
+    };
+    std::os::unix::fs::symlink(archive.path("victim"), archive.path("state.lock")).expect("a link");
+    refused("the symbolic link state.lock");
+    assert!(!archive.path("victim").exists());
+    let made = std::process::Command::new("mkfifo").arg(archive.path("state.lock")).status();
+    assert!(made.expect("mkfifo starts").success());
+    refused("is a named pipe");
 }
 
 /// The lock of another round, as long as it is held.

@@ -65,6 +65,44 @@ fn a_newer_history_that_leaves_the_timeline_of_the_segments_is_the_problem() {
     assert!(told.iter().all(|(kind, _)| kind != "history"), "{told:?}");
 }
 
+/// An archive of both timelines with this history of the newer one.
+fn with_history(text: &[u8]) -> TempDir {
+    let directory: TempDir = tempfile::tempdir().expect("a directory");
+    timelines(directory.path());
+    put(directory.path(), "00000002.history", text);
+    directory
+}
+
+/// What is told but for the segment that timeline 1 left open.
+fn told_of(directory: &Path) -> Vec<(String, String)> {
+    let mut told = told(&check(&["--as", "archive"], directory));
+    told.retain(|(kind, _)| kind != "open_segment");
+    told
+}
+
+/// Timeline 1 was left at 0/892E18.
+#[test]
+fn a_history_that_names_another_place_is_blamed_and_no_segment() {
+    let history = |name: &str| ("history".to_owned(), name.to_owned());
+    for text in ["1\t0/892", "1\t0/700000\tx", "1\t0/5F0000\tx", "1\t0/892E20\tx", "1\t0/0\tx"] {
+        let told = told_of(with_history(text.as_bytes()).path());
+        assert_eq!(told, [history("00000002.history")], "{text}");
+    }
+    // A newer one that is right does not speak for it.
+    let directory = with_history(b"1\t0/700000\tx\n");
+    put(directory.path(), "00000003.history", b"1\t0/892E18\tx\n2\t0/9F0000\tx\n");
+    assert_eq!(told_of(directory.path()), [history("00000002.history")]);
+}
+
+#[test]
+fn a_file_for_a_segment_before_its_timeline_began_is_blamed() {
+    let directory = with_history(b"1\t0/892E18\tx\n");
+    let old = fs::read(directory.path().join("000000010000000000000007")).expect("a segment");
+    put(directory.path(), "000000020000000000000007", &old);
+    let stray = ("page_timeline".to_owned(), "000000020000000000000007".to_owned());
+    assert_eq!(told_of(directory.path()), [stray]);
+}
+
 /// Timelines are numbered one by one: a name far from all others is a wrong name, and the histories up to it
 /// are none that somebody lost.
 #[test]

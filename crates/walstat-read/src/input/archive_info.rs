@@ -41,7 +41,8 @@ impl ArchiveInfo {
                 return Err("a line that is neither a section nor a value".to_owned());
             };
             if (section, key) == ("backrest", "backrest-checksum") {
-                expected = Some(value.trim_matches('"'));
+                let text = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                expected = Some(text.ok_or("a checksum that is not between quotes")?);
                 continue;
             }
             let before = match hashed_section.replace(section) {
@@ -108,5 +109,8 @@ backrest-checksum="c2f2deee8856fd30c3c1c6e9db6feaf039026c12"
         assert_eq!(fault("").as_deref(), Some("a list without its checksum"));
         assert!(fault(&format!("# {LIST}")).is_some());
         assert!(fault(&LIST.replace('\n', "\r\n")).is_some(), "lines as Windows ends them");
+        // The checksum is not under itself: pgBackRest reads it as JSON.
+        let cut = LIST.strip_suffix("\"\n").expect("a list ends so");
+        assert_eq!(fault(cut).as_deref(), Some("a checksum that is not between quotes"));
     }
 }

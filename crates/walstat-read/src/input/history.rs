@@ -155,6 +155,26 @@ impl Histories {
         }
     }
 
+    /// Reports a history that names another place than the one where the timeline begins, as the records
+    /// show, and takes that one in its place: then nothing else is blamed.
+    pub(crate) fn correct(&mut self, timeline: u32, end: Ancestor) {
+        let told = |it: Option<&Ancestor>| {
+            it.map_or("nothing".to_owned(), |it| format!("timeline {} to {}", it.timeline, it.end))
+        };
+        let own = self.ancestors(timeline).and_then(<[Ancestor]>::last).copied();
+        let expected = format!("{}, where the records of this one begin", told(Some(&end)));
+        let found = format!("{} as the last ancestor", told(own.as_ref()));
+        let problem = Problem::of_file(ProblemKind::History, &name_of(timeline), expected, found);
+        // Recovery goes astray where it leaves the wrong timeline, and comes to the right place else.
+        let goes_astray = own.filter(|own| own.timeline != end.timeline);
+        let lsn = goes_astray.map_or(end.end, |own| own.end.min(end.end));
+        self.complain(Problem { lsn: Some(lsn), ..problem });
+        let before = self.ancestors(end.timeline).unwrap_or_default().to_vec();
+        let ancestors = before.into_iter().chain([end]).collect();
+        self.followed.remove(&timeline);
+        self.sound.insert(timeline, BTreeSet::from([ancestors]));
+    }
+
     /// The ancestors of a timeline as a newer one has them, where its own lack the last digits.
     fn whole_of(&self, timeline: u32, ancestors: &[Ancestor]) -> Option<Vec<Ancestor>> {
         let (last, before) = ancestors.split_last()?;
@@ -238,6 +258,10 @@ pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
         if next.timeline <= before || next.timeline >= timeline {
             return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
         }
+        // To a server, such an ancestor never ends (`tliOfPointInHistory`).
+        if next.end == Lsn(0) {
+            return Err(format!("timeline {} left at 0/0", next.timeline));
+        }
         ancestors.push(next);
     }
     if ancestors.is_empty() {
@@ -296,8 +320,11 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "# nothing", "one\t0/0", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
+        for text in ["", "# nothing", "one\t0/10", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
             assert!(parse(3, text).is_err(), "{text}");
+        }
+        for text in ["1\t0/0\tx", "1\t0/10\tx\n2\t0/0\tx"] {
+            assert!(parse(3, text).is_err_and(|found| found.ends_with("left at 0/0")), "{text}");
         }
     }
 

@@ -56,6 +56,11 @@ pub enum LabelError {
     /// A `backup_label` that no server takes.
     #[error("line {0} is {1:?}, expected '{2}: …' to the letter: a server refuses the file")]
     Refused(usize, String, &'static str),
+    /// A `backup_label` that says of two timelines that it begins on them.
+    #[error(
+        "a file of timeline {0} and START TIMELINE {1}, expected one timeline: a server refuses the file"
+    )]
+    Timelines(u32, u32),
     /// A file of another kind.
     #[error("no line '{0}: …', expected a backup_label or .backup file")]
     NoLine(&'static str),
@@ -113,6 +118,7 @@ pub(crate) fn told(text: &str) -> Result<ToldLabel, LabelError> {
     // Nobody but people reads a history file.
     if label.stop.is_none() {
         check_beginning(text)?;
+        check_timeline(text, &label)?;
     }
     let said = |key| text.lines().find_map(|line| value(line, key)).map(str::to_owned);
     Ok(ToldLabel {
@@ -199,6 +205,17 @@ fn check_beginning(text: &str) -> Result<(), LabelError> {
     Ok(())
 }
 
+/// The timeline that the name of the first segment has, and the one that is said since 11, are one
+/// (`read_backup_label` again).
+fn check_timeline(text: &str, label: &Label) -> Result<(), LabelError> {
+    let start = text.lines().find_map(|line| value(line, "START WAL LOCATION"));
+    let file = start.and_then(|start| location(start).ok()).and_then(|(_, (_, file))| file);
+    match file.filter(|file| file.timeline != label.timeline) {
+        Some(file) => Err(LabelError::Timelines(file.timeline, label.timeline)),
+        None => Ok(()),
+    }
+}
+
 /// Characters of a line that a message shows.
 const LINE_SHOWN: usize = 80;
 
@@ -268,6 +285,13 @@ mod tests {
         assert_eq!(parse(&old).ok().map(|l| l.timeline), Some(3));
         let without = old.replace(" (file 000000030000000000000002)", "");
         assert!(matches!(parse(&without), Err(LabelError::NoLine("START TIMELINE"))));
+    }
+
+    #[test]
+    fn a_label_of_two_timelines_is_refused() {
+        assert!(told(LABEL).is_ok());
+        let text = LABEL.replace("(file 00000003", "(file 00000002");
+        assert!(matches!(told(&text), Err(LabelError::Timelines(2, 3))));
     }
 
     #[test]

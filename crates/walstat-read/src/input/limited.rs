@@ -10,8 +10,13 @@ use std::path::Path;
 ///
 /// When it cannot be read, or has more.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = storage::open(path)?;
+    // Devices and pipes have no size: of those, what comes is counted.
+    if file.metadata(path).is_ok_and(|known| known.bytes > limit) {
+        return Err(too_large(limit));
+    }
     let mut bytes = Vec::new();
-    read_on(storage::open(path)?, limit, &mut bytes)?;
+    read_on(file, limit, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -24,10 +29,14 @@ pub fn read_on(file: impl Read, limit: u64, bytes: &mut Vec<u8>) -> io::Result<(
     let more = limit.saturating_add(1).saturating_sub(bytes.len() as u64);
     file.take(more).read_to_end(bytes)?;
     if bytes.len() as u64 > limit {
-        let reason = format!("larger than {} MB, expected at most that", limit >> 20);
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        return Err(too_large(limit));
     }
     Ok(())
+}
+
+fn too_large(limit: u64) -> io::Error {
+    let reason = format!("larger than {} MB, expected at most that", limit >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, reason)
 }
 
 /// The same of a file of text.

@@ -1,7 +1,7 @@
 //! Decides which cluster's WAL is read, and which file is which segment; files and streams are treated
 //! alike. Looks at names and first pages only, not at records.
 
-use super::discover::Found;
+use super::discover::{Found, is_called_like_a_tar};
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{SegmentFile, Standing, file_name, lies_beside_segments};
@@ -86,7 +86,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
         }
     }
     for (piece, problem) in refused {
-        placed.refuse(piece, problem, found.taken_for);
+        placed.refuse(piece, problem, found);
     }
     placed.compare(found, &places);
     for files in placed.files.values_mut() {
@@ -298,35 +298,40 @@ impl Placed {
     }
 
     /// Reports a piece that is no segment of this WAL.
-    fn refuse(&mut self, piece: &Piece, problem: Problem, told: Option<InputKind>) {
+    fn refuse(&mut self, piece: &Piece, problem: Problem, found: &Found) {
         let reason = piece.probe.first_page.as_ref().err();
         let opaque = reason.is_some_and(NotWal::may_be_a_copy);
         match (&piece.name, reason) {
             // The same segment is there unencrypted too.
             (Some(name), _) if opaque && self.has_clear(name) => self.others.push(piece.file()),
+            // A `.partial` promises nothing, and that of another cluster is none of this archive.
+            (Some(name), None) if name.standing == Standing::Partial => {
+                self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
+            }
             (Some(name), _) if name.standing == Standing::Aside => {
                 self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
             }
-            (None, Some(reason)) => self.refuse_nameless(piece, reason, problem, told),
+            (None, Some(reason)) => self.refuse_nameless(piece, reason, problem, found),
             _ => self.problems.push(problem),
         }
     }
 
     /// The same for a file that the user has given and whose name says nothing. It may be a damaged
     /// segment, unless its name is one that archivers give to other files.
-    fn refuse_nameless(
-        &mut self,
-        piece: &Piece,
-        reason: &NotWal,
-        problem: Problem,
-        told: Option<InputKind>,
-    ) {
+    fn refuse_nameless(&mut self, piece: &Piece, reason: &NotWal, problem: Problem, found: &Found) {
         let as_long = piece.probe.raw_bytes == Some(u64::from(self.geometry.segment_bytes));
         let file = piece.file();
         match reason {
             NotWal::Io(_) => self.problems.push(problem),
             _ if lies_beside_segments(&file) => self.others.push(file),
-            _ if told == Some(InputKind::Archive) => self.problems.push(problem),
+            // It only looked like a tar of segments, by a name that nobody gave.
+            _ if is_called_like_a_tar(&file)
+                && !found.paths.iter().any(|it| it == piece.path()) =>
+            {
+                self.notes.push(format!("{file}: not read: no tar, and {reason}"));
+                self.others.push(file);
+            }
+            _ if found.taken_for == Some(InputKind::Archive) => self.problems.push(problem),
             // A server prepares new segments as files of zeros, under temporary names.
             _ if as_long && *reason != NotWal::Zeros => self.problems.push(problem),
             _ => {

@@ -1,6 +1,7 @@
 //! What is read: the segments of one cluster and one history, each once, in order; and the other files
 //! with a segment's name, which are only verified.
 
+mod aside;
 mod latest;
 
 use super::discover::Found;
@@ -16,6 +17,7 @@ use super::source::Source;
 use super::timeline::{
     Branch, Lineage, branches, latest_without_segments, newest_complete, without_history,
 };
+use aside::Aside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -70,8 +72,9 @@ pub struct Plan {
 }
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
-pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
+pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
     let histories = &found.histories;
+    let aside = Aside::leave_out(&mut placed, found);
     let (present, impostors) = timelines(&placed.files, histories);
     let followed = match timeline {
         Some(wanted) if !present.contains(&wanted) => {
@@ -115,6 +118,7 @@ pub fn plan(found: &Found, placed: Placed, timeline: Option<u32>) -> Result<Plan
     plan.check_backups();
     plan.problems.extend(plan.left_by_latest());
     plan.notes.extend(plan.without_segments(&present, histories));
+    aside.tell(&mut plan);
     plan.check_first_pages();
     plan.choose();
     plan.name_others();

@@ -172,8 +172,13 @@ impl Memory {
             let start = segment.number.saturating_mul(u64::from(bytes));
             segment.must_be_full() || segment.claims_whole_segment() && Lsn(start) < end
         };
+        // What has the content of another place was no segment of this name.
+        let is_its_own = |segment: &&Segment| {
+            let start = Lsn(segment.number.saturating_mul(u64::from(bytes)));
+            !segment.first_page.as_ref().is_ok_and(|page| page.header.address != start)
+        };
         let others = plan.files.values().flatten().filter(|segment| segment.must_be_full());
-        let promised = plan.segments.iter().filter(holds_wal).chain(others);
+        let promised = plan.segments.iter().filter(holds_wal).chain(others).filter(is_its_own);
         self.promised.extend(promised.map(|segment| (segment.timeline, segment.number)));
         lost
     }

@@ -9,7 +9,7 @@ use super::pages::Progress;
 use super::parallel::{self, Ready};
 use super::run::Run;
 use super::streamed::{self, Wanted};
-use super::verify::{self, Verified, Verifier};
+use super::verify::{self, Proof, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
 use crate::input::error::{InputError, is_lack};
@@ -76,6 +76,9 @@ pub(crate) fn read_passed(
     let (plan, mut outcome) = loop {
         reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
+        if reading.correct_histories(&plan, &mut found) {
+            plan = self::plan(&found, place(&found)?, reading.wanted.timeline)?;
+        }
         plan.accept(&reading.wanted.accepted_gaps)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
         if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
@@ -175,18 +178,52 @@ impl Reading<'_> {
         let rivals: Vec<(u32, BTreeSet<Vec<Ancestor>>)> =
             found.histories.rivals().map(|(timeline, rivals)| (timeline, rivals.clone())).collect();
         for (timeline, rivals) in rivals {
-            let mut proven = Vec::new();
-            for ancestors in rivals {
-                found.histories.follow(timeline, ancestors.clone());
-                let plan = plan(found, place(found)?, self.wanted.timeline)?;
-                let verifier = self.verifier(plan.geometry, &[]);
-                proven.push((verify::proof(&plan, timeline, &ancestors, &verifier), ancestors));
-            }
-            if let Some((_, best)) = proven.into_iter().min() {
-                found.histories.follow(timeline, best);
+            self.follow_proven(found, timeline, rivals)?;
+        }
+        // Where a history contradicts that of a newer timeline, the records may tell which is wrong.
+        for (newer, timeline) in found.histories.contradicting() {
+            let ancestors = |of| found.histories.ancestors(of).unwrap_or_default().to_vec();
+            let (own, mut before) = (ancestors(timeline), ancestors(newer));
+            before.pop();
+            let rivals = BTreeSet::from([own.clone(), before]);
+            let (proof, best) = self.follow_proven(found, timeline, rivals)?;
+            let is_other = proof == Proof::Right && best != own;
+            found.histories.follow(timeline, own);
+            if let Some(end) = best.last().filter(|_| is_other) {
+                found.histories.correct(timeline, *end);
             }
         }
         Ok(())
+    }
+
+    /// Follows the one of several histories of a timeline that the records prove, and says how well they do.
+    fn follow_proven(
+        &self,
+        found: &mut Found,
+        timeline: u32,
+        rivals: BTreeSet<Vec<Ancestor>>,
+    ) -> Result<(Proof, Vec<Ancestor>), InputError> {
+        let mut proven = Vec::new();
+        for ancestors in rivals {
+            found.histories.follow(timeline, ancestors.clone());
+            let plan = plan(found, place(found)?, self.wanted.timeline)?;
+            let verifier = self.verifier(plan.geometry, &[]);
+            proven.push((verify::proof(&plan, timeline, &ancestors, &verifier), ancestors));
+        }
+        let best = proven.into_iter().min().unwrap_or((Proof::Unknown, Vec::new()));
+        found.histories.follow(timeline, best.1.clone());
+        Ok(best)
+    }
+
+    /// Corrects histories that name another place than the one where the timeline begins; whether there was
+    /// one.
+    fn correct_histories(&self, plan: &Plan, found: &mut Found) -> bool {
+        if self.wanted.limit.is_some() {
+            return false;
+        }
+        let wrong = verify::beginning_elsewhere(plan, &self.verifier(plan.geometry, &[]));
+        wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
+        !wrong.is_empty()
     }
 
     fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {

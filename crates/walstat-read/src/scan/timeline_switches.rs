@@ -91,6 +91,13 @@ impl TimelineSwitches {
         self.lost.iter().any(|range| range.contains(&lsn))
     }
 
+    /// Which timeline is left where timeline `to` begins, and where its first record is.
+    pub(super) fn begin_of(&self, to: u32) -> Option<(u32, Lsn)> {
+        let begins = |record: &&BeginningRecord| record.switch.is_some_and(|it| it.to == to);
+        let record = self.beginnings.iter().find(begins)?;
+        Some((record.switch?.from, self.first_record(record)))
+    }
+
     /// Whether timeline `to` begins at `at`, leaving timeline `from`, as a history file says; else what
     /// was found.
     pub(super) fn check(

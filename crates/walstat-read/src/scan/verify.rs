@@ -73,9 +73,53 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
         timeline(plan, lineage, verifier, &mut verified);
     }
     for branch in &plan.branches {
-        verified.problems.extend(branch_point(plan, branch, verifier).err());
+        match branch_point(plan, branch, verifier) {
+            Ok(true) => verified.problems.extend(strays(plan, branch)),
+            Ok(false) => {}
+            Err(problem) => verified.problems.push(problem),
+        }
     }
     verified
+}
+
+/// Files of a timeline for segments before the one in which it begins, as its history and the records say.
+fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
+    let Branch { child, at, .. } = *branch;
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let early = plan.files.range((child, 0)..(child, at.0 / bytes));
+    let files = early.filter_map(|(_, files)| files.first());
+    let problem = |file: &Segment| {
+        let expected = format!("no segment of timeline {child}, which begins at {at}");
+        let found = "a file named for an earlier one".to_owned();
+        let problem = Problem::of_file(ProblemKind::PageTimeline, &file.file(), expected, found);
+        Problem { lsn: Some(Lsn(file.number.saturating_mul(bytes))), ..problem }
+    };
+    files.filter(|file| file.claims_whole_segment()).map(problem).collect()
+}
+
+/// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: the
+/// first file of such a timeline lies behind the place that the history names, and begins with the older one.
+pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(u32, Ancestor)> {
+    let bytes = plan.geometry.segment_bytes;
+    let all = plan.other_lineages.iter().chain([&plan.lineage]);
+    let begins = |lineage: &Lineage| {
+        let timeline = lineage.timeline();
+        let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
+        let file = files.first()?;
+        let page = file.first_page.as_ref().ok()?;
+        let is_behind = *number > lineage.begin().0 / u64::from(bytes);
+        let is_older = page.header.timeline < timeline;
+        if lineage.parent().is_none() || !is_behind || !is_older {
+            return None;
+        }
+        let alone = verifier.read(std::slice::from_ref(file), lineage);
+        let (parent, end) = alone.observer.begin_of(timeline)?;
+        // The first record of a page may be said to begin where the page does.
+        let page = Lsn(end.0 - end.0 % u64::from(plan.geometry.page_bytes));
+        let end = if plan.geometry.first_byte(page) == end { page } else { end };
+        Some((timeline, Ancestor { timeline: parent, end }))
+    };
+    all.filter_map(begins).collect()
 }
 
 /// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one
@@ -158,22 +202,35 @@ pub(super) fn proof(
 /// Checks that a timeline begins where a history file says it does; `false`: nothing tells.
 fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result<bool, Problem> {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let number = branch.at.0 / bytes;
     let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
     if !(range_start..range_end).contains(&branch.at) {
         return Ok(false);
     }
-    let Branch { child, parent, at, history } = *branch;
-    let early = plan.files.range((child, 0)..(child, number)).next_back();
-    let problem = |found: String| {
-        let expected = format!("timeline {child}, which leaves timeline {parent} at {at}");
-        let file = history::name_of(history);
-        let problem = Problem::of_file(ProblemKind::History, &file, expected, found);
-        Problem { lsn: Some(at), ..problem }
-    };
-    if let Some(segment) = early.and_then(|(_, files)| files.first()) {
-        return Err(problem(format!("{}, a segment that begins earlier", segment.file())));
+    let early = plan.files.range((branch.child, 0)..(branch.child, branch.at.0 / bytes));
+    let early = early.last().and_then(|(_, files)| files.first());
+    match (early, begins_there(plan, branch, verifier)) {
+        (None, result) | (Some(_), result @ Ok(true)) => result,
+        // Nothing proves that the history is right, and not the name of that segment.
+        (Some(segment), _) => {
+            let found = format!("{}, a segment that begins earlier", segment.file());
+            Err(other_branch(branch, found))
+        }
     }
+}
+
+/// The problem of a history that the records, or other files, contradict.
+fn other_branch(branch: &Branch, found: String) -> Problem {
+    let Branch { child, parent, at, history } = *branch;
+    let expected = format!("timeline {child}, which leaves timeline {parent} at {at}");
+    let file = history::name_of(history);
+    let problem = Problem::of_file(ProblemKind::History, &file, expected, found);
+    Problem { lsn: Some(at), ..problem }
+}
+
+/// The same by the records around the place.
+fn begins_there(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result<bool, Problem> {
+    let Branch { child, parent, at, .. } = *branch;
+    let number = at.0 / u64::from(plan.geometry.segment_bytes);
     let lineage = plan.lineage_of(child).filter(|_| file(plan, child, number).is_some());
     let Some(lineage) = lineage else { return Ok(false) };
     // The record may begin or end in a neighbour.
@@ -196,7 +253,8 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result
     {
         return Err(problem);
     }
-    outcome.observer.check(parent, child, at, &plan.geometry).map(|()| true).map_err(problem)
+    let checked = outcome.observer.check(parent, child, at, &plan.geometry);
+    checked.map(|()| true).map_err(|found| other_branch(branch, found))
 }
 
 /// The problem of a file with pages of an older timeline behind the place where its own begins, up to the

@@ -3,6 +3,7 @@
 use super::{Judged, Question, gaps};
 use crate::build::rfc3339;
 use crate::model::window::{GapRow, TargetRow};
+use std::cmp::Ordering;
 use walstat_analyse::recovery_window::{Goal, Match, RecoveryWindow, Target, XidStory};
 use walstat_format::lsn::Lsn;
 
@@ -18,7 +19,8 @@ enum Stop {
     Never,
 }
 
-/// Judges a target, with the newest backup from which it can be reached.
+/// Judges a target, with the newest backup from which it can be reached and that has nothing from after it;
+/// where all have, with the oldest.
 pub(super) fn judge(
     question: &Question<'_>,
     backups: &[&Judged],
@@ -29,18 +31,20 @@ pub(super) fn judge(
         backups.iter().copied().filter(|backup| backup.why_not.is_none()).collect();
     let stops: Vec<(&Judged, Stop)> =
         usable.iter().map(|backup| (*backup, stop(question.noted, backup))).collect();
-    let reached = stops.iter().rev().find_map(|(backup, stop)| match stop {
-        Stop::At(place) => Some((*backup, *place)),
+    let reached = stops.iter().filter_map(|(backup, stop)| match stop {
+        Stop::At(place) => Some((*backup, *place, has_later(question, backup, target))),
         _ => None,
     });
+    let reached: Vec<_> = reached.collect();
+    let fits = reached.iter().rev().find(|(.., later)| later.is_none());
     let (asked, inclusive) = (asked.to_owned(), target.is_inclusive);
-    match reached {
-        Some((backup, place)) => TargetRow {
+    match fits.or(reached.first()) {
+        Some((backup, place, later)) => TargetRow {
             asked,
             inclusive,
             reachable: true,
-            why: reason(backup, target, &place),
-            stops_before_lsn: Some(stops_before(question, target, &place).to_string()),
+            why: reason(target, place, later.as_deref()),
+            stops_before_lsn: Some(stops_before(question, target, place).to_string()),
             backup_start_lsn: Some(backup.start.to_string()),
         },
         None => TargetRow {
@@ -73,20 +77,41 @@ fn stop(noted: &RecoveryWindow, backup: &Judged) -> Stop {
     }
 }
 
-/// Why recovery stops where it does.
-fn reason(backup: &Judged, target: &Target, place: &Match) -> String {
+/// What a backup has from after a time that is the target. When it ended is known to the second: of the same
+/// second, the WAL tells.
+fn has_later(question: &Question<'_>, backup: &Judged, target: &Target) -> Option<String> {
+    let Goal::Time(time) = &target.goal else { return None };
+    let asked = rfc3339(*time)?;
+    let second = |time: &str| time.get(..SECOND_CHARS).map(str::to_owned);
+    let ended = backup.ended.as_deref();
+    match ended.map(|ended| second(ended).cmp(&second(&asked))) {
+        Some(Ordering::Less) => None,
+        Some(Ordering::Greater) => Some(format!(
+            "but the backup ended at {}, and contains all that was committed by then",
+            ended.unwrap_or_default()
+        )),
+        Some(Ordering::Equal) | None => {
+            let contains = backup.consistent.unwrap_or(backup.start);
+            let first = question.noted.first_match().filter(|first| first.lsn < contains)?;
+            Some(format!(
+                "but the backup, which ended at {contains}, contains the transaction that ends at {}",
+                first.lsn
+            ))
+        }
+    }
+}
+
+/// Of `2026-11-21T09:12:01.000000Z`, up to the second.
+const SECOND_CHARS: usize = 19;
+
+/// Why recovery stops where it does; `later`: what the backup has from after the target.
+fn reason(target: &Target, place: &Match, later: Option<&str>) -> String {
     let lsn = place.lsn;
     match &target.goal {
-        Goal::Time(time) => {
+        Goal::Time(_) => {
             let after = if target.is_inclusive { "after it" } else { "then or later" };
             let reason = format!("the record at {lsn} ends the first transaction {after}");
-            let is_earlier = |ended: &&String| rfc3339(*time).is_some_and(|asked| asked < **ended);
-            match backup.ended.as_ref().filter(is_earlier) {
-                Some(ended) => format!(
-                    "{reason}; but the backup ended at {ended}, and contains all that was committed by then"
-                ),
-                None => reason,
-            }
+            later.map_or(reason.clone(), |later| format!("{reason}; {later}"))
         }
         Goal::Lsn(_) if target.is_inclusive => {
             format!("the record at {lsn} is the last that is replayed")

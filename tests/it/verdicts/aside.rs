@@ -1,0 +1,69 @@
+//! Files under names that no `restore_command` asks for: what is only there under such a name is not there.
+
+use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::support::Ran;
+use tempfile::TempDir;
+
+/// An archive of the three segments, each with a suffix.
+fn suffixed(suffixes: [&str; 3]) -> TempDir {
+    let file = |index: usize| (format!("{}{}", NAMES[index], suffixes[index]), segment(index));
+    archive(&(0..3).map(file).collect::<Vec<_>>())
+}
+
+fn segments_read(ran: &Ran) -> u64 {
+    ran.json()["input"]["segments"].as_u64().expect("a count")
+}
+
+#[test]
+fn the_newest_segment_under_another_suffix_is_missing() {
+    for suffix in [".bak", ".old", "~", ".1", ".orig", " copy", ".zip", ".gpg", ".2026-11-26"] {
+        let directory = suffixed(["", "", suffix]);
+        is_red(suffix, directory.path(), "missing_segment", NAMES[2]);
+        assert_eq!(segments_read(&check(&[], directory.path())), 2, "{suffix}");
+    }
+    let files = [0, 1, 2].map(|index| {
+        let suffix = if index == 2 { ".gz.bak" } else { ".gz" };
+        (format!("{}{suffix}", NAMES[index]), gzip(&segment(index)))
+    });
+    is_red("packed", archive(&files).path(), "missing_segment", NAMES[2]);
+}
+
+#[test]
+fn so_is_each_segment_of_an_archive_that_has_no_other_files() {
+    let missing = |index: usize| ("missing_segment".to_owned(), NAMES[index].to_owned());
+    let two = suffixed(["", ".bak", ".bak"]);
+    assert_eq!(told(&check(&[], two.path())), [missing(1), missing(2)]);
+    let all = suffixed([".bak", ".bak", ".bak"]);
+    assert_eq!(told(&check(&[], all.path())), [missing(0), missing(1), missing(2)]);
+    // Whoever gives the path of a file wants to have that one read.
+    let one = all.path().join(format!("{}.bak", NAMES[0]));
+    assert_eq!(told(&check(&[], &one)), []);
+}
+
+#[test]
+fn a_copy_that_was_interrupted_is_not_counted_and_no_problem() {
+    for suffix in [".tmp", ".part"] {
+        let directory = suffixed(["", "", suffix]);
+        is_green(suffix, directory.path());
+        let ran = check(&[], directory.path());
+        assert_eq!(segments_read(&ran), 2, "{suffix}");
+        let notes = ran.json()["notes"].to_string();
+        assert!(notes.contains("no restore_command asks for such a name"), "{notes}");
+        is_red(suffix, suffixed(["", suffix, ""]).path(), "missing_segment", NAMES[1]);
+    }
+    is_green("older than all others", suffixed([".old", "", ""]).path());
+}
+
+/// No server asks for either.
+#[test]
+fn what_only_looks_like_a_tar_or_is_a_strangers_partial_is_a_note() {
+    let mut strange = segment(2);
+    strange[24] ^= 1;
+    let mut files = super::three();
+    files.truncate(2);
+    files.push((format!("{}.partial", NAMES[2]), strange));
+    is_green("of another cluster", archive(&files).path());
+    files.pop();
+    files.push(("x.tar".to_owned(), b"nota\n".to_vec()));
+    is_green("no tar", archive(&files).path());
+}
