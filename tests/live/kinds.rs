@@ -193,8 +193,8 @@ const STATEMENTS: [(&str, &str, &str); 3] = [
     ("DELETE FROM moves%", "DELETE FROM moves WHERE id = :i;", "DELETE moves"),
 ];
 
-/// The server counts WAL by statement where it writes it: but for the commits, which come after a statement, that
-/// is the WAL of a kind. What was pruned on the way is the statement's, and no transaction's in the WAL.
+/// The server counts WAL by statement where it writes it: but for the commits, which come after a statement,
+/// that is the WAL of a kind. What was pruned on the way is the statement's, and no transaction's in the WAL.
 #[test]
 fn a_kind_has_the_wal_that_pg_stat_statements_counts_for_its_statement() {
     let Some(server) = Server::debian_15() else { return };

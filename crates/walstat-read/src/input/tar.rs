@@ -338,7 +338,7 @@ mod tests {
             let (all, _) = walk(whole.as_slice());
             let content = whole.iter().rposition(|&byte| byte != 0).expect("content") + 1;
             let end_mark = content.next_multiple_of(BLOCK as usize);
-            // Every place around the ends of blocks, and some within: all of them take a minute in an emulator.
+            // Every place around the ends of blocks, and some within: all take a minute in an emulator.
             let tells = |len: &usize| (len + 4) % BLOCK as usize <= 8 || len.is_multiple_of(17);
             for len in (0..end_mark + BLOCK as usize).filter(tells) {
                 let (members, result) = walk(&whole[..len]);
