@@ -109,7 +109,7 @@ fn of_databases(report: &Report, copied: CopiedDatabases) -> Option<Finding> {
     let CopiedDatabases { count, bytes } = copied;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let title = format!(
-        "CREATE DATABASE wrote each page of its template, {count} times: {} MB, {} of the bytes",
+        "copies by CREATE DATABASE wrote {} MB, {} of the bytes",
         bytes >> 20,
         percent(found.share, 0)
     );
@@ -498,7 +498,7 @@ mod tests {
         let mut report = crate::advice::copied_databases::tests::copied(3, 60);
         report.large_work = Some(vec![row(LargeWork::NewPages, 1, 30 << 20)]);
         let finding = check(&report).expect("a finding");
-        assert!(finding.title.contains("3 times: 60 MB"), "{}", finding.title);
+        assert!(finding.title.contains("wrote 60 MB"), "{}", finding.title);
         assert!(finding.advice[0].contains("STRATEGY = FILE_COPY"), "{:?}", finding.advice);
         assert_eq!(finding.estimate, Some(60 << 20));
         report.large_work = Some(vec![row(LargeWork::NewPages, 1, 80 << 20)]);
