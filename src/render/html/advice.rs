@@ -182,8 +182,8 @@ mod tests {
             Predicted { predicted_bytes: 200, change_ratio: -0.8, low_bytes: 150, high_bytes: 250 };
         let rules = ["checkpoint-spacing", "wal-compression"].map(str::to_owned).to_vec();
         report.findings = Some(Vec::new());
-        report.advice_together =
-            Some(Together { rules, settings: serde_json::Map::new(), predicted });
+        let (changes, settings) = (Vec::new(), serde_json::Map::new());
+        report.advice_together = Some(Together { rules, changes, settings, predicted });
         let html = advice(&report);
         assert!(html.contains("<h3>checkpoint-spacing and wal-compression together: "), "{html}");
     }

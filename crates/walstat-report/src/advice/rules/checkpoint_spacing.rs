@@ -167,8 +167,10 @@ pub(crate) fn are_asked_for(report: &Report) -> bool {
 /// Images of the cycles that somebody's request began, taken for as many of all images as those have of the
 /// WAL.
 fn images_after_asked(report: &Report, when: &Overview) -> u64 {
-    let Causes { time, wal, requested, shutdown, end_of_recovery, unknown, .. } = when.wal_by_cause;
-    let all = time + wal + requested + shutdown + end_of_recovery + unknown;
+    let Causes { time, wal, requested, .. } = when.wal_by_cause;
+    let Causes { shutdown, end_of_recovery, shutdown_or_recovery, unknown, .. } = when.wal_by_cause;
+    let stopped = shutdown + end_of_recovery + shutdown_or_recovery;
+    let all = time + wal + requested + stopped + unknown;
     (report.totals.fpi_bytes as f64 * requested as f64 / all.max(1) as f64) as u64
 }
 
