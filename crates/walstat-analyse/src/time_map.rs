@@ -7,7 +7,7 @@
 //! clock was set back. Checkpoints, restore points and ends of recovery state times too; they serve
 //! where transactions leave a gap.
 //!
-//! Knows times only, not what was written at them: that is [`super::timeline`].
+//! Knows times only, not what was written at them: that is [`super::course`].
 
 use super::deferred_log::{Chunk, Event, PlacedEvent};
 use super::unused::written;
