@@ -229,6 +229,13 @@ impl Unreadable {
 /// Data pages if no image tells their size: the default of every release.
 pub(crate) const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
 
+impl Report {
+    /// Size of data pages, as an image told it or by default.
+    pub(crate) fn data_page_bytes(&self) -> u32 {
+        self.input.data_page_bytes.unwrap_or(DEFAULT_DATA_PAGE_BYTES)
+    }
+}
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -160,7 +160,7 @@ fn segment(text: &str) -> Option<SegmentFile> {
             (".", suffix) if is_encryption(suffix) => Standing::Full,
             (".", suffix) => compression(suffix).unwrap_or(Standing::Aside),
             ("-", digits) if is_sha1(digits) => {
-                file.sha1 = Some(digits.to_owned());
+                file.sha1 = Some(digits.to_ascii_lowercase());
                 Standing::Full
             }
             _ => Standing::Aside,

@@ -239,7 +239,7 @@ fn segment(index: usize, piece: &Piece, (timeline, number): Key, taken_for: Inpu
         timeline,
         raw_bytes: probe.raw_bytes,
         modified: probe.modified,
-        sha1: piece.name.as_ref().and_then(|name| Some(name.sha1.as_ref()?.to_ascii_lowercase())),
+        sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
         named: piece.name.is_some(),
         standing: Standing::Aside,
         taken_for,

@@ -83,7 +83,7 @@ pub(super) fn segment_of(
         timeline,
         raw_bytes: None,
         modified: None,
-        sha1: piece.name.as_ref().and_then(|name| Some(name.sha1.as_ref()?.to_ascii_lowercase())),
+        sha1: piece.name.as_ref().and_then(|name| name.sha1.clone()),
         named: piece.name.is_some(),
         // Whether a file with an unusual name has to be whole is known only at the end: so every
         // problem is noted.

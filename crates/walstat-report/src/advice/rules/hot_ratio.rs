@@ -35,6 +35,7 @@ use super::{
 };
 use crate::advice::Rule;
 use crate::advice::bulk_updates::BulkUpdates;
+use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
@@ -42,7 +43,6 @@ use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
 use crate::model::update::UpdateCost;
 use crate::model::who::WholeTableRow;
-use crate::model::{DEFAULT_DATA_PAGE_BYTES, Report};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
@@ -398,7 +398,7 @@ fn room_for(report: &Report, row: &WholeTableRow) -> String {
 
 /// The same in tenths of a page.
 fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
-    let page_bytes = u64::from(report.input.data_page_bytes.unwrap_or(DEFAULT_DATA_PAGE_BYTES));
+    let page_bytes = u64::from(report.data_page_bytes());
     let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
     let row_bytes = heap_bytes / row.updates_new_page.max(1);
     (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)

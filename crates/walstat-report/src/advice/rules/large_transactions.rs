@@ -27,12 +27,12 @@ use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::advice::bulk_updates::{BulkUpdates, table_of};
 use crate::advice::copied_databases::CopiedDatabases;
+use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
-use crate::model::{DEFAULT_DATA_PAGE_BYTES, Report};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
 
@@ -165,7 +165,7 @@ fn most_saved(report: &Report, row: &LargeWorkRow, bulk: Option<BulkUpdates>) ->
 /// What building the indexes of a table writes, images of all their pages: at least that, if pages that the
 /// load did not touch are none.
 fn built(report: &Report, row: &LargeWorkRow, table: &WholeTableRow) -> u64 {
-    let page_bytes = report.input.data_page_bytes.unwrap_or(DEFAULT_DATA_PAGE_BYTES);
+    let page_bytes = report.data_page_bytes();
     let blocks: u64 = table.indexes.iter().map(|index| index.part.distinct_blocks).sum();
     let bytes: u64 = table.indexes.iter().map(|index| index.part.numbers.total_bytes).sum();
     let loaded = (row.index_bytes as f64 / bytes.max(1) as f64).min(1.0);
