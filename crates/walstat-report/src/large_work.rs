@@ -4,7 +4,7 @@
 use super::maintenance::{is_view, refreshed, views};
 use super::model::Report;
 use super::model::large::{LargeTransactionRow, LargeWork, LargeWorkRow};
-use super::model::table::{Table, TableRow};
+use super::model::table::{Labelling, Table, TableRow};
 use super::model::threshold::MOSTLY;
 use super::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
@@ -47,7 +47,7 @@ pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
 
 /// Which file belongs to which table.
 struct Tables<'r> {
-    all: Option<&'r Table<WholeTableRow>>,
+    labelling: Option<Labelling>,
     of_file: HashMap<&'r str, &'r WholeTableRow>,
 }
 
@@ -59,12 +59,13 @@ impl Tables<'_> {
             let parts = heap.iter().chain(toast).chain(indexes.iter().map(|index| &index.part));
             parts.flat_map(|part| &part.relfilenodes).map(move |file| (file.as_str(), row))
         };
-        Tables { all: report.tables.as_ref(), of_file: rows.flat_map(files).collect() }
+        let labelling = report.tables.as_ref().map(Table::labelling);
+        Tables { labelling, of_file: rows.flat_map(files).collect() }
     }
 
     /// How the report calls a table.
     fn label_of(&self, row: &WholeTableRow) -> String {
-        self.all.map_or_else(|| row.label(), |tables| tables.label_of(row))
+        self.labelling.map_or_else(|| row.label(), |labelling| labelling.label_of(row))
     }
 
     /// The table that more than half of what a transaction wrote belongs to, as far as the sample tells: of

@@ -1,7 +1,7 @@
 //! How archivers lay out their trees: where pgBackRest and Barman put a segment.
 
 use super::input_kind::is_version;
-use super::names::{SegmentFile, file_name};
+use super::names::{SHA1_DIGITS, SegmentFile, file_name};
 use std::path::{Path, PathBuf};
 use walstat_format::segment::GROUP_DIGITS;
 
@@ -61,9 +61,9 @@ pub(super) fn tree_of(path: &Path, name: &SegmentFile) -> Option<(PathBuf, Archi
 }
 
 fn is_pgbackrests(file: &str, name: &SegmentFile) -> bool {
-    let Some(sha1) = &name.sha1 else { return false };
-    let rest = file.strip_prefix(&format!("{}-{sha1}", name.name));
-    rest.is_some_and(|suffix| SUFFIXES.contains(&suffix))
+    let rest = file.strip_prefix(&format!("{}-", name.name));
+    let suffix = rest.and_then(|rest| rest.get(SHA1_DIGITS..));
+    name.sha1.is_some() && suffix.is_some_and(|suffix| SUFFIXES.contains(&suffix))
 }
 
 fn is_barmans(file: &str, name: &SegmentFile) -> bool {

@@ -23,7 +23,7 @@ pub struct SegmentFile {
     pub name: SegmentName,
     /// How much of the segment a file of this name has to hold.
     pub standing: Standing,
-    /// SHA-1 of the uncompressed segment, in hexadecimal, as pgBackRest appends it.
+    /// SHA-1 of the uncompressed segment, in small hexadecimal digits, as pgBackRest appends it.
     pub sha1: Option<String>,
 }
 
@@ -77,7 +77,7 @@ const BESIDE: [&str; 12] = [
 /// Files that Barman and pgBackRest keep beside segments.
 const LISTS: [&str; 3] = ["xlog.db", "archive.info", "archive.info.copy"];
 
-const SHA1_DIGITS: usize = 40;
+pub(super) const SHA1_DIGITS: usize = 40;
 
 impl FileName {
     /// Reads a file name without its directory.

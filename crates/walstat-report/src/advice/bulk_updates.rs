@@ -1,11 +1,13 @@
 //! Updates of a good part of a table in one transaction: room in the pages does not help these, since there
 //! is none for all rows of a page at once.
 
+use super::rules::label;
 use crate::model::Report;
 use crate::model::large::{LargeWork, LargeWorkRow};
 use crate::model::table::TableRow;
 use crate::model::threshold::MOSTLY;
 use crate::model::who::WholeTableRow;
+use std::cell::OnceCell;
 
 /// A transaction that updates this share of the rows in the pages that it touches wants more room than any
 /// usual fillfactor leaves.
@@ -30,9 +32,14 @@ pub(super) struct BulkUpdates {
 impl BulkUpdates {
     /// Of a table; `None` if no large transaction updated it.
     pub(super) fn of_table(report: &Report, table: &WholeTableRow) -> Option<BulkUpdates> {
-        let label = label(report, table);
+        // Whether its database belongs to its name depends on all tables, so that is asked of few.
+        let (short, whole) = (table.label(), OnceCell::new());
+        let is_of_table = |work: &&LargeWorkRow| {
+            let name = work.table.as_deref().filter(|name| name.ends_with(&short));
+            name.is_some_and(|name| name == whole.get_or_init(|| label(report, table)))
+        };
         let works = report.large_work.iter().flatten();
-        let work = works.filter(|work| work.table.as_ref() == Some(&label)).find(is_update)?;
+        let work = works.filter(is_update).find(is_of_table)?;
         BulkUpdates::measured(work, table)
     }
 
@@ -68,16 +75,13 @@ impl BulkUpdates {
 /// The table that a row is about; `None` if it is not known.
 pub(super) fn table_of<'r>(report: &'r Report, work: &LargeWorkRow) -> Option<&'r WholeTableRow> {
     let name = work.table.as_ref()?;
-    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
-    tables.into_iter().find(|table| label(report, table) == *name)
+    let tables = report.tables.as_ref()?;
+    let labelling = tables.labelling();
+    tables.rows.iter().find(|table| labelling.label_of(*table) == *name)
 }
 
 fn is_update(work: &&LargeWorkRow) -> bool {
     work.work == LargeWork::Update && !work.is_aborted
-}
-
-fn label(report: &Report, row: &WholeTableRow) -> String {
-    report.tables.as_ref().map_or_else(|| row.label(), |tables| tables.label_of(row))
 }
 
 #[cfg(test)]

@@ -227,7 +227,7 @@ impl Finding {
 }
 
 /// How the report calls a table.
-fn label(report: &Report, row: &WholeTableRow) -> String {
+pub(super) fn label(report: &Report, row: &WholeTableRow) -> String {
     report.tables.as_ref().map_or_else(|| row.label(), |tables| tables.label_of(row))
 }
 

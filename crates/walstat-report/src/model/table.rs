@@ -242,11 +242,12 @@ impl<R: TableRow> Table<R> {
 
     /// How people call a row of this table: with its database, or without.
     pub(crate) fn label_of(&self, row: &R) -> String {
-        match row.home() {
-            Home::Template => row.full_label(),
-            Home::Database(_) if self.is_of_several_databases() => row.full_label(),
-            _ => row.label(),
-        }
+        self.labelling().label_of(row)
+    }
+
+    /// The same for very many rows: how the table looks is found out once.
+    pub(crate) fn labelling(&self) -> Labelling {
+        Labelling { with_databases: self.is_of_several_databases() }
     }
 
     /// How people call the rows, each differently where that can be.
@@ -281,6 +282,23 @@ impl<R: TableRow> Table<R> {
     pub fn left_out(&self, all: &Sums, label: impl Fn(usize) -> String) -> Option<Line> {
         let LeftOut { rows, numbers, main_data_only_bytes } = self.left_out?;
         Some(Line::new(label(rows), numbers, main_data_only_bytes, all))
+    }
+}
+
+/// How rows of a table are called, one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Labelling {
+    with_databases: bool,
+}
+
+impl Labelling {
+    /// How people call a row: with its database, or without.
+    pub(crate) fn label_of<R: TableRow>(self, row: &R) -> String {
+        match row.home() {
+            Home::Template => row.full_label(),
+            Home::Database(_) if self.with_databases => row.full_label(),
+            _ => row.label(),
+        }
     }
 }
 
