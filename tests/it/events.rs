@@ -19,11 +19,30 @@ fn events(wal: &Path, more: &[&str]) -> Vec<Value> {
     report(wal, more)["events"].as_array().expect("events").clone()
 }
 
+/// What is asked of a record.
+#[derive(Debug, serde::Deserialize)]
+struct Record {
+    lsn: String,
+    xid: u32,
+    rmgr: String,
+    record: String,
+    time: Option<String>,
+    tablespace: Option<u32>,
+    database: Option<u32>,
+    relfilenode: Option<u32>,
+}
+
+impl Record {
+    fn relation(&self) -> Option<String> {
+        Some(format!("{}/{}/{}", self.tablespace?, self.database?, self.relfilenode?))
+    }
+}
+
 /// The records of a sample, by LSN.
-fn records(sample: &Sample) -> BTreeMap<String, Value> {
+fn records(sample: &Sample) -> BTreeMap<String, Record> {
     let lines = walstat(&["records", text(&sample.wal), "-f", "ndjson"]).stdout;
-    let rows = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    rows.map(|row: Value| (row["lsn"].as_str().expect("an LSN").to_owned(), row)).collect()
+    let rows = lines.lines().map(|line| serde_json::from_str(line).expect("a record"));
+    rows.map(|row: Record| (row.lsn.clone(), row)).collect()
 }
 
 fn key<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -46,12 +65,12 @@ fn events_are_what_the_records_say() {
                 continue;
             };
             let record = &records[commit];
-            assert_eq!(record["time"], event["time"], "{}: {event}", sample.name);
-            let name = key(record, "record");
+            assert_eq!(record.time.as_deref(), event["time"].as_str(), "{}: {event}", sample.name);
+            let name = record.record.as_str();
             assert!(["COMMIT", "COMMIT_PREPARED"].contains(&name), "{}: {event}", sample.name);
-            let xid = record["xid"].to_string();
+            let xid = record.xid.to_string();
             let is_own = name == "COMMIT_PREPARED" || xid == key(&event, "xid");
-            assert!(is_own, "{}: {event} {record}", sample.name);
+            assert!(is_own, "{}: {event} {record:?}", sample.name);
             if event["event"] != "drop_database" {
                 assert_eq!(target, commit, "{}: {event}", sample.name);
             }
@@ -72,14 +91,14 @@ fn rows_are_those_of_the_records() {
     let mut compared = 0;
     for sample in samples() {
         let mut counts: BTreeMap<(String, String, &str), u64> = BTreeMap::new();
-        for row in records(&sample).values().filter(|row| row["rmgr"] == "Heap") {
-            let kind = match key(row, "record").trim_end_matches("+INIT") {
+        for row in records(&sample).values().filter(|row| row.rmgr == "Heap") {
+            let kind = match row.record.trim_end_matches("+INIT") {
                 "DELETE" => "delete",
                 "UPDATE" | "HOT_UPDATE" => "update",
                 _ => continue,
             };
-            let file = format!("{}/{}/{}", row["tablespace"], row["database"], row["relfilenode"]);
-            *counts.entry((row["xid"].to_string(), file, kind)).or_default() += 1;
+            let file = row.relation().expect("a table");
+            *counts.entry((row.xid.to_string(), file, kind)).or_default() += 1;
         }
         for event in events(&sample.wal, &["--min-rows", "1", "--event", "delete,update"]) {
             let place = (key(&event, "xid").to_owned(), key(&event, "relation").to_owned());
