@@ -53,8 +53,14 @@ pub fn main() -> ExitCode {
 }
 
 fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut command = with_examples(Cli::command());
-    let matches = command.try_get_matches_from_mut(typed)?;
+    let mut command = Cli::command();
+    let matches = match command.try_get_matches_from_mut(typed) {
+        // To give each option its example takes longer than all the rest of a start.
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            with_examples(Cli::command()).try_get_matches_from_mut(typed)?
+        }
+        parsed => parsed?,
+    };
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
