@@ -274,14 +274,14 @@ fn bombs_cost_neither_memory_nor_patience() {
     segments(&server, &mut cluster);
     shell(&home, "mkdir bombs && cp $(ls segments/* | sed -n 2p) segment");
     let name = shell(&home, "basename $(ls segments/* | sed -n 2p)");
-    let more = "(cat segment; head -c 2G /dev/zero)";
+    let more = "(cat segment; head -c 512M /dev/zero)";
     shell(
         &home,
         &format!(
             "{more} | zstd -q -c >bombs/{name}.zst & {more} | gzip -1 -c >bombs/{name}.gz; wait"
         ),
     );
-    shell(&home, &format!("head -c 1G /dev/zero | bzip2 -9 -c >bombs/{name}.bz2"));
+    shell(&home, &format!("head -c 256M /dev/zero | bzip2 -9 -c >bombs/{name}.bz2"));
     shell(&home, &format!("zstd -q --ultra -20 --long=31 -c <segment >bombs/{name}.long"));
     judge(&home, "walstat segment").exits(0);
     let plain = peak(&home);
