@@ -3,7 +3,7 @@
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
-use crate::model::finding::{Certainty, Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Certainty, Finding, Severity};
 use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::WholeTableRow;
@@ -35,6 +35,11 @@ pub(super) mod toast_rewrites;
 pub(super) mod vacuum_freeze_share;
 pub(super) mod wal_compression;
 pub(super) mod write_amplification;
+
+/// Settings that several rules speak of.
+pub(super) const MAX_WAL_SIZE: &str = "max_wal_size";
+const CHECKPOINT_TIMEOUT: &str = "checkpoint_timeout";
+const WAL_LEVEL: &str = "wal_level";
 
 /// Where the first rules come from.
 const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2017";
@@ -89,6 +94,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         title,
         evidence: Map::new(),
         advice: Vec::new(),
+        advised_settings: Vec::new(),
         side_effects: Vec::new(),
         ignore_when: rule.ignore_when(),
         estimate: None,
@@ -98,6 +104,26 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         settings: Map::new(),
         predicted: None,
         source: String::new(),
+    }
+}
+
+/// A line of advice, and the settings that it says to change.
+#[derive(Debug, Clone, PartialEq)]
+struct Line {
+    text: String,
+    settings: Vec<AdvisedSetting>,
+}
+
+impl Line {
+    /// One that begins with what to set.
+    fn set(setting: AdvisedSetting, more: &str) -> Line {
+        Line { text: format!("{setting}{more}"), settings: vec![setting] }
+    }
+}
+
+impl<T: Into<String>> From<T> for Line {
+    fn from(text: T) -> Line {
+        Line { text: text.into(), settings: Vec::new() }
     }
 }
 
@@ -181,6 +207,13 @@ fn saves_nothing_apart(report: &Report) -> bool {
 }
 
 impl Finding {
+    /// The same with this advice.
+    fn advising(self, lines: impl IntoIterator<Item = Line>) -> Finding {
+        let (advice, settings): (Vec<String>, Vec<_>) =
+            lines.into_iter().map(|line| (line.text, line.settings)).unzip();
+        Finding { advice, advised_settings: settings.concat(), ..self }
+    }
+
     /// The same, where a change would save so many bytes.
     fn saving(self, bytes: u64) -> Finding {
         Finding { estimate: Some(bytes), certainty: Certainty::Computed, ..self }

@@ -15,10 +15,10 @@
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, label, plain_finding, saves_nothing_apart, worst_tables};
+use super::{Line, MOSTLY, evidence, label, plain_finding, saves_nothing_apart, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
@@ -51,13 +51,13 @@ fn check(report: &Report) -> Option<Finding> {
         // Where they were tried and spare nothing, fpi-ratio says so.
         let fewer = ", which checkpoints further apart make fewer";
         let fewer = if saves_nothing_apart(report) { "" } else { fewer };
-        advice.push(format!("{share} of that are page images{fewer}"));
+        advice.push(format!("{share} of that are page images{fewer}").into());
     }
     let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
     // The title names it.
     let is_said = mostly.is_some() && named.len() == 1;
     if !named.is_empty() && !is_said {
-        advice.push(format!("it was vacuum of {}", named.join(", ")));
+        advice.push(format!("it was vacuum of {}", named.join(", ")).into());
     }
     let of =
         mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", label(report, row)));
@@ -70,16 +70,15 @@ fn check(report: &Report) -> Option<Finding> {
             ("vacuum_bytes", bytes.into()),
             ("vacuum_fpi_bytes", images.into()),
         ]),
-        advice,
         source: "PostgreSQL manual, routine vacuuming".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.at_most(bytes))
+    Some(finding.advising(advice).at_most(bytes))
 }
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
 /// known.
-fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
     let is_filled = |row: &WholeTableRow| row.updates + row.deletes == 0;
     let named = |filled: bool| -> Vec<String> {
         let rows = worst.iter().filter(|(row, ..)| is_filled(row) == filled);
@@ -93,19 +92,25 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let is_known = !worst.is_empty();
     let mut cures = Vec::new();
     if !is_known || !changed.is_empty() {
-        cures.push(format!(
-            "{}HOT updates leave vacuum less to do; fewer VACUUM commands, or a larger \
-             autovacuum_vacuum_scale_factor where autovacuum does it, have it come less often; right after a \
-             checkpoint each page that it changes brings an image",
+        let name = "autovacuum_vacuum_scale_factor";
+        let text = format!(
+            "{}HOT updates leave vacuum less to do; fewer VACUUM commands, or a larger {name} where \
+             autovacuum does it, have it come less often; right after a checkpoint each page that it \
+             changes brings an image",
             of(changed)
-        ));
+        );
+        cures.push(Line {
+            text,
+            settings: vec![AdvisedSetting::somewhat(SettingChange::Raise, name)],
+        });
     }
     if !is_known || !filled.is_empty() {
         cures.push(format!(
             "{}COPY … FREEZE, or VACUUM (FREEZE) right after a load, while its pages have their images \
              already",
             of(filled)
-        ));
+        )
+        .into());
     }
     cures
 }

@@ -13,16 +13,18 @@
 //!
 //! Reference: Chen 2017; `wal_compression` in the PostgreSQL manual.
 
-use super::{CHEN_2017, evidence, is_for_checking, plain_finding, says_little};
+use super::{CHEN_2017, Line, evidence, is_for_checking, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::EstimateRow;
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use walstat_format::image::Compression;
 use walstat_format::version::VERSIONS;
 
+/// The setting.
+const WAL_COMPRESSION: &str = "wal_compression";
 /// Images stored at more than this share of their size are hardly compressed.
 pub(super) const HARDLY_COMPRESSED: f64 = 0.95;
 /// Where nothing was tried: so much of the bytes has to be images.
@@ -50,8 +52,8 @@ fn check(report: &Report) -> Option<Finding> {
     let (codec, row) = better_codec(report)?;
     let stored = report.ratios.compression_ratio;
     let share = row.map(|row| -row.predicted.change_ratio);
-    let mut advice = vec![advised(codec)];
-    advice.extend(row.and_then(|row| more(report, row)));
+    let dearer = row.and_then(|row| more(report, row)).map(Line::from);
+    let advice = [advised(codec)].into_iter().chain(dearer);
     let finding = Finding {
         severity: match share {
             Some(share) if share >= MUCH => Severity::Warning,
@@ -63,7 +65,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("saved_ratio", share.into()),
             ("threshold", RULE.limit(report).into()),
         ]),
-        advice,
         side_effects: vec!["compression takes CPU time of the writing sessions".into()],
         source: CHEN_2017.into(),
         ..plain_finding(
@@ -82,14 +83,14 @@ fn check(report: &Report) -> Option<Finding> {
             },
         )
     };
-    Some(finding.quoting(report, row))
+    Some(finding.advising(advice).quoting(report, row))
 }
 
 /// What to set. A server has pglz always; of the others a report does not tell whether they are built in.
-fn advised(codec: &str) -> String {
+fn advised(codec: &str) -> Line {
     let built =
         if codec == Compression::Pglz.name() { "" } else { ", if the server is built with it" };
-    format!("wal_compression = {}{built}", setting(codec))
+    Line::set(AdvisedSetting::to(SettingChange::Set, WAL_COMPRESSION, setting(codec)), built)
 }
 
 /// What the setting is called: before 15 it is on or off.
