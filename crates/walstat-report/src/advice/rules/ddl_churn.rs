@@ -3,7 +3,8 @@
 //! Why it matters: each temporary table, and each partition made or dropped, writes some dozen rows of
 //! catalogs, with their indexes; that is logged even where the table itself is not. From 10 % on it is worth
 //! a look, and from a fifth of that on where 1,000 relations and more were made and dropped again, as
-//! temporary tables are.
+//! temporary tables are. What `CREATE DATABASE` copies of its template's catalogs is no change of catalogs:
+//! `large-transactions` tells of it.
 //!
 //! What to do: make temporary tables once a session (ON COMMIT DELETE ROWS), or use CTEs; partitions in
 //! larger steps.
@@ -14,6 +15,7 @@
 
 use super::{commit_bytes, evidence, label, plain_finding};
 use crate::advice::Rule;
+use crate::advice::copied_databases::{copied_bytes, copied_databases};
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
@@ -41,12 +43,17 @@ fn check(report: &Report) -> Option<Finding> {
     let tables = report.tables.as_ref()?;
     let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME);
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();
-    let bytes: u64 = catalogs.iter().map(|row| row.numbers.total_bytes).sum();
+    let copied = copied_databases(report);
+    let changed = |row: &WholeTableRow| match copied.contains(&row.database) {
+        true => row.numbers.total_bytes.saturating_sub(copied_bytes(row)),
+        false => row.numbers.total_bytes,
+    };
+    let bytes: u64 = catalogs.iter().map(|row| changed(row)).sum();
     let dropped = made_and_dropped(&catalogs);
     let is_habit = dropped >= MADE_AND_DROPPED;
     let from = if is_habit { PARTS_OF_A_HABIT } else { 1.0 };
     let found = RULE.share_from(from, report, bytes, report.totals.total_bytes)?;
-    let first = catalogs.iter().max_by_key(|row| row.numbers.total_bytes)?;
+    let first = catalogs.iter().max_by_key(|row| changed(row))?;
     let told = percent(found.share, 0);
     let title = if is_habit {
         format!(
@@ -95,6 +102,7 @@ fn made_and_dropped(catalogs: &[&WholeTableRow]) -> u64 {
 mod tests {
     use super::super::tests::with_record;
     use super::*;
+    use crate::advice::copied_databases::tests::copied;
     use crate::model::{Numbers, sample};
 
     #[test]
@@ -114,6 +122,26 @@ mod tests {
         assert!(!found(9, 100, "pg_catalog"));
         assert!(!found(50, 100, "public"));
         assert!(!found(10, 15, "pg_catalog"));
+    }
+
+    /// Of eight databases it said that 20 % of the bytes were changes of catalogs, and 21 % copies.
+    #[test]
+    fn catalogs_that_were_copied_are_not_changed() {
+        let mut report = copied(3, 60);
+        assert_eq!(check(&report), None);
+        let row = WholeTableRow {
+            database: Some(5),
+            schema: Some("pg_catalog".into()),
+            name: Some("pg_attribute".into()),
+            numbers: Numbers { total_bytes: 10 << 20, ..Numbers::default() },
+            ..WholeTableRow::default()
+        };
+        report.tables.iter_mut().for_each(|tables| tables.rows.push(row.clone()));
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.explains, Some(10 << 20));
+        assert!(finding.advice[1].ends_with("pg_attribute"), "{:?}", finding.advice);
+        // Where no database was made, new pages are a rewrite of catalogs, which is a change.
+        assert!(check(&copied(0, 60)).is_some());
     }
 
     #[test]
