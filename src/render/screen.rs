@@ -291,7 +291,8 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         let rules: Vec<&str> = rest.iter().map(|(_, finding)| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
-    for line in legend(&said).into_iter().chain(report.silent_rules()) {
+    let spares = shown.iter().any(|(_, finding)| finding.fewer_checkpoints_bytes.is_some());
+    for line in legend(&said, spares).into_iter().chain(report.silent_rules()) {
         writeln!(out, "  {line}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
@@ -354,9 +355,14 @@ fn together_told(together: &Together, shown: &[Numbered]) -> Vec<String> {
     told.collect()
 }
 
-/// What the words behind the figures that were told mean.
-fn legend(said: &Said) -> Option<String> {
-    let words = [("most", "no more than that"), ("rule", "what the rule says, not tried")];
+/// What the words behind the figures that were told mean; whether some of them have what fewer checkpoints
+/// spare in them.
+fn legend(said: &Said, spares: bool) -> Option<String> {
+    let most = match spares {
+        true => "no more than that, with what fewer checkpoints by volume spare",
+        false => "no more than that",
+    };
+    let words = [("most", most), ("rule", "what the rule says, not tried")];
     let is_told = |word: &str| said.0.iter().any(|text| text.ends_with(&format!(" % {word}")));
     let told = words.iter().filter(|(word, _)| is_told(word));
     let told: Vec<String> = told.map(|(word, what)| format!("{word}: {what}")).collect();
@@ -441,8 +447,7 @@ mod tests {
         assert_eq!(told(390, 700), "410 −30 to −61 %");
     }
 
-    /// A report with so many findings, of which those of these numbers are critical, and so many tables as fill
-    /// the screen.
+    /// A report with so many findings, of which those of these numbers are critical.
     fn with_findings(count: usize, critical: &[usize]) -> Report {
         let finding = |number: usize| {
             let is_critical = critical.contains(&number);
@@ -502,7 +507,7 @@ mod tests {
         let told = |texts: &[&str]| {
             let mut said = Said::default();
             texts.iter().for_each(|text| assert!(said.note(text)));
-            legend(&said)
+            legend(&said, false)
         };
         let most = "most: no more than that";
         assert_eq!(told(&["400    −60 % most", "410    −59 % ±1"]).as_deref(), Some(most));
@@ -510,6 +515,10 @@ mod tests {
         let rule = "rule: what the rule says, not tried";
         assert_eq!(both, Some(format!("{most}; {rule}")));
         assert_eq!(told(&["410    −59 % ±1", "do the most"]), None);
+        let mut said = Said::default();
+        said.note("400    −60 % most");
+        let spares = "most: no more than that, with what fewer checkpoints by volume spare";
+        assert_eq!(legend(&said, true).as_deref(), Some(spares));
     }
 
     #[test]

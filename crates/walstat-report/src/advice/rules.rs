@@ -4,7 +4,7 @@ use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, Severity};
-use crate::model::table::TableRow;
+use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::WholeTableRow;
 use crate::when::REPLAY_RATES;
@@ -98,6 +98,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         side_effects: Vec::new(),
         ignore_when: rule.ignore_when(),
         estimate: None,
+        fewer_checkpoints_bytes: None,
         explains: None,
         certainty: Certainty::Nothing,
         saved_bytes_a_day: None,
@@ -127,11 +128,15 @@ impl<T: Into<String>> From<T> for Line {
     }
 }
 
-/// Bytes of the records of commits.
-fn commit_bytes(report: &Report) -> u64 {
+/// The records of commits.
+fn commits(report: &Report) -> Vec<&RecordRow> {
     let rows = report.records.iter().flat_map(|records| &records.rows);
-    let commits = rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT"));
-    commits.map(|row| row.sums.total_bytes).sum()
+    rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT")).collect()
+}
+
+/// Their bytes.
+fn commit_bytes(report: &Report) -> u64 {
+    commits(report).iter().map(|row| row.sums.total_bytes).sum()
 }
 
 /// Whether a report is of too little WAL for its shares to say anything.
@@ -306,7 +311,6 @@ fn recovery_price() -> String {
 pub(super) mod tests {
     use super::*;
     use crate::model::percent::percent;
-    use crate::model::table::RecordRow;
     use crate::model::threshold::{FPI_RATIO, MIN_UPDATES};
     use crate::model::{Sums, sample};
 

@@ -108,6 +108,9 @@ pub struct Finding {
     /// What a change would save, in bytes, at most if that is merely possible; null where nobody can
     /// tell.
     pub estimate: Option<u64>,
+    /// The part of `estimate` that fewer checkpoints by volume save; null where it has none.
+    #[serde(default)]
+    pub fewer_checkpoints_bytes: Option<u64>,
     /// Bytes that it is about: what it explains of the WAL. Null where it is about none.
     #[serde(default)]
     pub explains: Option<u64>,
