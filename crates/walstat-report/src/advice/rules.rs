@@ -3,7 +3,7 @@
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
-use crate::model::finding::{AdvisedSetting, Certainty, Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Certainty, Finding, SettingChange, Severity};
 use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::WholeTableRow;
@@ -137,6 +137,15 @@ fn commits(report: &Report) -> Vec<&RecordRow> {
 /// Their bytes.
 fn commit_bytes(report: &Report) -> u64 {
     commits(report).iter().map(|row| row.sums.total_bytes).sum()
+}
+
+/// That nobody vacuums unless asked to, if the server's files say so.
+fn autovacuum_off(report: &Report) -> Option<Line> {
+    let is_off = report.settings.as_ref()?.values.autovacuum == Some(false);
+    let on = AdvisedSetting::to(SettingChange::Set, "autovacuum", "on");
+    let why = ": it is off now, so dead rows take room in tables and indexes until somebody runs VACUUM, and \
+               what is old enough is frozen all at once, to prevent wraparound";
+    is_off.then(|| Line::set(on, why))
 }
 
 /// Whether a report is of too little WAL for its shares to say anything.

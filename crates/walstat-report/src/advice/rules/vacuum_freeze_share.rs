@@ -15,7 +15,9 @@
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{Line, MOSTLY, evidence, label, plain_finding, saves_nothing_apart, worst_tables};
+use super::{
+    Line, MOSTLY, autovacuum_off, evidence, label, plain_finding, saves_nothing_apart, worst_tables,
+};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
@@ -46,6 +48,7 @@ fn check(report: &Report) -> Option<Finding> {
         .map(|(row, _, share)| format!("{} ({})", label(report, row), percent(*share, 0)));
     let named: Vec<String> = named.collect();
     let mut advice = cures(report, &worst);
+    advice.extend(autovacuum_off(report));
     if images > 0 {
         let share = percent(images as f64 / bytes.max(1) as f64, 0);
         // Where they were tried and spare nothing, fpi-ratio says so.
@@ -92,17 +95,19 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
     let is_known = !worst.is_empty();
     let mut cures = Vec::new();
     if !is_known || !changed.is_empty() {
-        let name = "autovacuum_vacuum_scale_factor";
+        let scale =
+            AdvisedSetting::somewhat(SettingChange::Raise, "autovacuum_vacuum_scale_factor");
+        // A server that never vacuums by itself does not come less often for it.
+        let scale = Some(scale).filter(|_| autovacuum_off(report).is_none());
+        let larger = scale.as_ref().map_or_else(String::new, |scale| {
+            format!(", or a larger {} where autovacuum does it,", scale.name)
+        });
         let text = format!(
-            "{}HOT updates leave vacuum less to do; fewer VACUUM commands, or a larger {name} where \
-             autovacuum does it, have it come less often; right after a checkpoint each page that it \
-             changes brings an image",
+            "{}HOT updates leave vacuum less to do; fewer VACUUM commands{larger} have it come less often; \
+             right after a checkpoint each page that it changes brings an image",
             of(changed)
         );
-        cures.push(Line {
-            text,
-            settings: vec![AdvisedSetting::somewhat(SettingChange::Raise, name)],
-        });
+        cures.push(Line { text, settings: scale.into_iter().collect() });
     }
     if !is_known || !filled.is_empty() {
         cures.push(format!(
@@ -120,6 +125,7 @@ mod tests {
     use super::*;
     use crate::model::estimate::Estimates;
     use crate::model::sample;
+    use crate::model::settings::{SettingValues, Settings};
 
     #[test]
     fn it_speaks_from_15_percent_of_the_bytes_on_and_names_the_table() {
@@ -151,6 +157,28 @@ mod tests {
         assert_eq!((finding.explains, finding.estimate), (Some(15 << 20), Some(15 << 20)));
         assert!(found(14, 100).is_none());
         assert!(found(14, 15).is_none());
+    }
+
+    #[test]
+    fn where_nobody_vacuums_unless_asked_that_is_said() {
+        let told = |autovacuum| {
+            let mut report = sample::report(0, 100 << 20);
+            let row = WholeTableRow { vacuum_bytes: 50 << 20, updates: 9, ..Default::default() };
+            report.tables = Some(vec![row].into());
+            let values = SettingValues { autovacuum, ..SettingValues::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            let finding = check(&report).expect("a finding");
+            let names = finding.advised_settings.iter().map(|setting| setting.to_string());
+            (names.collect::<Vec<_>>(), finding.advice.concat())
+        };
+        let (set, advice) = told(Some(false));
+        assert_eq!(set, ["autovacuum = on"]);
+        assert!(!advice.contains("scale_factor") && advice.contains("it is off now"), "{advice}");
+        for on in [Some(true), None] {
+            let (set, advice) = told(on);
+            assert_eq!(set, ["raise autovacuum_vacuum_scale_factor"]);
+            assert!(!advice.contains("it is off now"), "{advice}");
+        }
     }
 
     #[test]
