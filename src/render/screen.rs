@@ -33,7 +33,8 @@ struct Detail {
     causes: usize,
     /// Tables and kinds of transactions.
     who: who::Shown,
-    /// Findings; of how many it is said what to do; what to do about each, and what that costs.
+    /// Findings beside critical ones; of how many it is said what to do; what to do about each, and what that
+    /// costs.
     findings: usize,
     advised: usize,
     advice: usize,
@@ -42,7 +43,8 @@ struct Detail {
     is_long: bool,
 }
 
-/// From much to little. What to do about the first two findings is said whatever there is.
+/// From much to little. What to do about the first two findings, and about critical ones, is said whatever
+/// there is.
 const DETAILS: [Detail; 8] = [
     Detail { causes: 8, findings: 6, advised: 6, advice: 4, prices: 2, ..USUAL },
     Detail { causes: 5, findings: 5, advised: 5, advice: 2, ..USUAL },
@@ -69,7 +71,7 @@ const USUAL: Detail = Detail {
 const TABLES: who::Shown = who::Shown { tables: 5, parts: false, kinds: 3 };
 
 /// The same where there is little room.
-const TIGHT: Detail = Detail { who: TABLES, findings: 2, prices: 0, ..USUAL };
+const TIGHT: Detail = Detail { who: TABLES, advised: 2, prices: 0, ..USUAL };
 
 /// With -v everything.
 const ALL: Detail = Detail {
@@ -276,46 +278,75 @@ fn findings(report: &Report, detail: Detail, style: &Show, out: &mut dyn Write) 
         return writeln!(out, "  {}\n", report.silent_rules().unwrap_or_default());
     }
     let mut said = Said::default();
-    let (shown, rest) = findings.split_at(findings.len().min(detail.findings));
-    for (index, finding) in shown.iter().enumerate() {
-        let number = index + 1;
-        let colour = if finding.severity > Severity::Info { LOOK } else { Style::new() };
-        let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
-        let predicted = predicted(report, finding, style).filter(|text| said.note(text));
-        told(&title, &predicted.unwrap_or_default(), style, out)?;
-        if index >= detail.advised {
-            continue;
-        }
-        let advice = finding.advice.iter().filter(|line| said.note(line)).take(detail.advice);
-        for advice in advice.collect::<Vec<_>>() {
-            writeln!(out, "      {}", visible(advice))?;
-        }
-        let prices = finding.side_effects.iter().filter(|line| said.note(line));
-        for price in prices.take(detail.prices).collect::<Vec<_>>() {
-            writeln!(out, "      price: {}", visible(price))?;
-        }
-        if detail.is_long && !finding.ignore_when.is_empty() {
-            writeln!(out, "      ignore it {}", visible(&finding.ignore_when))?;
-        }
+    let (shown, rest) = shown(findings, detail.findings);
+    for (number, finding) in &shown {
+        one(report, *number, finding, (detail, style), &mut said, out)?;
     }
     if let Some(together) = &report.advice_together {
         let text = prediction(&together.predicted, style);
-        let names = together_told(together, shown);
+        let names = together_told(together, &shown);
         told(&format!("  {} together", names.join(" and ")), &text, style, out)?;
     }
     if !rest.is_empty() {
-        let rules: Vec<&str> = rest.iter().map(|finding| finding.rule.as_str()).collect();
+        let rules: Vec<&str> = rest.iter().map(|(_, finding)| finding.rule.as_str()).collect();
         writeln!(out, "  and {} more (-v): {}", rest.len(), rules.join(", "))?;
     }
-    for line in legend(&said).into_iter().chain(report.silent_rules()) {
+    let spares = shown.iter().any(|(_, finding)| finding.fewer_checkpoints_bytes.is_some());
+    for line in legend(&said, spares).into_iter().chain(report.silent_rules()) {
         writeln!(out, "  {line}")?;
     }
     writeln!(out, "  walstat rules {} explains the first one\n", findings[0].rule)
 }
 
+/// A finding and its number.
+type Numbered<'r> = (usize, &'r Finding);
+
+/// The first findings and all critical ones, and the rest. What is critical may save little, or nobody can
+/// tell how much: it comes late then.
+fn shown(findings: &[Finding], first: usize) -> (Vec<Numbered<'_>>, Vec<Numbered<'_>>) {
+    let numbered = findings.iter().enumerate().map(|(index, finding)| (index + 1, finding));
+    numbered.partition(|(number, finding)| *number <= first || is_critical(finding))
+}
+
+fn is_critical(finding: &Finding) -> bool {
+    finding.severity == Severity::Critical
+}
+
+/// A finding: its title with what is predicted, what to do and what that costs.
+fn one(
+    report: &Report,
+    number: usize,
+    finding: &Finding,
+    (detail, style): (Detail, &Show),
+    said: &mut Said,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let colour = if finding.severity > Severity::Info { LOOK } else { Style::new() };
+    let title = format!("  {number} {colour}{}{colour:#}", visible(&finding.title));
+    let predicted = predicted(report, finding, style).filter(|text| said.note(text));
+    told(&title, &predicted.unwrap_or_default(), style, out)?;
+    if number > detail.advised && !is_critical(finding) {
+        return Ok(());
+    }
+    let advice = finding.advice.iter().filter(|line| said.note(line)).take(detail.advice);
+    for advice in advice.collect::<Vec<_>>() {
+        writeln!(out, "      {}", visible(advice))?;
+    }
+    let prices = finding.side_effects.iter().filter(|line| said.note(line));
+    for price in prices.take(detail.prices).collect::<Vec<_>>() {
+        writeln!(out, "      price: {}", visible(price))?;
+    }
+    if detail.is_long && !finding.ignore_when.is_empty() {
+        writeln!(out, "      ignore it {}", visible(&finding.ignore_when))?;
+    }
+    Ok(())
+}
+
 /// What is told together: numbers of findings that are shown, and what others say to set.
-fn together_told(together: &Together, shown: &[Finding]) -> Vec<String> {
-    let number = |rule: &String| Some(shown.iter().position(|finding| finding.rule == *rule)? + 1);
+fn together_told(together: &Together, shown: &[Numbered]) -> Vec<String> {
+    let number = |rule: &String| {
+        shown.iter().find(|(_, finding)| finding.rule == *rule).map(|(number, _)| *number)
+    };
     let rules = together.rules.iter().enumerate();
     let told = rules.map(|(index, rule)| match number(rule) {
         Some(number) => number.to_string(),
@@ -324,9 +355,14 @@ fn together_told(together: &Together, shown: &[Finding]) -> Vec<String> {
     told.collect()
 }
 
-/// What the words behind the figures that were told mean.
-fn legend(said: &Said) -> Option<String> {
-    let words = [("most", "no more than that"), ("rule", "what the rule says, not tried")];
+/// What the words behind the figures that were told mean; whether some of them have what fewer checkpoints
+/// spare in them.
+fn legend(said: &Said, spares: bool) -> Option<String> {
+    let most = match spares {
+        true => "no more than that, with what fewer checkpoints by volume spare",
+        false => "no more than that",
+    };
+    let words = [("most", most), ("rule", "what the rule says, not tried")];
     let is_told = |word: &str| said.0.iter().any(|text| text.ends_with(&format!(" % {word}")));
     let told = words.iter().filter(|(word, _)| is_told(word));
     let told: Vec<String> = told.map(|(word, what)| format!("{word}: {what}")).collect();
@@ -411,6 +447,42 @@ mod tests {
         assert_eq!(told(390, 700), "410 −30 to −61 %");
     }
 
+    /// A report with so many findings, of which those of these numbers are critical.
+    fn with_findings(count: usize, critical: &[usize]) -> Report {
+        let finding = |number: usize| {
+            let is_critical = critical.contains(&number);
+            let severity = if is_critical { Severity::Critical } else { Severity::Info };
+            let json = serde_json::json!({
+                "rule": format!("rule-{number}"), "severity": severity, "title": format!("title {number}"),
+                "evidence": {}, "advice": [format!("advice {number}")], "side_effects": [],
+                "ignore_when": "", "estimate": null, "settings": {}, "predicted": null, "source": "",
+            });
+            serde_json::from_value(json).expect("a finding")
+        };
+        let findings = (1..=count).map(finding).collect();
+        Report { findings: Some(findings), ..walstat_report::model::sample::report(0, 1 << 30) }
+    }
+
+    #[test]
+    fn what_is_critical_is_shown_wherever_it_stands() {
+        let show = Show { human: false, bars: false, main_data: false, verbose: false, width: 80 };
+        for detail in DETAILS {
+            let mut out = Vec::new();
+            findings(&with_findings(9, &[5, 8]), detail, &show, &mut out).expect("a screen");
+            let text = String::from_utf8(out).expect("text");
+            for number in [1, 2, 3, 5, 8] {
+                assert!(text.contains(&format!("title {number}")), "{number}: {text}");
+            }
+            for number in [5, 8] {
+                assert!(text.contains(&format!("      advice {number}\n")), "{number}: {text}");
+            }
+            let numbers = (1..=9).filter(|number| text.contains(&format!("title {number}")));
+            let more = 9 - numbers.count();
+            assert!(text.contains(&format!("  and {more} more (-v): rule-")), "{text}");
+            assert!(text.ends_with("rule-9\n  walstat rules rule-1 explains the first one\n\n"));
+        }
+    }
+
     #[test]
     fn of_what_is_not_shown_the_setting_is_told() {
         let nothing =
@@ -435,7 +507,7 @@ mod tests {
         let told = |texts: &[&str]| {
             let mut said = Said::default();
             texts.iter().for_each(|text| assert!(said.note(text)));
-            legend(&said)
+            legend(&said, false)
         };
         let most = "most: no more than that";
         assert_eq!(told(&["400    −60 % most", "410    −59 % ±1"]).as_deref(), Some(most));
@@ -443,6 +515,10 @@ mod tests {
         let rule = "rule: what the rule says, not tried";
         assert_eq!(both, Some(format!("{most}; {rule}")));
         assert_eq!(told(&["410    −59 % ±1", "do the most"]), None);
+        let mut said = Said::default();
+        said.note("400    −60 % most");
+        let spares = "most: no more than that, with what fewer checkpoints by volume spare";
+        assert_eq!(legend(&said, true).as_deref(), Some(spares));
     }
 
     #[test]

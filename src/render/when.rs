@@ -91,7 +91,7 @@ fn checkpoints(when: &Overview) -> Option<String> {
 /// The settings that checkpoints and WAL depend on most; `None` where none of them is known.
 fn settings(found: &Settings) -> Option<String> {
     let SettingValues { checkpoint_timeout, max_wal_size, archive_timeout, .. } = found.values;
-    let SettingValues { full_page_writes, wal_compression, .. } = &found.values;
+    let SettingValues { full_page_writes, wal_compression, autovacuum, .. } = &found.values;
     let seconds = |name: &str, value: Option<u64>| match value {
         Some(0) => None,
         value => value.map(|value| format!("{name} {value}s")),
@@ -102,6 +102,7 @@ fn settings(found: &Settings) -> Option<String> {
         wal_compression.as_ref().map(|codec| format!("wal_compression {codec}")),
         full_page_writes.filter(|is_on| !is_on).map(|_| "full_page_writes off".to_owned()),
         seconds("archive_timeout", archive_timeout),
+        autovacuum.filter(|is_on| !is_on).map(|_| "autovacuum off".to_owned()),
     ];
     let told: Vec<String> = told.into_iter().flatten().collect();
     (!told.is_empty()).then(|| format!("set now: {}", told.join(", ")))

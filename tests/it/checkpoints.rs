@@ -132,6 +132,28 @@ fn settings_are_shown_with_where_they_are_from() {
     assert!(text.contains(line), "{text}");
 }
 
+/// A server that vacuums nothing by itself says so among its settings.
+#[test]
+fn autovacuum_that_is_off_is_shown() {
+    let copy = tempfile::tempdir().expect("a directory");
+    let source = servers().join("volume");
+    for name in ["PG_VERSION", "global/pg_control"] {
+        let target = copy.path().join(name);
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a directory");
+        fs::copy(source.join(name), target).expect("a copy");
+    }
+    fs::write(copy.path().join("postgresql.conf"), "autovacuum = off\n").expect("a file");
+    let (wal, copy) = (source.join("pg_wal"), copy.path().to_str().expect("UTF-8"));
+    let arguments = ["--data-directory", copy, wal.to_str().expect("UTF-8")];
+    let report = json_of(&arguments[..2], &wal);
+    assert_eq!(report["settings"]["values"]["autovacuum"], false);
+    let text = crate::support::walstat(&arguments).stdout;
+    assert!(text.contains("autovacuum off"), "{text}");
+    fs::write(Path::new(copy).join("postgresql.conf"), "").expect("a file");
+    let on = json_of(&arguments[..2], &wal);
+    assert_eq!(on["settings"]["values"]["autovacuum"], true, "the default");
+}
+
 /// Where no configuration is there, nothing is said of it.
 #[test]
 fn settings_that_nobody_knows_have_no_line() {

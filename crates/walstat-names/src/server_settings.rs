@@ -41,6 +41,8 @@ pub struct ServerSettings {
     pub archive_timeout: Option<u64>,
     /// Whether a commit waits for the disk: `synchronous_commit` is not off. A session may set its own.
     pub synchronous_commit: Option<bool>,
+    /// Whether vacuum comes by itself: `autovacuum` and `track_counts` are on.
+    pub autovacuum: Option<bool>,
     /// `wal_segment_size`, in bytes.
     pub wal_segment_size: u64,
     /// `wal_level`.
@@ -167,6 +169,24 @@ fn arguments(directory: &Path) -> Vec<(String, String)> {
     settings
 }
 
+/// A value that is given, or else the default of the server, if all that sets something was read.
+fn known<T>(given: Option<Option<T>>, is_whole: bool, default: Option<T>) -> Option<T> {
+    given.unwrap_or(default.filter(|_| is_whole))
+}
+
+/// Whether `AutoVacuumingActive()`: it needs the counts of `track_counts` too.
+fn autovacuum(conf: &Conf) -> Option<bool> {
+    let is_on = |name: &str| {
+        let given = conf.values.get(name).map(|text| unit::switch(text));
+        known(given, conf.warnings.is_empty(), Some(true))
+    };
+    match [is_on("autovacuum"), is_on("track_counts")] {
+        [Some(true), Some(true)] => Some(true),
+        [Some(false), _] | [_, Some(false)] => Some(false),
+        _ => None,
+    }
+}
+
 fn of(
     directory: &Path,
     conf: &Conf,
@@ -176,9 +196,6 @@ fn of(
     let given = |name: &str| conf.values.get(name).map(String::as_str);
     // What stands nowhere has the server's default, if everything was read.
     let is_whole = conf.warnings.is_empty();
-    fn known<T>(given: Option<Option<T>>, is_whole: bool, default: Option<T>) -> Option<T> {
-        given.unwrap_or(default.filter(|_| is_whole))
-    }
     let segment = u64::from(control.wal_segment_bytes);
     let size_unit = size_unit(version, segment);
     let max_wal_size = given("max_wal_size").map(|text| unit::bytes(text, size_unit));
@@ -212,6 +229,7 @@ fn of(
             is_whole,
             Some(true),
         ),
+        autovacuum: autovacuum(conf),
         wal_segment_size: segment,
         wal_level: control.wal_level.to_owned(),
         wal_log_hints: control.wal_log_hints,
@@ -246,6 +264,21 @@ mod tests {
         let pairs =
             [("config_file", "/etc/a b.conf"), ("max_wal_size", "2GB"), ("wal_compression", "on")];
         assert_eq!(arguments(root.path()), pairs.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    }
+
+    #[test]
+    fn autovacuum_needs_its_counts_and_all_that_sets_it() {
+        let told = |text: &str| {
+            let root = tempfile::tempdir().expect("a directory");
+            fs::write(root.path().join("postgresql.conf"), text).expect("a file");
+            autovacuum(&read_conf(root.path()))
+        };
+        assert_eq!(told(""), Some(true));
+        assert_eq!(told("autovacuum = off\nautovacuum = on"), Some(true));
+        assert_eq!(told("autovacuum = off"), Some(false));
+        assert_eq!(told("track_counts = no"), Some(false));
+        assert_eq!(told("include 'missing.conf'"), None);
+        assert_eq!(told("autovacuum = off\ninclude 'missing.conf'"), Some(false));
     }
 
     #[test]

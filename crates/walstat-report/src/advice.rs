@@ -9,7 +9,7 @@ mod fewer_checkpoints;
 mod order;
 mod rules;
 
-use super::model::finding::Finding;
+use super::model::finding::{AdvisedSetting, Finding, SettingChange};
 use super::model::threshold::Threshold;
 use super::model::{CommandName, Report};
 
@@ -94,8 +94,10 @@ fn findings(report: &Report) -> (Vec<Finding>, Vec<&'static str>) {
 
 /// A larger `max_wal_size` fills the disk that what is kept in `pg_wal` may have filled already.
 fn room_first(report: &Report, mut finding: Finding) -> Finding {
-    let is_raised = |line: &String| line.contains("max_wal_size") && !line.contains("lower");
-    if report.pg_wal.is_some() && finding.advice.iter().any(is_raised) {
+    let is_raised = |setting: &AdvisedSetting| {
+        setting.name == rules::MAX_WAL_SIZE && setting.change == SettingChange::Raise
+    };
+    if report.pg_wal.is_some() && finding.advised_settings.iter().any(is_raised) {
         finding.side_effects.insert(
             0,
             "segments are kept in pg_wal beyond what is needed after a crash: make room on its disk first"

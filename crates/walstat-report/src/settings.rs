@@ -16,6 +16,7 @@ pub(crate) fn told(found: &ServerSettings) -> Settings {
             full_page_writes: found.full_page_writes,
             archive_timeout: found.archive_timeout,
             synchronous_commit: found.synchronous_commit,
+            autovacuum: found.autovacuum,
             wal_segment_size: found.wal_segment_size,
             wal_level: found.wal_level.clone(),
             wal_log_hints: found.wal_log_hints,

@@ -2,7 +2,7 @@
 
 use crate::model::Report;
 use crate::model::who::{Part, WholeTableRow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// A template has some fifty catalogs with pages: whose database has that many new ones was copied.
@@ -20,25 +20,38 @@ pub(super) struct CopiedDatabases {
 impl CopiedDatabases {
     /// Those of a report; `None` if there is none, or their catalogs are not known.
     pub(super) fn of(report: &Report) -> Option<CopiedDatabases> {
-        let records = report.records.iter().flat_map(|records| &records.rows);
-        let made = records.filter(|row| row.rmgr == "Database" && row.record == "CREATE_WAL_LOG");
-        let count = made.map(|row| row.sums.count).sum();
-        let mut databases: BTreeMap<Option<u32>, (u64, u64)> = BTreeMap::new();
-        for row in report.tables.iter().flat_map(|tables| &tables.rows) {
-            let (bytes, catalogs) = databases.entry(row.database).or_default();
-            let copied = copied_bytes(row);
-            let is_catalog = row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME);
-            *bytes += copied;
-            *catalogs += u64::from(is_catalog && copied > 0);
-        }
-        let copied = databases.values().filter(|(_, catalogs)| *catalogs >= CATALOGS);
-        let bytes = copied.map(|(bytes, _)| bytes).sum();
-        (count > 0 && bytes > 0).then_some(CopiedDatabases { count, bytes })
+        let databases = copied_databases(report);
+        let rows = report.tables.iter().flat_map(|tables| &tables.rows);
+        let copied = rows.filter(|row| databases.contains(&row.database));
+        let (count, bytes) = (times_made(report), copied.map(copied_bytes).sum());
+        (bytes > 0).then_some(CopiedDatabases { count, bytes })
     }
 }
 
+/// Databases whose catalogs were copied, as far as they are known.
+pub(super) fn copied_databases(report: &Report) -> BTreeSet<Option<u32>> {
+    if times_made(report) == 0 {
+        return BTreeSet::new();
+    }
+    let mut catalogs: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for row in report.tables.iter().flat_map(|tables| &tables.rows) {
+        let is_catalog = row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME);
+        *catalogs.entry(row.database).or_default() +=
+            u64::from(is_catalog && copied_bytes(row) > 0);
+    }
+    let copied = catalogs.into_iter().filter(|(_, catalogs)| *catalogs >= CATALOGS);
+    copied.map(|(database, _)| database).collect()
+}
+
+/// How many databases were made by copying pages.
+fn times_made(report: &Report) -> u64 {
+    let records = report.records.iter().flat_map(|records| &records.rows);
+    let made = records.filter(|row| row.rmgr == "Database" && row.record == "CREATE_WAL_LOG");
+    made.map(|row| row.sums.count).sum()
+}
+
 /// What the new pages of a table and all that belongs to it wrote, with their records.
-fn copied_bytes(row: &WholeTableRow) -> u64 {
+pub(super) fn copied_bytes(row: &WholeTableRow) -> u64 {
     let parts =
         row.heap.iter().chain(&row.toast).chain(row.indexes.iter().map(|index| &index.part));
     let new_pages = |part: &Part| {
@@ -64,7 +77,8 @@ pub(super) mod tests {
         let numbers = Numbers { fpi_bytes: 1 << 20, total_bytes: 1 << 20, ..Numbers::default() };
         let heap = Some(Part { numbers, new_page_fpi_bytes: 1 << 20, ..Part::default() });
         let schema = Some(CATALOG_SCHEMA_NAME.into());
-        let row = WholeTableRow { database: Some(5), schema, heap, ..WholeTableRow::default() };
+        let database = Some(5);
+        let row = WholeTableRow { database, schema, numbers, heap, ..WholeTableRow::default() };
         report.tables = Some(vec![row; catalogs].into());
         report
     }

@@ -4,7 +4,7 @@
 use super::RULES;
 use crate::amount::DAY;
 use crate::model::Report;
-use crate::model::finding::{Certainty, Finding, Together};
+use crate::model::finding::{AdvisedSetting, Certainty, Finding, Together};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
@@ -187,10 +187,11 @@ pub(super) fn together(report: &Report) -> Option<Together> {
     Some(Together { rules, changes, settings, predicted: row.predicted })
 }
 
-/// What a finding says to set, `max_wal_size = 1GB`; its rule, if that is no setting.
+/// What a finding says to set, `max_wal_size = 1GB`; its rule, if it knows no value.
 fn change(finding: &Finding) -> String {
-    let advised = finding.advice.first().and_then(|line| line.split([':', ',']).next());
-    advised.filter(|line| line.contains(" = ")).unwrap_or(&finding.rule).to_owned()
+    let known = finding.advised_settings.iter().filter(|setting| setting.value.is_some());
+    let told: Vec<String> = known.map(AdvisedSetting::to_string).collect();
+    if told.is_empty() { finding.rule.clone() } else { told.join(" and ") }
 }
 
 #[cfg(test)]
@@ -198,7 +199,7 @@ mod tests {
     use super::super::rules::tests::finding_of;
     use super::*;
     use crate::model::estimate::{EstimateRow, Predicted};
-    use crate::model::finding::Severity;
+    use crate::model::finding::{SettingChange, Severity};
     use crate::model::sample;
     use crate::model::when::Overview;
 
@@ -304,12 +305,18 @@ mod tests {
 
     #[test]
     fn what_is_to_be_set_is_said_of_findings_that_are_not_shown() {
-        let told = |line: &str| {
-            change(&Finding { advice: vec![line.into()], ..finding_of("checkpoint-spacing") })
+        let told = |advised_settings| {
+            // What the sentence is like does not matter.
+            let advice = vec!["take fillfactor = 90: more".into()];
+            change(&Finding { advice, advised_settings, ..finding_of("checkpoint-spacing") })
         };
-        assert_eq!(told("max_wal_size = 384MB: it is 48MB now"), "max_wal_size = 384MB");
-        assert_eq!(told("wal_compression = lz4, if the server has it"), "wal_compression = lz4");
-        assert_eq!(told("find out who asks for checkpoints: backups"), "checkpoint-spacing");
+        let size = AdvisedSetting::to(SettingChange::Raise, "max_wal_size", "384MB");
+        let time = AdvisedSetting::to(SettingChange::Raise, "checkpoint_timeout", "30min");
+        assert_eq!(told(vec![size.clone()]), "max_wal_size = 384MB");
+        assert_eq!(told(vec![time, size]), "checkpoint_timeout = 30min and max_wal_size = 384MB");
+        let unknown = AdvisedSetting::somewhat(SettingChange::Raise, "max_wal_size");
+        assert_eq!(told(vec![unknown]), "checkpoint-spacing");
+        assert_eq!(told(Vec::new()), "checkpoint-spacing");
     }
 
     #[test]

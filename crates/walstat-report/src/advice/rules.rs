@@ -3,8 +3,8 @@
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
-use crate::model::finding::{Certainty, Finding, Severity};
-use crate::model::table::TableRow;
+use crate::model::finding::{AdvisedSetting, Certainty, Finding, SettingChange, Severity};
+use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::WholeTableRow;
 use crate::when::REPLAY_RATES;
@@ -35,6 +35,11 @@ pub(super) mod toast_rewrites;
 pub(super) mod vacuum_freeze_share;
 pub(super) mod wal_compression;
 pub(super) mod write_amplification;
+
+/// Settings that several rules speak of.
+pub(super) const MAX_WAL_SIZE: &str = "max_wal_size";
+const CHECKPOINT_TIMEOUT: &str = "checkpoint_timeout";
+const WAL_LEVEL: &str = "wal_level";
 
 /// Where the first rules come from.
 const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2017";
@@ -89,9 +94,11 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         title,
         evidence: Map::new(),
         advice: Vec::new(),
+        advised_settings: Vec::new(),
         side_effects: Vec::new(),
         ignore_when: rule.ignore_when(),
         estimate: None,
+        fewer_checkpoints_bytes: None,
         explains: None,
         certainty: Certainty::Nothing,
         saved_bytes_a_day: None,
@@ -101,11 +108,44 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
     }
 }
 
-/// Bytes of the records of commits.
-fn commit_bytes(report: &Report) -> u64 {
+/// A line of advice, and the settings that it says to change.
+#[derive(Debug, Clone, PartialEq)]
+struct Line {
+    text: String,
+    settings: Vec<AdvisedSetting>,
+}
+
+impl Line {
+    /// One that begins with what to set.
+    fn set(setting: AdvisedSetting, more: &str) -> Line {
+        Line { text: format!("{setting}{more}"), settings: vec![setting] }
+    }
+}
+
+impl<T: Into<String>> From<T> for Line {
+    fn from(text: T) -> Line {
+        Line { text: text.into(), settings: Vec::new() }
+    }
+}
+
+/// The records of commits.
+fn commits(report: &Report) -> Vec<&RecordRow> {
     let rows = report.records.iter().flat_map(|records| &records.rows);
-    let commits = rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT"));
-    commits.map(|row| row.sums.total_bytes).sum()
+    rows.filter(|row| row.rmgr == "Transaction" && row.record.starts_with("COMMIT")).collect()
+}
+
+/// Their bytes.
+fn commit_bytes(report: &Report) -> u64 {
+    commits(report).iter().map(|row| row.sums.total_bytes).sum()
+}
+
+/// That nobody vacuums unless asked to, if the server's files say so.
+fn autovacuum_off(report: &Report) -> Option<Line> {
+    let is_off = report.settings.as_ref()?.values.autovacuum == Some(false);
+    let on = AdvisedSetting::to(SettingChange::Set, "autovacuum", "on");
+    let why = ": it is off now, so dead rows take room in tables and indexes until somebody runs VACUUM, and \
+               what is old enough is frozen all at once, to prevent wraparound";
+    is_off.then(|| Line::set(on, why))
 }
 
 /// Whether a report is of too little WAL for its shares to say anything.
@@ -181,6 +221,13 @@ fn saves_nothing_apart(report: &Report) -> bool {
 }
 
 impl Finding {
+    /// The same with this advice.
+    fn advising(self, lines: impl IntoIterator<Item = Line>) -> Finding {
+        let (advice, settings): (Vec<String>, Vec<_>) =
+            lines.into_iter().map(|line| (line.text, line.settings)).unzip();
+        Finding { advice, advised_settings: settings.concat(), ..self }
+    }
+
     /// The same, where a change would save so many bytes.
     fn saving(self, bytes: u64) -> Finding {
         Finding { estimate: Some(bytes), certainty: Certainty::Computed, ..self }
@@ -273,7 +320,6 @@ fn recovery_price() -> String {
 pub(super) mod tests {
     use super::*;
     use crate::model::percent::percent;
-    use crate::model::table::RecordRow;
     use crate::model::threshold::{FPI_RATIO, MIN_UPDATES};
     use crate::model::{Sums, sample};
 

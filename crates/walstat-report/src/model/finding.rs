@@ -27,6 +27,15 @@ named! {
     }
 }
 
+named! {
+    /// What is to be done with a setting.
+    pub enum SettingChange {
+        Set "set" "It is to have this value";
+        Raise "raise" "It is to be larger than it is";
+        Lower "lower" "It is to be smaller than it is";
+    }
+}
+
 /// From this share of the bytes on it is said that their tables are not known: 20 %, as most rules about
 /// tables speak from there on.
 const UNKNOWN_TABLES: f64 = 0.2;
@@ -89,6 +98,9 @@ pub struct Finding {
     pub evidence: Map<String, Value>,
     /// What to look at.
     pub advice: Vec<String>,
+    /// Settings of the server that the advice says to change, in its order.
+    #[serde(default)]
+    pub advised_settings: Vec<AdvisedSetting>,
     /// What that costs.
     pub side_effects: Vec<String>,
     /// When it does not matter.
@@ -96,6 +108,9 @@ pub struct Finding {
     /// What a change would save, in bytes, at most if that is merely possible; null where nobody can
     /// tell.
     pub estimate: Option<u64>,
+    /// The part of `estimate` that fewer checkpoints by volume save; null where it has none.
+    #[serde(default)]
+    pub fewer_checkpoints_bytes: Option<u64>,
     /// Bytes that it is about: what it explains of the WAL. Null where it is about none.
     #[serde(default)]
     pub explains: Option<u64>,
@@ -112,6 +127,39 @@ pub struct Finding {
     pub predicted: Option<Predicted>,
     /// Where the rule comes from.
     pub source: String,
+}
+
+/// A setting of the server that a finding says to change: sentences about it are made of this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AdvisedSetting {
+    /// Its name in postgresql.conf.
+    pub name: String,
+    /// What to do with it.
+    pub change: SettingChange,
+    /// What it is to be, as postgresql.conf has it; null where it is not known how much is enough.
+    pub value: Option<String>,
+}
+
+impl AdvisedSetting {
+    /// One whose value is known.
+    pub fn to(change: SettingChange, name: &str, value: impl Into<String>) -> AdvisedSetting {
+        AdvisedSetting { name: name.into(), change, value: Some(value.into()) }
+    }
+
+    /// One of which it is known only which way to go.
+    pub fn somewhat(change: SettingChange, name: &str) -> AdvisedSetting {
+        AdvisedSetting { name: name.into(), change, value: None }
+    }
+}
+
+impl std::fmt::Display for AdvisedSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{} = {value}", self.name),
+            None => write!(f, "{} {}", self.change, self.name),
+        }
+    }
 }
 
 /// All that is advised taken together.

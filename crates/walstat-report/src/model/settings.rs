@@ -31,6 +31,9 @@ pub struct SettingValues {
     pub archive_timeout: Option<u64>,
     /// Whether commits wait for the disk: `synchronous_commit` is not off.
     pub synchronous_commit: Option<bool>,
+    /// Whether vacuum comes by itself: `autovacuum` and `track_counts` are on.
+    #[serde(default)]
+    pub autovacuum: Option<bool>,
     /// In bytes.
     pub wal_segment_size: u64,
     /// `minimal`, `replica` or `logical`; up to 9.5 also `archive` and `hot_standby`.

@@ -15,13 +15,13 @@
 //! Reference: `checkpoint_timeout`, `max_wal_size` and `checkpoint_warning` in the PostgreSQL manual.
 
 use super::{
-    FAR_APART, evidence, megabytes, plain_finding, recovery_price, saves_nothing_apart,
-    says_little, times_apart, worth_apart,
+    CHECKPOINT_TIMEOUT, FAR_APART, Line, MAX_WAL_SIZE, evidence, megabytes, plain_finding,
+    recovery_price, saves_nothing_apart, says_little, times_apart, worth_apart,
 };
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::WORTH_A_WORD;
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
 use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::when::{Causes, Overview, Spacing, how};
 use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
@@ -84,7 +84,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("by_wal", when.causes.wal.into()),
             ("requested", when.causes.requested.into()),
         ]),
-        advice: if by_backups { vec![BACKUPS.into()] } else { advice(report, when, spacing, most) },
         side_effects: side_effects(most),
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
@@ -94,6 +93,10 @@ fn check(report: &Report) -> Option<Finding> {
                 seconds => format!("checkpoints come every {seconds} s{told}"),
             },
         )
+    };
+    let finding = match by_backups {
+        true => finding.advising([BACKUPS.into()]),
+        false => finding.advising(advice(report, when, spacing, most)),
     };
     let unasked = report.estimates.as_ref().and_then(|estimates| estimates.unasked);
     Some(match (unasked.filter(|_| asked), worth_apart(report)) {
@@ -175,41 +178,44 @@ fn images_after_asked(report: &Report, when: &Overview) -> u64 {
 }
 
 /// What to do about checkpoints that come mostly for one reason, or nobody knows for which.
-fn advice(
-    report: &Report,
-    when: &Overview,
-    spacing: &Spacing,
-    mostly: Option<Cause>,
-) -> Vec<String> {
+fn advice(report: &Report, when: &Overview, spacing: &Spacing, mostly: Option<Cause>) -> Vec<Line> {
     let (volume, time) = (volume(report, when), time(report));
     let who =
         "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
     match mostly {
         Some(Cause::Wal) => vec![volume],
         Some(Cause::Time) => vec![time],
-        Some(_) => vec![who.to_owned()],
+        Some(_) => vec![who.into()],
         // No server begins checkpoints by time so close to each other.
-        None if max_wal_size_now(report, when).is_some() => vec![volume, who.to_owned()],
+        None if max_wal_size_now(report, when).is_some() => vec![volume, who.into()],
         // Nobody knows which: the log does.
         None if spacing.median < SHORTEST_TIMEOUT as u64 => {
-            vec![format!(
-                "{who}; or raise max_wal_size, if the server log (log_checkpoints) gives \"wal\" as the \
-                 cause"
-            )]
+            let size = larger(MAX_WAL_SIZE);
+            let when = "if the server log (log_checkpoints) gives \"wal\" as the cause";
+            vec![Line { text: format!("{who}; or {size}, {when}"), settings: vec![size] }]
         }
-        None => vec![format!("{who}; or raise max_wal_size or checkpoint_timeout"), time],
+        None => {
+            let size = larger(MAX_WAL_SIZE);
+            let text = format!("{who}; or {size} or {CHECKPOINT_TIMEOUT}");
+            vec![Line { text, settings: vec![size] }, time]
+        }
     }
 }
 
+/// A setting that is to be larger by nobody knows how much.
+pub(super) fn larger(name: &str) -> AdvisedSetting {
+    AdvisedSetting::somewhat(SettingChange::Raise, name)
+}
+
 /// What to say of max_wal_size.
-pub(crate) fn volume(report: &Report, when: &Overview) -> String {
+pub(super) fn volume(report: &Report, when: &Overview) -> Line {
     if saves_nothing_apart(report) {
         return "a larger max_wal_size saves writes to table files, but less than 1 % of the WAL"
-            .to_owned();
+            .into();
     }
     let Some((low, high)) = max_wal_size_now(report, when) else {
         let times = times_of_use(report);
-        return format!("raise max_wal_size to about {times} times what it is");
+        return Line::set(larger(MAX_WAL_SIZE), &format!(" to about {times} times what it is"));
     };
     let now = if low == high {
         format!("it is {} now", megabytes(high))
@@ -217,9 +223,13 @@ pub(crate) fn volume(report: &Report, when: &Overview) -> String {
         format!("it is between {} and {} now", megabytes(low), megabytes(high))
     };
     match useful_size(report, when, high) {
-        Some(size) => format!("max_wal_size = {}: {now}", megabytes(size)),
-        None => format!(
-            "raise max_wal_size somewhat: {now}, and this WAL is too short to say by how much"
+        Some(size) => {
+            let size = AdvisedSetting::to(SettingChange::Raise, MAX_WAL_SIZE, megabytes(size));
+            Line::set(size, &format!(": {now}"))
+        }
+        None => Line::set(
+            larger(MAX_WAL_SIZE),
+            &format!(" somewhat: {now}, and this WAL is too short to say by how much"),
         ),
     }
 }
@@ -263,23 +273,29 @@ fn useful_size(report: &Report, when: &Overview, high: u64) -> Option<u64> {
 }
 
 /// What to say of checkpoint_timeout.
-pub(crate) fn time(report: &Report) -> String {
+pub(super) fn time(report: &Report) -> Line {
     let Some(now) = checkpoint_timeout_now(report) else {
-        return "checkpoint_timeout = 30min".to_owned();
+        return Line::set(timeout(FAR_APART), "");
     };
     if saves_nothing_apart(report) {
         return format!(
             "checkpoint_timeout is {now}s: a longer one saves writes to table files, but less than 1 % of \
              the WAL"
-        );
+        )
+        .into();
     }
     let times = worth_apart(report).and_then(|row| row.checkpoints_apart);
     let wanted = times.map_or(FAR_APART, |times| now.saturating_mul(times.into()).min(FAR_APART));
-    let told = match wanted % 60 {
-        0 => format!("{}min", wanted / 60),
-        _ => format!("{wanted}s"),
+    Line::set(timeout(wanted), &format!(": it is {now}s now"))
+}
+
+/// A checkpoint_timeout of so many seconds.
+fn timeout(seconds: u64) -> AdvisedSetting {
+    let told = match seconds % 60 {
+        0 => format!("{}min", seconds / 60),
+        _ => format!("{seconds}s"),
     };
-    format!("checkpoint_timeout = {told}: it is {now}s now")
+    AdvisedSetting::to(SettingChange::Raise, CHECKPOINT_TIMEOUT, told)
 }
 
 /// What it costs to have them further apart; to ask for fewer costs nothing.
@@ -413,6 +429,20 @@ mod tests {
         assert_eq!(told(&curve, 100, 1e8), format!("max_wal_size = 192MB: {now}"));
         let steep = [(Some(1), 0.0), (Some(2), 0.3), (Some(64), 0.9)];
         assert_eq!(told(&steep, 402, 1e8), format!("max_wal_size = 800MB: {now}"));
+    }
+
+    #[test]
+    fn what_to_set_stands_beside_the_sentence() {
+        let mut report = by_volume(&[(Some(1), 0.0), (Some(4), 0.4)], 4000 << 20, 1e8);
+        let set = |report: &Report| check(report).expect("a finding").advised_settings;
+        let size = AdvisedSetting::to(SettingChange::Raise, MAX_WAL_SIZE, "512MB");
+        assert_eq!(set(&report), [size]);
+        report.when.iter_mut().for_each(|when| when.max_wal_size_high = None);
+        assert_eq!(set(&report), [larger(MAX_WAL_SIZE)]);
+        report.when.iter_mut().for_each(|when| {
+            when.wal_by_cause = Causes { requested: 9, ..Causes::default() };
+        });
+        assert_eq!(set(&report), []);
     }
 
     #[test]

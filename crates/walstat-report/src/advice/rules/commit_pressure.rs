@@ -17,10 +17,10 @@
 //!
 //! Reference: `synchronous_commit` and `commit_delay` in the PostgreSQL manual; `pg_test_fsync`.
 
-use super::{commit_bytes, evidence, plain_finding};
+use super::{Line, commit_bytes, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::kind::{KindRow, KindSample};
 use crate::model::percent::percent;
 use crate::model::threshold::{Speaks, Threshold, Unit};
@@ -72,12 +72,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("commit_bytes", bytes.into()),
             ("commit_ratio", share.into()),
         ]),
-        advice: vec![
-            batch(report),
-            "synchronous_commit = off (if it is not yet) where losing the last commits in a crash is \
-             acceptable; it saves waiting, not WAL"
-                .into(),
-        ],
         side_effects: vec![
             "with synchronous_commit = off a crash loses up to three times wal_writer_delay".into(),
         ],
@@ -91,7 +85,13 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    Some(finding.at_most(bytes))
+    let off = AdvisedSetting::to(SettingChange::Set, "synchronous_commit", "off");
+    let asynchronous = Line::set(
+        off,
+        " (if it is not yet) where losing the last commits in a crash is acceptable; it saves waiting, not \
+         WAL",
+    );
+    Some(finding.advising([batch(report).into(), asynchronous]).at_most(bytes))
 }
 
 /// What to put together: as all kinds of transactions tell, or else a sample of them.

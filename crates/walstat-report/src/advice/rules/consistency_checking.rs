@@ -10,10 +10,10 @@
 //!
 //! Reference: `wal_consistency_checking` in the PostgreSQL manual.
 
-use super::{MOSTLY, checking_share, evidence, plain_finding, says_little};
+use super::{Line, MOSTLY, checking_share, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 
@@ -42,9 +42,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("fpi_count", report.totals.fpi_count.into()),
             ("threshold", threshold.into()),
         ]),
-        advice: vec![
-            "wal_consistency_checking = '': it is for testing replay, not for service".into(),
-        ],
         source: "PostgreSQL manual, wal_consistency_checking".into(),
         ..plain_finding(
             &RULE,
@@ -54,7 +51,9 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    Some(finding.saving((share * report.totals.fpi_bytes as f64) as u64))
+    let off = AdvisedSetting::to(SettingChange::Set, "wal_consistency_checking", "''");
+    let advice = Line::set(off, ": it is for testing replay, not for service");
+    Some(finding.advising([advice]).saving((share * report.totals.fpi_bytes as f64) as u64))
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now, time, volume};
+use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now, larger, time, volume};
 use super::wal_compression::{HARDLY_COMPRESSED, better_codec};
 use super::{
-    CHEN_2017, FAR_APART, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart,
-    is_for_checking, label, plain_finding, recovery_price, saves_nothing_apart, says_little,
-    worst_tables,
+    CHEN_2017, FAR_APART, Line, MAX_WAL_SIZE, UNTUNED_AMPLIFICATION, evidence, further_apart,
+    is_far_apart, is_for_checking, label, plain_finding, recovery_price, saves_nothing_apart,
+    says_little, worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -53,7 +53,7 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     let tables = worst_tables(report, |row| row.numbers.fpi_bytes);
-    let mut advice = Vec::new();
+    let mut advice: Vec<Line> = Vec::new();
     let mut side_effects = Vec::new();
     let saves_nothing = saves_nothing_apart(report) && !are_asked_for(report);
     let has_use = !is_far_apart(report) && !saves_nothing;
@@ -61,7 +61,7 @@ fn check(report: &Report) -> Option<Finding> {
         return None;
     }
     if saves_nothing {
-        advice.push(ONCE_EACH.to_owned());
+        advice.push(ONCE_EACH.into());
     } else if has_use {
         advice = spacing_advice(report);
         if !are_asked_for(report) {
@@ -83,12 +83,11 @@ fn check(report: &Report) -> Option<Finding> {
             ("fpi_count", report.totals.fpi_count.into()),
             ("tables", tables.iter().map(|(row, bytes, _)| named(report, row, *bytes)).collect()),
         ]),
-        advice,
         side_effects,
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{} of the bytes are full page images", percent(ratio, 1)))
     };
-    Some(quoted(report, finding, has_use))
+    Some(quoted(report, finding.advising(advice), has_use))
 }
 
 /// What fewer checkpoints come to: of those that were asked for, the same work without them.
@@ -115,16 +114,13 @@ fn named(report: &Report, row: &WholeTableRow, fpi_bytes: u64) -> Value {
 }
 
 /// Whose pages the images are.
-fn where_they_are(report: &Report, tables: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn where_they_are(report: &Report, tables: &[(&WholeTableRow, u64, f64)]) -> Option<Line> {
     let words = |(row, _, share): &(&WholeTableRow, u64, f64)| {
         format!("{} ({})", label(report, row), percent(*share, 0))
     };
     let list: Vec<String> = tables.iter().map(words).collect();
-    if list.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!("images, with those of indexes: {}", list.join(", "))]
-    }
+    let told = || format!("images, with those of indexes: {}", list.join(", ")).into();
+    (!list.is_empty()).then(told)
 }
 
 /// What to say where no page has a second image that checkpoints further apart would spare.
@@ -132,9 +128,9 @@ const ONCE_EACH: &str = "checkpoints further apart would spare next to none of t
                          image in this WAL; compression makes them smaller";
 
 /// What to say of checkpoints that may be further apart.
-fn spacing_advice(report: &Report) -> Vec<String> {
+fn spacing_advice(report: &Report) -> Vec<Line> {
     if are_asked_for(report) {
-        return vec![FEWER_REQUESTS.to_owned()];
+        return vec![FEWER_REQUESTS.into()];
     }
     let when = report.when.as_ref();
     let timeout = checkpoint_timeout_now(report);
@@ -146,8 +142,8 @@ fn spacing_advice(report: &Report) -> Vec<String> {
     let by_volume =
         |when: &Overview| when.causes.wal > 0 || when.causes.time == 0 && when.checkpoints > 0;
     if when.is_none_or(by_volume) {
-        let unknown =
-            || "raise max_wal_size, so that checkpoints come by time and not by volume".to_owned();
+        let why = ", so that checkpoints come by time and not by volume";
+        let unknown = || Line::set(larger(MAX_WAL_SIZE), why);
         advice.push(when.map_or_else(unknown, |when| volume(report, when)));
     }
     advice

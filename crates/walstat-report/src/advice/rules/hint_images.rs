@@ -12,10 +12,10 @@
 //!
 //! Reference: `wal_log_hints` and data checksums in the PostgreSQL manual.
 
-use super::{evidence, plain_finding, says_little};
+use super::{Line, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::{Finding, Severity};
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 
@@ -40,36 +40,39 @@ fn check(report: &Report) -> Option<Finding> {
     let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([("hint_fpi_ratio", share.into()), ("threshold", threshold.into())]),
-        advice: vec![
-            "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads"
-                .into(),
-            "space checkpoints out: each page is imaged once a cycle at most".into(),
-            why_they_are_there(report).to_owned(),
-        ],
         source: "PostgreSQL manual, wal_log_hints".into(),
         ..plain_finding(
             &RULE,
             format!("{} of the bytes are page images for hint bits", percent(share, 1)),
         )
     };
-    Some(finding.at_most((share * report.totals.total_bytes as f64) as u64))
+    let advice = [
+        "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads".into(),
+        "space checkpoints out: each page is imaged once a cycle at most".into(),
+        why_they_are_there(report),
+    ];
+    Some(finding.advising(advice).at_most((share * report.totals.total_bytes as f64) as u64))
 }
 
 /// What has hint bits logged, as far as the settings of the server are known.
-fn why_they_are_there(report: &Report) -> &'static str {
+fn why_they_are_there(report: &Report) -> Line {
     let values = report.settings.as_ref().map(|settings| &settings.values);
     match values.map(|values| (values.data_checksums, values.wal_log_hints)) {
         Some((true, true)) => {
             "data checksums are on and need these images; wal_log_hints is on too, and adds none"
+                .into()
         }
-        Some((true, false)) => "data checksums are on and need these images",
+        Some((true, false)) => "data checksums are on and need these images".into(),
         Some((false, true)) => {
-            "wal_log_hints is on, and there are no data checksums: turn it off unless pg_rewind is needed"
+            let off = AdvisedSetting::to(SettingChange::Set, "wal_log_hints", "off");
+            Line::set(
+                off,
+                ", unless pg_rewind is needed: it is on, and there are no data checksums",
+            )
         }
-        _ => {
-            "data checksums or wal_log_hints are on, or were when this WAL was written; if only \
+        _ => "data checksums or wal_log_hints are on, or were when this WAL was written; if only \
              wal_log_hints is on, turn it off unless pg_rewind is needed"
-        }
+            .into(),
     }
 }
 
@@ -92,7 +95,7 @@ mod tests {
             told(true, false).contains("checksums are on")
                 && !told(true, false).contains("wal_log")
         );
-        assert!(told(false, true).contains("wal_log_hints is on"));
+        assert!(told(false, true).contains("wal_log_hints = off, unless"));
         assert!(told(false, false).contains("data checksums or wal_log_hints"));
     }
     use crate::model::sample;

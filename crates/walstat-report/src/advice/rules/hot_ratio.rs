@@ -31,7 +31,8 @@
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
 use super::{
-    CHEN_2017, LEAST_SHARE, LOCK_BYTES, evidence, label, plain_finding, says_little, worst_tables,
+    CHEN_2017, LEAST_SHARE, LOCK_BYTES, Line, autovacuum_off, evidence, label, plain_finding,
+    says_little, worst_tables,
 };
 use crate::advice::Rule;
 use crate::advice::bulk_updates::BulkUpdates;
@@ -113,15 +114,17 @@ fn check(report: &Report) -> Option<Finding> {
             ("updates", report.ratios.updates.into()),
             ("tables", tables.iter().map(|row| named(report, row)).collect()),
         ]),
-        advice: match tables.as_slice() {
-            [] => cures_of_any(&split),
-            [row] => vec![cure(report, row, String::new())],
-            tables => tables.iter().map(|row| cure(report, row, share_told(report, row))).collect(),
-        },
         side_effects: side_effects(&split),
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, title)
     };
+    let cures = match tables.as_slice() {
+        [] => cures_of_any(&split),
+        [row] => vec![cure(report, row, String::new())],
+        tables => tables.iter().map(|row| cure(report, row, share_told(report, row))).collect(),
+    };
+    let vacuum = autovacuum_off(report).filter(|_| split.no_room + split.unknown > 0.0);
+    let finding = finding.advising(cures.into_iter().map(Line::from).chain(vacuum));
     Some(match saved(report, &judged) {
         Some(bytes) => finding.at_most(bytes),
         None => finding,

@@ -12,10 +12,10 @@
 //!
 //! Reference: `wal_level` in the PostgreSQL manual; `log_heap_new_cid` in its source.
 
-use super::{evidence, plain_finding, says_little};
+use super::{Line, WAL_LEVEL, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 
@@ -52,10 +52,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("invalidation_bytes", invalidations.into()),
             ("message_bytes", messages.into()),
         ]),
-        advice: vec![
-            "wal_level = replica, if pg_replication_slots has no logical slot".into(),
-            "walstat whatif --wal-level replica says exactly what that saves".into(),
-        ],
         side_effects: vec!["logical replication and decoding need wal_level = logical".into()],
         estimate: Some(if command_ids > 0 {
             only_decoded + whole_rows(report)
@@ -68,7 +64,12 @@ fn check(report: &Report) -> Option<Finding> {
             format!("{} of the bytes are for logical decoding alone", percent(found.share, 0)),
         )
     };
-    Some(finding.explaining(bytes))
+    let replica = AdvisedSetting::to(SettingChange::Lower, WAL_LEVEL, "replica");
+    let advice = [
+        Line::set(replica, ", if pg_replication_slots has no logical slot"),
+        "walstat whatif --wal-level replica says exactly what that saves".into(),
+    ];
+    Some(finding.advising(advice).explaining(bytes))
 }
 
 /// What rows have more than at other levels, at most: keys and rows as they were; of an update also what its

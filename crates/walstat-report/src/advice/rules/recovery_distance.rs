@@ -10,10 +10,12 @@
 //!
 //! Reference: `max_wal_size` in the PostgreSQL manual; rates as in the other rules.
 
-use super::{REPLAY_RATES, evidence, megabytes, plain_finding};
+use super::{
+    CHECKPOINT_TIMEOUT, Line, MAX_WAL_SIZE, REPLAY_RATES, evidence, megabytes, plain_finding,
+};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::threshold::{Speaks, Threshold, Unit};
 
 /// From so many seconds of slow replay on it is worth knowing.
@@ -42,24 +44,25 @@ fn check(report: &Report) -> Option<Finding> {
     if most < threshold {
         return None;
     }
-    Some(Finding {
+    let lower = |name: &str| AdvisedSetting::somewhat(SettingChange::Lower, name);
+    let settings = [MAX_WAL_SIZE, CHECKPOINT_TIMEOUT].map(lower).to_vec();
+    let text =
+        format!("{} to replay: lower {MAX_WAL_SIZE} or {CHECKPOINT_TIMEOUT}", megabytes(bytes));
+    let finding = Finding {
         evidence: evidence([
             ("wal_bytes", bytes.into()),
             ("seconds_low", least.into()),
             ("seconds_high", most.into()),
             ("threshold", threshold.into()),
         ]),
-        advice: vec![
-            format!("{} to replay: lower max_wal_size or checkpoint_timeout", megabytes(bytes)),
-            "or have a standby take over".into(),
-        ],
         side_effects: vec!["checkpoints closer to each other write more page images".into()],
         source: "PostgreSQL manual, WAL configuration".into(),
         ..plain_finding(
             &RULE,
             format!("a crash at the worst moment means {least} to {most} s of recovery"),
         )
-    })
+    };
+    Some(finding.advising([Line { text, settings }, "or have a standby take over".into()]))
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@
 //! Reference: `ALTER TABLE … REPLICA IDENTITY` in the PostgreSQL manual; `ExtractReplicaIdentity` in its
 //! source.
 
-use super::{evidence, label, plain_finding, says_little, worst_tables};
+use super::{Line, WAL_LEVEL, evidence, label, plain_finding, says_little, worst_tables};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
@@ -60,13 +60,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("old_row_bytes", bytes.into()),
             ("tables", names.into()),
         ]),
-        advice: vec![
-            "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
-            "where nothing decodes (pg_replication_slots has no logical slot) wal_level = replica saves as \
-             much and more: walstat whatif --wal-level replica says how much"
-                .into(),
-            "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
-        ],
         source: "PostgreSQL manual, REPLICA IDENTITY".into(),
         ..plain_finding(
             &RULE,
@@ -76,7 +69,17 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    Some(finding.saving(bytes))
+    let replica = AdvisedSetting::to(SettingChange::Lower, WAL_LEVEL, "replica");
+    let without_decoding = format!(
+        "where nothing decodes (pg_replication_slots has no logical slot) {replica} saves as much and more: \
+         walstat whatif --wal-level replica says how much"
+    );
+    let advice = [
+        "REPLICA IDENTITY DEFAULT with a primary key, or USING INDEX with a unique one".into(),
+        Line { text: without_decoding, settings: vec![replica] },
+        "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
+    ];
+    Some(finding.advising(advice).saving(bytes))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@
 //!
 //! Reference: `archive_timeout` in the PostgreSQL manual.
 
-use super::{evidence, megabytes, plain_finding};
+use super::{Line, evidence, megabytes, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::{MIN_VOLUME_BYTES, Threshold};
 
@@ -30,8 +30,8 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-/// What to do where nothing says that archive_timeout is off, and where it is.
-const BY_CLOCK: &str = "archive_timeout: raise it, or stream the WAL instead";
+/// The setting.
+const ARCHIVE_TIMEOUT: &str = "archive_timeout";
 /// A minute is as often as the manual calls reasonable.
 const REASONABLE: u64 = 60;
 
@@ -52,13 +52,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("input_bytes", books.input_bytes.into()),
             ("threshold", threshold.into()),
         ]),
-        advice: vec![
-            fewer_switches(report, timeout),
-            format!(
-                "compress archived segments: {} of their bytes are empty, and at most that is saved",
-                megabytes(books.switch_bytes)
-            ),
-        ],
         side_effects: if is_off {
             Vec::new()
         } else {
@@ -76,26 +69,34 @@ fn check(report: &Report) -> Option<Finding> {
         )
     };
     // Which of the switches somebody needs, nobody knows here.
-    Some(finding.explaining(books.switch_bytes))
+    let compressed = format!(
+        "compress archived segments: {} of their bytes are empty, and at most that is saved",
+        megabytes(books.switch_bytes)
+    );
+    let advice = [fewer_switches(report, timeout), compressed.into()];
+    Some(finding.advising(advice).explaining(books.switch_bytes))
 }
 
 /// What to do about them, where archive_timeout is so many seconds; 0 is off.
-fn fewer_switches(report: &Report, timeout: Option<u64>) -> String {
+fn fewer_switches(report: &Report, timeout: Option<u64>) -> Line {
+    let larger = || AdvisedSetting::somewhat(SettingChange::Raise, ARCHIVE_TIMEOUT);
     match timeout {
-        None => BY_CLOCK.to_owned(),
+        None => Line::set(larger(), ", or stream the WAL instead"),
         Some(0) => {
             let backups = report.when.as_ref().map_or(0, |when| when.backups);
             let who = closed_by(backups);
-            format!("archive_timeout is off: {who}")
+            format!("archive_timeout is off: {who}").into()
         }
         Some(now) if is_of_others(report) => {
             let who = closed_by(report.when.as_ref().map_or(0, |when| when.backups));
-            format!("archive_timeout = {now}s closed none or few of them: {who}")
+            format!("archive_timeout = {now}s closed none or few of them: {who}").into()
         }
         Some(now) if now < REASONABLE => {
-            format!("archive_timeout = {REASONABLE}s: it is {now}s now; or stream the WAL instead")
+            let reasonable = format!("{REASONABLE}s");
+            let to = AdvisedSetting::to(SettingChange::Raise, ARCHIVE_TIMEOUT, reasonable);
+            Line::set(to, &format!(": it is {now}s now; or stream the WAL instead"))
         }
-        Some(now) => format!("archive_timeout is {now}s: raise it, or stream the WAL instead"),
+        Some(now) => Line::set(larger(), &format!(": it is {now}s now; or stream the WAL instead")),
     }
 }
 
@@ -146,7 +147,7 @@ mod tests {
         (report.books.switch_bytes, report.books.input_bytes) = (60 << 20, 100 << 20);
         report.input.segments = 7;
         let advice = |report: &Report| check(report).expect("a finding").advice[0].clone();
-        assert!(advice(&report).contains("raise it"));
+        assert!(advice(&report).starts_with("raise archive_timeout"));
         let mut set = |seconds| {
             let mut settings = crate::model::settings::Settings::default();
             settings.values.archive_timeout = Some(seconds);
@@ -155,10 +156,10 @@ mod tests {
         };
         assert!(set(0).contains("who closes segments"));
         assert!(set(5).starts_with("archive_timeout = 60s: it is 5s now"));
-        assert!(set(60).starts_with("archive_timeout is 60s: raise it"));
+        assert!(set(60).starts_with("raise archive_timeout: it is 60s now"));
         let when = crate::model::when::Overview { backups: 3, ..Default::default() };
         report.when = Some(when);
-        assert!(fewer_switches(&report, Some(0)).contains("the 3 base backups"));
+        assert!(fewer_switches(&report, Some(0)).text.contains("the 3 base backups"));
     }
 
     #[test]
@@ -173,7 +174,7 @@ mod tests {
             };
             let mut report = report.clone();
             report.when = Some(when);
-            fewer_switches(&report, Some(5))
+            fewer_switches(&report, Some(5)).text
         };
         assert!(told(Some(0)).contains("by the base backup in this WAL"));
         assert!(told(Some(30 << 20)).starts_with("archive_timeout = 60s"));

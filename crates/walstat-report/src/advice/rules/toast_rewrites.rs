@@ -12,10 +12,10 @@
 //!
 //! Reference: TOAST in the PostgreSQL manual.
 
-use super::{evidence, label, plain_finding, says_little};
+use super::{Line, evidence, label, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::{MIN_UPDATES, Threshold};
 use crate::model::who::WholeTableRow;
@@ -50,16 +50,15 @@ fn check(report: &Report) -> Option<Finding> {
             ("toast_bytes", bytes.into()),
             ("updates", worst.updates.into()),
         ]),
-        advice: vec![
-            "move the parts of a large value that change into rows of their own; default_toast_compression = \
-             lz4"
-                .into(),
-            format!("{}: {} bytes of TOAST for each update", label(report, worst), bytes / worst.updates),
-        ],
         source: "PostgreSQL manual, TOAST".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.explaining(bytes))
+    let lz4 = AdvisedSetting::to(SettingChange::Set, "default_toast_compression", "lz4");
+    let text = format!("move the parts of a large value that change into rows of their own; {lz4}");
+    let each = bytes / worst.updates;
+    let each = format!("{}: {each} bytes of TOAST for each update", label(report, worst));
+    let advice = [Line { text, settings: vec![lz4] }, each.into()];
+    Some(finding.advising(advice).explaining(bytes))
 }
 
 #[cfg(test)]

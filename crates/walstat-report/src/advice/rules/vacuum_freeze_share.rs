@@ -15,10 +15,12 @@
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
-use super::{MOSTLY, evidence, label, plain_finding, saves_nothing_apart, worst_tables};
+use super::{
+    Line, MOSTLY, autovacuum_off, evidence, label, plain_finding, saves_nothing_apart, worst_tables,
+};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::finding::Finding;
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
@@ -46,18 +48,19 @@ fn check(report: &Report) -> Option<Finding> {
         .map(|(row, _, share)| format!("{} ({})", label(report, row), percent(*share, 0)));
     let named: Vec<String> = named.collect();
     let mut advice = cures(report, &worst);
+    advice.extend(autovacuum_off(report));
     if images > 0 {
         let share = percent(images as f64 / bytes.max(1) as f64, 0);
         // Where they were tried and spare nothing, fpi-ratio says so.
         let fewer = ", which checkpoints further apart make fewer";
         let fewer = if saves_nothing_apart(report) { "" } else { fewer };
-        advice.push(format!("{share} of that are page images{fewer}"));
+        advice.push(format!("{share} of that are page images{fewer}").into());
     }
     let mostly = worst.first().filter(|(.., share)| *share >= MOSTLY);
     // The title names it.
     let is_said = mostly.is_some() && named.len() == 1;
     if !named.is_empty() && !is_said {
-        advice.push(format!("it was vacuum of {}", named.join(", ")));
+        advice.push(format!("it was vacuum of {}", named.join(", ")).into());
     }
     let of =
         mostly.map_or_else(String::new, |(row, ..)| format!(", mostly of {},", label(report, row)));
@@ -70,16 +73,15 @@ fn check(report: &Report) -> Option<Finding> {
             ("vacuum_bytes", bytes.into()),
             ("vacuum_fpi_bytes", images.into()),
         ]),
-        advice,
         source: "PostgreSQL manual, routine vacuuming".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.at_most(bytes))
+    Some(finding.advising(advice).at_most(bytes))
 }
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
 /// known.
-fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
+fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
     let is_filled = |row: &WholeTableRow| row.updates + row.deletes == 0;
     let named = |filled: bool| -> Vec<String> {
         let rows = worst.iter().filter(|(row, ..)| is_filled(row) == filled);
@@ -93,19 +95,27 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<String> {
     let is_known = !worst.is_empty();
     let mut cures = Vec::new();
     if !is_known || !changed.is_empty() {
-        cures.push(format!(
-            "{}HOT updates leave vacuum less to do; fewer VACUUM commands, or a larger \
-             autovacuum_vacuum_scale_factor where autovacuum does it, have it come less often; right after a \
-             checkpoint each page that it changes brings an image",
+        let scale =
+            AdvisedSetting::somewhat(SettingChange::Raise, "autovacuum_vacuum_scale_factor");
+        // A server that never vacuums by itself does not come less often for it.
+        let scale = Some(scale).filter(|_| autovacuum_off(report).is_none());
+        let larger = scale.as_ref().map_or_else(String::new, |scale| {
+            format!(", or a larger {} where autovacuum does it,", scale.name)
+        });
+        let text = format!(
+            "{}HOT updates leave vacuum less to do; fewer VACUUM commands{larger} have it come less often; \
+             right after a checkpoint each page that it changes brings an image",
             of(changed)
-        ));
+        );
+        cures.push(Line { text, settings: scale.into_iter().collect() });
     }
     if !is_known || !filled.is_empty() {
         cures.push(format!(
             "{}COPY … FREEZE, or VACUUM (FREEZE) right after a load, while its pages have their images \
              already",
             of(filled)
-        ));
+        )
+        .into());
     }
     cures
 }
@@ -115,6 +125,7 @@ mod tests {
     use super::*;
     use crate::model::estimate::Estimates;
     use crate::model::sample;
+    use crate::model::settings::{SettingValues, Settings};
 
     #[test]
     fn it_speaks_from_15_percent_of_the_bytes_on_and_names_the_table() {
@@ -146,6 +157,28 @@ mod tests {
         assert_eq!((finding.explains, finding.estimate), (Some(15 << 20), Some(15 << 20)));
         assert!(found(14, 100).is_none());
         assert!(found(14, 15).is_none());
+    }
+
+    #[test]
+    fn where_nobody_vacuums_unless_asked_that_is_said() {
+        let told = |autovacuum| {
+            let mut report = sample::report(0, 100 << 20);
+            let row = WholeTableRow { vacuum_bytes: 50 << 20, updates: 9, ..Default::default() };
+            report.tables = Some(vec![row].into());
+            let values = SettingValues { autovacuum, ..SettingValues::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            let finding = check(&report).expect("a finding");
+            let names = finding.advised_settings.iter().map(|setting| setting.to_string());
+            (names.collect::<Vec<_>>(), finding.advice.concat())
+        };
+        let (set, advice) = told(Some(false));
+        assert_eq!(set, ["autovacuum = on"]);
+        assert!(!advice.contains("scale_factor") && advice.contains("it is off now"), "{advice}");
+        for on in [Some(true), None] {
+            let (set, advice) = told(on);
+            assert_eq!(set, ["raise autovacuum_vacuum_scale_factor"]);
+            assert!(!advice.contains("it is off now"), "{advice}");
+        }
     }
 
     #[test]

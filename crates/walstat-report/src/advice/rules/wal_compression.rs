@@ -3,8 +3,9 @@
 //! Why it matters: pages of tables and indexes are mostly compressible, and images are the larger part
 //! of the WAL of most servers. What is not written is not flushed, archived and sent to standbys either.
 //!
-//! What to do: `wal_compression`. From 15 on lz4 costs little and zstd saves more; before there is pglz
-//! alone (`on`), which costs most. Packages of PGDG and Debian are built with lz4 and zstd.
+//! What to do: `wal_compression`. From 15 on lz4 costs little, and zstd is advised where it saves 5 % of all
+//! bytes more; what the others would save stands beside it, since lz4 and zstd have to be built in (packages
+//! of PGDG and Debian have both). pglz (`on`) is always there and costs most; before 15 there is no other.
 //!
 //! It speaks where a codec tried on a sample of this WAL's images would save a tenth of all bytes. Where none
 //! was tried, it speaks where images are 30 % of the bytes and are stored at more than 95 % of their size.
@@ -13,16 +14,18 @@
 //!
 //! Reference: Chen 2017; `wal_compression` in the PostgreSQL manual.
 
-use super::{CHEN_2017, evidence, is_for_checking, plain_finding, says_little};
+use super::{CHEN_2017, Line, evidence, is_for_checking, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
-use crate::model::estimate::EstimateRow;
-use crate::model::finding::{Finding, Severity};
+use crate::model::estimate::{EstimateRow, WORTH_A_WORD};
+use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use walstat_format::image::Compression;
 use walstat_format::version::VERSIONS;
 
+/// The setting.
+const WAL_COMPRESSION: &str = "wal_compression";
 /// Images stored at more than this share of their size are hardly compressed.
 pub(super) const HARDLY_COMPRESSED: f64 = 0.95;
 /// Where nothing was tried: so much of the bytes has to be images.
@@ -50,8 +53,7 @@ fn check(report: &Report) -> Option<Finding> {
     let (codec, row) = better_codec(report)?;
     let stored = report.ratios.compression_ratio;
     let share = row.map(|row| -row.predicted.change_ratio);
-    let mut advice = vec![advised(codec)];
-    advice.extend(row.and_then(|row| more(report, row)));
+    let advice = [advised(codec)].into_iter().chain(others(report, codec).map(Line::from));
     let finding = Finding {
         severity: match share {
             Some(share) if share >= MUCH => Severity::Warning,
@@ -63,7 +65,6 @@ fn check(report: &Report) -> Option<Finding> {
             ("saved_ratio", share.into()),
             ("threshold", RULE.limit(report).into()),
         ]),
-        advice,
         side_effects: vec!["compression takes CPU time of the writing sessions".into()],
         source: CHEN_2017.into(),
         ..plain_finding(
@@ -82,14 +83,14 @@ fn check(report: &Report) -> Option<Finding> {
             },
         )
     };
-    Some(finding.quoting(report, row))
+    Some(finding.advising(advice).quoting(report, row))
 }
 
 /// What to set. A server has pglz always; of the others a report does not tell whether they are built in.
-fn advised(codec: &str) -> String {
+fn advised(codec: &str) -> Line {
     let built =
         if codec == Compression::Pglz.name() { "" } else { ", if the server is built with it" };
-    format!("wal_compression = {}{built}", setting(codec))
+    Line::set(AdvisedSetting::to(SettingChange::Set, WAL_COMPRESSION, setting(codec)), built)
 }
 
 /// What the setting is called: before 15 it is on or off.
@@ -110,19 +111,32 @@ pub(crate) fn better_codec(report: &Report) -> Option<(&'static str, Option<&Est
     };
     let threshold = RULE.limit(report);
     let worth = |row: &&EstimateRow| -row.predicted.change_ratio >= threshold;
-    let tried = |codec: &'static str| {
-        Some((codec, Some(estimates.of(Some(1), Some(codec)).filter(worth)?)))
+    let tried =
+        |codec: &'static str| Some((codec, estimates.of(Some(1), Some(codec)).filter(worth)?));
+    let dearer = tried(Compression::Zstd.name()).filter(|_| has_lz4);
+    let best = match (tried(usual), dearer) {
+        (Some(usual), Some(dearer)) => {
+            let more = usual.1.predicted.change_ratio - dearer.1.predicted.change_ratio;
+            if more >= WORTH_MORE { dearer } else { usual }
+        }
+        (usual, dearer) => usual.or(dearer)?,
     };
-    tried(usual).or_else(|| tried(Compression::Zstd.name()).filter(|_| has_lz4))
+    Some((best.0, Some(best.1)))
 }
 
-/// What a dearer codec saves more.
-fn more(report: &Report, row: &EstimateRow) -> Option<String> {
-    let dearer = report.estimates.as_ref()?.of(Some(1), Some(Compression::Zstd.name()))?;
-    let more = row.predicted.change_ratio - dearer.predicted.change_ratio;
-    (more >= WORTH_MORE).then(|| {
-        format!("zstd would save {} of all bytes", percent(-dearer.predicted.change_ratio, 0))
-    })
+/// What the codecs save that may have to do in place of the one that is advised, each with its own figure;
+/// `None` where none of them would save a word's worth.
+fn others(report: &Report, advised: &str) -> Option<String> {
+    let estimates = report.estimates.as_ref()?;
+    let always = ("pglz, which every server has (wal_compression = on),", Compression::Pglz.name());
+    let all = [(Compression::Lz4.name(), Compression::Lz4.name()), always];
+    let told = all.iter().filter(|(_, codec)| *codec != advised).filter_map(|(name, codec)| {
+        let saved = -estimates.of(Some(1), Some(codec))?.predicted.change_ratio;
+        let text = format!("{name} would save {} of all bytes", percent(saved, 0));
+        (saved >= WORTH_A_WORD).then_some(text)
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("without {advised}: {}", told.join("; ")))
 }
 
 #[cfg(test)]
@@ -157,13 +171,39 @@ mod tests {
         assert_eq!((finding.severity, finding.advice.len()), (Severity::Warning, 1));
         assert_eq!(finding.estimate, Some((100 << 20) - (0.65 * f64::from(100 << 20)) as u64));
         assert_eq!(finding.settings["wal_compression"], "lz4");
-        let near = found(&[("lz4", -0.10), ("zstd", -0.16)], 100 << 20).expect("a finding");
-        assert_eq!((near.severity, near.advice.len()), (Severity::Info, 2));
+        let near = found(&[("lz4", -0.10), ("zstd", -0.14)], 100 << 20).expect("a finding");
+        assert_eq!(
+            (near.severity, &near.settings["wal_compression"]),
+            (Severity::Info, &"lz4".into())
+        );
         assert!(found(&[("lz4", -0.09), ("zstd", -0.09)], 100 << 20).is_none());
         assert!(found(&[("lz4", -0.35)], 15 << 20).is_none());
         // What is compressed with lz4 already may gain with zstd.
         let dearer = found(&[("lz4", 0.0), ("zstd", -0.2)], 100 << 20).expect("a finding");
         assert_eq!(dearer.advice, ["wal_compression = zstd, if the server is built with it"]);
+    }
+
+    #[test]
+    fn the_best_codec_is_advised_and_others_have_their_own_figures() {
+        let told = |codecs: &[(&str, f64)]| {
+            let finding = found(codecs, 100 << 20).expect("a finding");
+            (finding.settings["wal_compression"].clone(), finding.advice)
+        };
+        let built = "if the server is built with it";
+        let (codec, advice) = told(&[("pglz", -0.4), ("lz4", -0.5), ("zstd", -0.6)]);
+        assert_eq!(codec, "zstd");
+        let pglz =
+            "pglz, which every server has (wal_compression = on), would save 40 % of all bytes";
+        let others = format!("without zstd: lz4 would save 50 % of all bytes; {pglz}");
+        assert_eq!(advice, [format!("wal_compression = zstd, {built}"), others]);
+        let (codec, advice) = told(&[("pglz", -0.4), ("lz4", -0.5), ("zstd", -0.54)]);
+        assert_eq!(codec, "lz4");
+        assert_eq!(
+            advice,
+            [format!("wal_compression = lz4, {built}"), format!("without lz4: {pglz}")]
+        );
+        // What saves nothing is not named.
+        assert_eq!(told(&[("pglz", 0.0), ("lz4", -0.5)]).1.len(), 1);
     }
 
     #[test]

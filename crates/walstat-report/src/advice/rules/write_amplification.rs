@@ -10,11 +10,12 @@
 //!
 //! Reference: Chen 2017.
 
-use super::checkpoint_spacing::are_asked_for;
+use super::checkpoint_spacing::{are_asked_for, larger};
 use super::wal_compression::better_codec;
 use super::{
-    CHEN_2017, UNTUNED_AMPLIFICATION, evidence, further_apart, is_far_apart, is_for_checking,
-    plain_finding, recovery_price, saves_nothing_apart, says_little,
+    CHECKPOINT_TIMEOUT, CHEN_2017, Line, MAX_WAL_SIZE, UNTUNED_AMPLIFICATION, evidence,
+    further_apart, is_far_apart, is_for_checking, plain_finding, recovery_price,
+    saves_nothing_apart, says_little,
 };
 use crate::advice::Rule;
 use crate::model::Report;
@@ -42,15 +43,14 @@ fn check(report: &Report) -> Option<Finding> {
     }
     let codec = better_codec(report).map(|(codec, _)| codec);
     let has_use = !is_far_apart(report) && !saves_nothing_apart(report) && !are_asked_for(report);
-    let advice: Vec<String> = match (has_use, codec) {
-        // What is left to do another rule says.
-        (false, _) => return None,
-        (true, _) => {
-            let both = "space checkpoints out (checkpoint_timeout and max_wal_size together), and \
-                        compress images";
-            vec![both.to_owned()]
-        }
-    };
+    // What is left to do another rule says.
+    if !has_use {
+        return None;
+    }
+    let both = [CHECKPOINT_TIMEOUT, MAX_WAL_SIZE];
+    let text =
+        format!("space checkpoints out ({} together), and compress images", both.join(" and "));
+    let advice = Line { text, settings: both.map(larger).to_vec() };
     let finding = Finding {
         severity: if times < UNTUNED_AMPLIFICATION { Severity::Info } else { Severity::Warning },
         evidence: evidence([
@@ -58,13 +58,16 @@ fn check(report: &Report) -> Option<Finding> {
             ("untuned", UNTUNED_AMPLIFICATION.into()),
             ("reachable", threshold.into()),
         ]),
-        advice,
-        side_effects: if has_use { vec![recovery_price()] } else { vec![] },
+        side_effects: vec![recovery_price()],
         source: CHEN_2017.into(),
         ..plain_finding(&RULE, format!("{times:.1} bytes are written for each byte of change"))
     };
-    let both = further_apart(report, codec).filter(|_| has_use);
-    Some(finding.quoting(report, both.or(better_codec(report).and_then(|(_, row)| row))))
+    let both = further_apart(report, codec);
+    Some(
+        finding
+            .advising([advice])
+            .quoting(report, both.or(better_codec(report).and_then(|(_, row)| row))),
+    )
 }
 
 #[cfg(test)]
