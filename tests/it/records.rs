@@ -28,6 +28,8 @@ struct Row<'l> {
     block_data_bytes: u64,
 }
 
+type OfRow<'l> = fn(&Row<'l>) -> u64;
+
 #[test]
 fn rows_add_up_to_the_totals_and_come_in_wal_order() {
     for sample in samples() {
@@ -36,7 +38,7 @@ fn rows_add_up_to_the_totals_and_come_in_wal_order() {
         let rows: Vec<Row<'_>> =
             lines.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
         assert_eq!(totals["count"], rows.len(), "{}", sample.name);
-        let keys: [(&str, fn(&Row<'_>) -> u64); 6] = [
+        let keys: [(&str, OfRow<'_>); 6] = [
             ("total_bytes", |row| row.total_bytes),
             ("record_bytes", |row| row.record_bytes),
             ("fpi_bytes", |row| row.fpi_bytes),
