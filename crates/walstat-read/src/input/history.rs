@@ -122,6 +122,14 @@ impl Histories {
     }
 
     /// Says which of several histories of a timeline is followed.
+    /// Forgets a timeline of which no server finds the history.
+    pub(crate) fn forget(&mut self, timeline: u32) {
+        self.sound.remove(&timeline);
+        self.named.remove(&timeline);
+        let name = name_of(timeline);
+        self.problems.retain(|problem| !problem.segment.starts_with(&name));
+    }
+
     pub fn follow(&mut self, timeline: u32, ancestors: Vec<Ancestor>) {
         self.followed.insert(timeline, ancestors);
     }
