@@ -3,6 +3,7 @@
 
 mod aside;
 mod latest;
+mod resembling;
 
 use super::discover::Found;
 use super::error::InputError;
@@ -126,6 +127,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
 }
 
 /// The timelines of the files; and problems of files that are named for one that was never begun: all of its
+    plan.notes.extend(plan.resembling());
 /// files begin with pages of older timelines, and it does not follow on the others, as a server numbers them.
 fn timelines(
     files: &BTreeMap<Key, Vec<Segment>>,
