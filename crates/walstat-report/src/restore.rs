@@ -382,6 +382,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     }
 }
 
+    let consistent =
+        format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
 /// Whether the problem's file comes to the server in another size than a segment's, which ends it
 /// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
 fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
@@ -400,6 +402,32 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         Some((name, begin)) => {
             let bytes = plan.geometry.segment_bytes;
             plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
+/// What a server does where a segment is missing that an older timeline has too: it takes that one, and goes on
+/// with what the newer timeline left (`XLogFileReadAnyTLI` in `src/backend/access/transam/xlogrecovery.c`).
+fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
+    let bytes = plan.geometry.segment_bytes;
+    let name = SegmentName::leading(&problem.segment)?;
+    let number = name.number(bytes)?;
+    let is_there = |timeline: u32| {
+        let files = plan.files.get(&(timeline, number));
+        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
+    };
+    let begun = plan.lineage.spans().filter(|(timeline, span)| {
+        *timeline < name.timeline && span.start.0 / u64::from(bytes) <= number
+    });
+    let older = begun.map(|(timeline, _)| timeline).filter(|older| is_there(*older)).max()?;
+    // Behind the place where a later timeline begins, its first segment is no help.
+    let begins = plan.lineage.spans().find(|(timeline, _)| *timeline == name.timeline)?.1.start;
+    let is_first = begins.0 / u64::from(bytes) == number;
+    let is_astray = problem.kind == ProblemKind::MissingSegment && is_first;
+    is_astray.then(|| {
+        format!(
+            "; a server takes {} in its place and goes on with timeline {older}",
+            SegmentName::new(older, number, bytes)
+        )
+    })
+}
+
         }
         None => history::timeline_of(&problem.segment).is_some_and(|t| plan.lineage.has(t)),
     };
