@@ -228,6 +228,7 @@ pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         .and_then(|()| cluster(backup, wal.plan))
         .and_then(|()| begins(backup, wal))
         .and_then(|()| within_reach(backup, wal.plan))
+        .and_then(|()| ancestor(backup, wal.plan))
         .and_then(|()| checkpoint(backup, wal))
 }
 
@@ -276,6 +277,23 @@ fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
             let Problem { segment, expected, found, .. } = problem;
             Err(format!("not restorable: {segment}: expected {expected}, found {found}"))
         }
+        None => Ok(()),
+    }
+}
+
+/// No history takes the backup's checkpoint for one of another timeline: "requested timeline is not a child of
+/// this server's history".
+fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let Some(checkpoint) = backup.label.map(|label| label.checkpoint) else { return Ok(()) };
+    match plan.misplaced.iter().find(|it| it.history == plan.timeline && it.hides(checkpoint)) {
+        Some(found) => Err(format!(
+            "not restorable: {} says that timeline {} begins at {}, which is {}: the backup's checkpoint at \
+             {checkpoint} lies between the two, so a server takes it for another timeline's",
+            history::name_of(found.history),
+            found.timeline,
+            found.told,
+            found.begins
+        )),
         None => Ok(()),
     }
 }
@@ -364,6 +382,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     } else {
         format!(" on timeline {}", wal.plan.timeline)
     };
+    let consistent =
+        format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
     let gone = if broken.is_some_and(|problem| is_fatal(problem, wal.plan)) {
         ", once that file is gone: a server ends with FATAL at its wrong size"
     } else {
@@ -382,26 +402,6 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     }
 }
 
-    let consistent =
-        format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
-/// Whether the problem's file comes to the server in another size than a segment's, which ends it
-/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
-fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
-    files.any(|file| file.is_asked_for() && file.raw_bytes.is_some_and(|found| found != bytes))
-}
-
-/// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
-/// that a server cannot use.
-fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
-    let plan = wal.plan;
-    let name = SegmentName::leading(&problem.segment);
-    let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
-    let on_the_way = match name.zip(begin) {
-        Some((name, begin)) => {
-            let bytes = plan.geometry.segment_bytes;
-            plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
 /// What a server does where a segment is missing that an older timeline has too: it takes that one, and goes on
 /// with what the newer timeline left (`XLogFileReadAnyTLI` in `src/backend/access/transam/xlogrecovery.c`).
 fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
@@ -428,6 +428,24 @@ fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
     })
 }
 
+/// Whether the problem's file comes to the server in another size than a segment's, which ends it
+/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
+fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
+    files.any(|file| file.is_asked_for() && file.raw_bytes.is_some_and(|found| found != bytes))
+}
+
+/// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
+/// that a server cannot use.
+fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
+    let plan = wal.plan;
+    let name = SegmentName::leading(&problem.segment);
+    let begin = name.and_then(|name| name.start(plan.geometry.segment_bytes));
+    let on_the_way = match name.zip(begin) {
+        Some((name, begin)) => {
+            let bytes = plan.geometry.segment_bytes;
+            plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
         }
         None => history::timeline_of(&problem.segment).is_some_and(|t| plan.lineage.has(t)),
     };

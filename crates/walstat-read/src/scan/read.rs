@@ -117,7 +117,6 @@ pub(crate) fn read_passed(
     Ok((plan, outcome))
 }
 
-/// The same paths as they are now.
 /// What could not be read since there was no memory: that says nothing of the file.
 fn lack_of_memory(problem: &Problem) -> Option<InputError> {
     let Problem { kind, segment, found, .. } = problem;
@@ -126,6 +125,7 @@ fn lack_of_memory(problem: &Problem) -> Option<InputError> {
     is_lack.then(|| InputError::io(Path::new(segment), source()))
 }
 
+/// The same paths as they are now.
 fn again(found: &Found, range: &Range<Lsn>) -> Result<Found, InputError> {
     let mut found = found.again()?;
     look_into(&mut found, range);
@@ -195,13 +195,24 @@ impl Reading<'_> {
             self.follow_proven(found, timeline, rivals)?;
         }
         // Where a history contradicts that of a newer timeline, the records may tell which is wrong.
-        for (newer, timeline) in found.histories.contradicting() {
+        let contradicting = found.histories.contradicting();
+        let bytes = match contradicting.is_empty() {
+            true => return Ok(()),
+            false => u64::from(place(found)?.geometry.segment_bytes),
+        };
+        for (newer, timeline) in contradicting {
             let ancestors = |of| found.histories.ancestors(of).unwrap_or_default().to_vec();
             let (own, mut before) = (ancestors(timeline), ancestors(newer));
             before.pop();
             let rivals = BTreeSet::from([own.clone(), before]);
             let (proof, best) = self.follow_proven(found, timeline, rivals)?;
-            let is_other = proof == Proof::Right && best != own;
+            // Places that no server minds are settled where the segments are known.
+            let is_near = |(one, other): (&Ancestor, &Ancestor)| {
+                one.timeline == other.timeline && one.end.0 / bytes == other.end.0 / bytes
+            };
+            let are_near =
+                |other: &[Ancestor]| other.len() == own.len() && own.iter().zip(other).all(is_near);
+            let is_other = proof == Proof::Right && best != own && !are_near(&best);
             found.histories.follow(timeline, own);
             if let Some(end) = best.last().filter(|_| is_other) {
                 found.histories.correct(timeline, *end);
@@ -235,9 +246,15 @@ impl Reading<'_> {
         if self.wanted.limit.is_some() {
             return false;
         }
-        let wrong = verify::beginning_elsewhere(plan, &self.verifier(plan.geometry, &[]));
+        let verifier = self.verifier(plan.geometry, &[]);
+        let is_settled = verify::settle_beginnings(plan, &mut found.histories, &verifier);
+        let wrong = verify::beginning_elsewhere(plan, &verifier);
+        let wrong = wrong.into_iter().filter(|(timeline, end)| {
+            found.histories.ancestors(*timeline).and_then(<[Ancestor]>::last) != Some(end)
+        });
+        let wrong: Vec<_> = wrong.collect();
         wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
-        !wrong.is_empty()
+        is_settled || !wrong.is_empty()
     }
 
     fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
