@@ -4,9 +4,12 @@
 //! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
 //! before the start does not matter.
 
+mod astray;
+
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
+use astray::astray;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
@@ -281,7 +284,7 @@ fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// No history takes the backup's checkpoint for one of another timeline: "requested timeline is not a child of
+/// No history takes the checkpoint for one of another timeline: "requested timeline is not a child of
 /// this server's history".
 fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
     let Some(checkpoint) = backup.label.map(|label| label.checkpoint) else { return Ok(()) };
@@ -400,32 +403,6 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         )),
         None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }
-}
-
-/// What a server does where a segment is missing that an older timeline has too: it takes that one, and goes on
-/// with what the newer timeline left (`XLogFileReadAnyTLI` in `src/backend/access/transam/xlogrecovery.c`).
-fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
-    let bytes = plan.geometry.segment_bytes;
-    let name = SegmentName::leading(&problem.segment)?;
-    let number = name.number(bytes)?;
-    let is_there = |timeline: u32| {
-        let files = plan.files.get(&(timeline, number));
-        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
-    };
-    let begun = plan.lineage.spans().filter(|(timeline, span)| {
-        *timeline < name.timeline && span.start.0 / u64::from(bytes) <= number
-    });
-    let older = begun.map(|(timeline, _)| timeline).filter(|older| is_there(*older)).max()?;
-    // Behind the place where a later timeline begins, its first segment is no help.
-    let begins = plan.lineage.spans().find(|(timeline, _)| *timeline == name.timeline)?.1.start;
-    let is_first = begins.0 / u64::from(bytes) == number;
-    let is_astray = problem.kind == ProblemKind::MissingSegment && is_first;
-    is_astray.then(|| {
-        format!(
-            "; a server takes {} in its place and goes on with timeline {older}",
-            SegmentName::new(older, number, bytes)
-        )
-    })
 }
 
 /// Whether the problem's file comes to the server in another size than a segment's, which ends it

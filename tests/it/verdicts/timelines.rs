@@ -130,21 +130,6 @@ fn a_history_is_read_as_a_server_reads_it() {
     }
 }
 
-/// To a server it does not exist; of an older timeline it is missed.
-#[test]
-fn a_newer_history_that_no_server_finds_is_a_note() {
-    for name in ["elsewhere/00000003.history", "00000003.history.gz"] {
-        let directory = with_history(b"1\t0/892E18\tx");
-        fs::create_dir(directory.path().join("elsewhere")).expect("a directory");
-        let text = b"1\t0/700000\tx\n";
-        let text = if name.ends_with(".gz") { super::gzip(text) } else { text.to_vec() };
-        put(directory.path(), name, &text);
-        assert_eq!(told_of(directory.path()), [], "{name}");
-        let notes = check(&["--as", "archive"], directory.path()).json()["notes"].to_string();
-        assert_eq!(notes.matches("00000003.history").count(), 2, "one note: {notes}");
-    }
-}
-
 /// It takes the newest timeline's file that is there, and comes to what the newer timeline left.
 #[test]
 fn where_a_server_goes_astray_is_said() {

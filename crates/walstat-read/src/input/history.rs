@@ -1,6 +1,6 @@
 //! Timeline histories, held against each other. How the text of one is read: [`super::history_text`].
 
-use super::history_text::parse;
+pub use super::history_text::{Ancestor, parse};
 use super::problem::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,15 +10,6 @@ use walstat_format::lsn::Lsn;
 /// The timeline that has no ancestors: whatever is called its history, no server reads it
 /// (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
 const OLDEST: u32 = 1;
-
-/// One ancestor of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ancestor {
-    /// The ancestor.
-    pub timeline: u32,
-    /// Where it ended and the next one began.
-    pub end: Lsn,
-}
 
 /// All histories that were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -122,14 +113,6 @@ impl Histories {
         }
     }
 
-    /// Forgets a timeline of which no server finds the history.
-    pub(crate) fn forget(&mut self, timeline: u32) {
-        self.sound.remove(&timeline);
-        self.named.remove(&timeline);
-        let name = name_of(timeline);
-        self.problems.retain(|problem| !problem.segment.starts_with(&name));
-    }
-
     /// Forgets what cannot be read.
     pub(crate) fn forgive(&mut self) {
         self.problems.clear();
@@ -205,8 +188,8 @@ impl Histories {
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
     }
 
-    /// Takes the place where `timeline` begins, leaving `end.timeline`, into all histories that name another one
-    /// for it of which no server takes notice: `is_unnoticed`. Whether there was one.
+    /// Takes the place where `timeline` begins, leaving `end.timeline`, into all histories that name another
+    /// one for it of which no server takes notice: `is_unnoticed`. Whether there was one.
     pub(crate) fn settle_begin(
         &mut self,
         timeline: u32,
@@ -226,6 +209,7 @@ impl Histories {
             let (told, begins) = (std::mem::replace(&mut told.end, end.end), end.end);
             self.misplaced.insert(Misplaced { history: *history, timeline, told, begins });
             *rivals = BTreeSet::from([ancestors]);
+            self.followed.remove(history);
         }
         self.misplaced.len() > before
     }

@@ -1,8 +1,17 @@
 //! The text of a timeline history, `NNNNNNNN.history`: one line per ancestor, read as a server reads it
 //! (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
 
-use super::history::Ancestor;
+use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
+
+/// One ancestor of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// The ancestor.
+    pub timeline: u32,
+    /// Where it ended and the next one began.
+    pub end: Lsn,
+}
 
 /// A server reads so many bytes of a line at most (`MAXPGPATH` in `src/include/pg_config_manual.h`,
 /// less one), and takes the rest for another line.
@@ -10,7 +19,7 @@ const LINE_BYTES_MAX: usize = 1023;
 
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
 /// server refuses to start with such a history.
-pub(super) fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
+pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
     let lines = (1..).zip(text.as_bytes().split(|byte| *byte == b'\n'));
     let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#"));

@@ -76,7 +76,7 @@ pub struct Plan {
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
 pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
-    let histories = &latest::within_reach(found, &mut placed);
+    let histories = &found.histories;
     let aside = Aside::leave_out(&mut placed, found);
     let (present, impostors) = timelines(&placed.files, histories);
     let followed = match timeline {

@@ -1,7 +1,6 @@
 //! What one file is, by its first bytes; a name alone proves nothing.
 
 use super::codec::Codec;
-use super::error::is_lack;
 use super::recognise::{Content, Encryption, read_head, recognise};
 use super::source::Source;
 use super::stamp::Stamp;
@@ -140,7 +139,7 @@ fn probe_compressed(
     let first_page = match head {
         Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
         Ok(head) => first_page(&head),
-        Err(error) if is_lack(&error) => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(error),
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);

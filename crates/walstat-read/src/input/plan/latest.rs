@@ -1,32 +1,10 @@
 //! The latest timeline, which a server follows unless told otherwise, where there are no segments of it.
 
 use super::Plan;
-use crate::input::discover::Found;
 use crate::input::history::{self, Histories};
 use crate::input::input_kind::InputKind;
-use crate::input::names::FileName;
-use crate::input::placing::Placed;
 use crate::input::problem::{Problem, ProblemKind};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-
-/// The histories, without those of timelines newer than all segments that a server does not find: to it these
-/// timelines do not exist, and nothing of them is missed. Of each there is a note.
-pub(super) fn within_reach<'f>(found: &'f Found, placed: &mut Placed) -> Cow<'f, Histories> {
-    let newest = placed.files.keys().map(|(timeline, _)| *timeline).max().unwrap_or(u32::MAX);
-    let mut histories = Cow::Borrowed(&found.histories);
-    let notes = &mut placed.notes;
-    placed.problems.retain(|Problem { kind, segment, found, .. }| {
-        let FileName::History(timeline) = FileName::parse(segment) else { return true };
-        let is_missed = *kind != ProblemKind::MissingHistory || timeline <= newest;
-        if !is_missed {
-            histories.to_mut().forget(timeline);
-            notes.push(format!("{segment}: {found}, where no server finds it; it has no segments"));
-        }
-        is_missed
-    });
-    histories
-}
 
 impl Plan {
     /// The problem that a restore to the latest timeline leaves the one that is followed: by a history

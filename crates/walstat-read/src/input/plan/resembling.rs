@@ -9,7 +9,7 @@ use walstat_format::segment::{NAME_DIGITS, SegmentName};
 const CUT_DIGITS_MIN: usize = 16;
 
 impl Plan {
-    /// Notes of them: of names that are cut or too long, and of what a server notes of segments newer than all.
+    /// Notes of them: of names that are cut or too long, and of marks of segments newer than all.
     pub(super) fn resembling(&self) -> Vec<String> {
         let name = |of: &Vec<String>, what: &str| {
             let (first, more) = of.split_first()?;
