@@ -197,7 +197,7 @@ fn copies_of_the_same_bytes_under_another_checksum_are_told() {
     let files: [(&str, &[u8]); 4] =
         [(&before, &first), (&right, &packed), (&wrong, &packed), (&after, &third)];
     let (code, report) = every_way(&[], &files);
-    assert_eq!((code, kinds(&report)), (Some(4), vec!["archive_checksum"]), "{report:#}");
+    assert_eq!((code, kinds(&report)), (Some(4), vec!["duplicate_differs"]), "{report:#}");
     assert!(report["problems"][0]["found"].as_str().is_some_and(|found| found.contains(&wrong)));
 }
 

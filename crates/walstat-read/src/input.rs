@@ -9,6 +9,7 @@ pub mod error;
 pub(crate) mod faster_way;
 pub mod formula;
 pub mod history;
+mod history_text;
 pub mod input_kind;
 pub mod known_files;
 pub mod label;

@@ -4,9 +4,12 @@
 //! names, of the label's timeline; and the WAL up to where the backup is consistent. What lies
 //! before the start does not matter.
 
+mod astray;
+
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
+use astray::astray;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
@@ -228,6 +231,7 @@ pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         .and_then(|()| cluster(backup, wal.plan))
         .and_then(|()| begins(backup, wal))
         .and_then(|()| within_reach(backup, wal.plan))
+        .and_then(|()| ancestor(backup, wal.plan))
         .and_then(|()| checkpoint(backup, wal))
 }
 
@@ -276,6 +280,23 @@ fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
             let Problem { segment, expected, found, .. } = problem;
             Err(format!("not restorable: {segment}: expected {expected}, found {found}"))
         }
+        None => Ok(()),
+    }
+}
+
+/// No history takes the checkpoint for one of another timeline: "requested timeline is not a child of
+/// this server's history".
+fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let Some(checkpoint) = backup.label.map(|label| label.checkpoint) else { return Ok(()) };
+    match plan.misplaced.iter().find(|it| it.history == plan.timeline && it.hides(checkpoint)) {
+        Some(found) => Err(format!(
+            "not restorable: {} says that timeline {} begins at {}, which is {}: the backup's checkpoint at \
+             {checkpoint} lies between the two, so a server takes it for another timeline's",
+            history::name_of(found.history),
+            found.timeline,
+            found.told,
+            found.begins
+        )),
         None => Ok(()),
     }
 }
@@ -364,6 +385,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     } else {
         format!(" on timeline {}", wal.plan.timeline)
     };
+    let consistent =
+        format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
     let gone = if broken.is_some_and(|problem| is_fatal(problem, wal.plan)) {
         ", once that file is gone: a server ends with FATAL at its wrong size"
     } else {

@@ -84,7 +84,7 @@ fn told_of(directory: &Path) -> Vec<(String, String)> {
 #[test]
 fn a_history_that_names_another_place_is_blamed_and_no_segment() {
     let history = |name: &str| ("history".to_owned(), name.to_owned());
-    for text in ["1\t0/892", "1\t0/700000\tx", "1\t0/5F0000\tx", "1\t0/892E20\tx", "1\t0/0\tx"] {
+    for text in ["1\t0/892", "1\t0/700000\tx", "1\t0/5F0000\tx", "1\t0/0\tx"] {
         let told = told_of(with_history(text.as_bytes()).path());
         assert_eq!(told, [history("00000002.history")], "{text}");
     }
@@ -92,6 +92,66 @@ fn a_history_that_names_another_place_is_blamed_and_no_segment() {
     let directory = with_history(b"1\t0/700000\tx\n");
     put(directory.path(), "00000003.history", b"1\t0/892E18\tx\n2\t0/9F0000\tx\n");
     assert_eq!(told_of(directory.path()), [history("00000002.history")]);
+}
+
+/// A server asks for the same files, and goes by the timelines of their pages.
+#[test]
+fn a_history_that_names_another_place_in_the_segment_is_a_note() {
+    for at in ["892E20", "892E10", "892E19", "894000", "800000", "8FFFF8"] {
+        let directory = with_history(format!("1\t0/{at}\tx").as_bytes());
+        assert_eq!(told_of(directory.path()), [], "{at}");
+        let notes = check(&["--as", "archive"], directory.path()).json()["notes"].to_string();
+        assert!(
+            notes.contains("00000002.history: timeline 2 begins at 0/00892E18"),
+            "{at}: {notes}"
+        );
+        put(directory.path(), "00000003.history", b"1\t0/892E18\tx\n2\t0/9F0000\tx\n");
+        assert_eq!(told_of(directory.path()), [], "{at}, and a newer one that is right");
+    }
+    let newer = with_history(b"1\t0/892E18\tx");
+    put(newer.path(), "00000003.history", b"1\t0/892E10\tx\n2\t0/9F0000\tx\n");
+    assert_eq!(told_of(newer.path()), []);
+}
+
+#[test]
+fn a_history_is_read_as_a_server_reads_it() {
+    for text in [
+        "1\t0x0/0x892E18",
+        "01 0/ 892e18",
+        "+1\t00000000/000892E18zz",
+        "4294967297\t100000000/892E18",
+    ] {
+        assert_eq!(told_of(with_history(text.as_bytes()).path()), [], "{text}");
+    }
+    let history = ("history".to_owned(), "00000002.history".to_owned());
+    for text in ["0x1\t0/892E18", "1\t0 /892E18", "1\t892E18", "\u{a0}\n1\t0/892E18"] {
+        let told = told(&check(&["--as", "archive"], with_history(text.as_bytes()).path()));
+        assert!(told.contains(&history), "{text}: {told:?}");
+    }
+}
+
+/// It takes the newest timeline's file that is there, and comes to what the newer timeline left.
+#[test]
+fn where_a_server_goes_astray_is_said() {
+    let directory = with_history(b"1\t0/892E18\tx");
+    fs::remove_file(directory.path().join(SWITCHED)).expect("the segment");
+    let ran = check(&["--as", "archive", "--from", "0/700028"], directory.path());
+    let checks = ran.json()["checks"].to_string();
+    let said = "a server takes 000000010000000000000008 in its place and goes on with timeline 1";
+    assert!(checks.contains(said), "{checks} {}", ran.stderr);
+}
+
+#[test]
+fn names_of_wrong_length_and_marks_of_newer_segments_are_notes() {
+    for name in
+        ["00000001000000000000000", "0000000100000000000000101", "000000010000000000000010.ready"]
+    {
+        let mut files = three();
+        files.push((name.to_owned(), Vec::new()));
+        let ran = check(&["--as", "archive"], archive(&files).path());
+        let notes = ran.json()["notes"].to_string();
+        assert!(ran.code == Some(0) && notes.contains(&format!("{name}: not read")), "{notes}");
+    }
 }
 
 #[test]

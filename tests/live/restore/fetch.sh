@@ -8,9 +8,9 @@ layout=$1 archive=$2 name=$3 target=$4
 
 is_segment() { [[ $name =~ ^[0-9A-F]{24}$ ]]; }
 
-# pgBackRest keeps one file of a segment, with the SHA-1 of its content in the name.
+# pgBackRest keeps one file of a segment, with the SHA-1 of its content in the name, which `archive-get` does not compare.
 pgbackrest() {
-  local found sum
+  local found
   if ! is_segment; then cp "$archive/archive/demo/15-1/$name" "$target"; return; fi
   found=("$archive/archive/demo/15-1/${name:0:16}/$name"-*)
   [ ${#found[@]} = 1 ] && [ -f "${found[0]}" ] || return 1
@@ -18,8 +18,6 @@ pgbackrest() {
     *.zst) zstd -q -dc <"${found[0]}" >"$target" ;;
     *) cp "${found[0]}" "$target" ;;
   esac
-  sum=${found[0]##*/"$name"-}
-  [ "$(sha1sum <"$target" | cut -c1-40)" = "${sum:0:40}" ]
 }
 
 # Barman compresses everything under its plain name and tells what it is by the content.

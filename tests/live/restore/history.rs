@@ -53,7 +53,7 @@ fn wrong(table: &mut Table) {
         tree.store(HISTORY, text.as_bytes());
     });
     table.breaks(LATER_BACKUP);
-    table.red(&[Raw], "switch point a record too early", move |tree| {
+    table.green(&[Raw], "switch point a record too early", move |tree| {
         let name = tree.left();
         let places = tree.records(&name).iter().map(|place| place.offset as u64);
         let switch = tree.origin.switch % (1 << 20);
@@ -61,8 +61,7 @@ fn wrong(table: &mut Table) {
         let text = line(1, tree.origin.switch - switch + before);
         tree.store(HISTORY, text.as_bytes());
     });
-    table.breaks(LATER_BACKUP);
-    table.red(&[Raw], "switch point a record too late", move |tree| {
+    table.green(&[Raw], "switch point a record too late", move |tree| {
         let name = tree.on_new(0);
         let places = tree.records(&name).iter().map(|place| place.offset as u64);
         let switch = tree.origin.switch % (1 << 20);
@@ -70,7 +69,6 @@ fn wrong(table: &mut Table) {
         let text = line(1, tree.origin.switch - switch + after);
         tree.store(HISTORY, text.as_bytes());
     });
-    table.breaks("the first record of timeline 2 lies before the point where it begins");
     table.red(&[Raw], "switch point before the base backup", move |tree| {
         tree.store(HISTORY, line(1, 0x100_0000 >> 8).as_bytes());
     });

@@ -73,11 +73,12 @@ pub struct Found {
     lacking: Option<Lacking>,
 }
 
-/// A resource that the system has run out of (file descriptors), and the path at which that showed.
+/// A resource that the system has run out of (file descriptors, memory), and the path at which that showed.
 #[derive(Debug, Clone)]
 struct Lacking {
     path: PathBuf,
-    code: i32,
+    /// The system's own number of the error, or what is said of it.
+    code: Result<i32, String>,
 }
 
 /// What can only be read from front to back.
@@ -275,7 +276,8 @@ impl Found {
     /// Takes note of an error that says nothing of the file.
     fn is_lacking(&mut self, path: &Path, error: &io::Error) -> bool {
         let lacks = is_lack(error);
-        if let (true, Some(code)) = (lacks, error.raw_os_error()) {
+        if lacks {
+            let code = error.raw_os_error().ok_or_else(|| error.to_string());
             self.lacking.get_or_insert_with(|| Lacking { path: path.to_owned(), code });
         }
         lacks

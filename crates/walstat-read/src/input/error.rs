@@ -166,7 +166,7 @@ impl InputError {
     /// A path that cannot be read.
     pub fn io(path: &Path, source: io::Error) -> InputError {
         let path = path.to_owned();
-        if is_lack(&source) {
+        if is_lack_of_descriptors(&source) {
             InputError::Descriptors { path, source }
         } else {
             InputError::Io { path, source }
@@ -174,13 +174,20 @@ impl InputError {
     }
 }
 
-/// Whether the system has no file descriptor left, for the process (`EMFILE`) or for all (`ENFILE`):
-/// that says nothing of the file.
+/// Whether the system has no file descriptor left, for the process (`EMFILE`) or for all (`ENFILE`), or no
+/// memory: that says nothing of the file.
 pub(crate) fn is_lack(error: &io::Error) -> bool {
+    is_lack_of_descriptors(error) || error.kind() == io::ErrorKind::OutOfMemory
+}
+
+fn is_lack_of_descriptors(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
+
+/// What is told where there is no memory: of an error whose kind is lost, the text says so.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 
 fn hint(beside: &Option<PathBuf>) -> String {
     beside.as_ref().map_or(String::new(), |tar| format!("; {} lies beside it", tar.display()))

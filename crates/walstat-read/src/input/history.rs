@@ -1,11 +1,7 @@
-//! Timeline history files: `NNNNNNNN.history`, one line per ancestor
-//! (`src/backend/access/transam/timeline.c`).
+//! Timeline histories, held against each other. How the text of one is read: [`super::history_text`].
 
+pub use super::history_text::{Ancestor, parse};
 use super::problem::{Problem, ProblemKind};
-use nom::bytes::complete::{tag, take_while1};
-use nom::character::complete::{digit1, multispace0, space1};
-use nom::combinator::map_res;
-use nom::{IResult, Parser};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,15 +10,6 @@ use walstat_format::lsn::Lsn;
 /// The timeline that has no ancestors: whatever is called its history, no server reads it
 /// (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
 const OLDEST: u32 = 1;
-
-/// One ancestor of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ancestor {
-    /// The ancestor.
-    pub timeline: u32,
-    /// Where it ended and the next one began.
-    pub end: Lsn,
-}
 
 /// All histories that were found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -37,6 +24,32 @@ pub struct Histories {
     /// Of several, the one that is followed; without it the first.
     #[serde(skip)]
     followed: BTreeMap<u32, Vec<Ancestor>>,
+    /// Where they name another place than the one where a timeline begins, and no server minds.
+    #[serde(skip)]
+    misplaced: BTreeSet<Misplaced>,
+}
+
+/// A place that a history names within the segment in which a timeline begins, and that is not the one: a
+/// server asks for the same files, and holds nothing but a backup's checkpoint against it
+/// (`tliOfPointInHistory`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Misplaced {
+    /// The timeline whose history says so.
+    pub history: u32,
+    /// The timeline that begins.
+    pub timeline: u32,
+    /// Where it is said to begin.
+    pub told: Lsn,
+    /// Where it does.
+    pub begins: Lsn,
+}
+
+impl Misplaced {
+    /// Whether a backup with its checkpoint there is of another timeline than the history says: a server
+    /// does not start with it.
+    pub fn hides(&self, checkpoint: Lsn) -> bool {
+        (self.told.min(self.begins)..self.told.max(self.begins)).contains(&checkpoint)
+    }
 }
 
 impl Histories {
@@ -175,6 +188,37 @@ impl Histories {
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
     }
 
+    /// Takes the place where `timeline` begins, leaving `end.timeline`, into all histories that name another
+    /// one for it of which no server takes notice: `is_unnoticed`. Whether there was one.
+    pub(crate) fn settle_begin(
+        &mut self,
+        timeline: u32,
+        end: Ancestor,
+        is_unnoticed: impl Fn(Lsn) -> bool,
+    ) -> bool {
+        let before = self.misplaced.len();
+        let lists = self.sound.iter_mut().filter(|(_, rivals)| rivals.len() == 1);
+        for (history, rivals) in lists {
+            let Some(mut ancestors) = rivals.first().cloned() else { continue };
+            let children = ancestors.iter().skip(1).map(|it| it.timeline).chain([*history]);
+            let child = children.collect::<Vec<_>>().iter().position(|child| *child == timeline);
+            let Some(told) = child.and_then(|index| ancestors.get_mut(index)) else { continue };
+            if told.timeline != end.timeline || told.end == end.end || !is_unnoticed(told.end) {
+                continue;
+            }
+            let (told, begins) = (std::mem::replace(&mut told.end, end.end), end.end);
+            self.misplaced.insert(Misplaced { history: *history, timeline, told, begins });
+            *rivals = BTreeSet::from([ancestors]);
+            self.followed.remove(history);
+        }
+        self.misplaced.len() > before
+    }
+
+    /// Places that histories name beside those where timelines begin, and that no server minds.
+    pub(crate) fn misplaced(&self) -> impl Iterator<Item = &Misplaced> {
+        self.misplaced.iter()
+    }
+
     /// The ancestors of a timeline as a newer one has them, where its own lack the last digits.
     fn whole_of(&self, timeline: u32, ancestors: &[Ancestor]) -> Option<Vec<Ancestor>> {
         let (last, before) = ancestors.split_last()?;
@@ -220,56 +264,6 @@ pub fn name_of(timeline: u32) -> String {
     format!("{timeline:08X}.history")
 }
 
-/// `TLI <TAB> LSN …`; what follows is free text.
-fn ancestor(line: &str) -> IResult<&str, Ancestor> {
-    let timeline = map_res(digit1, str::parse::<u32>);
-    let hex = || take_while1(|c: char| c.is_ascii_hexdigit());
-    let lsn = map_res(nom::combinator::recognize((hex(), tag("/"), hex())), str::parse::<Lsn>);
-    (multispace0, timeline, space1, lsn)
-        .map(|(_, timeline, _, end)| Ancestor { timeline, end })
-        .parse(line)
-}
-
-/// A server reads so many bytes of a line at most (`MAXPGPATH` in `src/include/pg_config_manual.h`,
-/// less one), and takes the rest for another line.
-const LINE_BYTES_MAX: usize = 1023;
-
-/// A line as a server reads it: up to a zero byte.
-fn as_read(line: &str) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-    let to_zero = |part: &'_ [u8]| part.iter().position(|byte| *byte == 0).unwrap_or(part.len());
-    let parts = line.as_bytes().chunks(LINE_BYTES_MAX);
-    parts.map(move |part| String::from_utf8_lossy(part.get(..to_zero(part)).unwrap_or_default()))
-}
-
-/// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
-/// server refuses to start with such a history.
-pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
-    let lines = (1..).zip(text.lines());
-    let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
-    let lines = lines.map(|(number, line)| (number, line.trim().to_owned()));
-    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let mut ancestors: Vec<Ancestor> = Vec::new();
-    for (number, line) in lines {
-        let Ok((_, next)) = ancestor(&line) else {
-            // Not what stands there: the name may lead to a file that is none of the reader's business.
-            return Err(format!("something else in line {number}"));
-        };
-        let before = ancestors.last().map_or(0, |last| last.timeline);
-        if next.timeline <= before || next.timeline >= timeline {
-            return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
-        }
-        // To a server, such an ancestor never ends (`tliOfPointInHistory`).
-        if next.end == Lsn(0) {
-            return Err(format!("timeline {} left at 0/0", next.timeline));
-        }
-        ancestors.push(next);
-    }
-    if ancestors.is_empty() {
-        return Err("no ancestor".to_owned());
-    }
-    Ok(ancestors)
-}
-
 /// The timeline that a history file is about, from its name. A server accepts only capital letters
 /// (`IsTLHistoryFileName` in `src/include/access/xlog_internal.h`).
 pub fn timeline_of(name: &str) -> Option<u32> {
@@ -293,6 +287,20 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_no_server_minds_is_settled_in_all_histories() {
+        let mut histories = Histories::default();
+        histories.add(2, Ok("1\t0/892E18"), "00000002.history");
+        histories.add(3, Ok("1\t0/892E10\n2\t1/0"), "00000003.history");
+        let end = Ancestor { timeline: 1, end: Lsn(0x89_2E18) };
+        assert!(!histories.settle_begin(2, end, |_| false));
+        assert!(histories.settle_begin(2, end, |told| told == Lsn(0x89_2E10)));
+        assert_eq!((histories.contradicting(), histories.problems().count()), (vec![], 0));
+        let misplaced: Vec<_> = histories.misplaced().collect();
+        assert!(misplaced.iter().all(|it| (it.history, it.timeline) == (3, 2)));
+        assert!(misplaced[0].hides(Lsn(0x89_2E10)) && !misplaced[0].hides(Lsn(0x89_2E18)));
+    }
+
+    #[test]
     fn a_history_that_is_cut_is_blamed_and_no_other() {
         let mut histories = Histories::default();
         histories.add(2, Ok("1\t0/D7"), "00000002.history");
@@ -306,44 +314,6 @@ mod tests {
         histories.add(4, Ok("1\t0/D7"), "00000004.history");
         histories.mend_cut();
         assert_eq!(histories.problems().count(), 1, "4 leaves 1 elsewhere");
-    }
-
-    #[test]
-    fn ancestors_are_read_in_order() {
-        let text = "# why\n\n1\t0/892E18\tno recovery target specified\n 2\t1/0\treason\n";
-        let want = vec![
-            Ancestor { timeline: 1, end: Lsn(0x892E18) },
-            Ancestor { timeline: 2, end: Lsn(1 << 32) },
-        ];
-        assert_eq!(parse(3, text), Ok(want));
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        for text in ["", "# nothing", "one\t0/10", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
-            assert!(parse(3, text).is_err(), "{text}");
-        }
-        for text in ["1\t0/0\tx", "1\t0/10\tx\n2\t0/0\tx"] {
-            assert!(parse(3, text).is_err_and(|found| found.ends_with("left at 0/0")), "{text}");
-        }
-    }
-
-    /// A reason (pg_create_restore_point, recovery_target_name) is short; only by hand is it longer.
-    #[test]
-    fn what_a_line_has_too_much_is_another_line() {
-        let line = |reason: usize| format!("1\t0/10\t{}\n", "x".repeat(reason));
-        assert!(parse(2, &line(1016)).is_ok(), "1023 bytes");
-        assert!(parse(2, &line(1017)).is_err(), "1024 bytes");
-        assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1021))).is_ok());
-        assert!(parse(2, &format!("# {}\n1\t0/10\tx", "x".repeat(1022))).is_err());
-    }
-
-    /// As the file system leaves the end of a file after a crash.
-    #[test]
-    fn zero_bytes_end_a_line() {
-        assert!(parse(2, &format!("1\t0/10\tx\n{}", "\0".repeat(4096))).is_ok());
-        assert!(parse(2, "1\t0/\0").is_err());
-        assert!(parse(2, "\0\0\0").is_err());
     }
 
     #[test]

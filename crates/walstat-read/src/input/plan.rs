@@ -3,10 +3,11 @@
 
 mod aside;
 mod latest;
+mod resembling;
 
 use super::discover::Found;
 use super::error::InputError;
-use super::history::{self, Histories};
+use super::history::{self, Histories, Misplaced};
 use super::input_kind::InputKind;
 use super::label::ToldLabel;
 use super::names::backup_start;
@@ -48,6 +49,8 @@ pub struct Plan {
     pub latest: Option<Lineage>,
     /// Where timelines leave others, as their histories say.
     pub branches: Vec<Branch>,
+    /// Places that histories name beside those where timelines begin, and that no server minds.
+    pub misplaced: Vec<Misplaced>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
     pub branch_point: Option<Lsn>,
     /// Files that are no segments of this history, by name.
@@ -98,6 +101,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
             None
         },
         branches: branches(&present, histories),
+        misplaced: histories.misplaced().copied().collect(),
         branch_point: ends.map(|ancestor| ancestor.end).max(),
         files: placed.files,
         other_files: each_backup_once(placed.others),
@@ -118,10 +122,12 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.check_backups();
     plan.problems.extend(plan.left_by_latest());
     plan.notes.extend(plan.without_segments(&present, histories));
+    plan.notes.extend(plan.misplaced.iter().map(misplaced_note));
     aside.tell(&mut plan);
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
+    plan.notes.extend(plan.resembling());
     Ok(plan)
 }
 
@@ -166,6 +172,15 @@ fn contradicting_history(timeline: u32, parent: u32) -> Problem {
     Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
 }
 
+fn misplaced_note(misplaced: &Misplaced) -> String {
+    let Misplaced { history, timeline, told, begins } = *misplaced;
+    format!(
+        "{}: timeline {timeline} begins at {begins}, not at {told}: a server restores the same, but for a \
+         backup with its checkpoint between the two",
+        history::name_of(history)
+    )
+}
+
 fn missing_history(timeline: u32) -> Problem {
     let name = history::name_of(timeline);
     let expected = format!("the history of timeline {timeline}, beside segments of an older one");
@@ -185,6 +200,7 @@ impl Plan {
             other_lineages: Vec::new(),
             latest: None,
             branches: Vec::new(),
+            misplaced: Vec::new(),
             branch_point: None,
             other_files: Vec::new(),
             duplicate_bytes: 0,

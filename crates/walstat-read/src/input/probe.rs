@@ -120,7 +120,7 @@ pub fn probe(path: &Path, ahead: &mut Ahead) -> io::Result<Probe> {
     Ok(match recognise(&head, &name) {
         Content::Compressed(codec) => {
             let whole = Cursor::new(head).chain(file);
-            Probe { stamp, ..probe_compressed(path, whole, codec, modified) }
+            Probe { stamp, ..probe_compressed(path, whole, codec, modified)? }
         }
         Content::Encrypted(encryption) => raw(Err(NotWal::Encrypted(encryption))),
         Content::Unsupported(format) => raw(Err(NotWal::Unsupported(format.into()))),
@@ -134,15 +134,16 @@ fn probe_compressed(
     file: impl Read,
     codec: Codec,
     modified: Option<SystemTime>,
-) -> Probe {
+) -> io::Result<Probe> {
     let head = codec.decoder(file).and_then(|mut decoder| read_head(&mut decoder));
     let first_page = match head {
         Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
         Ok(head) => first_page(&head),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(error),
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(PathBuf::from(path), codec);
-    Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page }
+    Ok(Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page })
 }
 
 /// No text file is longer, a history, a label or a configuration: what lies behind is not read.

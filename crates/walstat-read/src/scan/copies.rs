@@ -187,7 +187,9 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
     }
     if !copy.problems.is_empty() {
         let told = |problem: &Problem| {
-            if problem.kind.is_of_file() {
+            // Alone, a SHA-1 that does not hold is no problem; of two files, pgBackRest restores neither.
+            let is_of_sha1 = problem.kind == ProblemKind::ArchiveChecksum;
+            if problem.kind.is_of_file() && !is_of_sha1 {
                 differs(problem.lsn, problem.kind, &problem.found)
             } else {
                 let found = format!("{}, {}", problem.kind, problem.found);

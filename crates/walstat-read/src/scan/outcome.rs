@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER_BYTES, PageFault};
+use walstat_format::segment::NAME_DIGITS;
 
 /// The result of a scan.
 #[derive(Debug)]
@@ -247,6 +248,25 @@ impl<O> Outcome<O> {
         let kind = ProblemKind::RangeNotCovered;
         let problem = Problem::of_file(kind, &segment, expected, found);
         self.uncovered = Some(Problem { lsn: Some(place), ..problem });
+    }
+
+    /// Takes out SHA-1s that do not hold where nothing else is wrong with the file, and gives a note of each:
+    /// pgBackRest's `archive-get` does not compare them, and what a server reads is whole.
+    pub(crate) fn take_checksums_alone(&mut self) -> Vec<String> {
+        let is_of_sha1 = |problem: &Problem| problem.kind == ProblemKind::ArchiveChecksum;
+        let name = |problem: &Problem| problem.segment.get(..NAME_DIGITS).map(str::to_owned);
+        let others = self.problems.iter().filter(|problem| !is_of_sha1(problem));
+        let broken: BTreeSet<_> = others.map(name).collect();
+        let is_alone =
+            |problem: &mut Problem| is_of_sha1(problem) && !broken.contains(&name(problem));
+        let alone = self.problems.extract_if(.., is_alone);
+        let note = |Problem { segment, expected, found, .. }: Problem| {
+            format!(
+                "{segment}: expected {expected}, found {found}: pgBackRest restores it nevertheless, and its \
+                 records are whole"
+            )
+        };
+        alone.map(note).collect()
     }
 
     /// Adds problems that were found elsewhere, except those that it has already.

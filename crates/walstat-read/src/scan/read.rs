@@ -12,7 +12,7 @@ use super::streamed::{self, Wanted};
 use super::verify::{self, Proof, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
-use crate::input::error::{InputError, is_lack};
+use crate::input::error::{InputError, OUT_OF_MEMORY, is_lack};
 use crate::input::history::Ancestor;
 use crate::input::listed::look_into;
 use crate::input::placing::place;
@@ -23,8 +23,10 @@ use crate::input::source::Source;
 use crate::input::stamp::CLOCK_TICK;
 use crate::input::storage;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
@@ -73,7 +75,7 @@ pub(crate) fn read_passed(
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
-    let (plan, mut outcome) = loop {
+    let (mut plan, mut outcome) = loop {
         reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         if reading.correct_histories(&plan, &mut found) {
@@ -102,13 +104,25 @@ pub(crate) fn read_passed(
         found = again(&found, &range)?;
         reading.passed = recall(&found);
     };
+    if let Some(error) = outcome.problems.iter().chain(&plan.problems).find_map(lack_of_memory) {
+        return Err(error);
+    }
     if range.start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, range.start));
     }
+    plan.notes.extend(outcome.take_checksums_alone());
     if reading.wanted.limit.is_none() {
         outcome.hold_against(&plan, &range);
     }
     Ok((plan, outcome))
+}
+
+/// What could not be read since there was no memory: that says nothing of the file.
+fn lack_of_memory(problem: &Problem) -> Option<InputError> {
+    let Problem { kind, segment, found, .. } = problem;
+    let is_lack = *kind == ProblemKind::Unreadable && found.ends_with(OUT_OF_MEMORY);
+    let source = || io::Error::new(io::ErrorKind::OutOfMemory, found.clone());
+    is_lack.then(|| InputError::io(Path::new(segment), source()))
 }
 
 /// The same paths as they are now.
@@ -181,13 +195,24 @@ impl Reading<'_> {
             self.follow_proven(found, timeline, rivals)?;
         }
         // Where a history contradicts that of a newer timeline, the records may tell which is wrong.
-        for (newer, timeline) in found.histories.contradicting() {
+        let contradicting = found.histories.contradicting();
+        let bytes = match contradicting.is_empty() {
+            true => return Ok(()),
+            false => u64::from(place(found)?.geometry.segment_bytes),
+        };
+        for (newer, timeline) in contradicting {
             let ancestors = |of| found.histories.ancestors(of).unwrap_or_default().to_vec();
             let (own, mut before) = (ancestors(timeline), ancestors(newer));
             before.pop();
             let rivals = BTreeSet::from([own.clone(), before]);
             let (proof, best) = self.follow_proven(found, timeline, rivals)?;
-            let is_other = proof == Proof::Right && best != own;
+            // Places that no server minds are settled where the segments are known.
+            let is_near = |(one, other): (&Ancestor, &Ancestor)| {
+                one.timeline == other.timeline && one.end.0 / bytes == other.end.0 / bytes
+            };
+            let are_near =
+                |other: &[Ancestor]| other.len() == own.len() && own.iter().zip(other).all(is_near);
+            let is_other = proof == Proof::Right && best != own && !are_near(&best);
             found.histories.follow(timeline, own);
             if let Some(end) = best.last().filter(|_| is_other) {
                 found.histories.correct(timeline, *end);
@@ -221,9 +246,15 @@ impl Reading<'_> {
         if self.wanted.limit.is_some() {
             return false;
         }
-        let wrong = verify::beginning_elsewhere(plan, &self.verifier(plan.geometry, &[]));
+        let verifier = self.verifier(plan.geometry, &[]);
+        let is_settled = verify::settle_beginnings(plan, &mut found.histories, &verifier);
+        let wrong = verify::beginning_elsewhere(plan, &verifier);
+        let wrong = wrong.into_iter().filter(|(timeline, end)| {
+            found.histories.ancestors(*timeline).and_then(<[Ancestor]>::last) != Some(end)
+        });
+        let wrong: Vec<_> = wrong.collect();
         wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
-        !wrong.is_empty()
+        is_settled || !wrong.is_empty()
     }
 
     fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {

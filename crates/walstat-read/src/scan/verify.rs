@@ -9,7 +9,7 @@ use super::pages::Progress;
 use super::parallel::{self, Ready};
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
-use crate::input::history::{self, Ancestor};
+use crate::input::history::{self, Ancestor, Histories};
 use crate::input::placing::Key;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
@@ -112,14 +112,48 @@ pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(
         if lineage.parent().is_none() || !is_behind || !is_older {
             return None;
         }
-        let alone = verifier.read(std::slice::from_ref(file), lineage);
-        let (parent, end) = alone.observer.begin_of(timeline)?;
-        // The first record of a page may be said to begin where the page does.
-        let page = Lsn(end.0 - end.0 % u64::from(plan.geometry.page_bytes));
-        let end = if plan.geometry.first_byte(page) == end { page } else { end };
-        Some((timeline, Ancestor { timeline: parent, end }))
+        Some((timeline, begin_in(file, lineage, verifier)?))
     };
     all.filter_map(begins).collect()
+}
+
+/// Which timeline is left in a file, and where its own begins.
+fn begin_in(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Ancestor> {
+    let alone = verifier.read(std::slice::from_ref(file), lineage);
+    let (timeline, end) = alone.observer.begin_of(file.timeline)?;
+    // The first record of a page may be said to begin where the page does.
+    let geometry = &verifier.scope.geometry;
+    let page = Lsn(end.0 - end.0 % u64::from(geometry.page_bytes));
+    let end = if geometry.first_byte(page) == end { page } else { end };
+    Some(Ancestor { timeline, end })
+}
+
+/// Where timelines begin of which a history names another place that asks for the same files: within the
+/// same segment, or in the one before it where the timeline begins with its own.
+pub(super) fn settle_beginnings(
+    plan: &Plan,
+    histories: &mut Histories,
+    verifier: &Verifier<'_>,
+) -> bool {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let all = plan.other_lineages.iter().chain([&plan.lineage]);
+    let begins = |lineage: &Lineage| {
+        let timeline = lineage.timeline();
+        let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
+        let (file, told) = (files.first()?, lineage.begin().0 / bytes);
+        let is_near = told == *number || told.checked_add(1) == Some(*number);
+        lineage.parent().filter(|_| is_near)?;
+        Some((timeline, begin_in(file, lineage, verifier)?))
+    };
+    let begins: Vec<(u32, Ancestor)> = all.filter_map(begins).collect();
+    let settle = |(timeline, begin): (u32, Ancestor)| {
+        let is_unnoticed = |told: Lsn| {
+            let (own, told) = (begin.end.0 / bytes, told.0 / bytes);
+            own == told || begin.end.0.is_multiple_of(bytes) && told.checked_add(1) == Some(own)
+        };
+        histories.settle_begin(timeline, begin, is_unnoticed)
+    };
+    begins.into_iter().map(settle).fold(false, |any, one| any | one)
 }
 
 /// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one

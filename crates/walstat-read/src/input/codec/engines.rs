@@ -77,7 +77,7 @@ impl Engine for Bzip2 {
         let before = (self.0.total_in(), self.0.total_out());
         let state = match self.0.decompress(input, output) {
             Ok(bzip2::Status::StreamEnd) => Ok(StreamState::Ended),
-            Ok(bzip2::Status::MemNeeded) => Err(StreamFault::bad("bzip2: out of memory")),
+            Ok(bzip2::Status::MemNeeded) => Err(StreamFault::out_of_memory(Self::NAME)),
             Ok(_) => Ok(StreamState::Going),
             Err(bzip2::Error::DataMagic) => {
                 Err(StreamFault::bad("bzip2: not the start of a stream"))
@@ -112,7 +112,10 @@ const XZ_PADDING: u64 = 4;
 
 impl Xz {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Xz { stream: Stream::new_stream_decoder(LZMA_MEMORY_LIMIT, 0)?, padding: 0 })
+        Ok(Xz {
+            stream: lzma(Stream::new_stream_decoder(LZMA_MEMORY_LIMIT, 0), Self::NAME)?,
+            padding: 0,
+        })
     }
 
     fn is_aligned(&self) -> bool {
@@ -156,7 +159,7 @@ pub(super) struct LzmaAlone(Stream);
 
 impl LzmaAlone {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(LzmaAlone(Stream::new_lzma_decoder(LZMA_MEMORY_LIMIT)?))
+        Ok(LzmaAlone(lzma(Stream::new_lzma_decoder(LZMA_MEMORY_LIMIT), Self::NAME)?))
     }
 }
 
@@ -173,7 +176,7 @@ pub(super) struct Lzip(Stream);
 
 impl Lzip {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Lzip(Stream::new_lzip_decoder(LZMA_MEMORY_LIMIT, 0)?))
+        Ok(Lzip(lzma(Stream::new_lzip_decoder(LZMA_MEMORY_LIMIT, 0), Self::NAME)?))
     }
 }
 
@@ -196,12 +199,21 @@ impl Engine for Lzip {
     }
 }
 
+/// A decoder of the LZMA family, or why there is none.
+fn lzma(made: Result<Stream, LzmaError>, name: &str) -> io::Result<Stream> {
+    made.map_err(|error| match error {
+        LzmaError::Mem => StreamFault::out_of_memory(name).to_error(),
+        error => error.into(),
+    })
+}
+
 fn lzma_step(stream: &mut Stream, name: &str, input: &[u8], output: &mut [u8]) -> Step {
     let action = if input.is_empty() { Action::Finish } else { Action::Run };
     let before = (stream.total_in(), stream.total_out());
     let state = match stream.process(input, output, action) {
         Ok(LzmaStatus::StreamEnd) => Ok(StreamState::Ended),
         Ok(_) => Ok(StreamState::Going),
+        Err(LzmaError::Mem) => Err(StreamFault::out_of_memory(name)),
         Err(error) => Err(StreamFault::bad(&format!("{name}: {}", lzma_text(&error)))),
     };
     step(before, (stream.total_in(), stream.total_out()), state)
@@ -213,7 +225,6 @@ fn lzma_text(error: &LzmaError) -> String {
             "the stream needs a larger dictionary than the memory limit of {} MiB allows",
             LZMA_MEMORY_LIMIT >> 20
         ),
-        LzmaError::Mem => "out of memory".into(),
         LzmaError::Data => "damaged stream or checksum mismatch".into(),
         LzmaError::Format => "not the start of a stream".into(),
         LzmaError::Options => "the stream uses options that liblzma does not know".into(),

@@ -2,6 +2,7 @@
 //! drives a codec which works from one slice into another ([`Engine`]).
 #![forbid(unsafe_code)]
 
+use crate::input::error::OUT_OF_MEMORY;
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// Why a stream can't be read on. Kept, so that every later read says it again.
@@ -24,6 +25,12 @@ impl StreamFault {
             kind: ErrorKind::UnexpectedEof,
             text: format!("{codec}: the input ends in the middle of the stream"),
         }
+    }
+
+    /// The system has no memory for the codec's own tables: that says nothing of the stream.
+    pub(super) fn out_of_memory(codec: &str) -> Self {
+        let text = format!("{codec}: {OUT_OF_MEMORY}");
+        StreamFault { kind: ErrorKind::OutOfMemory, text }
     }
 
     pub(super) fn to_error(&self) -> io::Error {

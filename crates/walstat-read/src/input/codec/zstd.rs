@@ -8,6 +8,8 @@ use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 /// The largest window that is read: 2^27 bytes, which is 128 MiB and what
 /// `zstd` itself reads unless told otherwise.
 const WINDOW_LOG_LIMIT: u32 = 27;
+/// `ZSTD_error_memory_allocation` in `zstd_errors.h`, as the library returns it.
+const MEMORY_ALLOCATION: usize = 0_usize.wrapping_sub(64);
 /// The longest frame header, in bytes.
 const HEADER_MAX: usize = 18;
 /// Bytes at the start of a frame that tell how long its header is.
@@ -45,6 +47,7 @@ impl Zstd {
             Some(window) if window > limit => StreamFault::bad(&format!(
                 "zstd: the frame asks for a window of {window} bytes; the limit is {limit} (128 MiB)"
             )),
+            _ if code == MEMORY_ALLOCATION => StreamFault::out_of_memory("zstd"),
             _ => StreamFault::bad(&format!("zstd: {}", get_error_name(code))),
         }
     }
@@ -97,4 +100,17 @@ fn window_size(header: &[u8]) -> Option<u64> {
     size[..size_len].copy_from_slice(header.get(at..at + size_len)?);
     let shift = if size_len == 2 { 256 } else { 0 };
     Some(u64::from_le_bytes(size) + shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_memory_is_no_damage() {
+        let kind = |code| Zstd::new().expect("memory").failure(code).to_error().kind();
+        assert_eq!(get_error_name(MEMORY_ALLOCATION), "Allocation error : not enough memory");
+        assert_eq!(kind(MEMORY_ALLOCATION), io::ErrorKind::OutOfMemory);
+        assert_eq!(kind(0_usize.wrapping_sub(20)), io::ErrorKind::InvalidData);
+    }
 }

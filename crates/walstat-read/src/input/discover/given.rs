@@ -111,7 +111,9 @@ impl Found {
     fn fail_if_lacking(&mut self) -> Result<(), InputError> {
         match self.lacking.take() {
             Some(Lacking { path, code }) => {
-                Err(InputError::io(&path, io::Error::from_raw_os_error(code)))
+                let no_memory = |text| io::Error::new(io::ErrorKind::OutOfMemory, text);
+                let error = code.map_or_else(no_memory, io::Error::from_raw_os_error);
+                Err(InputError::io(&path, error))
             }
             None => Ok(()),
         }

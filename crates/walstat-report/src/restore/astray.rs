@@ -1,0 +1,33 @@
+//! Where a server leaves the WAL that is judged, and goes on with other WAL.
+
+use walstat_format::segment::SegmentName;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::{Problem, ProblemKind};
+use walstat_read::input::segment::Segment;
+
+/// What a server does where a segment is missing that an older timeline has too: it takes that one, and goes
+/// on with what the newer timeline left (`XLogFileReadAnyTLI` in
+/// `src/backend/access/transam/xlogrecovery.c`).
+pub(super) fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
+    let bytes = plan.geometry.segment_bytes;
+    let name = SegmentName::leading(&problem.segment)?;
+    let number = name.number(bytes)?;
+    let is_there = |timeline: u32| {
+        let files = plan.files.get(&(timeline, number));
+        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
+    };
+    let begun = plan.lineage.spans().filter(|(timeline, span)| {
+        *timeline < name.timeline && span.start.0 / u64::from(bytes) <= number
+    });
+    let older = begun.map(|(timeline, _)| timeline).filter(|older| is_there(*older)).max()?;
+    // Behind the place where a later timeline begins, its first segment is no help.
+    let begins = plan.lineage.spans().find(|(timeline, _)| *timeline == name.timeline)?.1.start;
+    let is_first = begins.0 / u64::from(bytes) == number;
+    let is_astray = problem.kind == ProblemKind::MissingSegment && is_first;
+    is_astray.then(|| {
+        format!(
+            "; a server takes {} in its place and goes on with timeline {older}",
+            SegmentName::new(older, number, bytes)
+        )
+    })
+}
