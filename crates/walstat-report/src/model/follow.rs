@@ -72,8 +72,14 @@ pub struct PgWal {
     pub bytes: u64,
     /// Those before the last redo point that something keeps.
     pub kept_segments: u64,
+    /// Those since the last redo point, which recovery needs.
+    #[serde(default)]
+    pub since_redo_segments: u64,
     /// Those that will be written next.
     pub ahead_segments: u64,
+    /// `max_wal_size` as configured.
+    #[serde(default)]
+    pub max_wal_size_bytes: Option<u64>,
     /// One sentence.
     pub text: String,
     /// What keeps segments, the most first.
@@ -84,16 +90,26 @@ pub struct PgWal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
-    /// `replication_slot`, `archiving`, `wal_keep_size`, or `invalid_slot`: one that keeps nothing any more.
+    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, or `invalid_slot`: one that keeps
+    /// nothing any more.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
+    /// `physical` or `logical`, of a slot.
+    #[serde(default)]
+    pub slot_type: Option<String>,
+    /// When the slot's position was saved.
+    #[serde(default)]
+    pub saved_time: Option<String>,
     /// The oldest WAL that it keeps.
     pub since_lsn: Option<String>,
     /// Segments that would go without it, if nothing else kept them.
     pub segments: u64,
     /// What these segments take; of a slot, how far it is behind.
     pub bytes: u64,
+    /// What these segments take.
+    #[serde(default)]
+    pub kept_bytes: u64,
     /// One sentence.
     pub text: String,
 }
