@@ -50,6 +50,8 @@ pub struct Moment {
     pub fpi_bytes_since_redo: Option<u64>,
     /// The oldest transaction that has not ended.
     pub oldest_transaction: Option<OpenTransaction>,
+    /// Whether all that have not ended are known: the server has said which there are.
+    pub open_transactions_known: bool,
     /// By resource manager.
     pub rmgrs: Vec<RmgrSums>,
     /// By table: those that have been among the largest, then all others.
@@ -119,9 +121,9 @@ pub struct Keeper {
 pub struct OpenTransaction {
     /// Which.
     pub xid: String,
-    /// Its first record.
-    pub start_lsn: String,
-    /// From there to the position.
+    /// Its first record; unknown where it began before the WAL that was read, or has written none.
+    pub start_lsn: Option<String>,
+    /// From there to the position; at least so many where that is unknown.
     pub bytes: u64,
 }
 
