@@ -19,6 +19,7 @@ mod round;
 mod rows;
 mod rules;
 mod state;
+mod state_lock;
 mod stats;
 mod time_window;
 mod whatif;

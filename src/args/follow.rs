@@ -25,8 +25,8 @@ pub struct FollowArgs {
     /// How often it tells what came; it looks for WAL more often than that
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_every)]
     pub every: Span,
-    /// Count records that start here or later; now: what is written from now on [default: all that is
-    /// there]
+    /// Count records that start here or later; now: what is written from now on; where --state has a
+    /// position, that counts [default: all that is there]
     #[arg(short, long, value_name = "LSN|now", value_parser = parse_start)]
     pub start: Option<StartAt>,
     /// Timeline to follow, and no other [default: the newest, and each new one]

@@ -7,6 +7,7 @@ mod live;
 mod outlets;
 mod stored;
 
+use super::state_lock::Lock;
 use crate::args::follow::FollowArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::ending::Ending;
@@ -43,6 +44,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let path = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
     check_usage(args, &path)?;
+    let lock = args.state.as_deref().map(|state| Lock::take(state, "follow"));
+    let _lock = lock.transpose()?;
     let stored = args.state.as_deref().map(Stored::read).transpose()?;
     let mut outlets = Outlets::begin(args)?;
     let ending = Ending::heed(last);
@@ -121,12 +124,6 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
             path.display()
         ));
     }
-    if let (Some(StartAt::Lsn(_) | StartAt::Now), Some(state)) = (args.start, &args.state)
-        && state.exists()
-    {
-        let state = state.display();
-        return usage(format!("--start and {state} both say where to begin: remove one of them"));
-    }
     args.outputs.refuse_to_overwrite(args.names.inputs())
 }
 
@@ -138,6 +135,7 @@ fn wait_for_wal(
     ending: &Ending,
 ) -> Result<Option<(Found, StartAt)>, Failure> {
     let mut is_told = false;
+    // --start is for the first time, so that a service may have both.
     let start = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
     loop {
         let found = discover_as(&[path.to_owned()], args.taken_for);

@@ -2,10 +2,10 @@
 //! between.
 
 use super::partial;
+use super::state_lock::Lock;
 use crate::failure::Failure;
 use crate::output::inputs::refuse_to_overwrite;
-use crate::output::{touch, write_bytes};
-use std::fs::{File, TryLockError};
+use crate::output::write_bytes;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl State {
         inputs: impl IntoIterator<Item = &'p Path>,
     ) -> Result<Arc<State>, Failure> {
         refuse_to_overwrite(Some(path), inputs).map_err(refused)?;
-        let lock = Lock::take(path).map_err(refused)?;
+        let lock = Lock::take(path, "check").map_err(refused)?;
         let memory = match packed::read(STATE, path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Memory::default(),
             Err(error) => return Err(usage(path, &error.to_string())),
@@ -106,60 +106,4 @@ fn refused(failure: Failure) -> Failure {
 
 fn usage(path: &Path, reason: &str) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
-}
-
-/// A file beside the state that one round holds locked. It is removed with the lock.
-#[derive(Debug)]
-struct Lock {
-    path: PathBuf,
-    _file: File,
-}
-
-impl Lock {
-    fn take(state: &Path) -> Result<Lock, Failure> {
-        let mut name = state.file_name().unwrap_or_default().to_owned();
-        name.push(".lock");
-        let path = state.with_file_name(name);
-        let failed = |source| Failure::Output { path: path.display().to_string(), source };
-        loop {
-            let file = touch(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let reason =
-                        "another check is using this state file right now: wait until it has ended";
-                    return Err(usage(state, reason));
-                }
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-            // Whoever held it before may have removed it meanwhile, and a third one made a new one.
-            if is_at(&file, &path) {
-                return Ok(Lock { path, _file: file });
-            }
-        }
-    }
-
-    fn remove(&self) {
-        // What is gone need not be removed.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
-    let there = std::fs::metadata(path).map(identity).ok();
-    there.is_some() && there == file.metadata().map(identity).ok()
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
 }

@@ -31,7 +31,7 @@ pub fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     run_on(args, &asked, || with_keepers(gather(args, command(args), &asked)?, args), |_| Ok(()))
 }
 
-/// Adds what keeps segments in `pg_wal`, if that is what was read.
+/// Adds what lies in `pg_wal` and what keeps it there, if that is what was read.
 fn with_keepers(
     (mut gathered, filters): (Gathered, Filters),
     args: &StatsArgs,
@@ -40,8 +40,7 @@ fn with_keepers(
         && let Some(directory) = &gathered.plan.data_directory
     {
         let end = gathered.scanned.ending.lsn;
-        let pg_wal = wal_keepers::read(directory, end, &mut gathered.warnings);
-        gathered.pg_wal = pg_wal.filter(|of| !of.keepers.is_empty());
+        gathered.pg_wal = wal_keepers::read(directory, end, &mut gathered.warnings);
     }
     Ok((gathered, filters))
 }

@@ -5,7 +5,7 @@ use super::time::{clock, date, moment};
 use super::visible::visible;
 use std::borrow::Cow;
 use std::io::{self, Write};
-use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, TableNow};
+use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, PgWal, TableNow};
 use walstat_report::model::percent::percent;
 
 /// So many tables are named in a line.
@@ -36,6 +36,9 @@ pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()>
     if moment.lost_bytes > 0 {
         write!(out, "  lost {}", human_bytes(moment.lost_bytes))?;
     }
+    if let Some(pg_wal) = &moment.pg_wal {
+        write!(out, "  pg_wal {}{}", human_bytes(pg_wal.bytes), kept_by(pg_wal))?;
+    }
     let tables = largest_tables(now);
     let tables = tables.iter().take(TABLES).map(|table| {
         format!(
@@ -49,6 +52,20 @@ pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()>
         write!(out, "  {}", tables.join(", "))?;
     }
     writeln!(out)
+}
+
+/// How many segments are kept in `pg_wal`, and by what most.
+fn kept_by(pg_wal: &PgWal) -> String {
+    let mut keepers = pg_wal.keepers.iter().filter(|keeper| keeper.segments > 0);
+    let Some(first) = keepers.next() else { return String::new() };
+    let name = first.name.as_deref().map(|name| format!(" {}", visible(name)));
+    let more = match keepers.count() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let segments = counted(pg_wal.kept_segments, "segment");
+    let keeper = first.keeper.replace("replication_slot", "slot");
+    format!(" ({segments} kept by {keeper}{}{more})", name.unwrap_or_default())
 }
 
 /// What happened, in a line.
@@ -102,6 +119,29 @@ pub fn share(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_report::model::follow::Keeper;
+
+    #[test]
+    fn a_line_says_what_keeps_segments() {
+        let keeper = |keeper: &str, name: Option<&str>, segments| Keeper {
+            keeper: keeper.into(),
+            name: name.map(str::to_owned),
+            segments,
+            ..Keeper::default()
+        };
+        let keepers = vec![
+            keeper("replication_slot", Some("dead"), 9),
+            keeper("archiving", None, 3),
+            keeper("invalid_slot", Some("gone"), 0),
+        ];
+        let pg_wal = PgWal { bytes: 320 << 20, kept_segments: 9, keepers, ..PgWal::default() };
+        let moment = Moment { pg_wal: Some(pg_wal), ..Moment::default() };
+        let mut line = Vec::new();
+        render(&moment, &Now::default(), &mut line).expect("written");
+        let line = String::from_utf8(line).expect("text");
+        let told = "pg_wal 320 MB (9 segments kept by slot dead and 1 more)";
+        assert!(line.contains(told), "{line}");
+    }
 
     #[test]
     fn the_time_of_another_day_has_its_date() {

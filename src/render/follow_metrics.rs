@@ -4,10 +4,13 @@
 use super::openmetrics::{MEASURES, begin, gauge, head_of, sample};
 use std::io::{self, Write};
 use walstat_report::model::Numbers;
-use walstat_report::model::follow::{KindSums, Moment};
+use walstat_report::model::follow::{Keeper, KindSums, Moment, PgWal};
 
 /// What is counted of a kind of transactions: the metric's name, what it is, the value.
 type Count = (&'static str, &'static str, fn(&KindSums) -> u64);
+
+/// What is told of something that keeps segments: the metric's name, what it is, the value.
+type Kept = (&'static str, &'static str, fn(&Keeper) -> u64);
 
 /// Writes all metrics of a moment.
 pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
@@ -18,6 +21,9 @@ pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
     let help = "Bytes of WAL that were gone before they were read";
     counter("walstat_lost_bytes_total", help, moment.lost_bytes, out)?;
     gauges(moment, out)?;
+    if let Some(of) = &moment.pg_wal {
+        pg_wal(of, out)?;
+    }
     let rows = moment.rmgrs.iter().map(|row| (vec![row.rmgr.clone()], row.numbers));
     family("rmgr_", ", by resource manager", &["rmgr"], &rows.collect::<Vec<_>>(), out)?;
     let rows = moment.tables.iter().map(|row| {
@@ -49,7 +55,9 @@ pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
-    let oldest = moment.oldest_transaction.as_ref().map_or(0, |oldest| oldest.bytes);
+    // Where nothing is known of transactions there is no sample.
+    let oldest = moment.oldest_transaction.as_ref().map(|oldest| oldest.bytes);
+    let oldest = oldest.or(moment.open_transactions_known.then_some(0));
     let known = [
         (
             "walstat_position_lsn_bytes",
@@ -76,7 +84,7 @@ fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
         (
             "walstat_oldest_transaction_bytes",
             "WAL since the first record of the oldest transaction that has not ended",
-            Some(oldest),
+            oldest,
         ),
     ];
     for (name, help, value) in known {
@@ -91,6 +99,34 @@ fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// What lies in `pg_wal`, and what keeps it there.
+fn pg_wal(pg_wal: &PgWal, out: &mut dyn Write) -> io::Result<()> {
+    let whole = [
+        ("walstat_pg_wal_segments", "Segments in pg_wal", pg_wal.segments),
+        ("walstat_pg_wal_bytes", "Bytes of the segments in pg_wal", pg_wal.bytes),
+    ];
+    for (name, help, value) in whole {
+        head_of("gauge", name, help, out)?;
+        sample(name, &[], &[], value, out)?;
+    }
+    let kept: [Kept; 2] = [
+        (
+            "walstat_pg_wal_kept_segments",
+            "Segments before the last redo point that would go without this, if nothing else kept them",
+            |keeper| keeper.segments,
+        ),
+        ("walstat_pg_wal_kept_bytes", "Bytes of these segments", |keeper| keeper.kept_bytes),
+    ];
+    for (name, help, value) in kept {
+        head_of("gauge", name, help, out)?;
+        for keeper in &pg_wal.keepers {
+            let labels = [keeper.keeper.clone(), keeper.name.clone().unwrap_or_default()];
+            sample(name, &["keeper", "name"], &labels, value(keeper), out)?;
+        }
+    }
+    Ok(())
 }
 
 /// A family by rows.
@@ -114,4 +150,49 @@ fn family(
 fn counter(name: &str, help: &str, value: u64, out: &mut dyn Write) -> io::Result<()> {
     head_of("counter", name, help, out)?;
     sample(name, &[], &[], value, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_report::model::follow::OpenTransaction;
+
+    fn text(moment: &Moment) -> String {
+        let mut text = Vec::new();
+        render(moment, &mut text).expect("written");
+        String::from_utf8(text).expect("text")
+    }
+
+    #[test]
+    fn of_transactions_that_are_not_known_there_is_no_sample() {
+        let name = "walstat_oldest_transaction_bytes";
+        assert!(!text(&Moment::default()).contains(name));
+        let none = Moment { open_transactions_known: true, ..Moment::default() };
+        assert!(text(&none).contains(&format!("\n{name} 0\n")));
+        let open = OpenTransaction { xid: "7".into(), start_lsn: None, bytes: 99 };
+        let one = Moment { oldest_transaction: Some(open), ..Moment::default() };
+        assert!(text(&one).contains(&format!("\n{name} 99\n")));
+    }
+
+    #[test]
+    fn what_keeps_segments_has_its_gauges() {
+        let keeper = Keeper {
+            keeper: "replication_slot".into(),
+            name: Some("dead".into()),
+            segments: 9,
+            kept_bytes: 9 << 20,
+            ..Keeper::default()
+        };
+        let pg_wal =
+            PgWal { segments: 20, bytes: 20 << 20, keepers: vec![keeper], ..PgWal::default() };
+        let text = text(&Moment { pg_wal: Some(pg_wal), ..Moment::default() });
+        for line in [
+            "walstat_pg_wal_segments 20",
+            "walstat_pg_wal_bytes 20971520",
+            "walstat_pg_wal_kept_segments{keeper=\"replication_slot\",name=\"dead\"} 9",
+            "walstat_pg_wal_kept_bytes{keeper=\"replication_slot\",name=\"dead\"} 9437184",
+        ] {
+            assert!(text.lines().any(|own| own == line), "{line}: {text}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! `walstat follow` on a terminal: one page, usable at 80 × 24 and without colour.
 
+mod room;
+
 use super::follow::{happening_line, kind_name, largest_kinds, share, table_name};
 use super::number::{UNKNOWN, grouped, human_bytes};
 use super::time::clock;
@@ -8,7 +10,9 @@ use anstyle::{AnsiColor, Style};
 use std::collections::VecDeque;
 use textwrap::core::display_width;
 use walstat_report::model::Numbers;
-use walstat_report::model::follow::{HappeningRow, Moment, Now, TableNow};
+use walstat_report::model::follow::{
+    HappeningRow, KindSums, Moment, Now, OpenTransaction, PgWal, TableNow,
+};
 
 /// What the page shows.
 #[derive(Debug)]
@@ -47,10 +51,11 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What happened that somebody should look at.
 const ALARMING: [&str; 4] = ["lost", "damaged", "folder_gone", "other_cluster"];
-/// A column of names is no wider.
+/// A column of names is no wider, unless they are longer.
 const NAME_MAX: usize = 48;
-/// What keeps segments, so many of them, each on a line.
+/// On so many lines what keeps segments has some of its own in any case.
 const KEEPERS: usize = 3;
+const KEEPERS_FROM: usize = 20;
 /// Columns of numbers beside a name.
 const NUMBERS: usize = 4 * 11;
 
@@ -63,15 +68,26 @@ pub fn lines(page: &Page<'_>, (width, height): (usize, usize)) -> Vec<String> {
         return lines.lines;
     };
     head(page, moment, &mut lines);
-    let left = height.saturating_sub(lines.lines.len() + 1);
-    // Headings and an empty line before each.
-    let rows = left.saturating_sub(6);
-    let kinds = (rows / 4).clamp(1, 6);
-    let events = (rows / 4).clamp(1, 8);
-    tables(page, rows.saturating_sub(kinds + events).max(1), &mut lines);
-    if height >= 20 {
-        kinds_of(page, kinds, &mut lines);
-        events_of(page, events, &mut lines);
+    let shown = page.tables.get(page.chosen.min(page.tables.len().saturating_sub(1)));
+    let parts = shown.filter(|_| page.is_open).map(|table| table.parts.len() + 1);
+    let kinds = largest_kinds(page.now);
+    let events = page.happenings.map_or(0, VecDeque::len);
+    let there = [parts.unwrap_or(page.tables.len()).max(1), kinds.len(), events];
+    if let Some(pg_wal) = &moment.pg_wal {
+        let taken = lines.lines.len() + 3 + room::least(there);
+        let least = if height >= KEEPERS_FROM { KEEPERS } else { 1 };
+        kept(pg_wal, height.saturating_sub(taken).max(least), &mut lines);
+    }
+    let rows = room::shares(height.saturating_sub(lines.lines.len() + 1), there);
+    let [table_rows, kind_rows, event_rows] = rows;
+    if table_rows > 0 {
+        tables(page, table_rows, &mut lines);
+    }
+    if kind_rows > 0 {
+        kinds_of(page, &kinds, kind_rows, &mut lines);
+    }
+    if event_rows > 0 {
+        events_of(page, event_rows, &mut lines);
     }
     lines.lines.truncate(height.saturating_sub(1));
     while lines.lines.len() + 1 < height {
@@ -159,26 +175,49 @@ fn head(page: &Page<'_>, moment: &Moment, lines: &mut Lines) {
         }
         _ => "not known".to_owned(),
     };
-    let oldest = moment.oldest_transaction.as_ref().map(|oldest| {
-        format!("; oldest transaction {} began {} ago", oldest.xid, human_bytes(oldest.bytes))
-    });
-    lines.add(None, &format!("Checkpoint  {checkpoint}{}", oldest.unwrap_or_default()));
-    if let Some(pg_wal) = &moment.pg_wal {
-        let size = human_bytes(pg_wal.bytes);
-        let kept = match pg_wal.kept_segments {
-            0 => String::new(),
-            count => format!(", {count} kept longer than recovery needs them"),
-        };
-        let style = (!pg_wal.keepers.is_empty()).then_some(WARNING);
-        lines.add(style, &format!("pg_wal      {size} in {} segments{kept}", pg_wal.segments));
-        for keeper in pg_wal.keepers.iter().take(KEEPERS) {
-            lines.add(style, &format!("  {}", visible(&keeper.text)));
-        }
+    lines.add(None, &format!("Checkpoint  {checkpoint}"));
+    if let Some(OpenTransaction { xid, start_lsn, bytes }) = &moment.oldest_transaction {
+        let least = if start_lsn.is_none() { "at least " } else { "" };
+        let began = human_bytes(*bytes);
+        lines.add(None, &format!("Oldest xact {xid} began {least}{began} ago"));
     }
 }
 
+/// What lies in `pg_wal`, and on at most so many lines what keeps it there.
+fn kept(pg_wal: &PgWal, rows: usize, lines: &mut Lines) {
+    let style = (!pg_wal.keepers.is_empty()).then_some(WARNING);
+    let kept = match pg_wal.kept_segments {
+        0 => String::new(),
+        count => format!(", {count} kept longer than recovery needs them"),
+    };
+    let (size, width) = (human_bytes(pg_wal.bytes), lines.width);
+    lines.add(style, &format!("pg_wal      {size} in {} segments{kept}", pg_wal.segments));
+    let limit =
+        pg_wal.max_wal_size_bytes.map(|limit| format!(", max_wal_size {}", human_bytes(limit)));
+    let split = format!(
+        "  {} since the last redo point, {} ahead for reuse{}",
+        pg_wal.since_redo_segments,
+        pg_wal.ahead_segments,
+        limit.unwrap_or_default()
+    );
+    lines.add(None, &room::clauses(&split, width));
+    let texts: Vec<String> =
+        pg_wal.keepers.iter().map(|keeper| visible(&keeper.text).into_owned()).collect();
+    room::texts(&texts, rows, width).iter().for_each(|text| lines.add(style, text));
+}
+
 fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
-    let name = lines.width.saturating_sub(NUMBERS + 2).clamp(12, NAME_MAX);
+    let chosen = page.chosen.min(page.tables.len().saturating_sub(1));
+    let open = page.tables.get(chosen).filter(|_| page.is_open);
+    let first = chosen.saturating_sub(rows.saturating_sub(1));
+    let name = {
+        let parts = open.iter().flat_map(|table| &table.parts);
+        let parts = parts.map(|(name, _)| display_width(&visible(name)) + 2);
+        let names = page.tables.iter().skip(first).take(rows).map(table_name);
+        let longest = names.map(|name| display_width(&name)).chain(parts).max().unwrap_or_default();
+        let most = lines.width.saturating_sub(NUMBERS + 2).max(12);
+        longest.max(NAME_MAX).min(most)
+    };
     lines.add(None, "");
     let heading = format!(
         "  {:name$}{:>11}{:>11}{:>11}{:>11}",
@@ -194,11 +233,10 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
             human_bytes((total_bytes as f64 / seconds) as u64),
             share(total_bytes, page.now.numbers.total_bytes),
             share(fpi_bytes, total_bytes),
-            grouped((count as f64 / seconds) as u64)
+            times(count as f64 / seconds)
         )
     };
-    let chosen = page.chosen.min(page.tables.len().saturating_sub(1));
-    if let Some(table) = page.tables.get(chosen).filter(|_| page.is_open) {
+    if let Some(table) = open {
         lines.add(None, &row('>', &table_name(table), &table.numbers));
         let mut parts: Vec<&(String, Numbers)> = table.parts.iter().collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.1.total_bytes));
@@ -208,7 +246,6 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
         }
         return;
     }
-    let first = chosen.saturating_sub(rows.saturating_sub(1));
     for (place, table) in page.tables.iter().enumerate().skip(first).take(rows) {
         let mark = if place == chosen { '>' } else { ' ' };
         lines.add(None, &row(mark, &table_name(table), &table.numbers));
@@ -218,19 +255,19 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
     }
 }
 
-fn kinds_of(page: &Page<'_>, rows: usize, lines: &mut Lines) {
+fn kinds_of(page: &Page<'_>, kinds: &[&KindSums], rows: usize, lines: &mut Lines) {
     let name = lines.width.saturating_sub(3 * 11 + 2).max(12);
     lines.add(None, "");
     let heading =
         format!("  {:name$}{:>11}{:>11}{:>11}", "TRANSACTIONS NOW", "WAL/s", "each", "ended/s");
     lines.add(Some(BOLD), &heading);
     let seconds = page.now.seconds.max(0.001);
-    for kind in largest_kinds(page.now).iter().take(rows) {
+    for kind in kinds.iter().take(rows) {
         let bytes = kind.numbers.total_bytes;
         let [each, ended] = match kind.transactions {
             // Pruned pages and hint bits can be much of it.
             0 => [UNKNOWN.to_owned(), UNKNOWN.to_owned()],
-            some => [human_bytes(bytes / some), grouped((some as f64 / seconds) as u64)],
+            some => [human_bytes(bytes / some), times(some as f64 / seconds)],
         };
         let text = format!(
             "  {}{:>11}{each:>11}{ended:>11}",
@@ -258,6 +295,15 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(left))
 }
 
+/// How often something is, in a second; few times with a decimal.
+fn times(rate: f64) -> String {
+    match rate {
+        0.05..10.0 => format!("{rate:.1}"),
+        0.0..0.05 if rate > 0.0 => "<0.1".to_owned(),
+        _ => grouped(rate as u64),
+    }
+}
+
 fn per_second(rate: f64) -> String {
     format!("{}/s", human_bytes(rate as u64))
 }
@@ -276,7 +322,7 @@ fn bars(rates: &VecDeque<f64>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use walstat_report::model::follow::KindSums;
+    use walstat_report::model::follow::Keeper;
 
     #[test]
     fn what_no_transaction_wrote_has_its_line() {
@@ -311,6 +357,97 @@ mod tests {
         let of_none = ["no", "transaction:", "other", "4.39", "kB", UNKNOWN, UNKNOWN];
         assert_eq!(words("no transaction"), of_none);
         assert_eq!(words("INSERT"), ["INSERT", "t", "1.95", "kB", "200", "B", "10"]);
+    }
+
+    #[test]
+    fn what_is_seldom_is_not_zero() {
+        let told = [0.0, 0.01, 0.2, 9.94, 10.0, 1234.5].map(times);
+        assert_eq!(told, ["0", "<0.1", "0.2", "9.9", "10", "1,234"]);
+    }
+
+    /// A page of a server of which much is to be told.
+    fn full(size: (usize, usize)) -> Vec<String> {
+        let keeper = |number: u32| Keeper {
+            text: format!(
+                "replication slot s{number} (physical) keeps 8 segments: it needs WAL since 0/00300000, 8 MB \
+                 ago; drop it if nobody uses it, or set max_slot_wal_keep_size"
+            ),
+            ..Keeper::default()
+        };
+        let pg_wal = PgWal {
+            since_redo_segments: 3,
+            ahead_segments: 7,
+            max_wal_size_bytes: Some(1 << 30),
+            keepers: (0..5).map(keeper).collect(),
+            ..PgWal::default()
+        };
+        let oldest = OpenTransaction { xid: "4294967295".into(), start_lsn: None, bytes: 12345678 };
+        let moment = Moment {
+            pg_wal: Some(pg_wal),
+            oldest_transaction: Some(oldest),
+            checkpoint_distance_bytes: Some(123_456_789_012),
+            redo_lsn: Some("1A2B/3C4D5E6F".into()),
+            ..Moment::default()
+        };
+        let kind = |number: u32| KindSums {
+            database: String::new(),
+            kind: format!("INSERT t{number}"),
+            transactions: 1,
+            aborted: 0,
+            numbers: Numbers { total_bytes: 99, ..Numbers::default() },
+        };
+        let index = "i".repeat(60);
+        let table = |number: u32| TableNow {
+            labels: ["db".into(), "public".into(), format!("table_{number}")],
+            numbers: Numbers::default(),
+            parts: vec![(index.clone(), Numbers::default())],
+        };
+        let happening = |number: u32| HappeningRow {
+            time: None,
+            event: "checkpoint".into(),
+            lsn: String::new(),
+            text: format!("checkpoint {number}"),
+        };
+        let tables: Vec<TableNow> = (0..40).map(table).collect();
+        let page = Page {
+            moment: Some(&moment),
+            tables: &tables,
+            happenings: Some(&(0..20).map(happening).collect()),
+            rates: None,
+            chosen: 0,
+            is_open: size.0 > 130,
+            path: "/x".into(),
+            reading: "",
+            now: &Now { kinds: (0..9).map(kind).collect(), seconds: 1.0, ..Now::default() },
+            sort: "bytes",
+            is_paused: false,
+            has_styles: false,
+        };
+        lines(&page, size)
+    }
+
+    #[test]
+    fn room_is_used_and_nothing_is_cut_that_matters() {
+        let has = |size: (usize, usize), part: &str| {
+            let lines = full(size);
+            assert_eq!(lines.len(), size.1, "{lines:#?}");
+            assert!(lines.iter().any(|line| line.contains(part)), "{part}: {lines:#?}");
+            let empty = |pair: &[String]| pair.iter().all(String::is_empty);
+            assert!(!lines.windows(2).any(empty), "{lines:#?}");
+        };
+        for size in [(60, 16), (80, 18), (80, 24), (132, 43)] {
+            has(size, "Oldest xact 4294967295 began at least 11.8 MB ago");
+            has(size, "TABLES NOW");
+            has(size, "3 since the last redo point, 7 ahead for reuse");
+        }
+        has((60, 16), "and 4 more");
+        has((80, 24), "and 3 more");
+        has((80, 24), "max_wal_size 1.00 GB");
+        has((80, 24), "TRANSACTIONS NOW");
+        has((132, 43), "replication slot s4");
+        has((132, 43), "max_slot_wal_keep_size");
+        has((132, 43), &"i".repeat(60));
+        has((132, 43), "EVENTS");
     }
 
     #[test]

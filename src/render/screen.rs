@@ -181,7 +181,7 @@ fn header(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "{}\n", report.ending.text)
 }
 
-/// Why pg_wal is as full as it is, where something keeps segments in it.
+/// Why pg_wal is as full as it is.
 fn pg_wal(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for (index, text) in closing::pg_wal(report).enumerate() {
         writeln!(out, "{}{}", if index == 0 { "KEPT  " } else { "  " }, visible(text))?;

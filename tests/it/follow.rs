@@ -489,6 +489,58 @@ fn a_state_goes_on_where_it_stopped_totals_too() {
     refused(&text, plain_folder("pg13-mixed", 0..3).path(), "of cluster");
 }
 
+/// So a service begins once with what is written then, and goes on from there at each later start.
+#[test]
+fn a_start_is_for_the_first_time_where_there_is_a_state() {
+    let folder = plain_folder("pg15-mixed", 0..4);
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text"), "--start", "now"];
+    let first = Following::begin(folder.path(), &words).end_after_a_line();
+    add_segments(&sample("pg15-mixed"), folder.path(), 4..7);
+    let following = Following::begin(folder.path(), &words);
+    let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
+    assert_eq!(line["lost_bytes"], 0);
+    is_as_stats(&line, folder.path());
+    following.end("-TERM");
+}
+
+#[test]
+fn two_do_not_use_one_state() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text")];
+    let first = Following::begin(folder.path(), &words);
+    first.line(|_| true);
+    let mut second = Following::begin(folder.path(), &words);
+    assert_eq!(second.child.wait().expect("it ends").code(), Some(2));
+    let said = second.text("err");
+    assert!(said.contains("another follow is using this state file"), "{said}");
+    first.end("-TERM");
+    Following::begin(folder.path(), &words).end_after_a_line();
+}
+
+/// As a full disk leaves it.
+#[test]
+fn lines_begin_anew_after_half_a_line() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let file = folder.path().join("lines");
+    fs::write(&file, "{\"whole\":1}\n{\"time\":\"2026-").expect("written");
+    let words = ["-o", file.to_str().expect("text")];
+    let mut following = Following::begin(folder.path(), &words);
+    let (begun, half) = (Instant::now(), fs::metadata(&file).expect("a file").len());
+    while fs::metadata(&file).expect("a file").len() == half {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    following.send("-TERM");
+    assert_eq!(following.child.wait().expect("it ends").code(), Some(0));
+    let text = fs::read_to_string(&file).expect("text");
+    let read = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    let whole: Vec<bool> = text.lines().map(read).collect();
+    assert!(whole.len() > 2 && whole.iter().filter(|whole| !**whole).count() == 1, "{text}");
+    assert!(!whole[1], "{text}");
+}
+
 impl Following {
     fn end_after_a_line(self) -> Value {
         self.line(|_| true);

@@ -277,9 +277,68 @@ fn what_keeps_segments_is_named_and_counters_are_served() {
     let text = get(port, "/metrics").expect("an answer");
     assert!(text.ends_with("# EOF\n"), "{text}");
     promtool_takes(&text);
+    assert!(text.contains("walstat_pg_wal_kept_bytes{keeper=\"replication_slot\",name=\"dead\"} "));
     assert!(get(port, "/").expect("an answer").contains("/metrics"));
     following.end();
-    let report = crate::support::walstat(&[cluster.data().to_str().expect("text")]);
+    let data = cluster.data().to_str().expect("text").to_owned();
+    let report = crate::support::walstat(&[&data]);
     assert!(report.stdout.contains("replication slot dead (physical) keeps"), "{}", report.stdout);
     assert!(report.stdout.contains("wait to be archived"), "{}", report.stdout);
+    // Where nothing keeps segments it is said what they are there for.
+    cluster.sql("SELECT pg_drop_replication_slot('dead')");
+    cluster.sql("ALTER SYSTEM SET archive_command = 'true'");
+    cluster.sql("SELECT pg_reload_conf()");
+    wait("all is archived", || {
+        let status = fs::read_dir(cluster.wal().join("archive_status")).expect("a directory");
+        let names = status.map(|entry| entry.expect("an entry").file_name());
+        !names.into_iter().any(|name| name.to_string_lossy().ends_with(".ready"))
+    });
+    cluster.sql("CHECKPOINT");
+    let report = crate::support::walstat(&[&data]);
+    assert!(report.stdout.contains("KEPT  pg_wal has "), "{}", report.stdout);
+    let report = crate::support::walstat(&[&data, "-f", "json"]).json();
+    assert_eq!(report["pg_wal"]["kept_segments"], 0, "{}", report["pg_wal"]);
+}
+
+/// The oldest open transaction is told wherever reading begins: after its first record too.
+#[test]
+fn an_open_transaction_is_told_wherever_reading_begins() {
+    let Some(server) = Server::debian_15() else { return };
+    let conf = "max_prepared_transactions = 2\nautovacuum = off";
+    let mut cluster = Cluster::start(&server, &Settings { initdb: &["--wal-segsize=1"], conf });
+    cluster.sql(
+        "BEGIN; CREATE TABLE pt2 (a int); INSERT INTO pt2 VALUES (1); PREPARE TRANSACTION 'p2'",
+    );
+    let xid = cluster.sql("SELECT transaction FROM pg_prepared_xacts").trim().to_owned();
+    let folder = TempDir::new().expect("a directory");
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text")];
+    let is_told = |line: &Value| line["oldest_transaction"]["xid"] == xid.as_str();
+    let following = Following::begin(&cluster.data(), &words);
+    let first = following.last("it is told", is_told);
+    assert!(first["oldest_transaction"]["start_lsn"].is_string(), "{first}");
+    following.end();
+    // A restart, of both.
+    cluster.crash();
+    cluster.start_again();
+    cluster.sql("CREATE TABLE load (id int, note text)");
+    let following = Following::begin(&cluster.data(), &words);
+    let again = following.last("it is told after a restart", is_told);
+    let start = &first["oldest_transaction"]["start_lsn"];
+    assert_eq!(again["oldest_transaction"]["start_lsn"], *start);
+    following.end();
+    // Its first record was not read.
+    cluster.sql("CHECKPOINT");
+    let following = Following::begin(&cluster.data(), &["--start", "now"]);
+    let line = following.last("it is told without its first record", is_told);
+    assert!(line["oldest_transaction"]["start_lsn"].is_null(), "{line}");
+    assert!(line["open_transactions_known"] == true, "{line}");
+    cluster.sql("COMMIT PREPARED 'p2'");
+    let line = following.last("it has ended", |line| line["oldest_transaction"].is_null());
+    assert_eq!(line["open_transactions_known"], true);
+    following.end();
+    let following = Following::begin(&cluster.data(), &words);
+    let line = following.last("it has ended there too", |line| line["commits"] != again["commits"]);
+    assert!(line["oldest_transaction"].is_null(), "{line}");
+    following.end();
 }

@@ -1,6 +1,8 @@
 //! What is counted of WAL while it is written, in memory that stays flat: sums since the beginning by record
 //! type, and by relation and kind of transaction what came since the last time that somebody asked.
 
+mod open_transactions;
+
 use super::finished_transactions::{FinishedRows, FinishedTransaction, Order};
 use super::kind::FoundKinds;
 use super::names::NameLessons;
@@ -8,13 +10,14 @@ use super::relation::Relations;
 use super::time_map::extend_span;
 use super::totals::RecordTable;
 use super::transaction::Transactions;
+use open_transactions::OpenTransactions;
+pub use open_transactions::{OpenTransaction, Stored};
 use std::ops::Range;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::Checkpoint;
-use walstat_format::payload::standby::RunningXacts;
-use walstat_format::payload::{standby, xact, xlog};
+use walstat_format::payload::{xact, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_names::catalog::store::Store;
@@ -35,6 +38,7 @@ pub struct Following {
     relations: Relations,
     transactions: Transactions,
     names: NameLessons,
+    open: OpenTransactions,
     /// Places that WAL is measured from.
     pub marks: Marks,
 }
@@ -87,10 +91,6 @@ pub struct Marks {
     pub checkpoint: Option<(Lsn, Time)>,
     /// What was counted up to there; nothing where that point was not passed while counting.
     redo_place: Option<Place>,
-    /// The oldest running xid, and where that was said.
-    oldest_running: Option<(u32, Lsn)>,
-    /// Where the server last began with no transaction running.
-    idle: Lsn,
     /// The last time that a transaction stated.
     pub time: Option<Time>,
     dropped: Vec<Dropped>,
@@ -110,6 +110,7 @@ impl Following {
             relations: Relations::default(),
             transactions,
             names: NameLessons::over(known),
+            open: OpenTransactions::default(),
             marks: Marks::default(),
         }
     }
@@ -137,16 +138,19 @@ impl Following {
         self.names.fold_into(store);
     }
 
-    /// The first record of the oldest transaction that goes on, and its xid.
-    pub fn oldest_open(&self) -> Option<(u32, Lsn)> {
-        let Marks { oldest_running, idle, .. } = self.marks;
-        let may_run = |xid: u32, start: Lsn| {
-            let ended = |(oldest, said): (u32, Lsn)| {
-                start < said && xid.wrapping_sub(oldest).cast_signed() < 0
-            };
-            start >= idle && !oldest_running.is_some_and(ended)
-        };
-        self.transactions.oldest_open(may_run)
+    /// The oldest transaction that goes on; and whether all that go on are known.
+    pub fn oldest_open(&self) -> (Option<OpenTransaction>, bool) {
+        self.open.oldest(&self.transactions)
+    }
+
+    /// What is to be stored of the transactions that go on.
+    pub fn open_to_store(&self) -> Stored {
+        self.open.stored(&self.transactions)
+    }
+
+    /// Goes on with the transactions that were stored.
+    pub fn go_on(&mut self, stored: Stored) {
+        self.open.go_on(stored);
     }
 }
 
@@ -184,18 +188,11 @@ impl Marks {
                 let checkpoint = Checkpoint::parse(record.main_data_start(), layout);
                 if info == xlog::CHECKPOINT_SHUTDOWN {
                     self.places.push(before);
-                    self.idle = record.lsn;
                 }
                 if let Some(Checkpoint { redo, time, .. }) = checkpoint {
                     self.redo_is(redo);
                     self.checkpoint = Some((redo, time));
                 }
-            }
-            (rmgr::STANDBY, standby::RUNNING_XACTS) => {
-                let main_data = record.main_data().unwrap_or_default();
-                let running = RunningXacts::parse(&main_data);
-                let oldest = running.map(|running| (running.oldest_running_xid, record.lsn));
-                self.oldest_running = oldest.or(self.oldest_running);
             }
             (rmgr::TRANSACTION, _) => self.note_end(record),
             _ => {}
@@ -255,12 +252,14 @@ impl Observe for Following {
         if !goes_on || !self.names.is_idle() {
             self.names.observe(record);
         }
+        self.open.note(record, &self.transactions);
         self.marks.note(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {
         self.relations.lost(range.clone());
         self.transactions.lost(range.clone());
+        self.open.lost(range.end);
         self.names.lost(range);
     }
 
@@ -269,7 +268,7 @@ impl Observe for Following {
         self.relations.merge(later.relations);
         self.transactions.merge(later.transactions);
         self.names.merge(later.names);
-        self.marks = later.marks;
+        (self.open, self.marks) = (later.open, later.marks);
     }
 
     fn settle(&mut self) {

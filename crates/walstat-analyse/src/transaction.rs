@@ -67,6 +67,15 @@ struct Streak {
     mark: BlockMark,
 }
 
+/// A transaction that goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenPart {
+    pub(crate) xid: u32,
+    /// Its first record.
+    pub(crate) start: Lsn,
+    pub(crate) is_prepared: bool,
+}
+
 /// What was found of transactions.
 #[derive(Debug)]
 pub struct FoundTransactions {
@@ -119,10 +128,14 @@ impl Transactions {
         (std::mem::replace(&mut self.finished.rows, rows), kinds)
     }
 
-    /// The first record of the oldest transaction that goes on, of those for which `may_run` holds of xid and
-    /// first record.
-    pub(crate) fn oldest_open(&self, may_run: impl Fn(u32, Lsn) -> bool) -> Option<(u32, Lsn)> {
-        self.generations.open().filter(|(xid, start)| may_run(*xid, *start)).min_by_key(|of| of.1)
+    /// The transactions of which records were counted, and not their end.
+    pub(crate) fn open(&self) -> impl Iterator<Item = OpenPart> {
+        self.generations.open()
+    }
+
+    /// Whether a record of an xid was counted, its end for one.
+    pub(crate) fn has_seen(&self, xid: u32) -> bool {
+        self.generations.has_seen(xid)
     }
 
     /// Counts a record with its mark, if it has one; whether it goes on with the streak of those before.

@@ -89,8 +89,12 @@ pub struct Keeping {
     pub has_no_archiver: bool,
     /// `max_slot_wal_keep_size` as it stands there, where it limits anything.
     pub slot_limit_text: Option<String>,
+    /// The same in bytes.
+    pub slot_limit_bytes: Option<u64>,
     /// Whether the release has that setting.
     pub limits_slots: bool,
+    /// Whether `summarize_wal` is on (17 and later).
+    pub summarizes: bool,
     /// `max_wal_size`, in bytes.
     pub max_wal_size: Option<u64>,
 }
@@ -113,6 +117,8 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
             && is_empty("archive_command")
             && is_empty("archive_library"),
         slot_limit_text: slot_limit.and_then(|_| text("max_slot_wal_keep_size")),
+        slot_limit_bytes: slot_limit,
+        summarizes: given("summarize_wal").and_then(unit::switch) == Some(true),
         limits_slots: release.is_none_or(|version| version.pacing.limits_slots),
         wal_keep_bytes: size("wal_keep_size", 1 << 20).or(of_segments),
         wal_keep_text: text("wal_keep_size").or(text("wal_keep_segments")).unwrap_or_default(),

@@ -1,17 +1,18 @@
-//! What a server keeps in `pg_wal`, and what for: replication slots, segments that wait to be archived,
-//! `wal_keep_size`. All by files; what a running server knows better it writes there at each checkpoint.
+//! What a server keeps in `pg_wal`, and what for: replication slots, segments that wait to be archived, the
+//! WAL summarizer, `wal_keep_size`. All by files; what a running server knows better it writes there at each
+//! checkpoint.
 
 use crate::data_directory::{read_at_most, warning};
 use crate::server_settings::{self, Keeping};
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use walstat_format::catalog_layout::NAME_BYTES;
 use walstat_format::crc::Crc32c;
 use walstat_format::cursor::at;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::control;
+use walstat_read::input::control::{self, State};
 use walstat_read::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 
 /// `SLOT_MAGIC` in `src/backend/replication/slot.c`.
@@ -29,6 +30,10 @@ const RESTART_LSN: usize = DATABASE + 16;
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
 
+/// Where the summarizer writes (`XLOGDIR/summaries`), and what its files are called.
+const SUMMARIES: &str = "summaries";
+const SUMMARY_SUFFIX: &str = ".summary";
+
 /// A replication slot. That of a session, and one that is being created, keep WAL like any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
@@ -42,6 +47,8 @@ pub struct Slot {
     pub is_invalid: bool,
     /// When that was saved.
     pub saved: Option<SystemTime>,
+    /// Whether it was saved since the last checkpoint began: a checkpoint saves a slot that has moved.
+    pub is_moving: bool,
 }
 
 /// What lies in `pg_wal`, and what for.
@@ -53,6 +60,11 @@ pub struct Kept {
     pub segments: Vec<u64>,
     /// Where recovery would begin.
     pub redo: Lsn,
+    /// The last checkpoint's record, where the server counted from what `wal_keep_size` keeps. `None`: it is
+    /// a standby, which counts from where it has received WAL to.
+    pub checkpoint: Option<Lsn>,
+    /// Up to where WAL is summarized, if the server does that.
+    pub summarized: Option<Lsn>,
     /// Replication slots.
     pub slots: Vec<Slot>,
     /// Segments that wait to be archived, ascending.
@@ -76,14 +88,35 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let ready = status.iter().filter_map(|name| SegmentName::parse(name.strip_suffix(".ready")?));
     let mut ready: Vec<SegmentName> = ready.collect();
     ready.sort_unstable();
+    let settings = server_settings::keeping(directory, u64::from(segment_bytes));
+    let oldest = segments.first().map(|oldest| Lsn(oldest * u64::from(segment_bytes)));
+    let summaries = || summarized(&names_in(&wal.join(SUMMARIES))).or(oldest);
+    let is_standby = matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery);
+    let mut slots = slots(&directory.join("pg_replslot"), warnings);
+    let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
+    let begun = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(begun));
+    let is_moving =
+        |slot: &Slot| slot.saved.zip(begun).is_some_and(|(saved, begun)| saved >= begun);
+    slots.iter_mut().for_each(|slot| slot.is_moving = is_moving(slot));
     Some(Kept {
         segment_bytes: u64::from(segment_bytes),
         segments,
         redo: control.checkpoint.redo,
-        slots: slots(&directory.join("pg_replslot"), warnings),
+        checkpoint: Some(control.checkpoint_lsn).filter(|_| !is_standby),
+        summarized: settings.summarizes.then(summaries).flatten(),
+        slots,
         ready,
-        settings: server_settings::keeping(directory, u64::from(segment_bytes)),
+        settings,
     })
+}
+
+/// Up to where the newest summary goes: their names are timeline, begin and end, in 8, 16 and 16 digits.
+fn summarized(names: &[String]) -> Option<Lsn> {
+    let end = |name: &String| {
+        let digits = name.strip_suffix(SUMMARY_SUFFIX).filter(|digits| digits.len() == 40)?;
+        u64::from_str_radix(digits.get(24..)?, 16).ok().map(Lsn)
+    };
+    names.iter().filter_map(end).max()
 }
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -140,6 +173,7 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
         restart: Some(Lsn(restart)).filter(|restart| restart.0 > 0 && !is_invalid),
         is_invalid,
         saved: None,
+        is_moving: false,
     })
 }
 
@@ -172,6 +206,18 @@ mod tests {
         assert_eq!(slot(&state(5, 1)).map(|slot| slot.is_invalid), Ok(true));
         let slot = slot(&state(5, 0)).expect("a slot");
         assert_eq!((slot.name.as_str(), slot.is_logical, slot.is_invalid), ("dead", true, false));
+    }
+
+    #[test]
+    fn the_newest_summary_says_up_to_where_wal_is_summarized() {
+        let names = [
+            "0000000100000000010000280000000002000060.summary",
+            "0000000100000000020000600000000A03000028.summary",
+            "temp.summary",
+        ];
+        let names = names.map(str::to_owned);
+        assert_eq!(summarized(&names), Some(Lsn(0xA_0300_0028)));
+        assert_eq!(summarized(&names[2..]), None);
     }
 
     #[test]

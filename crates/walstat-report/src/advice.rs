@@ -97,7 +97,8 @@ fn room_first(report: &Report, mut finding: Finding) -> Finding {
     let is_raised = |setting: &AdvisedSetting| {
         setting.name == rules::MAX_WAL_SIZE && setting.change == SettingChange::Raise
     };
-    if report.pg_wal.is_some() && finding.advised_settings.iter().any(is_raised) {
+    let is_kept = report.pg_wal.as_ref().is_some_and(|pg_wal| pg_wal.kept_segments > 0);
+    if is_kept && finding.advised_settings.iter().any(is_raised) {
         finding.side_effects.insert(
             0,
             "segments are kept in pg_wal beyond what is needed after a crash: make room on its disk first"
@@ -329,8 +330,11 @@ mod tests {
             report.pg_wal = pg_wal;
             found(rule, report).expect("a finding").side_effects.concat()
         };
-        let kept = || Some(crate::model::follow::PgWal::default());
+        let of =
+            |kept_segments| Some(crate::model::follow::PgWal { kept_segments, ..<_>::default() });
+        let kept = || of(3);
         assert!(price("checkpoint-spacing", kept()).contains("make room on its disk first"));
+        assert!(!price("checkpoint-spacing", of(0)).contains("room"));
         assert!(!price("checkpoint-spacing", None).contains("room"));
         assert!(!price("wal-compression", kept()).contains("room"));
         let mut lower = measured("recovery-distance", 5000.0);

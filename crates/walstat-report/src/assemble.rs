@@ -61,7 +61,7 @@ pub struct Gathered {
     pub restore: RestoreInput,
     /// The settings of the server, as far as they are known.
     pub(crate) settings: Option<ServerSettings>,
-    /// What keeps segments in `pg_wal`, if that is what was read and anything does.
+    /// What lies in `pg_wal`, and what keeps it there, if that is what was read.
     pub pg_wal: Option<PgWal>,
     /// Why names are missing.
     pub warnings: Vec<String>,

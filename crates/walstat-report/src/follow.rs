@@ -123,13 +123,16 @@ impl Reporter {
             let sums = by_rmgr(following);
             (news, sums, following.oldest_open(), following.marks.clone())
         });
-        let Some((news, (rmgrs, commits), oldest, marks)) = told else { return Default::default() };
+        let Some((news, (rmgrs, commits), (oldest, is_known), marks)) = told else {
+            return Default::default();
+        };
         let mut numbers = Numbers::default();
         rmgrs.iter().for_each(|row| numbers.add(&row.numbers));
         let position = follower.position();
         let mut rows: Vec<HappeningRow> = happenings.iter().map(happening_row).collect();
         rows.extend(self.told_of(&news));
         rows.extend(self.checkpoint(&marks));
+        rows.sort_by(|a, b| a.time.cmp(&b.time));
         let now = self.add(news);
         let now = self.pace(now, position, numbers);
         let since_redo = marks.since_redo();
@@ -152,11 +155,12 @@ impl Reporter {
             checkpoint_distance_bytes: marks.redo.map(|redo| position.0.saturating_sub(redo.0)),
             bytes_since_redo: since_redo.map(|(_, total)| total),
             fpi_bytes_since_redo: since_redo.map(|(images, _)| images),
-            oldest_transaction: oldest.map(|(xid, start)| OpenTransaction {
-                xid: xid.to_string(),
-                start_lsn: start.to_string(),
-                bytes: position.0.saturating_sub(start.0),
+            oldest_transaction: oldest.map(|oldest| OpenTransaction {
+                xid: oldest.xid.to_string(),
+                start_lsn: oldest.is_first.then(|| oldest.since.to_string()),
+                bytes: position.0.saturating_sub(oldest.since.0),
             }),
+            open_transactions_known: is_known,
             rmgrs,
             tables: self.tables.told(3).into_iter().map(table_sums).collect(),
             kinds: self.kinds.told(2).into_iter().map(kind_sums).collect(),

@@ -136,7 +136,7 @@ pub struct Report {
     /// Settings of the server, where its data directory is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<settings::Settings>,
-    /// What keeps segments in the server's `pg_wal`, where that was read and anything keeps them.
+    /// What lies in the server's `pg_wal`, and what keeps it there, where that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pg_wal: Option<follow::PgWal>,
     /// What other settings would have written, estimated from a sample.

@@ -4,7 +4,6 @@ use super::model::follow::{Keeper, PgWal};
 use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_names::server_settings::Keeping;
 use walstat_names::wal_keepers::{self, Kept, Slot};
 
 /// What a data directory keeps, whose WAL goes up to `position`.
@@ -21,12 +20,15 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     let count = |from: u64, to: u64| count(kept, from, to);
     let all = kept.segments.len() as u64;
     let older = count(0, redo);
+    let since_redo = count(redo, current + 1);
     let ahead = count(current + 1, u64::MAX);
     let mut keepers = slots(kept, position);
     keepers.extend(archiving(kept));
+    keepers.extend(summarizer(kept, position));
     keepers.extend(wal_keep_size(kept, position));
     keepers.retain(|keeper| keeper.segments > 0);
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
+    keepers.iter_mut().for_each(|keeper| keeper.kept_bytes = keeper.segments * bytes);
     let is_kept = !keepers.is_empty();
     keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
     let reason = match (older, is_kept) {
@@ -34,17 +36,25 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         (_, true) => format!(", {older} kept beyond that"),
         (_, false) => format!(", {older} before it that the next checkpoint removes or reuses"),
     };
-    let limit = kept.settings.max_wal_size.map(|size| format!("; max_wal_size is {}", mb(size)));
+    let limit = kept.settings.max_wal_size;
+    let limit_text = limit.map(|size| format!("; max_wal_size is {} as configured", mb(size)));
     let text = format!(
-        "pg_wal has {}, {}: {} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
+        "pg_wal has {}, {}: {since_redo} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
         segments_text(all),
         mb(all * bytes),
-        count(redo, current + 1),
         kept.redo,
-        limit.unwrap_or_default()
+        limit_text.unwrap_or_default()
     );
-    let kept_segments = if is_kept { older } else { 0 };
-    PgWal { segments: all, bytes: all * bytes, kept_segments, ahead_segments: ahead, text, keepers }
+    PgWal {
+        segments: all,
+        bytes: all * bytes,
+        kept_segments: if is_kept { older } else { 0 },
+        since_redo_segments: since_redo,
+        ahead_segments: ahead,
+        max_wal_size_bytes: limit,
+        text,
+        keepers,
+    }
 }
 
 /// How many segments there are with these numbers.
@@ -58,13 +68,17 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
         let restart = slot.restart?;
         let segments = count(kept, restart.0 / kept.segment_bytes, redo);
         let behind = position.0.saturating_sub(restart.0);
+        let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
         Some(Keeper {
             keeper: "replication_slot".to_owned(),
             name: Some(slot.name.clone()),
+            slot_type: Some(slot_type(slot).to_owned()),
+            saved_time: saved.map(|time| format!("{time:.6}")),
             since_lsn: Some(restart.to_string()),
             segments,
             bytes: behind,
-            text: slot_text(slot, restart, (segments, behind), &kept.settings),
+            text: slot_text(kept, slot, restart, (segments, position)),
+            ..Keeper::default()
         })
     };
     kept.slots.iter().filter_map(keeper).collect()
@@ -88,26 +102,69 @@ fn archiving(kept: &Kept) -> Option<Keeper> {
     let since = oldest.start(size);
     Some(Keeper {
         keeper: "archiving".to_owned(),
-        name: None,
         since_lsn: since.map(|of| of.to_string()),
         segments,
         bytes: segments * kept.segment_bytes,
         text: format!("{} to be archived: {why}; the oldest is {oldest}", waits(waiting)),
+        ..Keeper::default()
+    })
+}
+
+/// What the WAL summarizer has not come to (`GetOldestUnsummarizedLSN`).
+fn summarizer(kept: &Kept, position: Lsn) -> Option<Keeper> {
+    let summarized = kept.summarized?;
+    let redo = kept.redo.0 / kept.segment_bytes;
+    let segments = count(kept, summarized.0 / kept.segment_bytes, redo);
+    let behind = mb(position.0.saturating_sub(summarized.0));
+    Some(Keeper {
+        keeper: "wal_summarizer".to_owned(),
+        since_lsn: Some(summarized.to_string()),
+        segments,
+        bytes: segments * kept.segment_bytes,
+        text: format!(
+            "the WAL summarizer keeps {}: it has come to {summarized}, {behind} ago; no checkpoint removes \
+             them before it goes on, see the server's log and pg_get_wal_summarizer_state(), or set \
+             summarize_wal = off",
+            segments_text(segments)
+        ),
+        ..Keeper::default()
     })
 }
 
 fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
-    let keep = kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
-    let from = position.0.saturating_sub(keep) / kept.segment_bytes;
+    kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
+    let from = first_of_keep_size(kept, kept.checkpoint.unwrap_or(position));
     let segments = count(kept, from, kept.redo.0 / kept.segment_bytes);
     Some(Keeper {
         keeper: "wal_keep_size".to_owned(),
-        name: None,
         since_lsn: Some(Lsn(from * kept.segment_bytes).to_string()),
         segments,
         bytes: segments * kept.segment_bytes,
-        text: format!("{} keeps {}", kept.settings.wal_keep_text, segments_text(segments)),
+        text: format!(
+            "{} as configured keeps {}",
+            kept.settings.wal_keep_text,
+            segments_text(segments)
+        ),
+        ..Keeper::default()
     })
+}
+
+/// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: whole segments, the
+/// rest of the size does not count, and never before segment 1.
+fn first_of_keep_size(kept: &Kept, at: Lsn) -> u64 {
+    let keep = kept.settings.wal_keep_bytes.unwrap_or_default() / kept.segment_bytes;
+    (at.0 / kept.segment_bytes).saturating_sub(keep).max(1)
+}
+
+/// Whether the next checkpoint invalidates a slot that needs WAL since `restart`: as in `KeepLogSeg`, the
+/// limit in whole segments, and what is kept for something else does not make it invalid.
+fn is_over_limit(kept: &Kept, restart: Lsn, position: Lsn) -> bool {
+    let Some(limit) = kept.settings.slot_limit_bytes else { return false };
+    let number = |lsn: Lsn| lsn.0 / kept.segment_bytes;
+    let by_limit = number(position).saturating_sub(limit / kept.segment_bytes);
+    let by_summarizer = kept.summarized.map_or(u64::MAX, number);
+    let first = by_limit.min(by_summarizer).min(first_of_keep_size(kept, position));
+    number(restart) < first
 }
 
 fn waits(count: u64) -> String {
@@ -138,26 +195,32 @@ fn invalid_slot(slot: &Slot) -> Keeper {
     }
 }
 
-fn slot_text(
-    slot: &Slot,
-    restart: Lsn,
-    (segments, behind): (u64, u64),
-    settings: &Keeping,
-) -> String {
-    let kind = if slot.is_logical { "logical" } else { "physical" };
+fn slot_type(slot: &Slot) -> &'static str {
+    if slot.is_logical { "logical" } else { "physical" }
+}
+
+fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64, Lsn)) -> String {
     let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
     let saved = saved.map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
-    let limit = match &settings.slot_limit_text {
-        Some(text) => format!("; {text} limits that at the next checkpoint"),
-        None if settings.limits_slots => ", or set max_slot_wal_keep_size".to_owned(),
-        None => String::new(),
+    let user = if slot.is_logical { "subscriber" } else { "standby" };
+    let advice = match slot.is_moving {
+        true => format!("it has moved since the last checkpoint: if its {user} is gone, drop it"),
+        false => "drop it if nobody uses it".to_owned(),
+    };
+    let advice = match &kept.settings.slot_limit_text {
+        Some(text) if is_over_limit(kept, restart, position) => format!(
+            "over the limit {text}: the next checkpoint invalidates it, and its {user} has to be built anew"
+        ),
+        Some(text) => format!("{advice}; {text} as configured limits that at the next checkpoint"),
+        None if kept.settings.limits_slots => format!("{advice}, or set max_slot_wal_keep_size"),
+        None => advice,
     };
     format!(
-        "replication slot {} ({kind}) keeps {}: it needs WAL since {restart}, {} ago{}; drop it if nobody \
-         uses it{limit}",
+        "replication slot {} ({}) keeps {}: it needs WAL since {restart}, {} ago{}; {advice}",
         slot.name,
+        slot_type(slot),
         segments_text(segments),
-        mb(behind),
+        mb(position.0.saturating_sub(restart.0)),
         saved.unwrap_or_default()
     )
 }
@@ -165,6 +228,7 @@ fn slot_text(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_names::server_settings::Keeping;
 
     /// Ten segments of 1 MB up to the redo point, and one after it; a slot that needs the third.
     fn kept(settings: Keeping) -> Kept {
@@ -174,11 +238,14 @@ mod tests {
             restart: Some(Lsn(3 << 20)).filter(|_| !is_invalid),
             is_invalid,
             saved: None,
+            is_moving: false,
         };
         Kept {
             segment_bytes: 1 << 20,
             segments: (1..=11).collect(),
             redo: Lsn(11 << 20),
+            checkpoint: Some(Lsn((11 << 20) + 200)),
+            summarized: None,
             slots: vec![slot("dead", false), slot("gone", true)],
             ready: (3..=10).map(|number| SegmentName::new(1, number, 1 << 20)).collect(),
             settings,
@@ -200,8 +267,76 @@ mod tests {
         let settings = || Keeping { limits_slots: true, ..Keeping::default() };
         assert_eq!(first(settings()), format!("{slot}, or set max_slot_wal_keep_size"));
         let limit = "max_slot_wal_keep_size = 1GB".to_owned();
-        let limited = Keeping { slot_limit_text: Some(limit.clone()), ..settings() };
-        assert_eq!(first(limited), format!("{slot}; {limit} limits that at the next checkpoint"));
+        let limited = |bytes| Keeping {
+            slot_limit_text: Some(limit.clone()),
+            slot_limit_bytes: Some(bytes),
+            ..settings()
+        };
+        let will = format!("{slot}; {limit} as configured limits that at the next checkpoint");
+        assert_eq!(first(limited(8 << 20)), will);
+        let over = "over the limit max_slot_wal_keep_size = 1GB: the next checkpoint invalidates it, and \
+                    its standby has to be built anew";
+        let (begin, _) = slot.rsplit_once("; ").expect("advice");
+        assert_eq!(first(limited((8 << 20) - 1)), format!("{begin}; {over}"));
+        // What wal_keep_size keeps makes no slot invalid.
+        let kept_too = Keeping { wal_keep_bytes: Some(8 << 20), ..limited(1 << 20) };
+        assert_eq!(first(kept_too), will);
+    }
+
+    #[test]
+    fn a_slot_that_moves_is_dropped_only_if_its_standby_is_gone() {
+        let mut kept = kept(Keeping::default());
+        kept.slots[0].is_moving = true;
+        let told = told(&kept, Lsn(12 << 20));
+        let [keeper, ..] = told.keepers.as_slice() else { panic!("{told:?}") };
+        assert!(keeper.text.ends_with("if its standby is gone, drop it"), "{}", keeper.text);
+        assert_eq!(keeper.slot_type.as_deref(), Some("physical"));
+        assert_eq!((keeper.bytes, keeper.kept_bytes), (9 << 20, 8 << 20));
+    }
+
+    /// 15 at a checkpoint in segment 11 of 16 MB.
+    #[test]
+    fn wal_keep_size_keeps_whole_segments_as_the_server_counts_them() {
+        let keeps = |megabytes: u64, segment: u64| {
+            let settings = Keeping { wal_keep_bytes: Some(megabytes << 20), ..Keeping::default() };
+            let bytes = 16 << 20;
+            let mut kept = kept(settings);
+            (kept.segment_bytes, kept.slots, kept.ready) = (bytes, Vec::new(), Vec::new());
+            (kept.redo, kept.checkpoint) = (Lsn(11 * bytes + 40), Some(Lsn(11 * bytes + 200)));
+            let told = told(&kept, Lsn(segment * bytes + 9000));
+            told.keepers.first().map_or(0, |keeper| keeper.segments)
+        };
+        assert_eq!([15, 16, 100, 150].map(|size| keeps(size, 11)), [0, 1, 6, 9]);
+        assert_eq!(keeps(1000, 11), 10, "never before segment 1");
+        assert_eq!(keeps(150, 13), 9, "by the last checkpoint, not by what was written since");
+    }
+
+    #[test]
+    fn a_summarizer_that_lags_is_named() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots, kept.ready) = (Vec::new(), Vec::new());
+        kept.summarized = Some(Lsn((5 << 20) + 0x28));
+        let told = told(&kept, Lsn(12 << 20));
+        let [keeper] = told.keepers.as_slice() else { panic!("{told:?}") };
+        assert_eq!((keeper.keeper.as_str(), keeper.segments), ("wal_summarizer", 6));
+        let begins =
+            "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 6 MB ago; no ";
+        assert!(keeper.text.starts_with(begins), "{}", keeper.text);
+        assert!(!told.text.contains("next checkpoint"), "{}", told.text);
+    }
+
+    #[test]
+    fn what_nothing_keeps_is_split_too() {
+        let mut kept = kept(Keeping { max_wal_size: Some(8 << 30), ..Keeping::default() });
+        (kept.slots, kept.ready) = (Vec::new(), Vec::new());
+        kept.segments = (8..=20).collect();
+        let told = told(&kept, Lsn((12 << 20) + 5));
+        let split = (told.kept_segments, told.since_redo_segments, told.ahead_segments);
+        assert_eq!((split, told.max_wal_size_bytes), ((0, 2, 8), Some(8 << 30)));
+        let text = "pg_wal has 13 segments, 13 MB: 2 since the last redo point 0/00B00000, 3 before it that \
+                    the next checkpoint removes or reuses, 8 ahead for reuse; max_wal_size is 8.0 GB as \
+                    configured";
+        assert_eq!(told.text, text);
     }
 
     #[test]

@@ -84,6 +84,8 @@ impl Live {
         for happening in &moment.happenings {
             self.happenings.push_front(happening.clone());
         }
+        // A checkpoint is told when it has ended, with the time when it began.
+        self.happenings.make_contiguous().sort_by(|a, b| b.time.cmp(&a.time));
         self.happenings.truncate(HAPPENINGS);
         if moment.bytes_per_second.is_some() {
             self.rates.extend(moment.bytes_per_second);

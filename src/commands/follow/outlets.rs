@@ -13,7 +13,7 @@ use crate::output::ending::Ending;
 #[cfg(unix)]
 use crate::output::{terminal, wanted};
 use crate::render;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use walstat_report::model::follow::{HappeningRow, Moment, Now};
@@ -167,9 +167,28 @@ impl Lines {
     }
 }
 
-/// Adds lines to a file.
+/// Adds lines to a file. Where its last line has no end, as after the disk was full, they begin a new one.
 fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    file.and_then(|mut file| file.write_all(text)).map_err(failed)
+    let is_open = ends_in_a_line(path);
+    let text = if is_open { [b"\n", text].concat() } else { text.to_vec() };
+    file.and_then(|mut file| file.write_all(&text)).map_err(failed)
+}
+
+/// Whether a file ends within a line; one that cannot be read is not known to.
+fn ends_in_a_line(path: &Path) -> bool {
+    let last = || -> io::Result<u8> {
+        // Who reads a pipe takes away what another is to get.
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(b'\n');
+        }
+        let mut file = std::fs::File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        let [last] = last;
+        Ok(last)
+    };
+    last().is_ok_and(|last| last != b'\n')
 }

@@ -14,10 +14,12 @@
 //! A run does not know what came before it. What it says of an xid before that writes something is kept
 //! apart ([`Before`]): it is about the part before the run, which may have ended there.
 
+use super::OpenPart;
 use super::ended_xids::EndedXids;
 use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
+use crate::finished_transactions::TransactionOutcome;
 use crate::fork_table::ForkTable;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -320,11 +322,26 @@ impl Generations {
         self.due = self.parts.len() / 4 * 5 + BATCH;
     }
 
-    /// The transactions that go on: xid and first record.
-    pub(super) fn open(&self) -> impl Iterator<Item = (u32, Lsn)> {
+    /// The transactions that go on.
+    pub(super) fn open(&self) -> impl Iterator<Item = OpenPart> {
         let open =
             self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
-        open.map(|part| (part.xid, part.start))
+        open.map(|part| OpenPart {
+            xid: part.xid,
+            start: part.start,
+            is_prepared: part.outcome == TransactionOutcome::Prepared,
+        })
+    }
+
+    /// Whether a record of an xid was counted, its end for one.
+    pub(super) fn has_seen(&self, xid: u32) -> bool {
+        match self.last(xid) {
+            Last::Open(place) => {
+                self.parts.get(place as usize).is_some_and(|part| part.amounts.count > 0)
+            }
+            Last::Ended(_) | Last::HandedOn => true,
+            Last::Unknown => false,
+        }
     }
 
     /// Forgets which transactions have ended, where they are many: nothing is said of them any more.

@@ -12,6 +12,10 @@ pub struct RunningXacts<'a> {
     pub oldest_running_xid: u32,
     /// Those that run, without subtransactions.
     pub xids: List<'a, u32>,
+    /// Their subtransactions.
+    pub subxids: List<'a, u32>,
+    /// Whether some subtransactions are not listed.
+    pub is_overflowed: bool,
 }
 
 impl<'a> RunningXacts<'a> {
@@ -19,14 +23,16 @@ impl<'a> RunningXacts<'a> {
     pub fn parse(main_data: &'a [u8]) -> Option<RunningXacts<'a>> {
         let mut cursor = Cursor::new(main_data);
         let (xids, subxids) = cursor.field()?;
-        // Whether subtransactions are missing, with padding, and the next xid.
-        cursor.take(8)?;
+        let [is_overflowed, ..]: [u8; 4] = cursor.field::<u32>()?.to_le_bytes();
+        // The next xid.
+        cursor.take(4)?;
         let oldest_running_xid = cursor.field()?;
         // The newest xid that has ended.
         cursor.take(4)?;
         let xids = cursor.list(xids)?;
-        cursor.list::<u32>(subxids)?;
-        Some(RunningXacts { oldest_running_xid, xids })
+        let subxids = cursor.list(subxids)?;
+        let is_overflowed = is_overflowed != 0;
+        Some(RunningXacts { oldest_running_xid, xids, subxids, is_overflowed })
     }
 }
 
@@ -44,6 +50,8 @@ mod tests {
         let running = RunningXacts::parse(&data).expect("three xids");
         assert_eq!(running.oldest_running_xid, 700);
         assert_eq!(running.xids.iter().collect::<Vec<_>>(), [700, 705]);
+        assert_eq!(running.subxids.iter().collect::<Vec<_>>(), [701]);
+        assert!(running.is_overflowed);
         assert_eq!(RunningXacts::parse(&data[..35]), None);
     }
 }

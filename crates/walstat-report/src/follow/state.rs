@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::{Owner, Reporter};
 use serde::{Deserialize, Serialize};
-use walstat_analyse::follow::Following;
+use walstat_analyse::follow::{Following, Stored};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
@@ -32,6 +32,9 @@ pub struct State {
     kinds: Family,
     owners: Vec<(RelFileLocator, Owner)>,
     redo: Option<Lsn>,
+    /// Transactions that go on.
+    #[serde(default)]
+    open: Stored,
     /// The last key: what is cut off has it not.
     end: bool,
 }
@@ -73,10 +76,12 @@ impl State {
 impl Reporter {
     /// Where it stands, right after a telling.
     pub fn state(&self, follower: &mut Follower) -> State {
-        let records = follower.counted(|following: &mut Following| {
+        let counted = follower.counted(|following: &mut Following| {
             let rows = following.records.rows();
-            rows.map(|(of, totals)| (of.rmgr, of.slot, *totals)).collect()
+            let records = rows.map(|(of, totals)| (of.rmgr, of.slot, *totals)).collect();
+            (records, following.open_to_store())
         });
+        let (records, open) = counted.unwrap_or_default();
         State {
             walstat_follow_state: VERSION,
             system_identifier: self.cluster,
@@ -84,11 +89,12 @@ impl Reporter {
             start: follower.start(),
             position: follower.position(),
             lost_bytes: follower.lost_bytes(),
-            records: records.unwrap_or_default(),
+            records,
             tables: self.tables.clone(),
             kinds: self.kinds.clone(),
             owners: self.owners.iter().map(|(file, owner)| (*file, owner.clone())).collect(),
             redo: self.told_redo,
+            open,
             end: true,
         }
     }
@@ -101,6 +107,7 @@ impl Reporter {
                 following.records.add(RecordType { rmgr: *rmgr, slot: *slot }, totals);
             }
             state.redo.into_iter().for_each(|redo| following.marks.begin_at(redo));
+            following.go_on(state.open.clone());
         });
         (self.tables, self.kinds, self.told_redo) = (state.tables, state.kinds, state.redo);
         self.owners = state.owners.into_iter().collect();

@@ -50,6 +50,8 @@ pub struct Moment {
     pub fpi_bytes_since_redo: Option<u64>,
     /// The oldest transaction that has not ended.
     pub oldest_transaction: Option<OpenTransaction>,
+    /// Whether all that have not ended are known: the server has said which there are.
+    pub open_transactions_known: bool,
     /// By resource manager.
     pub rmgrs: Vec<RmgrSums>,
     /// By table: those that have been among the largest, then all others.
@@ -72,8 +74,14 @@ pub struct PgWal {
     pub bytes: u64,
     /// Those before the last redo point that something keeps.
     pub kept_segments: u64,
+    /// Those since the last redo point, which recovery needs.
+    #[serde(default)]
+    pub since_redo_segments: u64,
     /// Those that will be written next.
     pub ahead_segments: u64,
+    /// `max_wal_size` as configured.
+    #[serde(default)]
+    pub max_wal_size_bytes: Option<u64>,
     /// One sentence.
     pub text: String,
     /// What keeps segments, the most first.
@@ -84,16 +92,26 @@ pub struct PgWal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
-    /// `replication_slot`, `archiving`, `wal_keep_size`, or `invalid_slot`: one that keeps nothing any more.
+    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, or `invalid_slot`: one that keeps
+    /// nothing any more.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
+    /// `physical` or `logical`, of a slot.
+    #[serde(default)]
+    pub slot_type: Option<String>,
+    /// When the slot's position was saved.
+    #[serde(default)]
+    pub saved_time: Option<String>,
     /// The oldest WAL that it keeps.
     pub since_lsn: Option<String>,
     /// Segments that would go without it, if nothing else kept them.
     pub segments: u64,
     /// What these segments take; of a slot, how far it is behind.
     pub bytes: u64,
+    /// What these segments take.
+    #[serde(default)]
+    pub kept_bytes: u64,
     /// One sentence.
     pub text: String,
 }
@@ -103,9 +121,9 @@ pub struct Keeper {
 pub struct OpenTransaction {
     /// Which.
     pub xid: String,
-    /// Its first record.
-    pub start_lsn: String,
-    /// From there to the position.
+    /// Its first record; unknown where it began before the WAL that was read, or has written none.
+    pub start_lsn: Option<String>,
+    /// From there to the position; at least so many where that is unknown.
     pub bytes: u64,
 }
 

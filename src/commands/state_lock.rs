@@ -1,0 +1,69 @@
+//! That a state file (`--state`) is used by one program at a time.
+
+use crate::failure::Failure;
+use crate::output::touch;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// A file beside the state that one program holds locked. It is removed with the lock.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Locks a state; `command` is what uses it.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else is using it.
+    pub fn take(state: &Path, command: &str) -> Result<Lock, Failure> {
+        let mut name = state.file_name().unwrap_or_default().to_owned();
+        name.push(".lock");
+        let path = state.with_file_name(name);
+        let failed = |source| Failure::Output { path: path.display().to_string(), source };
+        loop {
+            let file = touch(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Failure::Usage(format!(
+                        "{}: another {command} is using this state file right now: wait until it has ended",
+                        state.display()
+                    )));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            // Whoever held it before may have removed it meanwhile, and a third one made a new one.
+            if is_at(&file, &path) {
+                return Ok(Lock { path, _file: file });
+            }
+        }
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) {
+        // What is gone need not be removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+    let there = std::fs::metadata(path).map(identity).ok();
+    there.is_some() && there == file.metadata().map(identity).ok()
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
