@@ -1,5 +1,5 @@
-//! The commands, one file each: they wire arguments, reading, report and output together, and hold no logic
-//! worth a test of its own.
+//! The commands, one file each: they wire arguments, reading, report and output together. What they decide is
+//! tested by running the program.
 
 mod check;
 mod diff;

@@ -124,7 +124,8 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
             path.display()
         ));
     }
-    args.outputs.refuse_to_overwrite(args.names.inputs())
+    let inputs = args.names.inputs().chain(args.state.as_deref());
+    args.outputs.refuse_to_overwrite(inputs)
 }
 
 /// Waits until there is WAL; `None`: it was ended before there was.

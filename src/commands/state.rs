@@ -26,7 +26,7 @@ pub struct State {
     asked: Vec<String>,
     /// What is remembered.
     pub memory: Mutex<Memory>,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl State {
@@ -47,12 +47,7 @@ impl State {
             Err(error) => return Err(usage(path, &error.to_string())),
             Ok(bytes) => memory_of(path, &bytes, &asked)?,
         };
-        Ok(Arc::new(State {
-            path: path.to_owned(),
-            asked,
-            memory: Mutex::new(memory),
-            _lock: lock,
-        }))
+        Ok(Arc::new(State { path: path.to_owned(), asked, memory: Mutex::new(memory), lock }))
     }
 
     /// Writes what is remembered, whole or not at all.
@@ -75,7 +70,7 @@ impl State {
         if !is_empty && let Err(failure) = self.save() {
             crate::output::tell(&format!("walstat: {failure}"));
         }
-        self._lock.remove();
+        self.lock.remove();
     }
 }
 

@@ -51,9 +51,9 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What happened that somebody should look at.
 const ALARMING: [&str; 4] = ["lost", "damaged", "folder_gone", "other_cluster"];
-/// A column of names is no wider, unless they are longer.
-const NAME_MAX: usize = 48;
-/// On so many lines what keeps segments has some of its own in any case.
+/// A column of names is so wide, and wider only for a name that is.
+const NAME_USUAL: usize = 48;
+/// From this height on what keeps segments has at least so many lines.
 const KEEPERS: usize = 3;
 const KEEPERS_FROM: usize = 20;
 /// Columns of numbers beside a name.
@@ -216,7 +216,7 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
         let names = page.tables.iter().skip(first).take(rows).map(table_name);
         let longest = names.map(|name| display_width(&name)).chain(parts).max().unwrap_or_default();
         let most = lines.width.saturating_sub(NUMBERS + 2).max(12);
-        longest.max(NAME_MAX).min(most)
+        longest.max(NAME_USUAL).min(most)
     };
     lines.add(None, "");
     let heading = format!(

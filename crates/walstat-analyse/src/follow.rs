@@ -7,7 +7,6 @@ use super::finished_transactions::{FinishedRows, FinishedTransaction, Order};
 use super::kind::FoundKinds;
 use super::names::NameLessons;
 use super::relation::Relations;
-use super::time_map::extend_span;
 use super::totals::RecordTable;
 use super::transaction::Transactions;
 use open_transactions::OpenTransactions;
@@ -83,10 +82,13 @@ pub struct Place {
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     now: Place,
-    /// Places of looks, ascending.
+    /// Where counting began, and places of looks and of redo points, ascending.
     places: Vec<Place>,
-    /// Where recovery would begin, as far as is known: the last redo point.
+    /// The last redo point: from 17 on that of a checkpoint that may still run, before that of the last one
+    /// that has ended.
     pub redo: Option<Lsn>,
+    /// The redo point that was known before WAL was read: of a checkpoint that has ended.
+    pub known_redo: Option<Lsn>,
     /// The last checkpoint that has ended: its redo point, and when it began.
     pub checkpoint: Option<(Lsn, Time)>,
     /// What was counted up to there; nothing where that point was not passed while counting.
@@ -164,6 +166,7 @@ impl Marks {
     /// The redo point that is known otherwise, before WAL says one.
     pub fn begin_at(&mut self, redo: Lsn) {
         self.redo.get_or_insert(redo);
+        self.known_redo.get_or_insert(redo);
     }
 
     fn redo_is(&mut self, redo: Lsn) {
@@ -171,12 +174,17 @@ impl Marks {
             return;
         }
         let after = self.places.partition_point(|place| place.lsn < redo);
-        self.redo_place = Some(self.places.get(after).copied().unwrap_or(self.now));
+        let is_passed = self.places.first().is_some_and(|first| first.lsn <= redo);
+        let place = self.places.get(after).copied().unwrap_or(self.now);
+        self.redo_place = is_passed.then_some(place);
         self.redo = Some(redo);
     }
 
     fn note(&mut self, record: &Record<'_>) {
         let before = Place { lsn: record.lsn, ..self.now };
+        if self.places.is_empty() {
+            self.places.push(before);
+        }
         match (record.header.rmgr, record.header.info & 0xF0) {
             (rmgr::XLOG, xlog::CHECKPOINT_REDO) => {
                 self.now = before;
@@ -207,9 +215,7 @@ impl Marks {
     fn note_end(&mut self, record: &Record<'_>) {
         let info = record.header.info;
         if let Some(time) = xact::stated_time(info, record.main_data_start()) {
-            let mut span = self.time.map(|time| (time, time));
-            extend_span(&mut span, time);
-            self.time = span.map(|span| span.1);
+            self.time = self.time.max(Some(time));
         }
         if xact::ends_alone(info).is_some() || self.dropped.len() >= DROPPED_MAX {
             return;
@@ -224,7 +230,7 @@ impl Marks {
     }
 
     fn settle(&mut self) {
-        if self.places.last().is_none_or(|last| last.lsn < self.now.lsn) {
+        if self.places.last().is_some_and(|last| last.lsn < self.now.lsn) {
             self.places.push(self.now);
         }
         if let Some(redo) = self.redo {

@@ -170,10 +170,11 @@ impl Reporter {
         (moment, now)
     }
 
-    /// The last checkpoint, if it ended since it was told; the first time only where it was is known.
+    /// The last checkpoint, if it has ended since the last telling; the first telling only notes its redo
+    /// point.
     fn checkpoint(&mut self, marks: &Marks) -> Option<HappeningRow> {
         let Some(told) = self.told_redo else {
-            self.told_redo = marks.checkpoint.map(|(redo, _)| redo).or(marks.redo);
+            self.told_redo = marks.checkpoint.map(|(redo, _)| redo).or(marks.known_redo);
             return None;
         };
         let (redo, time) = marks.checkpoint.filter(|(redo, _)| *redo > told)?;

@@ -1,6 +1,7 @@
 //! Why there is so much in `pg_wal`: what keeps segments there, and how many, in sentences.
 
 use super::model::follow::{Keeper, PgWal};
+use std::collections::BTreeSet;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -19,7 +20,8 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     let (redo, current) = (number(kept.redo), number(position));
     let count = |from: u64, to: u64| count(kept, from, to);
     let all = kept.segments.len() as u64;
-    let older = count(0, redo);
+    let needed = needed(kept, position);
+    let removable = count(0, redo) - needed;
     let since_redo = count(redo, current + 1);
     let ahead = count(current + 1, u64::MAX);
     let mut keepers = slots(kept, position);
@@ -29,12 +31,14 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     keepers.retain(|keeper| keeper.segments > 0);
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
     keepers.iter_mut().for_each(|keeper| keeper.kept_bytes = keeper.segments * bytes);
-    let is_kept = !keepers.is_empty();
     keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
-    let reason = match (older, is_kept) {
-        (0, _) => String::new(),
-        (_, true) => format!(", {older} kept beyond that"),
-        (_, false) => format!(", {older} before it that the next checkpoint removes or reuses"),
+    let reason = match (needed, removable) {
+        (0, 0) => String::new(),
+        (_, 0) => format!(", {needed} kept beyond that"),
+        (0, _) => format!(", {removable} before it that the next checkpoint removes or reuses"),
+        _ => format!(
+            ", {needed} kept beyond that and {removable} that the next checkpoint removes or reuses"
+        ),
     };
     let limit = kept.settings.max_wal_size;
     let limit_text = limit.map(|size| format!("; max_wal_size is {} as configured", mb(size)));
@@ -48,7 +52,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     PgWal {
         segments: all,
         bytes: all * bytes,
-        kept_segments: if is_kept { older } else { 0 },
+        kept_segments: needed,
         since_redo_segments: since_redo,
         ahead_segments: ahead,
         max_wal_size_bytes: limit,
@@ -60,6 +64,23 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
 /// How many segments there are with these numbers.
 fn count(kept: &Kept, from: u64, to: u64) -> u64 {
     kept.segments.iter().filter(|of| (from..to).contains(*of)).count() as u64
+}
+
+/// How many segments before the redo point no checkpoint removes, whatever keeps them.
+fn needed(kept: &Kept, position: Lsn) -> u64 {
+    let number = |lsn: Lsn| lsn.0 / kept.segment_bytes;
+    let by_slots = kept.slots.iter().filter_map(|slot| slot.restart).map(number).min();
+    let by_summarizer = kept.summarized.map(number);
+    let is_asked = kept.settings.wal_keep_bytes.is_some_and(|bytes| bytes > 0);
+    let by_size = is_asked.then(|| first_of_keep_size(kept, kept.checkpoint.unwrap_or(position)));
+    let first = [by_slots, by_summarizer, by_size].into_iter().flatten().min();
+    let waiting: BTreeSet<u64> = match keeps_for_archiving(kept) {
+        true => kept.ready.iter().filter_map(|of| of.number(size_of_segments(kept))).collect(),
+        false => BTreeSet::new(),
+    };
+    let is_needed = |of: &u64| first.is_some_and(|first| *of >= first) || waiting.contains(of);
+    let older = kept.segments.iter().filter(|of| **of < number(kept.redo));
+    older.filter(|of| is_needed(of)).count() as u64
 }
 
 fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
@@ -84,20 +105,29 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
     kept.slots.iter().filter_map(keeper).collect()
 }
 
+/// Whether segments wait to be archived. A server that does not archive removes them all the same
+/// (`XLogArchiveCheckDone`), and one or two that wait just now are nothing unusual.
+fn keeps_for_archiving(kept: &Kept) -> bool {
+    let is_usual = kept.ready.len() <= 2 && !kept.settings.has_no_archiver;
+    kept.settings.archives != Some(false) && !kept.ready.is_empty() && !is_usual
+}
+
+fn size_of_segments(kept: &Kept) -> u32 {
+    u32::try_from(kept.segment_bytes).unwrap_or(u32::MAX)
+}
+
 fn archiving(kept: &Kept) -> Option<Keeper> {
-    let oldest = kept.ready.first()?;
+    let oldest = kept.ready.first().filter(|_| keeps_for_archiving(kept))?;
     // What lies after the last redo point is there anyway.
     let redo = kept.redo.0 / kept.segment_bytes;
-    let size = u32::try_from(kept.segment_bytes).unwrap_or(u32::MAX);
+    let size = size_of_segments(kept);
     let is_kept = |of: &&SegmentName| of.number(size).is_some_and(|number| number < redo);
     let segments = kept.ready.iter().filter(is_kept).count() as u64;
     let waiting = kept.ready.len() as u64;
-    let why = match kept.settings.archives {
-        // One that is waiting just now is nothing unusual.
-        _ if waiting <= 2 => "archived next",
-        Some(false) => "archive_mode is off, and nothing archives them",
-        _ if kept.settings.has_no_archiver => "archive_mode is on, but archive_command is empty",
-        _ => "archive_command fails, or is slower than WAL is written",
+    let why = if kept.settings.has_no_archiver {
+        "archive_mode is on, but archive_command is empty"
+    } else {
+        "archive_command fails, or is slower than WAL is written"
     };
     let since = oldest.start(size);
     Some(Keeper {
@@ -254,7 +284,10 @@ mod tests {
 
     fn texts(settings: Keeping) -> Vec<String> {
         let told = told(&kept(settings), Lsn((11 << 20) + 5));
-        assert_eq!((told.segments, told.kept_segments), (11, 10));
+        assert_eq!((told.segments, told.kept_segments), (11, 8));
+        let split = "1 since the last redo point 0/00B00000, 8 kept beyond that and 2 that the next \
+                     checkpoint removes or reuses, 0 ahead for reuse";
+        assert!(told.text.contains(split), "{}", told.text);
         told.keepers.into_iter().map(|keeper| keeper.text).collect()
     }
 
@@ -322,7 +355,8 @@ mod tests {
         let begins =
             "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 6 MB ago; no ";
         assert!(keeper.text.starts_with(begins), "{}", keeper.text);
-        assert!(!told.text.contains("next checkpoint"), "{}", told.text);
+        let split = "6 kept beyond that and 4 that the next checkpoint removes or reuses";
+        assert!(told.text.contains(split), "{}", told.text);
     }
 
     #[test]
@@ -350,8 +384,15 @@ mod tests {
         assert_eq!(why(Some(true), false), format!("{wait}: {failing}; {oldest}"));
         let empty = "archive_mode is on, but archive_command is empty";
         assert_eq!(why(Some(true), true), format!("{wait}: {empty}; {oldest}"));
-        let off = "archive_mode is off, and nothing archives them";
-        assert_eq!(why(Some(false), true), format!("{wait}: {off}; {oldest}"));
+        let off = Keeping { archives: Some(false), has_no_archiver: true, ..Keeping::default() };
+        assert!(texts(off).iter().all(|text| !text.contains("archive")), "they keep nothing");
+        let mut kept = kept(Keeping { archives: Some(true), ..Keeping::default() });
+        (kept.slots, kept.ready) = (Vec::new(), kept.ready.split_off(6));
+        let usual = told(&kept, Lsn(12 << 20));
+        assert_eq!((usual.kept_segments, usual.keepers.len()), (0, 0));
+        kept.settings.has_no_archiver = true;
+        let empty = told(&kept, Lsn(12 << 20));
+        assert_eq!((empty.kept_segments, empty.keepers.len()), (2, 1));
     }
 
     #[test]

@@ -27,9 +27,9 @@ pub struct Outlets {
     lines: Lines,
     #[cfg(unix)]
     screen: Option<Live>,
-    /// What happened since it was told, and what the screen has shown before.
+    /// What the screen has shown already of what happened, and the next line has still to tell.
     happenings: Vec<HappeningRow>,
-    /// What came since it was told, of what the screen has shown before.
+    /// What the screen has shown already of what came, and the next line has still to tell.
     shown: Now,
 }
 
@@ -56,7 +56,8 @@ impl Outlets {
         })
     }
 
-    /// Whether nobody is there any more to be told anything.
+    /// Whether standard output was closed: follow then ends, as a program in a pipe does, whatever else it
+    /// serves.
     pub fn is_over(&self) -> bool {
         self.lines.is_closed
     }
@@ -171,13 +172,13 @@ impl Lines {
 fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let is_open = ends_in_a_line(path);
-    let text = if is_open { [b"\n", text].concat() } else { text.to_vec() };
+    let is_cut = ends_within_a_line(path);
+    let text = if is_cut { [b"\n", text].concat() } else { text.to_vec() };
     file.and_then(|mut file| file.write_all(&text)).map_err(failed)
 }
 
 /// Whether a file ends within a line; one that cannot be read is not known to.
-fn ends_in_a_line(path: &Path) -> bool {
+fn ends_within_a_line(path: &Path) -> bool {
     let last = || -> io::Result<u8> {
         // Who reads a pipe takes away what another is to get.
         if !std::fs::metadata(path)?.is_file() {

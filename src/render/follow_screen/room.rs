@@ -9,8 +9,8 @@ const HEADING: usize = 2;
 const LEAST: [usize; 3] = [3, 2, 2];
 /// How many more each gets in turn.
 const TURNS: [usize; 3] = [2, 1, 1];
-/// A text is cut no shorter than to a third of the width, to end where a clause ends.
-const CLAUSE_MIN: usize = 3;
+/// A text ends where a clause ends only if at least one of so many parts of the width is left.
+const CLAUSE_PARTS: usize = 3;
 
 /// How many rows of tables, kinds and events there is room for in so many lines, of those that there are.
 pub(super) fn shares(lines: usize, there: [usize; 3]) -> [usize; 3] {
@@ -74,7 +74,7 @@ pub(super) fn clauses(text: &str, width: usize) -> String {
     let clauses = ends.filter_map(|(at, _)| text.get(..at));
     let fitting = clauses.filter(|clause| display_width(clause) <= width);
     let longest = fitting.max_by_key(|clause| clause.len());
-    let longest = longest.filter(|clause| display_width(clause) * CLAUSE_MIN >= width);
+    let longest = longest.filter(|clause| display_width(clause) * CLAUSE_PARTS >= width);
     longest.map_or_else(|| fit(text, width), str::to_owned)
 }
 

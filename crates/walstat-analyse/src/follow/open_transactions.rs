@@ -26,7 +26,8 @@ pub struct OpenTransaction {
     pub is_first: bool,
     /// Whether it is prepared, and so outlives the server.
     is_prepared: bool,
-    /// The server has stopped since, and has not said whether it was prepared.
+    /// It may have ended unseen: the server has stopped since, and has not said whether it was prepared, or
+    /// WAL is missing.
     is_doubtful: bool,
 }
 
@@ -50,15 +51,22 @@ struct Said {
     is_stop: bool,
 }
 
+/// An xid, and where it was read.
+#[derive(Debug, Clone, Copy)]
+struct FirstXid {
+    xid: u32,
+    lsn: Lsn,
+}
+
 /// Transactions that go on, beside those that were seen to begin.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenTransactions {
-    /// Those whose first record was not read since the start.
+    /// Those known from a state or from RUNNING_XACTS, whose first record this process has not read.
     before: BTreeMap<u32, OpenTransaction>,
     /// Where reading began, or went on after a loss.
     read_from: Option<Lsn>,
     /// The first xid that a record since then has.
-    first_xid: Option<u32>,
+    first_xid: Option<FirstXid>,
     /// Whether it was said since then what runs.
     is_known: bool,
     said: Option<Said>,
@@ -83,7 +91,8 @@ impl OpenTransactions {
         let header = &record.header;
         if self.first_xid.is_none() {
             self.read_from.get_or_insert(record.lsn);
-            self.first_xid = Some(header.xid).filter(|xid| *xid != 0);
+            let first = FirstXid { xid: header.xid, lsn: record.lsn };
+            self.first_xid = Some(first).filter(|first| first.xid != 0);
         }
         match (header.rmgr, header.info & 0xF0) {
             (rmgr::XLOG, xlog::CHECKPOINT_SHUTDOWN) => self.stopped(record.lsn),
@@ -103,9 +112,9 @@ impl OpenTransactions {
         let Some(running) = RunningXacts::parse(&main_data) else { return };
         // One whose end was read already may be listed, and one that has written nothing since it began.
         for xid in running.xids.iter().filter(|xid| !seen.has_seen(*xid)) {
-            let is_older = self.first_xid.is_none_or(|first| precedes(xid, first));
-            let since = self.read_from.filter(|_| !self.is_known && is_older);
-            let since = since.unwrap_or(record.lsn);
+            // Xids are given in order: an older one was given before the first that was read.
+            let later = self.first_xid.filter(|first| !self.is_known && precedes(xid, first.xid));
+            let since = later.map_or(record.lsn, |first| first.lsn);
             self.before.entry(xid).or_insert(OpenTransaction {
                 xid,
                 since,
@@ -142,6 +151,7 @@ impl OpenTransactions {
 
     /// WAL is missing before this place: what began and ended there is not known.
     pub(super) fn lost(&mut self, to: Lsn) {
+        self.before.values_mut().for_each(|open| open.is_doubtful = true);
         (self.read_from, self.first_xid, self.is_known) = (Some(to), None, false);
     }
 
@@ -177,8 +187,9 @@ impl OpenTransactions {
     pub(super) fn stored(&self, seen: &Transactions) -> Stored {
         let mut transactions: Vec<OpenTransaction> = self.all(seen).into_values().collect();
         transactions.sort_by_key(|open| open.since);
+        let are_all = transactions.len() <= STORED_MAX;
         transactions.truncate(STORED_MAX);
-        Stored { is_known: self.is_known, read_from: self.read_from, transactions }
+        Stored { is_known: self.is_known && are_all, read_from: self.read_from, transactions }
     }
 
     /// Goes on with what was known.

@@ -1,4 +1,4 @@
-//! Timeline histories, held against each other. How the text of one is read: [`super::history_text`].
+//! Timeline histories, held against each other. How the text of one is read: `history_text.rs`.
 
 pub use super::history_text::{Ancestor, parse};
 use super::problem::{Problem, ProblemKind};

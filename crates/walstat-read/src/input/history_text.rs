@@ -18,7 +18,7 @@ pub struct Ancestor {
 const LINE_BYTES_MAX: usize = 1023;
 
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
-/// server refuses to start with such a history.
+/// server refuses to start with such a history, or finds no way through it from a backup of an ancestor.
 pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
     let lines = (1..).zip(text.as_bytes().split(|byte| *byte == b'\n'));
     let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
@@ -49,7 +49,7 @@ pub fn parse(timeline: u32, text: &str) -> Result<Vec<Ancestor>, String> {
 fn as_read(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.chunks(LINE_BYTES_MAX).map(|part| {
         let to_zero = part.iter().position(|byte| *byte == 0).unwrap_or(part.len());
-        Scanned { left: part.get(..to_zero).unwrap_or_default() }.without_blanks().left
+        Scanned { left: part.get(..to_zero).unwrap_or_default() }.after_blanks().left
     })
 }
 
@@ -70,7 +70,7 @@ struct Scanned<'a> {
 
 impl Scanned<'_> {
     /// Blanks are those of `isspace`: no-break spaces and the like are none.
-    fn without_blanks(self) -> Self {
+    fn after_blanks(self) -> Self {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
         let text = self.left.iter().position(|byte| !is_blank(byte)).unwrap_or(self.left.len());
         Scanned { left: self.left.get(text..).unwrap_or_default() }
@@ -79,7 +79,7 @@ impl Scanned<'_> {
     /// A number as `%u` and `%X` take it: after any blanks or none, with a sign, and in hexadecimal with `0x`
     /// before it. One that is too large for 64 bits is the largest, of which 32 bits count (`strtoul`).
     fn number(&mut self, radix: u32) -> Option<u32> {
-        let left = Scanned { left: self.left }.without_blanks().left;
+        let left = Scanned { left: self.left }.after_blanks().left;
         let is_negative = left.starts_with(b"-");
         let left = left.strip_prefix(b"-").or(left.strip_prefix(b"+")).unwrap_or(left);
         let prefix = left.strip_prefix(b"0x").or(left.strip_prefix(b"0X"));

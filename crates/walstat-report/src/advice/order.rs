@@ -125,8 +125,8 @@ fn say_once(found: Vec<Finding>) -> Vec<Finding> {
     said
 }
 
-/// Indexes whose keys come in random order are dear for that: if they are all that a table has, that they are
-/// dear is not told again. What to do about one that nobody needs goes with them.
+/// What random-index has said of an index, index-cost does not say again: it is left out if it names no other
+/// index, and its advice goes to random-index.
 fn without_same_indexes(mut found: Vec<Finding>) -> Vec<Finding> {
     let names = |rule: &str, key: &str| {
         let finding = found.iter().find(|finding| finding.rule == rule);

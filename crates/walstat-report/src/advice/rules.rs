@@ -80,8 +80,8 @@ impl Rule {
         part: u64,
         whole: u64,
     ) -> Option<ReachedShare> {
-        let (share, threshold) = (part as f64 / whole.max(1) as f64, self.limit(report));
-        let has_reached = !says_little(report) && share >= threshold / parts;
+        let (share, threshold) = (part as f64 / whole.max(1) as f64, self.limit(report) / parts);
+        let has_reached = !says_little(report) && share >= threshold;
         has_reached.then_some(ReachedShare { share, threshold })
     }
 }

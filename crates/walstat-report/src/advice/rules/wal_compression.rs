@@ -4,8 +4,9 @@
 //! of the WAL of most servers. What is not written is not flushed, archived and sent to standbys either.
 //!
 //! What to do: `wal_compression`. From 15 on lz4 costs little, and zstd is advised where it saves 5 % of all
-//! bytes more; what the others would save stands beside it, since lz4 and zstd have to be built in (packages
-//! of PGDG and Debian have both). pglz (`on`) is always there and costs most; before 15 there is no other.
+//! bytes more; what lz4 and pglz would save stands beside it, since lz4 and zstd have to be built in
+//! (packages of PGDG and Debian have both). pglz (`on`) is always there and costs most; before 15 there is no
+//! other.
 //!
 //! It speaks where a codec tried on a sample of this WAL's images would save a tenth of all bytes. Where none
 //! was tried, it speaks where images are 30 % of the bytes and are stored at more than 95 % of their size.
@@ -124,7 +125,7 @@ pub(crate) fn better_codec(report: &Report) -> Option<(&'static str, Option<&Est
     Some((best.0, Some(best.1)))
 }
 
-/// What the codecs save that may have to do in place of the one that is advised, each with its own figure;
+/// What the cheaper codecs would save, for a server that lacks the advised one, each with its own figure;
 /// `None` where none of them would save a word's worth.
 fn others(report: &Report, advised: &str) -> Option<String> {
     let estimates = report.estimates.as_ref()?;
