@@ -132,16 +132,22 @@ fn settings_are_shown_with_where_they_are_from() {
     assert!(text.contains(line), "{text}");
 }
 
-/// A server that vacuums nothing by itself says so among its settings.
-#[test]
-fn autovacuum_that_is_off_is_shown() {
+/// Of a data directory only what every one has.
+fn without_configuration(source: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a directory");
-    let source = servers().join("volume");
     for name in ["PG_VERSION", "global/pg_control"] {
         let target = copy.path().join(name);
         fs::create_dir_all(target.parent().expect("a folder")).expect("a directory");
         fs::copy(source.join(name), target).expect("a copy");
     }
+    copy
+}
+
+/// A server that vacuums nothing by itself says so among its settings.
+#[test]
+fn autovacuum_that_is_off_is_shown() {
+    let source = servers().join("volume");
+    let copy = without_configuration(&source);
     fs::write(copy.path().join("postgresql.conf"), "autovacuum = off\n").expect("a file");
     let (wal, copy) = (source.join("pg_wal"), copy.path().to_str().expect("UTF-8"));
     let arguments = ["--data-directory", copy, wal.to_str().expect("UTF-8")];
@@ -157,13 +163,8 @@ fn autovacuum_that_is_off_is_shown() {
 /// Where no configuration is there, nothing is said of it.
 #[test]
 fn settings_that_nobody_knows_have_no_line() {
-    let copy = tempfile::tempdir().expect("a directory");
     let source = servers().join("volume");
-    for name in ["PG_VERSION", "global/pg_control"] {
-        let target = copy.path().join(name);
-        fs::create_dir_all(target.parent().expect("a folder")).expect("a directory");
-        fs::copy(source.join(name), target).expect("a copy");
-    }
+    let copy = without_configuration(&source);
     let (wal, copy) = (source.join("pg_wal"), copy.path().to_str().expect("UTF-8"));
     let arguments = ["--data-directory", copy, wal.to_str().expect("UTF-8")];
     let report = json_of(&arguments[..2], &wal);

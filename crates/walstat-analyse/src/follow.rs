@@ -265,7 +265,7 @@ impl Observe for Following {
     fn lost(&mut self, range: Range<Lsn>) {
         self.relations.lost(range.clone());
         self.transactions.lost(range.clone());
-        self.open.lost(range.end);
+        self.open.lost();
         self.names.lost(range);
     }
 

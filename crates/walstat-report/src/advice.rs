@@ -6,6 +6,7 @@
 mod bulk_updates;
 mod copied_databases;
 mod fewer_checkpoints;
+mod non_hot_updates;
 mod order;
 mod rules;
 

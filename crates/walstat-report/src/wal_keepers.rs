@@ -71,8 +71,7 @@ fn needed(kept: &Kept, position: Lsn) -> u64 {
     let number = |lsn: Lsn| lsn.0 / kept.segment_bytes;
     let by_slots = kept.slots.iter().filter_map(|slot| slot.restart).map(number).min();
     let by_summarizer = kept.summarized.map(number);
-    let is_asked = kept.settings.wal_keep_bytes.is_some_and(|bytes| bytes > 0);
-    let by_size = is_asked.then(|| first_of_keep_size(kept, kept.checkpoint.unwrap_or(position)));
+    let by_size = asked_by_keep_size(kept, position);
     let first = [by_slots, by_summarizer, by_size].into_iter().flatten().min();
     let waiting: BTreeSet<u64> = match keeps_for_archiving(kept) {
         true => kept.ready.iter().filter_map(|of| of.number(size_of_segments(kept))).collect(),
@@ -89,12 +88,11 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
         let restart = slot.restart?;
         let segments = count(kept, restart.0 / kept.segment_bytes, redo);
         let behind = position.0.saturating_sub(restart.0);
-        let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
         Some(Keeper {
             keeper: "replication_slot".to_owned(),
             name: Some(slot.name.clone()),
             slot_type: Some(slot_type(slot).to_owned()),
-            saved_time: saved.map(|time| format!("{time:.6}")),
+            saved_time: saved(slot).map(|time| format!("{time:.6}")),
             since_lsn: Some(restart.to_string()),
             segments,
             bytes: behind,
@@ -162,8 +160,7 @@ fn summarizer(kept: &Kept, position: Lsn) -> Option<Keeper> {
 }
 
 fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
-    kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
-    let from = first_of_keep_size(kept, kept.checkpoint.unwrap_or(position));
+    let from = asked_by_keep_size(kept, position)?;
     let segments = count(kept, from, kept.redo.0 / kept.segment_bytes);
     Some(Keeper {
         keeper: "wal_keep_size".to_owned(),
@@ -177,6 +174,12 @@ fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
         ),
         ..Keeper::default()
     })
+}
+
+/// The first segment that `wal_keep_size` kept at the last checkpoint, if it is set.
+fn asked_by_keep_size(kept: &Kept, position: Lsn) -> Option<u64> {
+    kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
+    Some(first_of_keep_size(kept, kept.checkpoint.unwrap_or(position)))
 }
 
 /// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: whole segments, the
@@ -225,13 +228,17 @@ fn invalid_slot(slot: &Slot) -> Keeper {
     }
 }
 
+fn saved(slot: &Slot) -> Option<jiff::Timestamp> {
+    slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok())
+}
+
 fn slot_type(slot: &Slot) -> &'static str {
     if slot.is_logical { "logical" } else { "physical" }
 }
 
 fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64, Lsn)) -> String {
-    let saved = slot.saved.and_then(|time| jiff::Timestamp::try_from(time).ok());
-    let saved = saved.map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
+    let saved =
+        saved(slot).map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
     let user = if slot.is_logical { "subscriber" } else { "standby" };
     let advice = match slot.is_moving {
         true => format!("it has moved since the last checkpoint: if its {user} is gone, drop it"),

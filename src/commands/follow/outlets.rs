@@ -173,7 +173,8 @@ fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
     let is_cut = ends_within_a_line(path);
-    let text = if is_cut { [b"\n", text].concat() } else { text.to_vec() };
+    let begin: &[u8] = if is_cut { b"\n" } else { b"" };
+    let text = [begin, text].concat();
     file.and_then(|mut file| file.write_all(&text)).map_err(failed)
 }
 

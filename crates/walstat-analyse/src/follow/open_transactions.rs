@@ -35,7 +35,6 @@ pub struct OpenTransaction {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stored {
     is_known: bool,
-    read_from: Option<Lsn>,
     transactions: Vec<OpenTransaction>,
 }
 
@@ -63,9 +62,7 @@ struct FirstXid {
 pub(super) struct OpenTransactions {
     /// Those known from a state or from RUNNING_XACTS, whose first record this process has not read.
     before: BTreeMap<u32, OpenTransaction>,
-    /// Where reading began, or went on after a loss.
-    read_from: Option<Lsn>,
-    /// The first xid that a record since then has.
+    /// The first xid that a record has since reading began, or went on after a loss.
     first_xid: Option<FirstXid>,
     /// Whether it was said since then what runs.
     is_known: bool,
@@ -90,7 +87,6 @@ impl OpenTransactions {
     pub(super) fn note(&mut self, record: &Record<'_>, seen: &Transactions) {
         let header = &record.header;
         if self.first_xid.is_none() {
-            self.read_from.get_or_insert(record.lsn);
             let first = FirstXid { xid: header.xid, lsn: record.lsn };
             self.first_xid = Some(first).filter(|first| first.xid != 0);
         }
@@ -149,10 +145,10 @@ impl OpenTransactions {
         }
     }
 
-    /// WAL is missing before this place: what began and ended there is not known.
-    pub(super) fn lost(&mut self, to: Lsn) {
+    /// WAL is missing: what began and ended there is not known.
+    pub(super) fn lost(&mut self) {
         self.before.values_mut().for_each(|open| open.is_doubtful = true);
-        (self.read_from, self.first_xid, self.is_known) = (Some(to), None, false);
+        (self.first_xid, self.is_known) = (None, false);
     }
 
     /// All that go on, each xid once.
@@ -189,13 +185,13 @@ impl OpenTransactions {
         transactions.sort_by_key(|open| open.since);
         let are_all = transactions.len() <= STORED_MAX;
         transactions.truncate(STORED_MAX);
-        Stored { is_known: self.is_known && are_all, read_from: self.read_from, transactions }
+        Stored { is_known: self.is_known && are_all, transactions }
     }
 
     /// Goes on with what was known.
     pub(super) fn go_on(&mut self, stored: Stored) {
-        let Stored { is_known, read_from, transactions } = stored;
-        (self.is_known, self.read_from) = (is_known, read_from);
+        let Stored { is_known, transactions } = stored;
+        self.is_known = is_known;
         self.before = transactions.into_iter().map(|open| (open.xid, open)).collect();
     }
 }

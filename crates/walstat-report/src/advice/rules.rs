@@ -51,13 +51,13 @@ const UNTUNED_AMPLIFICATION: f64 = 20.0;
 const FAR_APART: u64 = 1800;
 
 /// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
-const LOCK_BYTES: u64 = 54;
+pub(super) const LOCK_BYTES: u64 = 54;
 
 /// Fewer entries of an index are no habit.
 const MIN_ENTRIES: u64 = 1000;
 
 /// A table with less than this share of something is not named for it.
-const LEAST_SHARE: f64 = 0.10;
+pub(super) const LEAST_SHARE: f64 = 0.10;
 
 /// A share that a rule looks at, which has reached its threshold.
 struct ReachedShare {

@@ -3,6 +3,7 @@
 //! left out; newer than all others, it is all that there is of a segment with which the archive goes on.
 
 use super::Plan;
+use super::resembling::first_of;
 use crate::input::discover::Found;
 use crate::input::input_kind::InputKind;
 use crate::input::names::Standing;
@@ -75,11 +76,8 @@ impl Aside {
             let found = format!("only {}", file.file());
             plan.problems.push(missing(*key, &plan.geometry, expected, found));
         }
-        if let Some((first, more)) = passed_over.split_first().filter(|_| !self.is_all) {
-            let more =
-                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            plan.notes
-                .push(format!("{first}{more}: not read: no restore_command asks for such a name"));
+        if let Some(files) = first_of(&passed_over).filter(|_| !self.is_all) {
+            plan.notes.push(format!("{files}: not read: no restore_command asks for such a name"));
         }
     }
 }

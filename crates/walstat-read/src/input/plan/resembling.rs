@@ -11,12 +11,7 @@ const CUT_DIGITS_MIN: usize = 16;
 impl Plan {
     /// Notes of them: of names that are cut or too long, and of marks of segments newer than all.
     pub(super) fn resembling(&self) -> Vec<String> {
-        let name = |of: &Vec<String>, what: &str| {
-            let (first, more) = of.split_first()?;
-            let more =
-                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            Some(format!("{first}{more}: {what}"))
-        };
+        let name = |of: &[String], what: &str| Some(format!("{}: {what}", first_of(of)?));
         let those = |is: &dyn Fn(&str) -> bool| -> Vec<String> {
             self.other_files.iter().filter(|file| is(file)).cloned().collect()
         };
@@ -38,6 +33,15 @@ impl Plan {
         let newest = self.files.keys().map(|(_, number)| *number).max();
         let mut files = self.files.values().flatten();
         number > newest && files.all(|file| file.taken_for == InputKind::Archive)
+    }
+}
+
+/// The first of these files, and how many more there are.
+pub(super) fn first_of(files: &[String]) -> Option<String> {
+    match files {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
     }
 }
 

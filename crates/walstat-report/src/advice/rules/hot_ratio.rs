@@ -31,18 +31,16 @@
 //! Reference: Chen 2017: 44 % at fillfactor 100, 81 % at 90.
 
 use super::{
-    CHEN_2017, LEAST_SHARE, LOCK_BYTES, Line, autovacuum_off, evidence, label, plain_finding,
-    says_little, worst_tables,
+    CHEN_2017, Line, autovacuum_off, evidence, label, plain_finding, says_little, worst_tables,
 };
 use crate::advice::Rule;
 use crate::advice::bulk_updates::BulkUpdates;
+use crate::advice::non_hot_updates::{Split, prices, saved, saved_of, split_of, tenths_for};
 use crate::model::Report;
-use crate::model::filters::Filters;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
 use crate::model::table::TableRow;
 use crate::model::threshold::{MIN_UPDATES, Speaks, Threshold, Unit};
-use crate::model::update::UpdateCost;
 use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -56,14 +54,8 @@ const THRESHOLD: Threshold =
 /// A table with this share of the bytes is judged by itself: 20 %.
 const CONSIDERABLE: f64 = 0.2;
 
-/// So many updates of a sort tell what one costs.
-const SAMPLE: u64 = 100;
-
 /// Pages to which so many updates each found no room were to be pruned.
 const OFTEN: u64 = 8;
-
-/// Tenths of a page that are left free at most.
-const MOST_TENTHS: u64 = 5;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -204,81 +196,13 @@ fn our_rows(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
     report.tables.iter().flat_map(|tables| &tables.rows).filter(|row| is_ours(report, row))
 }
 
-/// Updates that are not HOT, by what would cure them.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Split {
-    /// They changed an indexed column.
-    indexed: f64,
-    /// They found no room in their page, and changed no indexed column.
-    no_room: f64,
-    /// They found no room; whether they changed an indexed column, nobody knows.
-    unknown: f64,
-}
-
-impl Split {
-    /// Of a table. An update that stayed in its page and was not HOT changed an indexed column; among
-    /// those that left it for want of room as many did as among those that had room.
-    fn of(row: &WholeTableRow) -> Split {
-        let had_room = row.updates.saturating_sub(row.updates_new_page);
-        let stayed = had_room.saturating_sub(row.hot_updates) as f64;
-        let moved = row.updates_new_page as f64;
-        if moved > 0.0 && had_room < SAMPLE {
-            return Split { indexed: stayed, no_room: 0.0, unknown: moved };
-        }
-        let share = stayed / had_room.max(1) as f64;
-        let indexed = stayed + moved * share;
-        Split { indexed, no_room: moved * (1.0 - share), unknown: 0.0 }
-    }
-
-    fn add(&mut self, other: Split) {
-        self.indexed += other.indexed;
-        self.no_room += other.no_room;
-        self.unknown += other.unknown;
-    }
-
-    /// Whether room cures a good part of them, or may.
-    fn has_use_of_room(&self) -> bool {
-        let moved = self.no_room + self.unknown;
-        moved > 0.0 && moved >= LEAST_SHARE * (moved + self.indexed)
-    }
-
-    /// What helps a table that has these.
-    fn cures(&self, room: String) -> Vec<String> {
-        self.choose(ITS_INDEXES.to_owned(), room)
-    }
-
-    /// What helps, what cures more first; both where nothing is known.
-    fn choose(&self, indexes: String, room: String) -> Vec<String> {
-        let is_known = *self != Split::default();
-        let indexes = Some(indexes).filter(|_| !is_known || self.has_indexed());
-        let room = Some(room).filter(|_| !is_known || self.has_use_of_room());
-        let mut cures: Vec<String> = indexes.into_iter().chain(room).collect();
-        if self.no_room + self.unknown > self.indexed {
-            cures.reverse();
-        }
-        cures
-    }
-
-    /// Whether anybody changes an indexed column, as far as is known.
-    fn has_indexed(&self) -> bool {
-        let all = self.indexed + self.no_room + self.unknown;
-        self.indexed > 0.0 && self.indexed >= LEAST_SHARE * all
-    }
-}
-
-fn split_of(rows: &[&WholeTableRow]) -> Split {
-    let mut all = Split::default();
-    rows.iter().for_each(|row| all.add(Split::of(row)));
-    all
-}
-
 /// What helps a table, what cures more first, and why its updates are not HOT.
 fn cure(report: &Report, row: &WholeTableRow, share: String) -> String {
     let split = Split::of(row);
     let not_hot = row.updates - row.hot_updates;
     let (label, price) = (label(report, row), prices_told(report, row));
     let room = if is_never_pruned(row) { SNAPSHOTS.to_owned() } else { room_for(report, row) };
-    let (cures, causes) = (split.cures(room).join("; "), causes(row));
+    let (cures, causes) = (split.choose(ITS_INDEXES.to_owned(), room).join("; "), causes(row));
     format!("{label}{share}: {cures}: of {not_hot} updates that were not HOT {causes}{price}")
 }
 
@@ -311,27 +235,6 @@ fn causes(row: &WholeTableRow) -> String {
     causes.join(", ")
 }
 
-/// Whether filters leave out records that belong to an update: of indexes, pruning, locks.
-fn is_partly_seen(filters: &Filters) -> bool {
-    let a_relation_alone = filters.relation.is_some() && filters.table != Some(true);
-    let a_place = filters.block.is_some() || filters.fork.is_some();
-    let a_kind = !filters.rmgr.is_empty() || !filters.record.is_empty();
-    a_relation_alone || a_place || a_kind || filters.fullpage == Some(true)
-}
-
-/// What a HOT update of a table costs without images, and any other, where there were enough of them.
-fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
-    if is_partly_seen(&report.input.filters) {
-        return (None, None);
-    }
-    let costs = &row.update_bytes;
-    let each = |cost: &UpdateCost| {
-        let bytes = cost.total_bytes.saturating_sub(cost.fpi_bytes);
-        ratio(bytes, cost.updates).filter(|_| cost.updates >= SAMPLE)
-    };
-    (each(&costs.hot), each(&costs.non_hot))
-}
-
 fn prices_told(report: &Report, row: &WholeTableRow) -> String {
     match prices(report, row) {
         (_, None) => String::new(),
@@ -340,44 +243,6 @@ fn prices_told(report: &Report, row: &WholeTableRow) -> String {
             format!("; {non_hot:.0} bytes of WAL each without images, a HOT one {hot:.0}")
         }
     }
-}
-
-/// Bytes that HOT updates of these tables would have saved at most: how many of them a page has room for, and
-/// which indexes can be dropped, nobody knows. `None` where it is not known what an update costs.
-fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
-    if is_partly_seen(&report.input.filters) {
-        return None;
-    }
-    let sum: f64 = rows.iter().map(|row| saved_of(report, row)).sum();
-    Some(sum.round() as u64).filter(|sum| *sum > 0)
-}
-
-/// The same of one: index entries of updates that its cures may make HOT, with what vacuum writes of them;
-/// where it is room that they want, the lock of the row before it is moved, and what its own record, with the
-/// image of the page that the row goes to, has more than that of a HOT one without an image. The image of the
-/// page that the row leaves stands with that lock, and comes all the same, but for the room in it.
-fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
-    let split = Split::of(row);
-    let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
-    let changed = if split.has_indexed() { split.indexed } else { 0.0 };
-    let (hot, non_hot) = (&row.update_bytes.hot, &row.update_bytes.non_hot);
-    if non_hot.updates == 0 {
-        return 0.0;
-    }
-    let each = |bytes: u64, updates: u64| bytes as f64 / updates.max(1) as f64;
-    let index = each(non_hot.index_bytes, non_hot.updates);
-    let lock = each(non_hot.lock_bytes, non_hot.updates).min(LOCK_BYTES as f64);
-    let plain = each(hot.heap_bytes.saturating_sub(hot.fpi_bytes), hot.updates);
-    let more = each(non_hot.heap_bytes, non_hot.updates) - plain;
-    let more = if hot.updates >= SAMPLE { more.max(0.0) } else { 0.0 };
-    let vacuum = each(row.vacuum_bytes, row.updates + row.deletes);
-    (moved + changed) * (index + vacuum) + moved * (lock + more) + holes(report, row, moved)
-}
-
-/// What images of the table are smaller by where rows are to have room: it is left out of them.
-fn holes(report: &Report, row: &WholeTableRow, moved: f64) -> f64 {
-    let images = row.heap.as_ref().map_or(0, |heap| heap.numbers.fpi_bytes);
-    if moved > 0.0 { images as f64 * tenths_for(report, row) as f64 / 10.0 } else { 0.0 }
 }
 
 /// Cures that may be of any table.
@@ -397,14 +262,6 @@ const SNAPSHOTS: &str = "end old transactions before anything else: none of its 
 /// Room for a row at least, of a table.
 fn room_for(report: &Report, row: &WholeTableRow) -> String {
     ROOM.replace("90", &(100 - 10 * tenths_for(report, row)).to_string())
-}
-
-/// The same in tenths of a page.
-fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
-    let page_bytes = u64::from(report.data_page_bytes());
-    let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
-    let row_bytes = heap_bytes / row.updates_new_page.max(1);
-    (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)
 }
 
 /// What helps where no table was counted, what cures more first.
@@ -427,6 +284,8 @@ fn side_effects(split: &Split) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::filters::Filters;
+    use crate::model::update::UpdateCost;
     use crate::model::who::Part;
     use crate::model::{Numbers, sample};
 
@@ -487,7 +346,12 @@ mod tests {
         let split = Split::of(&row);
         assert_eq!(split, Split { indexed: 80_000.0, ..Split::default() });
         assert!(!split.has_use_of_room());
-        assert!(split.cures(ROOM.to_owned()).iter().all(|cure| !cure.contains("fillfactor")));
+        assert!(
+            split
+                .choose(ITS_INDEXES.to_owned(), ROOM.to_owned())
+                .iter()
+                .all(|cure| !cure.contains("fillfactor"))
+        );
         let full = WholeTableRow { updates_new_page: 79_950, ..row };
         assert_eq!(Split::of(&full).unknown, 79_950.0);
     }

@@ -1,0 +1,144 @@
+//! Updates that are not HOT: why, what they cost, and what there would be without them.
+
+use super::rules::{LEAST_SHARE, LOCK_BYTES};
+use crate::model::Report;
+use crate::model::filters::Filters;
+use crate::model::update::UpdateCost;
+use crate::model::who::WholeTableRow;
+use walstat_analyse::ratios::ratio;
+
+/// So many updates of a sort tell what one costs.
+const SAMPLE: u64 = 100;
+
+/// Tenths of a page that are left free at most.
+const MOST_TENTHS: u64 = 5;
+
+/// Updates that are not HOT, by what would cure them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Split {
+    /// They changed an indexed column.
+    pub(super) indexed: f64,
+    /// They found no room in their page, and changed no indexed column.
+    pub(super) no_room: f64,
+    /// They found no room; whether they changed an indexed column, nobody knows.
+    pub(super) unknown: f64,
+}
+
+impl Split {
+    /// Of a table. An update that stayed in its page and was not HOT changed an indexed column; among
+    /// those that left it for want of room as many did as among those that had room.
+    pub(super) fn of(row: &WholeTableRow) -> Split {
+        let had_room = row.updates.saturating_sub(row.updates_new_page);
+        let stayed = had_room.saturating_sub(row.hot_updates) as f64;
+        let moved = row.updates_new_page as f64;
+        if moved > 0.0 && had_room < SAMPLE {
+            return Split { indexed: stayed, no_room: 0.0, unknown: moved };
+        }
+        let share = stayed / had_room.max(1) as f64;
+        let indexed = stayed + moved * share;
+        Split { indexed, no_room: moved * (1.0 - share), unknown: 0.0 }
+    }
+
+    fn add(&mut self, other: Split) {
+        self.indexed += other.indexed;
+        self.no_room += other.no_room;
+        self.unknown += other.unknown;
+    }
+
+    /// Whether room cures a good part of them, or may.
+    pub(super) fn has_use_of_room(&self) -> bool {
+        let moved = self.no_room + self.unknown;
+        moved > 0.0 && moved >= LEAST_SHARE * (moved + self.indexed)
+    }
+
+    /// What helps, what cures more first; both where nothing is known.
+    pub(super) fn choose(&self, indexes: String, room: String) -> Vec<String> {
+        let is_known = *self != Split::default();
+        let indexes = Some(indexes).filter(|_| !is_known || self.has_indexed());
+        let room = Some(room).filter(|_| !is_known || self.has_use_of_room());
+        let mut cures: Vec<String> = indexes.into_iter().chain(room).collect();
+        if self.no_room + self.unknown > self.indexed {
+            cures.reverse();
+        }
+        cures
+    }
+
+    /// Whether anybody changes an indexed column, as far as is known.
+    pub(super) fn has_indexed(&self) -> bool {
+        let all = self.indexed + self.no_room + self.unknown;
+        self.indexed > 0.0 && self.indexed >= LEAST_SHARE * all
+    }
+}
+
+pub(super) fn split_of(rows: &[&WholeTableRow]) -> Split {
+    let mut all = Split::default();
+    rows.iter().for_each(|row| all.add(Split::of(row)));
+    all
+}
+
+/// Whether filters leave out records that belong to an update: of indexes, pruning, locks.
+fn is_partly_seen(filters: &Filters) -> bool {
+    let a_relation_alone = filters.relation.is_some() && filters.table != Some(true);
+    let a_place = filters.block.is_some() || filters.fork.is_some();
+    let a_kind = !filters.rmgr.is_empty() || !filters.record.is_empty();
+    a_relation_alone || a_place || a_kind || filters.fullpage == Some(true)
+}
+
+/// What a HOT update of a table costs without images, and any other, where there were enough of them.
+pub(super) fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
+    if is_partly_seen(&report.input.filters) {
+        return (None, None);
+    }
+    let costs = &row.update_bytes;
+    let each = |cost: &UpdateCost| {
+        let bytes = cost.total_bytes.saturating_sub(cost.fpi_bytes);
+        ratio(bytes, cost.updates).filter(|_| cost.updates >= SAMPLE)
+    };
+    (each(&costs.hot), each(&costs.non_hot))
+}
+
+/// Bytes that HOT updates of these tables would have saved at most: how many of them a page has room for, and
+/// which indexes can be dropped, nobody knows. `None` where it is not known what an update costs.
+pub(super) fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
+    if is_partly_seen(&report.input.filters) {
+        return None;
+    }
+    let sum: f64 = rows.iter().map(|row| saved_of(report, row)).sum();
+    Some(sum.round() as u64).filter(|sum| *sum > 0)
+}
+
+/// The same of one: index entries of updates that its cures may make HOT, with what vacuum writes of them;
+/// where it is room that they want, the lock of the row before it is moved, and what its own record, with the
+/// image of the page that the row goes to, has more than that of a HOT one without an image. The image of the
+/// page that the row leaves stands with that lock, and comes all the same, but for the room in it.
+pub(super) fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
+    let split = Split::of(row);
+    let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
+    let changed = if split.has_indexed() { split.indexed } else { 0.0 };
+    let (hot, non_hot) = (&row.update_bytes.hot, &row.update_bytes.non_hot);
+    if non_hot.updates == 0 {
+        return 0.0;
+    }
+    let each = |bytes: u64, updates: u64| bytes as f64 / updates.max(1) as f64;
+    let index = each(non_hot.index_bytes, non_hot.updates);
+    let lock = each(non_hot.lock_bytes, non_hot.updates).min(LOCK_BYTES as f64);
+    let plain = each(hot.heap_bytes.saturating_sub(hot.fpi_bytes), hot.updates);
+    let more = each(non_hot.heap_bytes, non_hot.updates) - plain;
+    let more = if hot.updates >= SAMPLE { more.max(0.0) } else { 0.0 };
+    let vacuum = each(row.vacuum_bytes, row.updates + row.deletes);
+    (moved + changed) * (index + vacuum) + moved * (lock + more) + holes(report, row, moved)
+}
+
+/// What images of the table are smaller by where rows are to have room: it is left out of them.
+fn holes(report: &Report, row: &WholeTableRow, moved: f64) -> f64 {
+    let images = row.heap.as_ref().map_or(0, |heap| heap.numbers.fpi_bytes);
+    if moved > 0.0 { images as f64 * tenths_for(report, row) as f64 / 10.0 } else { 0.0 }
+}
+
+/// Room for a row at least, of a table, in tenths of a page.
+pub(super) fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
+    let page_bytes = u64::from(report.data_page_bytes());
+    let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
+    let row_bytes = heap_bytes / row.updates_new_page.max(1);
+    (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)
+}
