@@ -147,6 +147,15 @@ const LOAD: &str = "DO $$ BEGIN FOR i IN 1..60 LOOP \
     INSERT INTO load SELECT g, repeat(md5(g::text), 20) FROM generate_series(1, 100) g; \
     UPDATE load SET note = 'x' WHERE id = i % 100; COMMIT; END LOOP; END $$";
 
+/// The server writes, all is read, and that a few times: moments to compare, however slowly it is told.
+fn writes_and_is_read(cluster: &Cluster, following: &Following) {
+    for _ in 0..2 {
+        cluster.sql(LOAD);
+        let end = flushed(cluster);
+        following.last("what was written is read", |line| reaches(line, &end));
+    }
+}
+
 #[test]
 fn counters_are_those_of_pg_waldump_through_restarts_and_crashes() {
     let Some(server) = Server::debian_15() else { return };
@@ -154,10 +163,12 @@ fn counters_are_those_of_pg_waldump_through_restarts_and_crashes() {
     let mut cluster = Cluster::start(&server, &settings);
     cluster.sql("CREATE TABLE load (id int, note text)");
     let following = Following::begin(&cluster.data(), &[]);
+    writes_and_is_read(&cluster, &following);
     cluster.sql(LOAD);
     cluster.sql("CHECKPOINT");
     cluster.crash();
     cluster.start_again();
+    writes_and_is_read(&cluster, &following);
     cluster.sql(LOAD);
     cluster.crash();
     cluster.start_again();
@@ -184,13 +195,9 @@ fn a_promotion_is_followed() {
     primary.sql("CREATE TABLE load (id int, note text)");
     let standby = primary.standby();
     let following = Following::begin(&standby.data(), &[]);
-    primary.sql(LOAD);
-    let end = flushed(&primary);
-    following.last("the standby was read", |line| reaches(line, &end));
+    writes_and_is_read(&primary, &following);
     standby.promote();
-    standby.sql(LOAD);
-    let end = flushed(&standby);
-    following.last("the new timeline was read", |line| reaches(line, &end));
+    writes_and_is_read(&standby, &following);
     let lines = following.end();
     assert_eq!(lines.last().expect("a line")["timeline"], 2);
     assert_eq!(lines.last().expect("a line")["lost_bytes"], 0);
