@@ -22,9 +22,9 @@ pub enum Item<'a> {
     /// A segment, or a file with a segment's name.
     Segment(StreamSegment<'a>),
     /// The history of a timeline: its text or why it cannot be read, and the file's name.
-    History(u32, Result<String, String>, String),
+    History(u32, io::Result<Vec<u8>>, String),
     /// The history of a base backup, by its path in the tar: its text or why it cannot be read.
-    BackupHistory(PathBuf, Result<String, String>),
+    BackupHistory(PathBuf, io::Result<Vec<u8>>),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
     /// Another file, by its path in the tar.
@@ -272,18 +272,11 @@ fn is_data(path: &Path) -> bool {
 }
 
 /// The text of a member; or why it cannot be read.
-fn decoded_text(
-    bytes: &mut dyn Read,
-    name: &str,
-    depth: usize,
-    most: u64,
-) -> Result<String, String> {
-    let text = decoded(bytes, name, depth).and_then(|(_, reader)| {
-        let mut text = Vec::new();
-        reader.take(most).read_to_end(&mut text)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    });
-    text.map_err(|error| error.to_string())
+fn decoded_text(bytes: &mut dyn Read, name: &str, depth: usize, most: u64) -> io::Result<Vec<u8>> {
+    let (_, reader) = decoded(bytes, name, depth)?;
+    let mut text = Vec::new();
+    reader.take(most).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// The plain bytes of a member, and how it is compressed.
