@@ -61,11 +61,12 @@ fn a_segment_that_is_only_in_a_tar_beside_the_others_is_missing() {
     is_green("a copy", both.path());
 }
 
-/// Members of a tar: a file with its bytes, or a hard link to an earlier one.
+/// Members of a tar: a file with its bytes, a hard link to an earlier one, or a symbolic link.
 enum Member<'m> {
     File(&'m str, &'m [u8]),
     Link(&'m str, &'m str),
 }
+    Symlink(&'m str, &'m str),
 
 fn tar_of(members: &[Member<'_>]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
@@ -77,8 +78,10 @@ fn tar_of(members: &[Member<'_>]) -> Vec<u8> {
                 header.set_size(bytes.len() as u64);
                 tar.append_data(&mut header, name, *bytes).expect("a vector takes everything");
             }
-            Member::Link(name, target) => {
-                header.set_entry_type(tar::EntryType::Link);
+            Member::Link(name, target) | Member::Symlink(name, target) => {
+                let is_symbolic = matches!(member, Member::Symlink(..));
+                let kind = if is_symbolic { tar::EntryType::Symlink } else { tar::EntryType::Link };
+                header.set_entry_type(kind);
                 header.set_size(0);
                 tar.append_link(&mut header, name, target).expect("a link");
             }
@@ -127,6 +130,44 @@ fn a_hard_link_to_another_name_is_read_as_what_it_links_to() {
 }
 
 /// `tar: Cannot hard link`: unpacked, there is no such file. One to another segment has that one's bytes.
+/// Unpacked, it leads to the member that it names; out of the tar, nobody knows to what.
+#[test]
+fn a_symbolic_link_in_a_tar_is_read_as_the_member_that_it_leads_to() {
+    use Member::{File, Symlink};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    let outside = archive(&[("outside", two.clone())]);
+    let outside = outside.path().join("outside").display().to_string();
+    let with = |target: &str| {
+        let history = b"1\t0/A00000\tx\n".as_slice();
+        tar_of(&[
+            File("wal/00000002.real", history),
+            Symlink("wal/00000002.history", "00000002.real"),
+            File(&format!("wal/{}", NAMES[0]), &one),
+            Symlink(&format!("wal/{}", NAMES[1]), target),
+            File(&format!("wal/{}", NAMES[2]), &three),
+            // A link may come before its member.
+            File("store/5f3a", &two),
+        ])
+    };
+    let judged = |tar: &[u8]| {
+        let directory = archive(&[("wal.tar", tar.to_vec())]);
+        check(&["--as", "archive"], &directory.path().join("wal.tar"))
+    };
+    let report = judged(&with("../store/./5f3a")).exits(0).json();
+    assert_eq!(report["input"]["segments"], 3, "{report:#}");
+    assert!(report["notes"].to_string().contains("00000002.history"), "{report:#}");
+    for (target, says) in [
+        (outside.as_str(), "symbolic link that leads out of the tar"),
+        ("../../outside", "symbolic link that leads out of the tar"),
+        ("gone", "symbolic link to wal/gone"),
+    ] {
+        let ran = judged(&with(target)).exits(4);
+        let blamed = ("not_wal".to_owned(), NAMES[1].to_owned());
+        assert!(told(&ran).contains(&blamed), "{target}: {:?}", told(&ran));
+        assert!(ran.json()["problems"].to_string().contains(says), "{target}: {}", ran.stdout);
+    }
+}
+
 #[test]
 fn a_hard_link_to_nothing_or_to_another_segment_is_told() {
     use Member::{File, Link};

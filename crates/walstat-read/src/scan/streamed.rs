@@ -239,7 +239,12 @@ impl<'a> Collector<'a> {
             }
             Item::BackupHistory(path, text) => self.take_backup_history(&path, text),
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
-            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
+            Item::NoFile(path, kind) => match FileName::parse(&file_name(&path)) {
+                FileName::History(timeline) => {
+                    self.found.histories.add_unfetched(timeline, format!("a {kind}"));
+                }
+                _ => self.refuse(&path, NotWal::NoFile(kind)),
+            },
             Item::Other(path) => self.take_other(&path),
             Item::Directory(path) => self.look_at(&path),
             Item::Broken(file, error) => self.take_error(file, &error),
@@ -310,12 +315,12 @@ impl<'a> Collector<'a> {
 
     /// A stream, or a member of one, that cannot be read to its end.
     fn take_error(&mut self, file: String, error: &io::Error) {
+        let found = self.told(error);
         let (kind, expected) = match error.kind() {
             io::ErrorKind::UnexpectedEof => (ProblemKind::Truncated, "the rest of the stream"),
             _ => (ProblemKind::Unreadable, "bytes that can be read"),
         };
         let problem = Problem::of_file(kind, &file, expected.to_owned(), found);
-        let found = self.told(error);
         self.found.problems.push(problem);
     }
 
@@ -386,14 +391,14 @@ impl<'a> Collector<'a> {
         let path = piece.path().to_owned();
         match kept(bytes, room) {
             Some(kept) => {
+                if let Some((kind, text)) = &kept.error {
+                    self.progress.note_error(&path, &io::Error::new(*kind, text.clone()));
+                }
                 self.kept_bytes += kept.rest.len();
                 piece.probe.source = Source::Kept(path, Arc::new(kept));
             }
             None => {
                 let mb = KEPT_BYTES_MAX >> 20;
-                if let Some((kind, text)) = &kept.error {
-                    self.progress.note_error(&path, &io::Error::new(*kind, text.clone()));
-                }
                 let reason = format!("no first page, and more than {mb} MB of such segments");
                 piece.probe.source =
                     Source::Kept(path, Arc::new(KeptBytes::failing(io::ErrorKind::Other, reason)));
