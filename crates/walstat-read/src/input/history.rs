@@ -113,6 +113,13 @@ impl Histories {
         }
     }
 
+    /// Forgets the history of a timeline, which no server gets.
+    pub(crate) fn leave_out(&mut self, timeline: u32) {
+        self.sound.remove(&timeline);
+        self.followed.remove(&timeline);
+        self.named.remove(&timeline);
+    }
+
     /// Forgets what cannot be read.
     pub(crate) fn forgive(&mut self) {
         self.problems.clear();

@@ -50,7 +50,8 @@ impl Found {
     pub(super) fn is_no_history(&mut self, path: &Path, metadata: &io::Result<Metadata>) -> bool {
         let Ok(Metadata { kind: Kind::Other(kind), .. }) = metadata else { return false };
         let FileName::History(timeline) = FileName::parse(&file_name(path)) else { return false };
-        self.histories.add_unfetched(timeline, format!("a {kind}"));
+        let found = Err::<&[u8], _>(format!("a {kind}, for which restore_command may wait"));
+        self.histories.add(timeline, found, &file_name(path));
         true
     }
 }
