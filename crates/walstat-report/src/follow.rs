@@ -203,15 +203,19 @@ impl Reporter {
         };
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
         let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
-        let age = self.learned.map(|at| at.elapsed());
         // A file without a name would be a row of its own for good.
-        if !is_new && age.is_some_and(|age| age < LEARN_EVERY) {
+        let is_due = self.learned.is_none_or(|at| at.elapsed() >= LEARN_EVERY);
+        if !is_new && !is_due {
             return;
         }
-        self.learned = Some(Instant::now());
+        if is_due {
+            self.learned = Some(Instant::now());
+            self.unknown.clear();
+        }
         following.teach(&mut self.store);
         self.names = self.known.names_by(&self.store, &BTreeSet::new(), self.cluster);
-        self.unknown = files().filter(|file| self.names.relation(*file).is_none()).collect();
+        let unknown = files().filter(|file| self.names.relation(*file).is_none());
+        self.unknown.extend(unknown);
     }
 
     fn owner(&mut self, file: RelFileLocator) -> Owner {
