@@ -248,7 +248,7 @@ impl PageReplayer {
             }
             return Some(view.length());
         }
-        let page = view.page_in(self.spare.pop().unwrap_or_default())?;
+        let page = Page::copy_in(self.spare.pop().unwrap_or_default(), &view)?;
         seen(Imaged { view, whole: Some(&page) }, before);
         let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
         let length = view.length();

@@ -1,6 +1,5 @@
 //! A data page that is only read: in one piece, or as an image stores it, without its hole.
 
-use super::page::Page;
 use walstat_format::cursor::{Field, at};
 use walstat_format::data_page::restore::StoredPage;
 use walstat_format::data_page::{ITEM_ID_BYTES, Item, PAGE_HEADER_BYTES, field};
@@ -48,14 +47,13 @@ impl<'p> PageView<'p> {
         self.size
     }
 
-    /// A copy of all of it, with zeros in the hole.
-    pub(crate) fn page_in(&self, mut bytes: Vec<u8>) -> Option<Page> {
+    /// Puts a copy of all of it in place of what `bytes` are, with zeros in the hole.
+    pub(crate) fn copy_to(&self, bytes: &mut Vec<u8>) {
         bytes.clear();
         bytes.reserve(self.size);
         bytes.extend_from_slice(self.head);
         bytes.resize(self.size - self.tail.len(), 0);
         bytes.extend_from_slice(self.tail);
-        Page::from_bytes(bytes)
     }
 
     /// Some of its bytes, if they lie on one side of the hole.
