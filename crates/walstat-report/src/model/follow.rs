@@ -74,6 +74,9 @@ pub struct PgWal {
     pub bytes: u64,
     /// Those before the last redo point that something keeps.
     pub kept_segments: u64,
+    /// Those before it that nothing keeps: the next checkpoint removes or reuses them.
+    #[serde(default)]
+    pub removable_segments: u64,
     /// Those since the last redo point, which recovery needs.
     #[serde(default)]
     pub since_redo_segments: u64,
@@ -92,8 +95,8 @@ pub struct PgWal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
-    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, or `invalid_slot`: one that keeps
-    /// nothing any more.
+    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, `recovery`: what a standby has not
+    /// replayed, or `invalid_slot`: one that keeps nothing any more.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
