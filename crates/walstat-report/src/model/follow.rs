@@ -36,6 +36,8 @@ pub struct Moment {
     pub commits: u64,
     /// WAL that was gone before it was read, by the distance of LSNs.
     pub lost_bytes: u64,
+    /// Whether the folder is there, can be read, and holds the WAL that is followed.
+    pub up: bool,
     /// From the position to the newest byte that there is.
     pub behind_bytes: u64,
     /// WAL a second since the line before, by the distance of LSNs.
@@ -175,8 +177,8 @@ pub struct KindSums {
 pub struct HappeningRow {
     /// When, by the WAL's clock or that of the machine.
     pub time: Option<String>,
-    /// `lost`, `damaged`, `timeline`, `folder_gone`, `other_cluster`, `dropped`, `large_transaction`,
-    /// `checkpoint`.
+    /// `lost`, `damaged`, `timeline`, `folder_gone`, `folder_unreadable`, `folder_back`, `other_cluster`,
+    /// `dropped`, `large_transaction`, `checkpoint`.
     pub event: String,
     /// Where.
     pub lsn: String,
