@@ -25,8 +25,8 @@ use walstat_read::input::discover::Found;
 use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{self, PARTIAL, PackedError, pack, unpack};
 use walstat_read::input::storage;
-use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
+use walstat_read::scan::progress::Progress;
 use walstat_report::assemble::Gathered;
 use walstat_report::known::{Directory, Known};
 use walstat_report::model::Report;
@@ -44,7 +44,7 @@ struct AskedOptions {
 /// The version of [`Layout`] that is written into a partial result's file. Raise it whenever the written form
 /// of `Layout`, or of any type in it, changes. Releases of the same one read each other's partial results.
 /// `tests/it/partial_layout.rs` fails where it was forgotten.
-pub(super) const LAYOUT_VERSION: u32 = 20;
+pub(super) const LAYOUT_VERSION: u32 = 21;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]
@@ -117,7 +117,7 @@ fn read_partial(
     // What is said of the names is said when they are shown.
     let known = Known::of(&args.names.sources(), &found, &asked);
     let prototype = gather::prototype(args, command, &asked, None, &known);
-    let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
+    let partial = Partial::read(found, &scan.wanted, &Progress::default(), &prototype)?;
     Ok((partial, known))
 }
 

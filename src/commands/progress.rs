@@ -9,12 +9,11 @@ use indicatif::{
 use std::any::Any;
 use std::io::{self, IsTerminal, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use walstat_read::Watch;
-use walstat_read::scan::pages::Progress;
+use walstat_read::scan::progress::Progress;
 
 /// Work that is done sooner shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -79,7 +78,7 @@ fn draw(when: When, total: Option<u64>, read: &Progress, wait: &Receiver<()>) {
     let bar = bar(total);
     loop {
         let going_on = goes_on(TICK);
-        bar.set_position(read.load(Ordering::Relaxed).min(total.unwrap_or(u64::MAX)));
+        bar.set_position(read.read_bytes().min(total.unwrap_or(u64::MAX)));
         if !going_on {
             break;
         }

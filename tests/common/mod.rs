@@ -23,7 +23,7 @@ use walstat_read::input::error::InputError;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
 use walstat_read::scan::outcome::Outcome;
-use walstat_read::scan::pages::Progress;
+use walstat_read::scan::progress::Progress;
 use walstat_read::scan::streamed::{Wanted, pass_files};
 use walstat_report::build::{Counted, Request, build};
 use walstat_report::model::{Books, CommandName, RecordRow, Report};

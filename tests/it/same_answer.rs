@@ -21,8 +21,8 @@ use walstat_read::input::error::InputError;
 use walstat_read::input::packed::{PARTIAL, pack, unpack};
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
-use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
+use walstat_read::scan::progress::Progress;
 use walstat_report::assemble::{Gathered, ReportOptions, assemble, dimensions, whole_request};
 use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
@@ -101,7 +101,7 @@ impl Asked {
             let found = scan.found().expect("a file");
             let prototype = self.prototype(&Known::default());
             let part = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-            pack(PARTIAL, 0, &part).expect("a partial result")
+            pack(PARTIAL, 0, &part.expect("read")).expect("a partial result")
         };
         files.iter().map(part).collect()
     }

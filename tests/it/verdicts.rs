@@ -64,6 +64,16 @@ fn is_green(what: &str, directory: &Path) {
     assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{what}: {}", ran.stderr);
 }
 
+/// The same, where this is noted, once.
+#[track_caller]
+fn is_noted(what: &str, directory: &Path, text: &str) {
+    is_green(what, directory);
+    let notes = check(&["--as", "archive"], directory).json()["notes"].clone();
+    let told = notes.as_array().into_iter().flatten();
+    let told = told.filter(|note| note.as_str().is_some_and(|note| note.contains(text)));
+    assert_eq!(told.count(), 1, "{what}: {notes}");
+}
+
 /// An archive in which this is wrong and nothing else.
 #[track_caller]
 fn is_red(what: &str, directory: &Path, kind: &str, file: &str) {

@@ -206,7 +206,7 @@ fn copies_of_the_same_bytes_under_another_checksum_are_told() {
 fn copies_are_read_in_few_chains() {
     use walstat_read::input::discover::discover;
     use walstat_read::scan::observer::Observer;
-    use walstat_read::scan::pages::Progress;
+    use walstat_read::scan::progress::Progress;
     use walstat_read::scan::read::read_found;
     use walstat_read::scan::streamed::Wanted;
     const COPIES: usize = 6;
@@ -227,7 +227,7 @@ fn copies_are_read_in_few_chains() {
     let read = read_found(found, Wanted::default(), one, &progress, &Observer::default());
     let (_, outcome) = read.expect("WAL");
     assert_eq!(outcome.problems, []);
-    let segments = progress.into_inner() >> 20;
+    let segments = progress.read_bytes() >> 20;
     // Each copy once in its chain, once more before another: not before all others.
     assert!(segments < 8 * COPIES as u64 + 8, "{segments} segments read");
 }

@@ -25,6 +25,9 @@ pub type AdviceInput = (Sample, (LargeTransactions, KindSample));
 /// What a restore needs to know: backups, and how far records go.
 pub type RestoreInput = (Backups, ReplayPoints);
 
+/// The statistics and what is next to nothing a record beside them.
+type Overview = (Statistics, (Option<When>, Option<RestoreInput>));
+
 /// Everything that can be counted; what nobody asked for is `None`, and costs nothing.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Counters {
@@ -41,24 +44,28 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// These counters as a dimension of a scan: where they are no more than the statistics, each record
-    /// is counted at once.
+    /// These counters as a dimension of a scan: where little is done with a record, each is counted at once.
     pub fn observer(&self) -> Observer {
-        let is_plain = self.who.is_nothing()
-            && self.when.is_none()
-            && self.advice.is_none()
-            && self.restore.is_none();
-        if is_plain {
-            Observer::at_once(self.statistics.clone())
-        } else {
-            Observer::new(self.clone())
+        let Counters { statistics, who, when, advice, restore } = self;
+        if !who.is_nothing() || advice.is_some() {
+            return Observer::new(self.clone());
         }
+        if when.is_none() && restore.is_none() {
+            return Observer::at_once(statistics.clone());
+        }
+        Observer::at_once((statistics.clone(), (when.clone(), restore.clone())))
     }
 
     /// What such a dimension has counted.
     pub fn of(seen: Observer) -> Counters {
-        match seen.into_inner::<Counters>() {
-            Ok(counters) => counters,
+        let seen = match seen.into_inner::<Counters>() {
+            Ok(counters) => return counters,
+            Err(seen) => seen,
+        };
+        match seen.into_inner::<Overview>() {
+            Ok((statistics, (when, restore))) => {
+                Counters { statistics, when, restore, ..Counters::default() }
+            }
             Err(seen) => {
                 let statistics = seen.into_inner::<Statistics>().unwrap_or_default();
                 Counters { statistics, ..Counters::default() }

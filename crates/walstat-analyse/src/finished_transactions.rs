@@ -89,6 +89,9 @@ pub struct FinishedRows {
     rows: Vec<FinishedTransaction>,
     keep: usize,
     order: Order,
+    /// What comes after this is not kept.
+    #[serde(skip)]
+    last: Option<Key>,
     /// Sums over all, those that were not kept too.
     pub summary: Summary,
     /// Whether every transaction is one row, and none is more.
@@ -99,7 +102,14 @@ impl FinishedRows {
     /// None yet; at most `keep` rows will be kept, the first by `order`.
     pub fn new(keep: usize, order: Order) -> FinishedRows {
         let summary = Summary::default();
-        FinishedRows { rows: Vec::new(), keep: keep.min(ROWS_MAX), order, summary, is_exact: true }
+        FinishedRows {
+            rows: Vec::new(),
+            keep: keep.min(ROWS_MAX),
+            order,
+            last: None,
+            summary,
+            is_exact: true,
+        }
     }
 
     /// Adds a transaction, if any record of it was counted.
@@ -111,7 +121,11 @@ impl FinishedRows {
         self.push(row);
     }
 
+    #[inline]
     fn push(&mut self, row: FinishedTransaction) {
+        if self.last.is_some_and(|last| last < self.order.key(&row)) {
+            return;
+        }
         self.rows.push(row);
         if self.rows.len() >= self.keep + self.keep / 4 + 1024 {
             self.cut();
@@ -122,7 +136,9 @@ impl FinishedRows {
     fn cut(&mut self) {
         let order = self.order;
         if self.rows.len() > self.keep {
-            self.rows.select_nth_unstable_by_key(self.keep, |row| order.key(row));
+            let (_, next, _) =
+                self.rows.select_nth_unstable_by_key(self.keep, |row| order.key(row));
+            self.last = Some(order.key(next));
             self.rows.truncate(self.keep);
         }
     }
@@ -143,9 +159,12 @@ impl FinishedRows {
     }
 }
 
+/// What a row is ordered by.
+type Key = (Reverse<u64>, u32, Lsn);
+
 impl Order {
     /// First what comes first; no two rows are alike.
-    fn key(self, row: &FinishedTransaction) -> (Reverse<u64>, u32, Lsn) {
+    fn key(self, row: &FinishedTransaction) -> Key {
         let size = match self {
             Order::Bytes => row.amounts.total_bytes(),
             Order::Count => row.amounts.count,

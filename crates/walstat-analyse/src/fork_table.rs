@@ -28,7 +28,7 @@ impl ForkKey {
     /// The fork that the place of a block is in.
     #[inline(always)]
     pub(crate) fn of_place(place: &StoredPlace) -> ForkKey {
-        ForkKey { relation: place.relation(), fork: place.fork }
+        ForkKey { relation: place.relation, fork: place.fork }
     }
 
     /// Its place among the recent ones. Neighbours in number were made together and are used

@@ -89,6 +89,9 @@ impl Work {
 
     /// The same where files have other numbers.
     pub(crate) fn renumber(&mut self, files: &[u32]) {
+        if self.0.few().is_some_and(<[u32]>::is_empty) {
+            return;
+        }
         let known = std::mem::take(&mut self.0);
         renumbered(known.iter(), files).for_each(|code| self.0.insert(code));
     }

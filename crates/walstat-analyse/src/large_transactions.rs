@@ -8,7 +8,9 @@
 //! Which relations it wrote, a sample tells: of every 16 kB of WAL the record that goes past its end, which
 //! costs next to nothing and does not depend on the division either.
 
-use hashbrown::HashMap;
+mod stretch;
+
+use self::stretch::Stretch;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,26 +52,60 @@ sums! {
     }
 }
 
-impl Written {
-    /// What one record is.
+/// What a record is there for, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Sort {
+    Insert,
+    Update,
+    Delete,
+    Index,
+    NewPage,
+    Other,
+}
+
+impl Sort {
     #[inline(always)]
-    fn of(record: &Record<'_>) -> Written {
-        let bytes = u64::from(record.header.total_bytes);
-        let mut written = Written { bytes, ..Written::default() };
+    fn of(record: &Record<'_>) -> Sort {
         let (rmgr, info) = (record.header.rmgr, record.header.info);
-        let kind = match (rmgr, info & OPCODE_MASK) {
-            (rmgr::HEAP, heap::INSERT) => &mut written.insert_bytes,
-            (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE) => &mut written.update_bytes,
-            (rmgr::HEAP, heap::DELETE) => &mut written.delete_bytes,
-            (rmgr::HEAP2, heap2::MULTI_INSERT) => &mut written.insert_bytes,
+        match (rmgr, info & OPCODE_MASK) {
+            (rmgr::HEAP, heap::INSERT) => Sort::Insert,
+            (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE) => Sort::Update,
+            (rmgr::HEAP, heap::DELETE) => Sort::Delete,
+            (rmgr::HEAP2, heap2::MULTI_INSERT) => Sort::Insert,
             (rmgr::XLOG, _) if [xlog::FPI, xlog::FPI_MULTI].contains(&(info & 0xF0)) => {
-                &mut written.new_page_bytes
+                Sort::NewPage
             }
-            _ if rmgr::INDEXES.contains(&rmgr) => &mut written.index_bytes,
-            _ => return written,
-        };
-        *kind = bytes;
-        written
+            _ if rmgr::INDEXES.contains(&rmgr) => Sort::Index,
+            _ => Sort::Other,
+        }
+    }
+}
+
+impl Written {
+    fn add_sort(&mut self, sort: Sort, bytes: u64) {
+        self.bytes += bytes;
+        match sort {
+            Sort::Insert => self.insert_bytes += bytes,
+            Sort::Update => self.update_bytes += bytes,
+            Sort::Delete => self.delete_bytes += bytes,
+            Sort::Index => self.index_bytes += bytes,
+            Sort::NewPage => self.new_page_bytes += bytes,
+            Sort::Other => {}
+        }
+    }
+
+    /// The same apart, without what is 0.
+    fn by_sort(&self) -> impl Iterator<Item = (Sort, u64)> {
+        let known = [
+            (Sort::Insert, self.insert_bytes),
+            (Sort::Update, self.update_bytes),
+            (Sort::Delete, self.delete_bytes),
+            (Sort::Index, self.index_bytes),
+            (Sort::NewPage, self.new_page_bytes),
+        ];
+        let sorted: u64 = known.iter().map(|(_, bytes)| bytes).sum();
+        let others = self.bytes.saturating_sub(sorted);
+        known.into_iter().chain([(Sort::Other, others)]).filter(|(_, bytes)| *bytes > 0)
     }
 }
 
@@ -88,13 +124,6 @@ impl Work {
             *self.relations.entry(relation).or_default() += times;
         }
     }
-
-    /// Notes the relation of a record that goes past the ends of so many stretches of the sample.
-    #[inline(never)]
-    fn sample(&mut self, record: &Record<'_>, times: u64) {
-        let Some(block) = record.blocks().next() else { return };
-        *self.relations.entry(block.relation).or_default() += times;
-    }
 }
 
 /// How many stretches of the sample end within a record. Page headers are not counted, so that it does not
@@ -105,51 +134,16 @@ fn sampled(record: &Record<'_>) -> u64 {
     (start.saturating_add(bytes) >> SAMPLE_SHIFT) - (start >> SAMPLE_SHIFT)
 }
 
-/// What each transaction wrote of one such stretch of WAL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Packed", into = "Packed")]
-struct XidBytes {
-    number: u64,
-    written: HashMap<u32, Work>,
-}
-
-/// The same in a partial result: its number, and by xid, ascending, how far each is from the one before
-/// and its bytes. Most are neighbours, and so it becomes small.
-type Packed = (u64, Vec<(u32, Work)>);
-
-impl From<Packed> for XidBytes {
-    fn from((number, rows): Packed) -> XidBytes {
-        let mut before = 0u32;
-        let row = |(apart, written): (u32, Work)| {
-            before = before.wrapping_add(apart);
-            (before, written)
-        };
-        XidBytes { number, written: rows.into_iter().map(row).collect() }
-    }
-}
-
-impl From<XidBytes> for Packed {
-    fn from(stretch: XidBytes) -> Packed {
-        let mut rows: Vec<(u32, Work)> = stretch.written.into_iter().collect();
-        rows.sort_unstable_by_key(|(xid, _)| *xid);
-        let mut before = 0;
-        for (xid, _) in &mut rows {
-            (before, *xid) = (*xid, *xid - before);
-        }
-        (stretch.number, rows)
-    }
-}
-
 /// Lets pass what is a good part of its stretch. The first stretch may have begun in the WAL before:
 /// it stays open until that is known, as the last one does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Sieve {
-    first: Option<XidBytes>,
-    last: Option<XidBytes>,
+    first: Option<Stretch>,
+    last: Option<Stretch>,
 }
 
 /// What one transaction wrote in a stretch.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 struct Portion {
     /// The stretch's number.
     number: u64,
@@ -157,63 +151,68 @@ struct Portion {
     work: Work,
 }
 
+/// A transaction passes that wrote so many bytes of a stretch.
+const fn least(shift: u32) -> u64 {
+    1 << (shift - PART_SHIFT)
+}
+
 impl Sieve {
-    fn open_at(&mut self, number: u64) -> Option<&mut XidBytes> {
-        let mut open = [&mut self.last, &mut self.first].into_iter().flatten();
-        open.find(|stretch| stretch.number == number)
+    /// The last stretch, if it is the one of this number.
+    #[inline(always)]
+    fn last(&mut self, number: u64) -> Option<&mut Stretch> {
+        self.last.as_mut().filter(|last| last.number == number)
     }
 
-    /// Notes what a transaction wrote in a stretch; returns what passed of the stretch before.
-    fn note(&mut self, portion: Portion, shift: u32) -> Vec<Portion> {
-        let Portion { number, xid, work } = portion;
-        if let Some(stretch) = self.open_at(number) {
-            stretch.written.entry(xid).or_default().add(work);
-            return Vec::new();
-        }
-        let new = XidBytes { number, written: [(xid, work)].into_iter().collect() };
-        match self.last.replace(new) {
-            Some(before) if self.first.is_some() => passed(before, shift),
-            before => {
-                self.first = before;
-                Vec::new()
+    /// The stretch of this number, which may begin with it; and what passed of the one before.
+    #[inline(never)]
+    fn at(&mut self, number: u64, shift: u32) -> (&mut Stretch, Vec<Portion>) {
+        let is_last = self.last.as_ref().is_some_and(|last| last.number == number);
+        let is_first = self.first.as_ref().is_some_and(|first| first.number == number);
+        let mut passed = Vec::new();
+        if !is_last && !is_first {
+            match &mut self.last {
+                Some(last) if self.first.is_some() => {
+                    passed = last.passed(least(shift));
+                    last.begin(number);
+                }
+                last => self.first = last.replace(Stretch::new(number)),
             }
         }
+        let here = if is_last || !is_first { &mut self.last } else { &mut self.first };
+        (here.get_or_insert_with(|| Stretch::new(number)), passed)
     }
 
     /// What comes after this one; returns what passed of stretches that are whole now.
     fn join(&mut self, later: Sieve, shift: u32) -> Vec<Portion> {
         let mut found = Vec::new();
         for stretch in later.first.into_iter().chain(later.last) {
-            let number = stretch.number;
-            for (xid, work) in stretch.written {
-                found.extend(self.note(Portion { number, xid, work }, shift));
-            }
+            let (ours, passed) = self.at(stretch.number, shift);
+            ours.append(stretch);
+            found.extend(passed);
         }
         found
     }
 
     /// What passes of those that are still open, the first one last: nothing comes after it.
     fn finish(self, shift: u32) -> Vec<Portion> {
-        self.last.into_iter().chain(self.first).flat_map(|s| passed(s, shift)).collect()
+        let open = self.last.into_iter().chain(self.first);
+        open.flat_map(|stretch| stretch.passed(least(shift))).collect()
     }
 }
 
-/// What passes of a stretch.
-fn passed(stretch: XidBytes, shift: u32) -> Vec<Portion> {
-    let least = 1 << (shift - PART_SHIFT);
-    let XidBytes { number, written } = stretch;
-    written
-        .into_iter()
-        .filter(|(_, work)| work.written.bytes >= least)
-        .map(|(xid, work)| Portion { number, xid, work })
-        .collect()
+/// Records of one transaction and one sort that come at the moment, in one stretch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Streak {
+    number: u64,
+    xid: u32,
+    sort: Sort,
+    bytes: u64,
 }
 
 /// Sees all records.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LargeTransactions {
-    /// The transaction whose records come at the moment, and what it wrote in this stretch.
-    run: Option<Portion>,
+    streak: Option<Streak>,
     fine: Sieve,
     coarse: Sieve,
     found: BTreeMap<u32, Work>,
@@ -237,7 +236,7 @@ pub struct LargeTransaction {
 impl LargeTransactions {
     /// The transactions with most, largest first.
     pub fn finish(mut self) -> Vec<LargeTransaction> {
-        self.end_run();
+        self.end_streak();
         let fine = std::mem::take(&mut self.fine).finish(FINE_SHIFT);
         self.pass(fine);
         let coarse = std::mem::take(&mut self.coarse).finish(COARSE_SHIFT);
@@ -252,23 +251,45 @@ impl LargeTransactions {
         rows
     }
 
-    #[inline(never)]
-    fn begin_run(&mut self, run: Portion) {
-        self.end_run();
-        self.run = Some(run);
+    #[inline(always)]
+    fn begin_streak(&mut self, streak: Streak) {
+        if let Some(Streak { number, xid, sort, bytes }) = self.streak.replace(streak) {
+            match self.fine.last(number) {
+                Some(stretch) => stretch.add(xid, sort, bytes),
+                None => self.add(number, xid, sort, bytes),
+            }
+        }
     }
 
-    fn end_run(&mut self) {
-        let Some(run) = self.run.take() else { return };
-        let passed = self.fine.note(run, FINE_SHIFT);
+    fn end_streak(&mut self) {
+        if let Some(Streak { number, xid, sort, bytes }) = self.streak.take() {
+            self.add(number, xid, sort, bytes);
+        }
+    }
+
+    /// Adds what a transaction wrote in a stretch that may begin with it.
+    #[inline(never)]
+    fn add(&mut self, number: u64, xid: u32, sort: Sort, bytes: u64) {
+        let (stretch, passed) = self.fine.at(number, FINE_SHIFT);
+        stretch.add(xid, sort, bytes);
+        self.pass(passed);
+    }
+
+    /// Notes the relation of a record that goes past the ends of so many stretches of the sample.
+    #[inline(never)]
+    fn sample(&mut self, record: &Record<'_>, times: u64) {
+        let Some(place) = record.places().next() else { return };
+        let (stretch, passed) = self.fine.at(record.lsn.0 >> FINE_SHIFT, FINE_SHIFT);
+        stretch.add_relation(record.header.xid, place.relation, times);
         self.pass(passed);
     }
 
     /// Takes what passed the first sieve to the second one.
     fn pass(&mut self, fine: Vec<Portion>) {
-        for portion in fine {
-            let number = portion.number >> (COARSE_SHIFT - FINE_SHIFT);
-            let passed = self.coarse.note(Portion { number, ..portion }, COARSE_SHIFT);
+        for Portion { number, xid, work } in fine {
+            let number = number >> (COARSE_SHIFT - FINE_SHIFT);
+            let (stretch, passed) = self.coarse.at(number, COARSE_SHIFT);
+            stretch.add_work(xid, &work);
             self.add_found(passed);
         }
     }
@@ -309,25 +330,22 @@ impl Observe for LargeTransactions {
         if xid == 0 {
             return;
         }
-        let written = Written::of(record);
-        match &mut self.run {
-            Some(run) if (run.number, run.xid) == (number, xid) => run.work.written.add(&written),
-            _ => {
-                let work = Work { written, ..Work::default() };
-                self.begin_run(Portion { number, xid, work });
+        let (sort, bytes) = (Sort::of(record), u64::from(record.header.total_bytes));
+        match &mut self.streak {
+            Some(streak) if (streak.number, streak.xid, streak.sort) == (number, xid, sort) => {
+                streak.bytes += bytes;
             }
+            _ => self.begin_streak(Streak { number, xid, sort, bytes }),
         }
         let times = sampled(record);
-        if times > 0
-            && let Some(run) = &mut self.run
-        {
-            run.work.sample(record, times);
+        if times > 0 {
+            self.sample(record, times);
         }
     }
 
     fn merge(&mut self, mut later: LargeTransactions) {
-        self.end_run();
-        later.end_run();
+        self.end_streak();
+        later.end_streak();
         // What passes of its first stretch comes before all that passed there.
         let LargeTransactions { fine, coarse, found, aborted, .. } = later;
         let passed = self.fine.join(fine, FINE_SHIFT);
@@ -351,11 +369,11 @@ mod tests {
     fn large(records: &[One]) -> LargeTransactions {
         let mut large = LargeTransactions::default();
         for (lsn, xid, bytes) in records {
-            // The kinds go with the bytes.
-            let written = Written { bytes: *bytes, delete_bytes: *bytes, ..Written::default() };
-            let relations = [(RelFileLocator::default(), *bytes)].into();
-            let work = Work { written, relations };
-            large.begin_run(Portion { number: lsn >> FINE_SHIFT, xid: *xid, work });
+            let number = lsn >> FINE_SHIFT;
+            large.begin_streak(Streak { number, xid: *xid, sort: Sort::Delete, bytes: *bytes });
+            let (stretch, passed) = large.fine.at(number, FINE_SHIFT);
+            stretch.add_relation(*xid, RelFileLocator::default(), *bytes);
+            large.pass(passed);
         }
         large
     }
@@ -427,18 +445,5 @@ mod tests {
             }
             assert_eq!(sums(&parts.remove(0).finish()), wanted, "{pieces} in pairs");
         }
-    }
-
-    #[test]
-    fn a_stretch_is_packed_and_read_back() {
-        let of = |bytes| {
-            let written = Written { bytes, ..Written::default() };
-            Work { written, relations: [(RelFileLocator::default(), bytes)].into() }
-        };
-        let written = [(700, of(5)), (702, of(6)), (u32::MAX, of(7))].into();
-        let stretch = XidBytes { number: 9, written };
-        let packed = Packed::from(stretch.clone());
-        assert_eq!(packed, (9, vec![(700, of(5)), (2, of(6)), (u32::MAX - 702, of(7))]));
-        assert_eq!(XidBytes::from(packed), stretch);
     }
 }

@@ -85,3 +85,4 @@ pub mod volume;
 pub mod when;
 pub mod who;
 pub mod why;
+mod xid_set;

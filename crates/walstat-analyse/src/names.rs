@@ -2,7 +2,7 @@
 //! images. What is learnt is applied to the catalogs of a data directory, or to none.
 
 use serde::{Deserialize, Serialize};
-use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::block::{BlockMark, BlockRef, RelFileLocator};
 use walstat_format::data_page::restore::PageRestorer;
 use walstat_format::payload::xact;
 use walstat_format::record::Record;
@@ -75,10 +75,9 @@ impl NameLessons {
         self.is_idle
     }
 
-    /// Whether the first block of a record, and so all of them, is none of a catalog.
+    /// Whether the relation of the first block of a record, and so of all of them, is no catalog.
     #[inline(always)]
-    fn is_of_another(&mut self, block: &BlockRef) -> bool {
-        let relation = block.relation;
+    fn is_of_another(&mut self, relation: RelFileLocator) -> bool {
         *self.others.place(&relation) == relation || self.is_of_none(relation)
     }
 
@@ -89,6 +88,31 @@ impl NameLessons {
             *self.others.place(&relation) = relation;
         }
         is_other
+    }
+
+    /// Takes note of a record with its mark, if it has one.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) {
+        self.is_idle = false;
+        let RecordHeader { rmgr, info, xid, .. } = record.header;
+        if let Some(commits) = xact::ends_alone(info).filter(|_| rmgr == rmgr::TRANSACTION) {
+            self.lessons.ended(xid, commits);
+            return;
+        }
+        let relation = match mark {
+            Some(mark) => Some(mark.relation()),
+            None => record.places().next().map(|place| place.relation),
+        };
+        let teaches = match relation {
+            Some(relation) => {
+                self.is_idle = self.is_of_another(relation) && !teaches_itself(rmgr);
+                !self.is_idle
+            }
+            None => teaches_itself(rmgr),
+        };
+        if teaches {
+            self.learn(record);
+        }
     }
 
     #[inline(never)]
@@ -134,24 +158,7 @@ impl Observe for NameLessons {
 
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        self.is_idle = false;
-        let RecordHeader { rmgr, info, xid, .. } = record.header;
-        if let Some(commits) = xact::ends_alone(info).filter(|_| rmgr == rmgr::TRANSACTION) {
-            self.lessons.ended(xid, commits);
-            return;
-        }
-        let teaches = match record.blocks().next() {
-            Some(block) => {
-                self.is_idle = self.is_of_another(&block) && !teaches_itself(rmgr);
-                !self.is_idle
-            }
-            None => teaches_itself(rmgr),
-        };
-        if teaches {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.learn(&record);
-        }
+        self.take(record, record.block_mark());
     }
 
     /// A name does not depend on what is counted.

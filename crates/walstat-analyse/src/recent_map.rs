@@ -58,20 +58,28 @@ impl<K: Eq + Hash + Ord, V: Copy, const WINDOW: u64> RecentMap<K, V, WINDOW> {
         now.is_within(WINDOW, *at).then_some(*value)
     }
 
-    /// Takes note of a key that is seen now.
-    pub(crate) fn insert(&mut self, key: K, now: Granule, value: V) {
+    /// The same, with the place where it was seen, to be changed.
+    pub(crate) fn get_mut(&mut self, key: &K, now: Granule) -> Option<&mut (Granule, V)> {
+        self.kept.get_mut(key).filter(|(at, _)| now.is_within(WINDOW, *at))
+    }
+
+    /// Takes note of a key that is seen now; returns the value that it had in the window before.
+    pub(crate) fn insert(&mut self, key: K, now: Granule, value: V) -> Option<V> {
         if self.kept.len() >= self.full {
             self.kept.retain(|_, (at, _)| now.is_within(WINDOW, *at));
             self.full = (self.kept.len() * 2).max(KEPT_MIN);
         }
-        self.kept.insert(key, (now, value));
+        let (at, before) = self.kept.insert(key, (now, value))?;
+        now.is_within(WINDOW, at).then_some(before)
     }
 
-    /// Forgets a key.
-    pub(crate) fn remove(&mut self, key: &K) {
-        if !self.kept.is_empty() {
-            self.kept.remove(key);
+    /// Forgets a key; returns the value that it had in the window before `now`.
+    pub(crate) fn remove(&mut self, key: &K, now: Granule) -> Option<V> {
+        if self.kept.is_empty() {
+            return None;
         }
+        let (at, before) = self.kept.remove(key)?;
+        now.is_within(WINDOW, at).then_some(before)
     }
 
     /// Adds those that were seen later, each after `change` was told what is known here. Nothing is
@@ -107,7 +115,7 @@ mod tests {
         assert_eq!(map.get(&99_999, Granule(10_002)), None);
         assert_eq!(map.get(&99_900, Granule(9_999)), None);
         assert!(map.kept.len() <= KEPT_MIN);
-        map.remove(&99_999);
+        assert_eq!(map.remove(&99_999, Granule(9_999)), Some(99_999));
         assert_eq!(map.get(&99_999, Granule(9_999)), None);
     }
 }

@@ -13,7 +13,7 @@ use super::operation::{Operations, Substance};
 use super::sparse_column::{Handle, SparseColumn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use walstat_format::block::{BlockMark, BlockRef, Image, walk};
+use walstat_format::block::{BlockMark, BlockRef, Image};
 use walstat_format::payload::btree::Insertion;
 use walstat_format::payload::heap::{OPCODE_MASK, Update};
 use walstat_format::payload::xlog;
@@ -181,9 +181,7 @@ impl Relations {
     pub fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
         let goes_on = mark.is_some_and(|mark| self.streak.takes(record, mark));
         if !goes_on {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.another(&record, mark);
+            self.another(record, mark);
         }
         goes_on
     }
@@ -204,11 +202,9 @@ impl Relations {
         // Never 0: a header has 24 bytes.
         let mut own = total_bytes - parts.block_data_bytes - parts.fpi_bytes;
         let mut heap = rmgr == rmgr::HEAP || rmgr == rmgr::HEAP2;
-        let walked = walk(record.body.head, total_bytes, record.version, |block| {
-            self.block(record, block, std::mem::take(&mut own), &mut heap);
-        });
-        // Whoever has a record has walked over it before: it cannot fail.
-        debug_assert!(walked.is_ok());
+        for block in record.blocks() {
+            self.block(record, &block, std::mem::take(&mut own), &mut heap);
+        }
         if own > 0 {
             self.without_block.count += 1;
             self.without_block.record_bytes += u64::from(own);
@@ -242,6 +238,7 @@ impl Relations {
     /// Counts a reference; `own`: header and main data, for the first block of the record. The
     /// heap's main fork is that of the first main-fork block: marks in the visibility map have the
     /// map's block before it.
+    #[inline(always)]
     fn block(&mut self, record: &Record<'_>, block: &BlockRef, own: u32, heap: &mut bool) {
         let row = self.table.value(ForkKey::of(block));
         row.block_refs += 1;

@@ -204,9 +204,7 @@ impl Observe for Sample {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         if record.parts.fpi_count > 0 {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.take(&record);
+            self.take(record);
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod ended_xids;
 mod family;
+mod file_set;
 mod finished;
 mod generations;
 mod part;
@@ -151,9 +152,7 @@ impl Transactions {
             return true;
         }
         if !self.takes(record, mark) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.another(&record);
+            self.another(record);
         }
         false
     }
@@ -194,20 +193,20 @@ impl Transactions {
             let part = self.generations.alive(xid, record.lsn);
             self.current = Current { xid, part, ..Current::default() };
         }
-        self.note_top_level(xid, record);
         let Some(part) = self.generations.part(self.current.part) else { return };
         if part.amounts.count == 0 {
             part.start = record.lsn;
         }
         part.amounts.add(&amounts);
         part.end = record.end;
-        record.for_each_place(|place, _| {
-            let relation = place.relation();
+        let mut places = record.places();
+        for place in &mut places {
+            let relation = place.relation;
             if relation != self.current.relation {
                 (self.current.relation, self.current.operation) = (relation, None);
                 part.files.insert(self.files.number(ForkKey { relation, fork: 0 }));
             }
-        });
+        }
         if self.finished.kinds.is_some()
             && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
             && let Some(table) = record.blocks().find(|block| block.fork == 0)
@@ -217,12 +216,15 @@ impl Transactions {
             part.work
                 .note(self.files.number(ForkKey { relation: table.relation, fork: 0 }), operation);
         }
+        if places.names_toplevel {
+            self.note_top_level(xid, record);
+        }
     }
 
     /// The first record of a subtransaction may say which transaction it belongs to.
+    #[cold]
     fn note_top_level(&mut self, xid: u32, record: &Record<'_>) {
         if record.version.toplevel_xid
-            && record.block_mark().is_none()
             && let Some(top) = record.toplevel_xid().filter(|top| *top != xid)
         {
             self.generations.belongs(xid, top, record.lsn);
@@ -355,8 +357,7 @@ impl Observe for Transactions {
     #[inline(always)]
     fn passed_over(&mut self, record: &Record<'_>) {
         if [rmgr::TRANSACTION, rmgr::STANDBY].contains(&record.header.rmgr) {
-            let record = *record;
-            self.not_counted(&record);
+            self.not_counted(record);
         }
     }
 
@@ -401,16 +402,24 @@ impl Transactions {
         true
     }
 
-    /// Counts a record if it is of the same transaction as the one before, and has one block and no
-    /// image.
+    /// Counts a record of a transaction that has one block and no image.
     #[inline(always)]
     fn takes(&mut self, record: &Record<'_>, mark: Option<BlockMark>) -> bool {
-        let Current { xid, part, relation, operation: noted, .. } = self.current;
-        if record.header.xid != xid || xid == 0 {
-            return false;
+        let RecordHeader { rmgr, info, xid, .. } = record.header;
+        let Some(mark) = mark.filter(|_| xid != 0) else { return false };
+        if xid != self.current.xid {
+            // These may tell of other transactions.
+            if [rmgr::TRANSACTION, rmgr::STANDBY].contains(&rmgr) {
+                return false;
+            }
+            let part = self.generations.alive(xid, record.lsn);
+            self.current = Current { xid, part, ..Current::default() };
         }
-        let Some(mark) = mark else { return false };
+        let Current { part, relation, operation: noted, .. } = self.current;
         let Some(part) = self.generations.part(part) else { return false };
+        if part.amounts.count == 0 {
+            part.start = record.lsn;
+        }
         part.amounts.count += 1;
         part.amounts.record_bytes += u64::from(record.header.total_bytes);
         part.end = record.end;
@@ -420,14 +429,13 @@ impl Transactions {
             part.files.insert(self.files.number(file));
         }
         if self.finished.kinds.is_some()
-            && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
+            && let Some(operation) = RowOperation::of(rmgr, info)
             && (noted != Some(operation) || file.relation != relation)
             && mark.fork() == 0
         {
             self.current.operation = Some(operation);
             part.work.note(self.files.number(file), operation);
         }
-        let RecordHeader { rmgr, info, .. } = record.header;
         self.current.streak = (rmgr == rmgr::HEAP).then_some(Streak { rmgr, info, mark });
         true
     }

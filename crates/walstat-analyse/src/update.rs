@@ -203,17 +203,18 @@ impl Updates {
     fn take(&mut self, record: &Record<'_>) {
         let at = Granule::of(record.lsn);
         self.open.note(at);
-        if let Some(step) = Step::of(record) {
-            self.step(record.header.xid, at, step);
-        }
+        Step::of(record, |step| self.step(record.header.xid, at, step));
     }
 
+    #[inline(always)]
     fn step(&mut self, xid: u32, at: Granule, step: Step) {
         match step {
             Step::Update { row, is_hot, own } => self.update(xid, at, row, is_hot, own),
             Step::Lock { row, own } => self.lock(xid, at, row, own),
             Step::OtherChange => self.other_change(xid, at),
-            Step::Prune { page, own } => self.pages.insert(page, at, Some(own)),
+            Step::Prune { page, own } => {
+                self.pages.insert(page, at, Some(own));
+            }
             Step::Index { own } => self.index(xid, at, own),
             Step::End => self.end(xid, at),
         }
@@ -225,37 +226,53 @@ impl Updates {
         if self.open.may_reach_before(TRANSACTION_WINDOW, at) {
             self.transactions.insert(xid, at, Last { target: None, lock: RowLock::None });
         } else {
-            self.transactions.remove(&xid);
+            self.transactions.remove(&xid, at);
         }
     }
 
+    /// The row lock that a transaction has.
+    fn lock_of(&self, xid: u32, at: Granule) -> RowLock {
+        self.transactions.get(&xid, at).map_or(RowLock::Unknown, |last| last.lock)
+    }
+
     fn lock(&mut self, xid: u32, at: Granule, row: Row, own: Charge) {
-        let before = self.transactions.get(&xid, at).map_or(RowLock::Unknown, |last| last.lock);
+        let before = self.lock_of(xid, at);
         let lock = RowLock::Row { at, row, charge: own, open_since: Some(at) }.after(before);
         self.transactions.insert(xid, at, Last { target: None, lock });
         self.idle = 0;
     }
 
+    #[inline(always)]
     fn update(&mut self, xid: u32, at: Granule, row: Row, is_hot: bool, own: Charge) {
-        let target = Target { relation: row.page.relation, is_hot };
+        let target = Target { relation: row.page.relation(), is_hot };
         let cost = self.cost(target);
         cost.updates += 1;
         cost.heap_bytes += own.bytes;
         cost.fpi_bytes += own.fpi_bytes;
-        self.after_lock(row, target, xid, at);
-        self.after_prune(row.page, target, xid, at);
-        self.transactions.insert(xid, at, Last { target: Some(target), lock: RowLock::None });
-        if self.open.may_reach_before(PAGE_WINDOW, at) {
+        let lock = match self.transactions.get_mut(&xid, at) {
+            Some((since, last)) => {
+                (*since, last.target) = (at, Some(target));
+                std::mem::replace(&mut last.lock, RowLock::None)
+            }
+            None => {
+                let last = Last { target: Some(target), lock: RowLock::None };
+                self.transactions.insert(xid, at, last);
+                RowLock::Unknown
+            }
+        };
+        self.after_lock(lock, row, target, xid, at);
+        let pruned = if self.open.may_reach_before(PAGE_WINDOW, at) {
             self.pages.insert(row.page, at, None)
         } else {
-            self.pages.remove(&row.page)
-        }
+            self.pages.remove(&row.page, at)
+        };
+        self.after_prune(pruned, row.page, target, xid, at);
         self.idle = 0;
     }
 
-    /// Charges the lock of a row before its update, if there was one.
-    fn after_lock(&mut self, wanted: Row, target: Target, xid: u32, at: Granule) {
-        match self.transactions.get(&xid, at).map_or(RowLock::Unknown, |last| last.lock) {
+    /// Charges the lock of a row before its update, if the transaction had one.
+    fn after_lock(&mut self, lock: RowLock, wanted: Row, target: Target, xid: u32, at: Granule) {
+        match lock {
             RowLock::None => {}
             RowLock::Unknown => {
                 if self.open.may_reach_before(TRANSACTION_WINDOW, at) {
@@ -275,9 +292,17 @@ impl Updates {
         }
     }
 
-    /// Charges the pruning of a page before the update of a row in it, if there was one.
-    fn after_prune(&mut self, page: Page, target: Target, xid: u32, at: Granule) {
-        match self.pages.get(&page, at) {
+    /// Charges the pruning of a page before the update of a row in it, if there was one: `pruned` is what was
+    /// done to the page last.
+    fn after_prune(
+        &mut self,
+        pruned: Option<Option<Charge>>,
+        page: Page,
+        target: Target,
+        xid: u32,
+        at: Granule,
+    ) {
+        match pruned {
             Some(Some(charge)) => self.charge(target, Reason::Prune, charge),
             Some(None) => {}
             None => {
@@ -291,9 +316,9 @@ impl Updates {
     /// A row was changed, but not updated. A lock stays: what is stored out of line is inserted
     /// between it and its update.
     fn other_change(&mut self, xid: u32, at: Granule) {
-        match self.transactions.get(&xid, at) {
-            Some(Last { target: None, .. }) => {}
-            Some(last) => self.transactions.insert(xid, at, Last { target: None, ..last }),
+        match self.transactions.get_mut(&xid, at) {
+            Some((_, Last { target: None, .. })) => {}
+            Some((since, last)) => (*since, last.target) = (at, None),
             None if self.open.may_reach_before(TRANSACTION_WINDOW, at) => {
                 self.transactions.insert(xid, at, Last { target: None, lock: RowLock::Unknown });
             }
@@ -330,8 +355,12 @@ impl Updates {
         let OpenEvent { at, xid, event } = open;
         match event {
             Event::Index(charge) => self.index(xid, at, charge),
-            Event::Locked(row, target) => self.after_lock(row, target, xid, at),
-            Event::Pruned(page, target) => self.after_prune(page, target, xid, at),
+            Event::Locked(row, target) => {
+                self.after_lock(self.lock_of(xid, at), row, target, xid, at)
+            }
+            Event::Pruned(page, target) => {
+                self.after_prune(self.pages.get(&page, at), page, target, xid, at)
+            }
         }
     }
 }
@@ -353,9 +382,7 @@ impl Observe for Updates {
             id => !is_idle && xid != 0 && rmgr::INDEXES.contains(&id),
         };
         if counts {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.take(&record);
+            self.take(record);
         }
     }
 
@@ -396,7 +423,7 @@ mod tests {
 
     fn page(block: u32) -> Page {
         let relation = RelFileLocator { tablespace: 1663, database: 5, relfilenode: block % 2 };
-        Page { relation, block }
+        Page::new(relation, block)
     }
 
     fn counted(steps: &[Seen]) -> Updates {
@@ -424,7 +451,7 @@ mod tests {
             let near = |since: &Granule| at.is_within(TRANSACTION_WINDOW, *since);
             match step {
                 Step::Update { row, is_hot, own } => {
-                    let relation = row.page.relation;
+                    let relation = row.page.relation();
                     add(relation, *is_hot, &|cost| {
                         cost.updates += 1;
                         cost.heap_bytes += own.bytes;
@@ -464,7 +491,7 @@ mod tests {
                     if let Some((_, since, Step::Update { row, is_hot, .. })) = last
                         && near(since)
                     {
-                        add(row.page.relation, *is_hot, &|cost| cost.index_bytes += own.bytes);
+                        add(row.page.relation(), *is_hot, &|cost| cost.index_bytes += own.bytes);
                     }
                 }
                 _ => {}

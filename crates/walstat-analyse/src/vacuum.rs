@@ -16,7 +16,7 @@ use super::open_events::OpenEvents;
 use super::page::Page;
 use super::recent_map::{Granule, RecentMap};
 use serde::{Deserialize, Serialize};
-use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::block::RelFileLocator;
 use walstat_format::payload::heap::OPCODE_MASK;
 use walstat_format::payload::heap2;
 use walstat_format::record::Record;
@@ -65,8 +65,7 @@ impl Vacuums {
 
     #[inline(never)]
     fn take(&mut self, record: &Record<'_>) {
-        let Some(block) = page_of(record) else { return };
-        let page = Page { relation: block.relation, block: block.block };
+        let Some(page) = page_of(record) else { return };
         let at = Granule::of(record.lsn);
         let is_pruning = rmgr::HEAP2 == record.header.rmgr
             && heap2::prunes_alone(record.header.info & OPCODE_MASK);
@@ -91,7 +90,9 @@ impl Vacuums {
 
     fn step(&mut self, page: Page, at: Granule, step: Step) {
         match step {
-            Step::Pruned(own) => self.pages.insert(page, at, Some(own)),
+            Step::Pruned(own) => {
+                self.pages.insert(page, at, Some(own));
+            }
             Step::PrunedByTransaction => self.forget(page, at),
             Step::Vacuumed => {
                 self.judge(page, at);
@@ -105,7 +106,7 @@ impl Vacuums {
         if self.open.may_reach_before(WINDOW, at) {
             self.pages.insert(page, at, None);
         } else {
-            self.pages.remove(&page);
+            self.pages.remove(&page, at);
         }
     }
 
@@ -123,14 +124,15 @@ impl Vacuums {
     }
 
     fn add(&mut self, page: Page, amounts: &Amounts) {
-        self.tables.value(ForkKey { relation: page.relation, fork: 0 }).add(amounts);
+        self.tables.value(ForkKey { relation: page.relation(), fork: 0 }).add(amounts);
     }
 }
 
 /// The page of a table or index that a record is about: what it says of a map is about that, too.
-fn page_of(record: &Record<'_>) -> Option<BlockRef> {
-    let first = record.blocks().next();
-    record.blocks().find(|block| block.fork == 0).or(first)
+fn page_of(record: &Record<'_>) -> Option<Page> {
+    let first = record.places().next();
+    let place = record.places().find(|place| place.fork == 0).or(first)?;
+    Some(Page::new(place.relation, place.block))
 }
 
 /// Whether up to 13 this is the second pass of vacuum: it takes line pointers away that were dead before,
@@ -161,9 +163,7 @@ impl Observe for Vacuums {
         let (rmgr, info) = (record.header.rmgr, record.header.info);
         let prunes = rmgr == rmgr::HEAP2 && heap2::prunes_alone(info & OPCODE_MASK);
         if prunes || rmgr::is_of_vacuum(rmgr, info) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.take(&record);
+            self.take(record);
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
 
     fn page(block: u32) -> Page {
         let relation = RelFileLocator { tablespace: 1663, database: 5, relfilenode: 1 };
-        Page { relation, block }
+        Page::new(relation, block)
     }
 
     fn bytes(record_bytes: u64) -> Amounts {
@@ -279,7 +279,7 @@ mod tests {
                 left.merge(c);
                 for merged in [left, other] {
                     assert_eq!(merged.pruning(), whole, "{seed}, {first}, {second}");
-                    let table = merged.of(page(0).relation).copied().unwrap_or_default();
+                    let table = merged.of(page(0).relation()).copied().unwrap_or_default();
                     assert_eq!(table, whole, "{seed}, {first}, {second}");
                 }
             }

@@ -177,12 +177,10 @@ impl Observe for Who {
             vacuums.observe(record);
         }
         if let Some(names) = self.names.as_mut().filter(|names| !goes_on || !names.is_idle()) {
-            names.observe(record);
+            names.take(record, mark);
         }
         if let Some(blocks) = &mut self.blocks {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            blocks.observe(&record);
+            blocks.observe(record);
         }
     }
 

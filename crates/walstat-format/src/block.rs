@@ -32,6 +32,8 @@ pub const ID_TOPLEVEL_XID: u8 = 252;
 pub const DATA_HEADER_SHORT_BYTES: usize = 2;
 /// Bytes of the header of longer main data (`SizeOfXLogRecordDataHeaderLong`).
 pub const DATA_HEADER_LONG_BYTES: usize = 5;
+/// Bytes of a header that names the origin.
+const ORIGIN_BYTES: usize = 3;
 /// Bytes of a header that names the top-level transaction.
 pub const TOPLEVEL_XID_BYTES: usize = 5;
 /// Bytes of a block's header (`SizeOfXLogRecordBlockHeader`), before an image's header.
@@ -466,6 +468,7 @@ fn image_header(
 
 #[cfg(test)]
 mod tests {
+    use super::places::{Places, StoredPlace};
     use super::*;
     use crate::version::VERSIONS;
     use proptest::prelude::*;
@@ -516,6 +519,9 @@ mod tests {
         let head: Vec<u8> = [vec![0; RECORD_HEADER_BYTES], head].concat();
         let labels = Blocks::of(&head, parts.head_bytes, V15).labels();
         assert_eq!(labels, Labels { origin: Some(1), toplevel_xid: Some(5) });
+        let mut places = Places::of(&head, parts.head_bytes, V15);
+        let seen: Vec<_> = places.by_ref().map(|place| place.has_image).collect();
+        assert_eq!((seen, places.names_toplevel), (vec![false, true], true));
     }
 
     #[test]
@@ -581,6 +587,10 @@ mod tests {
             if let Ok(parts) = parts {
                 let again: Vec<BlockRef> = Blocks::of(&record, parts.head_bytes, V15).collect();
                 prop_assert_eq!(&again, &seen);
+                let of_place = |p: StoredPlace| (p.id, p.fork, p.relation, p.block, p.has_image);
+                let places: Vec<_> = Places::of(&record, parts.head_bytes, V15).map(of_place).collect();
+                let of_block = |b: &BlockRef| (b.id, b.fork, b.relation, b.block, b.image.is_some());
+                prop_assert_eq!(places, seen.iter().map(of_block).collect::<Vec<_>>());
                 if let Some(only) = usual_block(&record, parts.head_bytes) {
                     prop_assert_eq!(seen, vec![only]);
                 }

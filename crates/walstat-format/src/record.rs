@@ -1,6 +1,6 @@
 //! The view of a record that everything that counts sees.
 
-use crate::block::places::{StoredPlace, places};
+use crate::block::places::Places;
 use crate::block::{BlockMark, BlockRef, Blocks, Image, Parts};
 use crate::body::Body;
 use crate::data_page::{PAGE_HEADER_BYTES, is_page_size, stated_size};
@@ -60,11 +60,10 @@ impl<'a> Record<'a> {
         BlockMark::of(self.body.head, &self.parts)
     }
 
-    /// Calls `visit` with the place of every block that it refers to, and whether there is an image:
-    /// less work than [`Record::blocks`].
+    /// The places of the blocks that it refers to: less work than [`Record::blocks`].
     #[inline(always)]
-    pub fn for_each_place(&self, visit: impl FnMut(&StoredPlace, bool)) {
-        places(self.body.head, self.parts.head_bytes, self.version, visit);
+    pub fn places(&self) -> Places<'a> {
+        Places::of(self.body.head, self.parts.head_bytes, self.version)
     }
 
     /// The replication origin that it came from.

@@ -9,7 +9,7 @@ use crate::scan::memory::Memory;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
 use crate::scan::outcome::Outcome;
-use crate::scan::pages::Progress;
+use crate::scan::progress::Progress;
 use crate::scan::read::{read_found, read_passed};
 use crate::scan::round::{self, Recheck, RoundRead};
 use crate::scan::streamed::Wanted;

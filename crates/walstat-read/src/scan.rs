@@ -17,6 +17,7 @@ pub mod pages;
 mod parallel;
 pub mod partial;
 pub(crate) mod pending;
+pub mod progress;
 pub mod read;
 pub mod reader;
 mod resync;

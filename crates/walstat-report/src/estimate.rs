@@ -10,7 +10,7 @@
 mod redo_points;
 
 use super::model::estimate::{EstimateRow, Estimates, Predicted};
-use redo_points::{Apart, RedoPoints, usual_cause};
+use redo_points::{Apart, RedoPoints, Without, usual_cause};
 use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::Verdict;
@@ -74,6 +74,9 @@ pub(crate) fn estimates(
         apart.extend((moving > 0).then_some(None));
     }
     let other_tried = Some(other_tried).filter(|_| likely != other);
+    let without = |which: Without, count: usize| {
+        (count > 0 && is_enough).then(|| likely_tried.without(which)).flatten()
+    };
     let scenarios = scenarios(&apart, &likely_tried, other_tried.as_ref());
     Some(Estimates {
         sampled_images: found.images.len() as u64,
@@ -81,7 +84,8 @@ pub(crate) fn estimates(
         redo_points: likely.all() as u64,
         moving_redo_points: moving as u64,
         is_whole: found.is_whole && found.all_compressed,
-        unasked: (likely.asked() > 0 && is_enough).then(|| likely_tried.unasked()).flatten(),
+        unasked: without(Without::Asked, likely.asked()),
+        without_backups: without(Without::Backups, likely.of_backups()),
         asked_redo_points: likely.asked() as u64,
         scenarios,
     })
@@ -143,11 +147,12 @@ impl Tried<'_> {
         Some(predicted)
     }
 
-    /// What it comes to if nobody asks for checkpoints: volume brings its own then.
-    fn unasked(&self) -> Option<Predicted> {
-        let mut predicted = self.placed(Apart::unasked(), None)?;
+    /// What it comes to if some checkpoints do not come: volume brings its own then.
+    fn without(&self, which: Without) -> Option<Predicted> {
+        let apart = Apart::without(which);
+        let mut predicted = self.placed(apart, None)?;
         for off in PLACED_WITHIN.into_iter().filter(|_| self.saved.redo.has_volume()) {
-            predicted = predicted.or(&self.placed(Apart::unasked().by_volume(off), None)?);
+            predicted = predicted.or(&self.placed(apart.by_volume(off), None)?);
         }
         Some(predicted)
     }

@@ -40,6 +40,8 @@ const LEARN_EVERY: Duration = Duration::from_secs(15);
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
 /// After WAL was lost catalogs are read again, but not more often than this.
 const CATALOGS_EVERY: Duration = Duration::from_secs(5);
+/// `relpersistence` of a temporary table.
+const TEMPORARY: u8 = b't';
 /// Names are remembered for so many files.
 const FILES_MAX: usize = 20_000;
 
@@ -220,18 +222,25 @@ impl Reporter {
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
         let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
         // Whether a table is gone, or has another file, is told by names that are up to date.
-        let is_new = is_new || !news.dropped.is_empty();
-        let age = self.learned.map(|at| at.elapsed());
+        let is_lasting = |file: &RelFileLocator| {
+            self.names.relation(*file).is_some_and(|relation| relation.persistence != TEMPORARY)
+        };
+        let is_new = is_new || news.dropped.iter().flat_map(|of| &of.files).any(is_lasting);
+        // A file without a name would be a row of its own for good.
+        let is_due = self.learned.is_none_or(|at| at.elapsed() >= LEARN_EVERY);
         if self.are_names_old && self.catalogs_read.elapsed() >= CATALOGS_EVERY {
             self.read_catalogs();
-        } else if !is_new && age.is_some_and(|age| age < LEARN_EVERY) {
+        } else if !is_new && !is_due {
             return;
         }
-        // A file without a name would be a row of its own for good.
-        self.learned = Some(Instant::now());
+        if is_due {
+            self.learned = Some(Instant::now());
+            self.unknown.clear();
+        }
         following.teach(&mut self.store);
         self.names = self.known.names_by(&self.store, &BTreeSet::new(), self.cluster);
-        self.unknown = files().filter(|file| self.names.relation(*file).is_none()).collect();
+        let unknown = files().filter(|file| self.names.relation(*file).is_none());
+        self.unknown.extend(unknown);
     }
 
     /// Begins anew with the names that there are: some may have been given in WAL that was lost. What the WAL

@@ -52,8 +52,13 @@ const RECENT: usize = 8;
 /// So many blocks that follow each other in a fork lie together: their numbers are one cache line.
 const STRETCH_BLOCKS: u32 = 16;
 
-/// The numbers of blocks that follow each other.
-type Stretch = [BlockNumber; STRETCH_BLOCKS as usize];
+/// The numbers of blocks that follow each other, and what tells them apart from others: both are looked at
+/// together.
+#[derive(Debug, Clone)]
+struct Stretch {
+    key: u64,
+    numbers: [BlockNumber; STRETCH_BLOCKS as usize],
+}
 
 /// In a stretch, a block that was not seen yet.
 const UNSEEN: BlockNumber = BlockNumber::MAX;
@@ -80,9 +85,8 @@ impl Recent {
 pub(crate) struct Blocks {
     forks: Vec<Fork>,
     fork_numbers: HashMap<(RelFileLocator, u8), ForkNumber>,
-    /// Places in `stretches`, by forks and first blocks, which are in `keys`.
+    /// Places in `stretches`, by forks and first blocks.
     places: HashTable<u32>,
-    keys: Vec<u64>,
     stretches: Vec<Stretch>,
     /// By block number.
     stamps: Vec<Stamps>,
@@ -133,8 +137,8 @@ impl Blocks {
     fn look_up(&mut self, fork: ForkNumber, block: u32) -> BlockNumber {
         let next = self.stamps.len() as BlockNumber;
         let place = self.stretch_of(fork, block);
-        let Some(number) = self.stretches.get_mut(place).and_then(|own| own.get_mut(within(block)))
-        else {
+        let stretch = self.stretches.get_mut(place);
+        let Some(number) = stretch.and_then(|own| own.numbers.get_mut(within(block))) else {
             return next;
         };
         if *number == UNSEEN {
@@ -146,10 +150,10 @@ impl Blocks {
 
     /// The place of the stretch with a block.
     fn stretch_of(&mut self, fork: ForkNumber, block: u32) -> usize {
-        let Blocks { places, keys, hasher, stretches, .. } = self;
+        let Blocks { places, hasher, stretches, .. } = self;
         let key = stretch_key(fork, block);
-        let key_of = |place: &u32| keys.get(*place as usize).copied().unwrap_or_default();
-        let next = keys.len() as u32;
+        let key_of = |place: &u32| stretches.get(*place as usize).map_or(0, |own| own.key);
+        let next = stretches.len() as u32;
         match places.entry(
             hasher.hash_one(key),
             |place| key_of(place) == key,
@@ -158,8 +162,7 @@ impl Blocks {
             Entry::Occupied(found) => return *found.get() as usize,
             Entry::Vacant(free) => _ = free.insert(next),
         }
-        keys.push(key);
-        stretches.push([UNSEEN; STRETCH_BLOCKS as usize]);
+        stretches.push(Stretch { key, numbers: [UNSEEN; STRETCH_BLOCKS as usize] });
         next as usize
     }
 
@@ -198,16 +201,15 @@ impl Blocks {
         let Some(seen) = self.forks.get_mut(number as usize) else { return };
         let gone = left..seen.blocks.max(left);
         seen.blocks = seen.blocks.min(left);
-        let known: Vec<BlockNumber> = if gone.len() < self.keys.len() {
+        let known: Vec<BlockNumber> = if gone.len() < self.stretches.len() {
             gone.filter_map(|block| self.find(number, block)).collect()
         } else {
             let range = stretch_key(number, gone.start)..=stretch_key(number, u32::MAX);
-            let stretches = self.keys.iter().zip(&self.stretches);
-            let own =
-                stretches.filter(|(key, _)| range.contains(key)).flat_map(|(key, stretch)| {
-                    let first = *key as u32 * STRETCH_BLOCKS;
-                    (first..=first | (STRETCH_BLOCKS - 1)).zip(stretch)
-                });
+            let stretches = self.stretches.iter();
+            let own = stretches.filter(|own| range.contains(&own.key)).flat_map(|own| {
+                let first = own.key as u32 * STRETCH_BLOCKS;
+                (first..=first | (STRETCH_BLOCKS - 1)).zip(&own.numbers)
+            });
             let cut = own.filter(|(block, number)| gone.contains(block) && **number != UNSEEN);
             cut.map(|(_, number)| *number).collect()
         };
@@ -217,9 +219,12 @@ impl Blocks {
 
     fn find(&self, fork: ForkNumber, block: u32) -> Option<BlockNumber> {
         let key = stretch_key(fork, block);
-        let is_it = |place: &u32| self.keys.get(*place as usize) == Some(&key);
+        let is_it = |place: &u32| {
+            let stretch = self.stretches.get(*place as usize);
+            stretch.is_some_and(|stretch| stretch.key == key)
+        };
         let place = *self.places.find(self.hasher.hash_one(key), is_it)?;
-        let number = *self.stretches.get(place as usize)?.get(within(block))?;
+        let number = *self.stretches.get(place as usize)?.numbers.get(within(block))?;
         (number != UNSEEN).then_some(number)
     }
 

@@ -14,6 +14,7 @@ use super::settings::{Change, Checkpoints, Settings};
 use super::spooled::{SpoolError, Spooled};
 use super::trace::Trace;
 use super::trace_builder::TraceBuilder;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::counters::Statistics;
@@ -213,20 +214,19 @@ impl WhatIf {
             let plain = TraceBuilder::within(memory, || Ok(Box::new(tempfile::tempfile()?)));
             if asks_level { plain.with_levels() } else { plain }
         };
-        let traced = (Feed::new(builder), causes::observer());
-        let (plan, scanned, end, (feed, when)) = if self.scan.wanted.range == (Lsn(0)..Lsn::MAX) {
-            let (plan, both) = self.scan.count(&(Statistics::default(), traced.clone()))?;
-            let mut seen = traced;
-            let scanned = both.map(|(statistics, traced)| {
-                seen = traced;
+        let (plan, scanned, end, when, traced) = if self.scan.wanted.range == (Lsn(0)..Lsn::MAX) {
+            let beside = (Statistics::default(), causes::observer());
+            let (plan, both, traced) = trace(&self.scan, beside, builder)?;
+            let (end, mut when) = (both.ending.lsn, causes::observer());
+            let scanned = both.map(|(statistics, seen)| {
+                when = seen;
                 statistics
             });
-            let end = scanned.ending.lsn;
-            (plan, scanned, end, seen)
+            (plan, scanned, end, when, traced)
         } else {
             let (plan, scanned) = self.scan.count(&Statistics::default())?;
-            let (_, all) = self.all().count(&traced)?;
-            (plan, scanned, all.ending.lsn, all.observer)
+            let (_, all, traced) = trace(&self.all(), causes::observer(), builder)?;
+            (plan, scanned, all.ending.lsn, all.observer, traced)
         };
         let geometry = Geometry {
             page: plan.geometry.page_bytes.into(),
@@ -235,7 +235,7 @@ impl WhatIf {
         let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
         let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
         let range = start..scanned.ending.lsn;
-        let (trace, base) = feed.finish().finish(plan.version(), geometry, range);
+        let (trace, base) = traced.finish(plan.version(), geometry, range);
         let is_its_server =
             |server: &&KnownServer| plan.geometry.system_identifier == server.system_identifier;
         let known = self.server.as_ref().filter(is_its_server);
@@ -299,7 +299,8 @@ impl WhatIf {
         }
         let share = self.share.unwrap_or(Share::ALL);
         let means = Means { threads: self.scan.threads.get(), page_bytes: self.memory, share };
-        let recoder = read_in_order(&self.all(), || Recoder::new(trace, base, &runs, means))?;
+        let make = || Recoder::new(trace, base, &runs, means);
+        let (_, _, recoder) = read_in_order(&self.all(), (), make)?;
         match recoder.mismatches() {
             0 => Ok(recoder.finish()),
             _ => {
@@ -308,6 +309,26 @@ impl WhatIf {
             }
         }
     }
+}
+
+/// Reads what `scan` says, and gives its records to a builder; `beside` counts them too. On several threads
+/// one builds, and the others read and check ahead of it.
+fn trace<O: Observe>(
+    scan: &Scan,
+    beside: O,
+    builder: impl Fn() -> TraceBuilder + Send + Sync + 'static,
+) -> Result<(Plan, Outcome<O>, TraceBuilder), InputError> {
+    if let Some(threads) = NonZeroUsize::new(scan.threads.get() - 1) {
+        return read_in_order(&Scan { threads, ..scan.clone() }, beside, builder);
+    }
+    let prototype = (beside, Feed::new(builder));
+    let (plan, both) = scan.count(&prototype)?;
+    let (_, mut feed) = prototype;
+    let outcome = both.map(|(beside, seen)| {
+        feed = seen;
+        beside
+    });
+    Ok((plan, outcome, feed.finish()))
 }
 
 /// The base itself, and what was asked for.

@@ -1,5 +1,6 @@
-//! Hands the records of a scan, in WAL order, to a consumer on another thread. A dimension must own its data;
-//! this is for consumers that borrow from a trace.
+//! Hands the records of a scan, in WAL order, to a consumer on another thread: what reads and checks them
+//! need not wait for who makes something of them, and the consumer may borrow from a trace, where a
+//! dimension must own its data.
 
 use super::observe::{RunRecords, Sink, drain};
 use super::whole_record::Blocks;
@@ -10,7 +11,9 @@ use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_read::Scan;
 use walstat_read::input::error::InputError;
+use walstat_read::input::plan::Plan;
 use walstat_read::scan::observe::Observe;
+use walstat_read::scan::outcome::Outcome;
 
 /// So many bytes of records are handed on together.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -29,8 +32,13 @@ enum Message {
 /// Memory of chunks that were taken, for those that follow.
 type Spare = Arc<Mutex<Vec<RunRecords>>>;
 
-/// Reads all that `scan` says, and gives its records to what `make` makes.
-pub(crate) fn read_in_order<S: Sink>(scan: &Scan, make: impl Fn() -> S) -> Result<S, InputError> {
+/// Reads all that `scan` says, and gives its records to what `make` makes; `beside` counts them where they
+/// are read.
+pub(crate) fn read_in_order<S: Sink, O: Observe>(
+    scan: &Scan,
+    beside: O,
+    make: impl Fn() -> S,
+) -> Result<(Plan, Outcome<O>, S), InputError> {
     let (to, from) = sync_channel(CHUNKS_AHEAD);
     let spare = Spare::default();
     let prototype =
@@ -38,12 +46,17 @@ pub(crate) fn read_in_order<S: Sink>(scan: &Scan, make: impl Fn() -> S) -> Resul
     std::thread::scope(|threads| {
         let reading = threads.spawn(move || {
             // Dropped at its end, with all copies: the other end then knows that nothing comes any more.
-            let prototype = prototype;
-            scan.count(&prototype).map(|(_, outcome)| outcome.observer.finish())
+            let both = (beside, prototype);
+            let (plan, outcome) = scan.count(&both)?;
+            let finish = |(beside, forward): (O, Forward)| {
+                forward.finish();
+                beside
+            };
+            Ok((plan, outcome.map(finish)))
         });
         let sink = take(from, &spare, make);
         let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        read.map(|()| sink)
+        read.map(|(plan, outcome)| (plan, outcome, sink))
     })
 }
 
@@ -161,11 +174,27 @@ mod tests {
         fn gap(&mut self) {}
     }
 
+    /// Counts records where they are read.
+    #[derive(Clone)]
+    struct Beside(usize);
+
+    impl Observe for Beside {
+        fn observe(&mut self, _: &Record<'_>) {
+            self.0 += 1;
+        }
+
+        fn merge(&mut self, later: Beside) {
+            self.0 += later.0;
+        }
+    }
+
     fn count(threads: usize, stops_at: usize) -> usize {
         let threads = std::num::NonZeroUsize::new(threads).expect("a thread");
         let scan = Scan { threads, ..Scan::paths([FIXTURE]) };
         let make = || Counting { records: 0, last: Lsn(0), stops_at };
-        read_in_order(&scan, make).expect("WAL").records
+        let (_, outcome, sink) = read_in_order(&scan, Beside(0), make).expect("WAL");
+        assert_eq!(outcome.observer.0, sink.records, "both see all");
+        sink.records
     }
 
     #[test]

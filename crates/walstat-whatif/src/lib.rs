@@ -2,8 +2,8 @@
 //!
 //! # What happens to one record
 //!
-//! 1. The scan hands it to an `observe::Feed`, which gives records to a `trace_builder::TraceBuilder` in
-//!    the order of the WAL.
+//! 1. The scan hands it to an `observe::Feed`, or on several threads to `hand_over`, which gives records
+//!    to a `trace_builder::TraceBuilder` in the order of the WAL.
 //! 2. The builder rolls the record's pages forward (`page_replayer`, `redo`), so that it knows how long an
 //!    image of each would be, and how long the data were that an image replaced. It notes when each page was
 //!    stamped before (`blocks`), how the server registers it (`registered`), what the record means beyond its
@@ -24,12 +24,13 @@
 //! | [`driver`] | a prediction from beginning to end |
 //! | [`spooled`] | what comes through a pipe, to be read more than once |
 //! | `observe` | puts the records of parallel readers into the order of the WAL |
-//! | `hand_over` | gives the same records to what borrows from a trace, on another thread |
+//! | `hand_over` | gives the same records to another thread, or to what borrows from a trace |
 //! | `whole_record` | a record in one piece, taken apart |
 //! | `trace_builder` | from records to the trace |
 //! | `blocks` | numbers of blocks, and when each was stamped |
 //! | `page`, `page_replayer`, `redo` | pages, rolled forward; one file a resource manager |
-//! | `lean_page` | what lengths need of a page that is not in use |
+//! | `page_view` | a page that is only read, as an image stores it |
+//! | `light_page` | what lengths need of a page |
 //! | `registered` | how the server registers each block of each record |
 //! | `record_effect`, `running_transactions` | checkpoints, commits, switches and the like |
 //! | `freezing`, `imaged_page`, `free_space` | what vacuum does because of an image, and beside it |
@@ -60,8 +61,8 @@ mod freezing;
 mod hand_over;
 mod imaged_page;
 mod images_seen;
-mod lean_page;
 mod level;
+mod light_page;
 #[cfg(test)]
 mod made_up;
 mod mean_block_data;
@@ -71,6 +72,7 @@ mod own;
 mod pace;
 mod page;
 mod page_replayer;
+mod page_view;
 mod plan;
 mod position;
 pub mod predict;

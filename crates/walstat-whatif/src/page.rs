@@ -5,11 +5,11 @@
 //! operation returns `None` where the page cannot be what the record takes it for; it is not
 //! followed any further then.
 
+use super::page_view::{PageView, item_at};
 use walstat_format::cursor::{Field, at};
 use walstat_format::data_page::{
     ITEM_ID_BYTES, Item, ItemState, LAYOUT_VERSION, PAGE_HEADER_BYTES as HEADER_BYTES, field,
 };
-use walstat_format::lsn::Lsn;
 
 /// Which way tuples are packed: the order does not change their lengths, but what a codec
 /// makes of the page.
@@ -36,7 +36,14 @@ impl Page {
 
     /// A new page of `size` bytes, `special` of them at its end kept for the access method.
     pub(crate) fn new(size: usize, special: usize) -> Option<Page> {
-        let mut page = Page::from_bytes(vec![0; size])?;
+        Page::new_in(Vec::new(), size, special)
+    }
+
+    /// The same, in the memory of `bytes`.
+    pub(crate) fn new_in(mut bytes: Vec<u8>, size: usize, special: usize) -> Option<Page> {
+        bytes.clear();
+        bytes.resize(size, 0);
+        let mut page = Page::from_bytes(bytes)?;
         let end = u16::try_from(size.checked_sub(special)?).ok()?;
         page.set_lower(HEADER_BYTES as u16)?;
         page.set_upper(end)?;
@@ -48,11 +55,6 @@ impl Page {
     /// Its bytes, of which it is made.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
-    }
-
-    /// Bytes of an image of the page, which leaves out the hole.
-    pub(crate) fn image_bytes(&self) -> usize {
-        self.size() - self.hole().len()
     }
 
     /// Its bytes.
@@ -91,23 +93,24 @@ impl Page {
         Some(())
     }
 
-    fn header(&self, offset: usize) -> usize {
-        at::<u16>(&self.bytes, offset).map_or(0, usize::from)
+    /// The page, to be read only.
+    pub(crate) fn view(&self) -> PageView<'_> {
+        PageView::of(&self.bytes)
     }
 
     /// `pd_lower`: line pointers end here.
     pub(crate) fn lower(&self) -> usize {
-        self.header(field::LOWER)
+        self.view().lower()
     }
 
     /// `pd_upper`: tuples begin here.
     pub(crate) fn upper(&self) -> usize {
-        self.header(field::UPPER)
+        self.view().upper()
     }
 
     /// `pd_special`: the special space begins here.
     pub(crate) fn special(&self) -> usize {
-        self.header(field::SPECIAL)
+        self.view().special()
     }
 
     /// Sets `pd_lower`.
@@ -120,33 +123,14 @@ impl Page {
         self.put_u16(field::UPPER, upper)
     }
 
-    /// `pd_lsn`: the end of the last record that stamped the page.
-    pub(crate) fn lsn(&self) -> Option<Lsn> {
-        // Two numbers, the high one first.
-        let (high, low): (u32, u32) = self.field(field::LSN)?;
-        Some(Lsn(u64::from(high) << 32 | u64::from(low)))
-    }
-
-    /// The bytes that an image leaves out, if the page is of the standard layout.
-    pub(crate) fn hole(&self) -> std::ops::Range<usize> {
-        let (lower, upper) = (self.lower(), self.upper());
-        if lower >= HEADER_BYTES && upper > lower && upper <= self.size() {
-            lower..upper
-        } else {
-            0..0
-        }
-    }
-
     /// How many line pointers there are.
     pub(crate) fn items(&self) -> u16 {
-        (self.lower().saturating_sub(HEADER_BYTES) / ITEM_ID_BYTES) as u16
+        self.view().items()
     }
 
     /// Line pointer `number`, from 1.
     pub(crate) fn item(&self, number: u16) -> Option<Item> {
-        let offset = item_at(number)?;
-        (offset < self.lower()).then_some(())?;
-        Some(Item::of(at(&self.bytes, offset)?))
+        self.view().item(number)
     }
 
     /// Sets line pointer `number`.
@@ -156,9 +140,7 @@ impl Page {
 
     /// The tuple of line pointer `number`.
     pub(crate) fn tuple(&self, number: u16) -> Option<&[u8]> {
-        let item = self.item(number)?;
-        let from = usize::from(item.offset);
-        self.bytes.get(from..from + usize::from(item.bytes)).filter(|_| item.has_storage())
+        self.view().tuple(number)
     }
 
     /// The tuple of line pointer `number`, to be changed.
@@ -377,11 +359,6 @@ fn lie_in_order(stored: &[(u16, Item)], mut end: usize) -> bool {
     })
 }
 
-fn item_at(number: u16) -> Option<usize> {
-    let index = usize::from(number).checked_sub(1)?;
-    Some(HEADER_BYTES + ITEM_ID_BYTES * index)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,7 +380,7 @@ mod tests {
         let page = page(&[5, 16]);
         assert_eq!((page.lower(), page.upper(), page.items()), (32, 512 - 16 - 24, 2));
         assert_eq!(tuples(&page), [vec![1; 5], vec![2; 16]]);
-        assert_eq!(page.hole(), 32..472);
+        assert_eq!(page.view().hole(), 32..472);
     }
 
     #[test]

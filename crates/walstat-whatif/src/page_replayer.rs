@@ -1,36 +1,29 @@
 //! Pages rolled forward, each under its block's number, within a limit of memory.
 //!
-//! Where only lengths are asked for, a page of a table or a B-tree rests when it was not needed for a while:
-//! as a [`LeanPage`].
+//! Where only lengths are asked for, a page of a table or a B-tree is kept as a [`LightPage`]: taken from an
+//! image without a copy of all of it, and changed where it lies.
 
 use super::blocks::BlockNumber;
-use super::lean_page::LeanPage;
+use super::light_page::{LightPage, LightRoom};
 use super::page::Page;
-use super::redo;
+use super::page_view::{PageLength, PageView};
+use super::redo::{self, Before, Imaged};
 use super::whole_record::WholeRecord;
-use std::collections::VecDeque;
-use walstat_format::block::BlockRef;
+use walstat_format::block::{BlockRef, Image};
 use walstat_format::data_page::restore::PageRestorer;
 
 /// What `BLCKSZ` is unless an image says otherwise.
 const USUAL_PAGE_BYTES: usize = 8192;
-
-/// No page is kept of a block.
-const NO_PAGE: u32 = 0;
-
-/// So many pages in use stay as they are, although they could be kept lean: they fit the processor's cache.
-const AWAKE_PAGES: usize = 128;
 
 /// So much memory of single pages is kept for the next ones.
 const SPARE_PAGES: usize = 8;
 
 /// Pages.
 pub(crate) struct PageReplayer {
-    /// By block number: its page's place in `pages`, from 1; [`NO_PAGE`].
-    places: Vec<u32>,
+    /// By block number.
     pages: Vec<PageSlot>,
-    /// Places that are free.
-    free: Vec<u32>,
+    /// How many of them are in use.
+    count: usize,
     restorer: PageRestorer,
     page_bytes: Option<usize>,
     /// How many pages are kept at most.
@@ -40,30 +33,17 @@ pub(crate) struct PageReplayer {
     /// Memory of pages that are not needed any more, for the next ones.
     spare: Vec<Vec<u8>>,
     /// Whether only lengths are asked for.
-    is_lean: bool,
-    /// Places of the pages that may rest and do not.
-    awake: VecDeque<u32>,
-    room: Vec<u8>,
+    is_light: bool,
+    room: LightRoom,
 }
 
 /// A place for a page.
+#[derive(Default)]
 struct PageSlot {
     page: Kept,
-    block: BlockNumber,
+    is_in_use: bool,
     /// Whether it was needed since room was made the last time.
     is_young: bool,
-    /// Whether a record of a table or a B-tree has changed it.
-    may_rest: bool,
-    /// Whether it is one of those that are awake, and was needed since it was looked at there.
-    is_awake: bool,
-    is_in_use: bool,
-}
-
-impl PageSlot {
-    fn new(block: BlockNumber) -> PageSlot {
-        let page = Kept::Nothing;
-        PageSlot { page, block, is_young: true, may_rest: false, is_awake: false, is_in_use: false }
-    }
 }
 
 /// What is kept of a page.
@@ -72,30 +52,16 @@ enum Kept {
     #[default]
     Nothing,
     Whole(Page),
-    Lean(LeanPage),
+    Light(LightPage),
 }
 
-/// A page before and after a record.
-pub(crate) struct ReplayedPage {
-    /// Before; where an image shows what it is after, or nothing, and it is compared with that.
-    pub(crate) before: Option<Page>,
-    /// After.
-    pub(crate) after: Option<Page>,
-}
-
-/// How long an image of a page is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ImageLength {
-    /// Bytes.
-    pub(crate) bytes: usize,
-    /// Whether a hole is left out.
-    pub(crate) has_hole: bool,
-}
-
-impl ImageLength {
-    fn of(page: &Page) -> ImageLength {
-        let hole = page.hole().len();
-        ImageLength { bytes: page.size() - hole, has_hole: hole > 0 }
+impl Kept {
+    fn before(&self) -> Option<Before<'_>> {
+        match self {
+            Kept::Nothing => None,
+            Kept::Whole(page) => Some(Before::Whole(page)),
+            Kept::Light(page) => Some(Before::Light(page)),
+        }
     }
 }
 
@@ -104,23 +70,21 @@ impl PageReplayer {
     pub(crate) fn within(bytes: u64) -> PageReplayer {
         let limit = usize::try_from(bytes / USUAL_PAGE_BYTES as u64).unwrap_or(usize::MAX).max(1);
         PageReplayer {
-            places: Vec::new(),
             pages: Vec::new(),
-            free: Vec::new(),
+            count: 0,
             restorer: PageRestorer::default(),
             page_bytes: None,
             limit,
             given_up: 0,
             spare: Vec::new(),
-            is_lean: false,
-            awake: VecDeque::new(),
-            room: Vec::new(),
+            is_light: false,
+            room: LightRoom::default(),
         }
     }
 
     /// The same, of which only lengths are asked; or more.
-    pub(crate) fn lean(self, is_lean: bool) -> PageReplayer {
-        PageReplayer { is_lean, ..self }
+    pub(crate) fn light(self, is_light: bool) -> PageReplayer {
+        PageReplayer { is_light, ..self }
     }
 
     /// `BLCKSZ`.
@@ -135,223 +99,209 @@ impl PageReplayer {
 
     /// The page of a block, if all of it is kept.
     pub(crate) fn page(&self, number: BlockNumber) -> Option<&Page> {
-        match &self.pages.get(self.place_of(number)?)?.page {
+        match self.kept(number)? {
             Kept::Whole(page) => Some(page),
-            Kept::Nothing | Kept::Lean(_) => None,
+            Kept::Nothing | Kept::Light(_) => None,
         }
     }
 
-    /// Bytes of an image of a block's page, which leaves out the hole.
-    pub(crate) fn image_bytes(&self, number: BlockNumber) -> Option<usize> {
-        match &self.pages.get(self.place_of(number)?)?.page {
+    /// How long a block's page is.
+    pub(crate) fn length(&self, number: BlockNumber) -> Option<PageLength> {
+        match self.kept(number)? {
             Kept::Nothing => None,
-            Kept::Whole(page) => Some(page.image_bytes()),
-            Kept::Lean(page) => page.image_bytes(),
+            Kept::Whole(page) => Some(page.view().length()),
+            Kept::Light(page) => Some(page.length()),
         }
     }
 
-    /// Rolls a page over a record. [`PageReplayer::keep`] puts it back.
+    /// Rolls a page over a record; `seen` is told what an image shows, with the page before where both are
+    /// compared. How long the page is then; `None`: it cannot be followed any more.
     pub(crate) fn roll(
         &mut self,
         record: &WholeRecord<'_>,
         block: &BlockRef,
         number: BlockNumber,
-    ) -> ReplayedPage {
-        if block.image.is_none() {
-            let before = self.take(number);
-            let after = redo::apply(record, block, before, self.page_bytes());
-            return ReplayedPage { before: None, after };
+        seen: impl FnOnce(Imaged<'_>, Option<Before<'_>>),
+    ) -> Option<PageLength> {
+        let Some(image) = block.image else { return self.change(record, block, number) };
+        let after = self.replace(record, &image, record.image(block), number, seen);
+        if after.is_none() {
+            self.release(number);
         }
-        let before = if redo::compares(record) { self.take(number) } else { None };
-        ReplayedPage { before, after: self.restored(record, block) }
+        after
     }
 
-    /// Rolls a page over a [plain](redo::is_plain) record: where it lies, if it is at hand as a whole. How
-    /// long an image of it is then.
+    /// The same of a record without an image.
+    #[inline]
     pub(crate) fn change(
         &mut self,
         record: &WholeRecord<'_>,
         block: &BlockRef,
         number: BlockNumber,
-    ) -> Option<ImageLength> {
-        if block.will_init {
-            return self.change_anew(record, block, number);
-        }
-        let place = self.place_of(number)?;
-        let kept = self.pages.get_mut(place)?;
-        let Kept::Whole(page) = &mut kept.page else {
-            return self.change_anew(record, block, number);
+    ) -> Option<PageLength> {
+        let after = match self.light_page(record, block, number) {
+            Some(page) => redo::change_light(record, block, page).map(|()| page.length()),
+            None => self.change_whole(record, block, number),
         };
-        if self.is_lean && !kept.is_awake {
-            return self.change_anew(record, block, number);
+        if after.is_none() {
+            self.release(number);
         }
-        if redo::change(record, block, page).is_none() {
-            kept.page = Kept::Nothing;
-            self.release(number, place);
-            return None;
-        }
-        (kept.is_young, kept.is_in_use) = (true, true);
-        kept.may_rest |= self.is_lean;
-        Some(ImageLength::of(page))
-    }
-
-    /// The same of one that is made anew, or that rests.
-    fn change_anew(
-        &mut self,
-        record: &WholeRecord<'_>,
-        block: &BlockRef,
-        number: BlockNumber,
-    ) -> Option<ImageLength> {
-        let after = self.roll(record, block, number).after;
-        let length = after.as_ref().map(ImageLength::of);
-        self.keep(record, number, after);
-        length
+        after
     }
 
     /// Takes back a page that is not needed any more.
-    pub(crate) fn reuse(&mut self, page: Option<Page>) {
-        if self.spare.len() < SPARE_PAGES {
-            self.spare.extend(page.map(Page::into_bytes));
+    fn reuse(&mut self, page: Kept) {
+        if let Kept::Whole(page) = page
+            && self.spare.len() < SPARE_PAGES
+        {
+            self.spare.push(page.into_bytes());
         }
     }
 
     /// Forgets all pages.
     pub(crate) fn forget(&mut self) {
-        self.places.clear();
         self.pages.clear();
-        self.free.clear();
-        self.awake.clear();
+        self.count = 0;
     }
 
-    fn place_of(&self, number: BlockNumber) -> Option<usize> {
-        let place = self.places.get(number as usize)?;
-        Some(place.checked_sub(1)? as usize)
+    fn kept(&self, number: BlockNumber) -> Option<&Kept> {
+        Some(&self.pages.get(number as usize)?.page)
     }
 
-    /// Its place stays, until [`PageReplayer::keep`] puts a page there or not.
-    fn take(&mut self, number: BlockNumber) -> Option<Page> {
-        let place = self.place_of(number)?;
-        match std::mem::take(&mut self.pages.get_mut(place)?.page) {
-            Kept::Nothing => None,
-            Kept::Whole(page) => Some(page),
-            Kept::Lean(page) => page.page(self.spare.pop().unwrap_or_default()),
-        }
-    }
-
-    /// Keeps a page after a record; without one, of this block none is kept any more.
-    pub(crate) fn keep(
+    /// The page before a record, if only its lengths are kept and that is enough for the record.
+    #[inline]
+    fn light_page(
         &mut self,
         record: &WholeRecord<'_>,
+        block: &BlockRef,
         number: BlockNumber,
-        page: Option<Page>,
-    ) {
-        let place = self.place_of(number);
-        match (page, place) {
-            (None, None) => {}
-            (None, Some(place)) => self.release(number, place),
-            (Some(page), place) => {
-                let place = place.unwrap_or_else(|| self.new_place(number));
-                self.put(place, page, self.is_lean && redo::needs_lengths_only(record));
+    ) -> Option<&mut LightPage> {
+        (self.is_light && redo::is_light(record, block)).then_some(())?;
+        if block.will_init {
+            let page = LightPage::table(self.page_bytes())?;
+            self.keep(number, Kept::Light(page));
+        }
+        let slot = self.pages.get_mut(number as usize)?;
+        slot.is_young = true;
+        if let Kept::Whole(page) = &slot.page {
+            slot.page = Kept::Light(self.room.read(&page.view())?.clone());
+        }
+        match &mut slot.page {
+            Kept::Light(page) => Some(page),
+            Kept::Nothing | Kept::Whole(_) => None,
+        }
+    }
+
+    /// Rolls a page of which all is needed over a record without an image.
+    fn change_whole(
+        &mut self,
+        record: &WholeRecord<'_>,
+        block: &BlockRef,
+        number: BlockNumber,
+    ) -> Option<PageLength> {
+        let slot = self.pages.get_mut(number as usize);
+        let before = match slot.map(|slot| std::mem::take(&mut slot.page)) {
+            None | Some(Kept::Nothing) => None,
+            Some(Kept::Whole(page)) => Some(page),
+            Some(Kept::Light(page)) => page.page(self.spare.pop().unwrap_or_default()),
+        };
+        let after = redo::apply(record, block, before, self.page_bytes())?;
+        let length = after.view().length();
+        let is_light = self.is_light && redo::needs_lengths_only(record);
+        let light = if is_light { self.room.read(&after.view()).cloned() } else { None };
+        match light {
+            Some(light) => {
+                self.keep(number, Kept::Light(light));
+                self.reuse(Kept::Whole(after));
             }
+            None => self.keep(number, Kept::Whole(after)),
         }
+        Some(length)
     }
 
-    fn put(&mut self, place: usize, page: Page, may_rest: bool) {
-        let Some(kept) = self.pages.get_mut(place) else { return };
-        let before = std::mem::replace(&mut kept.page, Kept::Whole(page));
-        (kept.is_young, kept.is_in_use) = (true, true);
-        kept.may_rest |= may_rest;
-        if kept.may_rest && !kept.is_awake {
-            kept.is_awake = true;
-            self.awake.push_back(place as u32);
-            self.let_rest();
-        }
-        if let Kept::Whole(page) = before {
-            self.reuse(Some(page));
-        }
-    }
-
-    /// Lets a page rest that was not in use, if too many are awake.
-    fn let_rest(&mut self) {
-        while self.awake.len() > AWAKE_PAGES
-            && let Some(place) = self.awake.pop_front()
-            && let Some(kept) = self.pages.get_mut(place as usize)
+    /// The page becomes that of an image.
+    fn replace(
+        &mut self,
+        record: &WholeRecord<'_>,
+        image: &Image,
+        stored: &[u8],
+        number: BlockNumber,
+        seen: impl FnOnce(Imaged<'_>, Option<Before<'_>>),
+    ) -> Option<PageLength> {
+        let was_light = matches!(self.kept(number), Some(Kept::Light(_)));
+        let is_enough =
+            redo::needs_lengths_only(record) || was_light && redo::is_of_any_page(record);
+        self.make_place(number);
+        let slot = self.pages.get_mut(number as usize)?;
+        let stored = self.restorer.stored(image, stored, record.version.image_flags)?;
+        let view = PageView::of_stored(&stored);
+        self.page_bytes.get_or_insert(view.size());
+        let before = if redo::compares(record) { slot.page.before() } else { None };
+        if self.is_light
+            && is_enough
+            && let Some(light) = self.room.read(&view)
         {
-            if std::mem::take(&mut kept.is_in_use) {
-                self.awake.push_back(place);
-                continue;
+            seen(Imaged { view, whole: None }, before);
+            match &mut slot.page {
+                Kept::Light(page) => page.become_like(light),
+                page => *page = Kept::Light(light.clone()),
             }
-            kept.is_awake = false;
-            if let Kept::Whole(page) = &kept.page
-                && let Some(lean) = LeanPage::of(page, &mut self.room)
-                && let Kept::Whole(page) = std::mem::replace(&mut kept.page, Kept::Lean(lean))
-            {
-                self.reuse(Some(page));
-            }
+            return Some(view.length());
+        }
+        let page = view.page_in(self.spare.pop().unwrap_or_default())?;
+        seen(Imaged { view, whole: Some(&page) }, before);
+        let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
+        let length = view.length();
+        self.reuse(before);
+        Some(length)
+    }
+
+    fn keep(&mut self, number: BlockNumber, page: Kept) {
+        self.make_place(number);
+        if let Some(slot) = self.pages.get_mut(number as usize) {
+            let before = std::mem::replace(&mut slot.page, page);
+            self.reuse(before);
         }
     }
 
-    fn release(&mut self, number: BlockNumber, place: usize) {
-        if let Some(slot) = self.places.get_mut(number as usize) {
-            *slot = NO_PAGE;
+    /// No page of the block is kept any more.
+    fn release(&mut self, number: BlockNumber) {
+        if let Some(slot) = self.pages.get_mut(number as usize) {
+            let before = std::mem::take(slot);
+            self.count -= usize::from(before.is_in_use);
+            self.reuse(before.page);
         }
-        self.free.push(place as u32);
     }
 
-    fn new_place(&mut self, number: BlockNumber) -> usize {
-        if self.pages.len() - self.free.len() >= self.limit {
-            self.make_room();
-        }
-        let place = self.free.pop().map_or(self.pages.len(), |place| place as usize);
-        match self.pages.get_mut(place) {
-            Some(kept) => {
-                let PageSlot { is_awake, .. } = *kept;
-                *kept = PageSlot { is_awake, ..PageSlot::new(number) };
-            }
-            None => self.pages.push(PageSlot::new(number)),
-        }
+    /// Makes a place for the page of a block, if it has none.
+    fn make_place(&mut self, number: BlockNumber) {
         let index = number as usize;
-        if self.places.len() <= index {
-            self.places.resize(index + 1, NO_PAGE);
+        if self.pages.len() <= index {
+            self.pages.resize_with(index + 1, PageSlot::default);
         }
-        if let Some(slot) = self.places.get_mut(index) {
-            *slot = place as u32 + 1;
+        if self.pages.get(index).is_some_and(|slot| !slot.is_in_use) {
+            if self.count >= self.limit {
+                self.make_room();
+            }
+            self.count += 1;
         }
-        place
+        if let Some(slot) = self.pages.get_mut(index) {
+            (slot.is_in_use, slot.is_young) = (true, true);
+        }
     }
 
     /// Gives up the pages that were not needed since the last time; all, if all were.
     fn make_room(&mut self) {
-        let is_free = |kept: &PageSlot| matches!(kept.page, Kept::Nothing);
-        let all_young = self.pages.iter().all(|kept| kept.is_young || is_free(kept));
-        for (place, kept) in (0u32..).zip(&mut self.pages) {
-            if is_free(kept) {
+        let is_free = |slot: &PageSlot| matches!(slot.page, Kept::Nothing);
+        let all_young = self.pages.iter().all(|slot| slot.is_young || is_free(slot));
+        for slot in self.pages.iter_mut().filter(|slot| !is_free(slot)) {
+            if slot.is_young && !all_young {
+                slot.is_young = false;
                 continue;
             }
-            if kept.is_young && !all_young {
-                kept.is_young = false;
-                continue;
-            }
-            kept.page = Kept::Nothing;
-            if let Some(slot) = self.places.get_mut(kept.block as usize) {
-                *slot = NO_PAGE;
-            }
-            self.free.push(place);
+            *slot = PageSlot::default();
+            self.count -= 1;
             self.given_up += 1;
         }
-    }
-
-    /// The page of the block's image.
-    fn restored(&mut self, record: &WholeRecord<'_>, block: &BlockRef) -> Option<Page> {
-        let image = block.image?;
-        let flags = record.version.image_flags;
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        let stored = record.image(block);
-        if self.restorer.page_into(&image, stored, flags, &mut bytes).is_none() {
-            self.spare.push(bytes);
-            return None;
-        }
-        self.page_bytes.get_or_insert(bytes.len());
-        Page::from_bytes(bytes)
     }
 }

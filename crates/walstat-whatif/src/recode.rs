@@ -222,9 +222,7 @@ impl<'t> Recoder<'t> {
     /// Takes a record, as it is noted in the trace.
     fn take(&mut self, record: &WholeRecord<'_>, traced: TracedRecord<'_>) {
         for (block, reference) in record.blocks.iter().zip(traced.refs) {
-            let step = self.replayer.roll(record, block, reference.block);
-            self.replayer.keep(record, reference.block, step.after);
-            self.replayer.reuse(step.before);
+            self.replayer.roll(record, block, reference.block, |_, _| {});
             if self.follows_base && traced.ordinal < self.base.last {
                 self.watch(record, block, reference);
             }

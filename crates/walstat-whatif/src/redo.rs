@@ -18,10 +18,15 @@ mod heap2;
 mod index_tuple;
 mod sequence;
 mod spgist;
+mod table_page;
 
+use super::light_page::LightPage;
+use super::light_page::rows::RowState;
 use super::page::{Packing, Page};
+use super::page_view::PageView;
 use super::whole_record::WholeRecord;
 use walstat_format::block::BlockRef;
+use walstat_format::data_page::Item;
 use walstat_format::rmgr::{
     BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG, is_of_vacuum,
 };
@@ -33,7 +38,7 @@ struct RmgrRedo {
     rmgr: u8,
     /// Whether pages of all forks are followed, and not those of the main fork alone.
     all_forks: bool,
-    /// Whether what a [`LeanPage`](super::lean_page::LeanPage) keeps is enough to tell lengths from.
+    /// Whether what a [`LightPage`] keeps is enough to tell lengths from.
     lengths_only: bool,
     /// The page after the record, from the page before it; `None` where it cannot be followed.
     apply: fn(Redo<'_>, Option<Page>) -> Option<Page>,
@@ -41,7 +46,7 @@ struct RmgrRedo {
     compares: fn(&WholeRecord<'_>) -> bool,
     /// Length of the block data that an image replaced: from the page of the image, and the page before the
     /// record, if it is known and compared.
-    data_bytes: fn(Redo<'_>, &Page, Option<&Page>) -> Option<DataBytes>,
+    data_bytes: Measure,
     /// Length of the data of the first block at the other wal_level, where it may be another one.
     data_at_other_level: fn(Redo<'_>, &Page) -> Option<DataBytes>,
     /// Whether data of the first block stay beside an image, for logical decoding.
@@ -51,6 +56,66 @@ struct RmgrRedo {
     /// Whether rows of the block were looked at before the record was written.
     looks_at: fn(&WholeRecord<'_>, &BlockRef) -> bool,
     vacuum: Vacuum,
+}
+
+/// What the length of block data is told from.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// Pages of which all is at hand.
+    Whole(fn(Redo<'_>, &Page, Option<&Page>) -> Option<DataBytes>),
+    /// An image as it is stored, and what is kept of the page before it.
+    Stored(fn(Redo<'_>, &PageView<'_>, Option<Before<'_>>) -> Option<DataBytes>),
+}
+
+/// The page of an image.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Imaged<'p> {
+    pub(crate) view: PageView<'p>,
+    /// The same in one piece, where all of it is kept.
+    pub(crate) whole: Option<&'p Page>,
+}
+
+/// What is kept of the page before a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Before<'p> {
+    Whole(&'p Page),
+    Light(&'p LightPage),
+}
+
+impl Before<'_> {
+    /// What `tell` makes of the page, which is made whole for it.
+    fn with_whole<T>(self, tell: impl FnOnce(Option<&Page>) -> T) -> T {
+        match self {
+            Before::Whole(page) => tell(Some(page)),
+            Before::Light(page) => tell(page.page(Vec::new()).as_ref()),
+        }
+    }
+
+    /// How many line pointers a table's page has.
+    fn items(self) -> u16 {
+        match self {
+            Before::Whole(page) => page.items(),
+            Before::Light(page) => page.items(),
+        }
+    }
+
+    /// Line pointer `number` of a table's page; where there is a row, not where it lies.
+    fn item(self, number: u16) -> Option<Item> {
+        match self {
+            Before::Whole(page) => page.item(number),
+            Before::Light(page) => page.item(number),
+        }
+    }
+
+    /// What is to be told of the rows, by line pointer.
+    fn row_states(self) -> Vec<Option<RowState>> {
+        match self {
+            Before::Whole(page) => {
+                (1..=page.items()).map(|n| RowState::of(page.tuple(n)?)).collect()
+            }
+            Before::Light(page) => page.row_states(),
+        }
+    }
 }
 
 /// What there is to know of records that prune, vacuum and freeze.
@@ -67,7 +132,7 @@ const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
     lengths_only: false,
     apply: |_, _| None,
     compares: |_| false,
-    data_bytes: |_, _, _| None,
+    data_bytes: Measure::Stored(|_, _, _| None),
     data_at_other_level: |_, _| None,
     keeps_data: |_| false,
     inserted_rows: |_| 0,
@@ -76,19 +141,19 @@ const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
 };
 
 /// Records without any block data.
-fn no_data(_: Redo<'_>, _: &Page, _: Option<&Page>) -> Option<DataBytes> {
+fn no_data(_: Redo<'_>, _: &PageView<'_>, _: Option<Before<'_>>) -> Option<DataBytes> {
     DataBytes::exact(0)
 }
 
 /// One row a resource manager; all others are [`NOT_FOLLOWED`].
 static TABLE: [RmgrRedo; 11] = [
     // Pages that are logged as a whole have no data beside their image.
-    RmgrRedo { rmgr: XLOG, all_forks: true, data_bytes: no_data, ..NOT_FOLLOWED },
+    RmgrRedo { rmgr: XLOG, all_forks: true, data_bytes: Measure::Stored(no_data), ..NOT_FOLLOWED },
     RmgrRedo {
         rmgr: HEAP,
         lengths_only: true,
         apply: heap::apply,
-        data_bytes: heap::data_bytes,
+        data_bytes: Measure::Stored(heap::data_bytes),
         data_at_other_level: heap::data_at_other_level,
         keeps_data: heap::keeps_data,
         inserted_rows: heap::inserted_rows,
@@ -100,7 +165,7 @@ static TABLE: [RmgrRedo; 11] = [
         lengths_only: true,
         apply: heap2::apply,
         compares: |_| true,
-        data_bytes: heap2::data_bytes,
+        data_bytes: Measure::Stored(heap2::data_bytes),
         keeps_data: heap2::keeps_data,
         inserted_rows: heap2::inserted_rows,
         looks_at: heap2::looks_at,
@@ -116,39 +181,49 @@ static TABLE: [RmgrRedo; 11] = [
         lengths_only: true,
         apply: btree::apply,
         compares: btree::removes,
-        data_bytes: btree::data_bytes,
+        data_bytes: Measure::Stored(btree::data_bytes),
         ..NOT_FOLLOWED
     },
     RmgrRedo {
         rmgr: HASH,
         apply: hash::apply,
         compares: |_| true,
-        data_bytes: hash::data_bytes,
+        data_bytes: Measure::Whole(hash::data_bytes),
         ..NOT_FOLLOWED
     },
     RmgrRedo {
         rmgr: GIN,
         apply: gin::apply,
         compares: |_| true,
-        data_bytes: gin::data_bytes,
+        data_bytes: Measure::Whole(gin::data_bytes),
         ..NOT_FOLLOWED
     },
     RmgrRedo {
         rmgr: GIST,
         apply: gist::apply,
         compares: |_| true,
-        data_bytes: gist::data_bytes,
+        data_bytes: Measure::Whole(gist::data_bytes),
         ..NOT_FOLLOWED
     },
     RmgrRedo { rmgr: SEQUENCE, apply: sequence::apply, ..NOT_FOLLOWED },
-    RmgrRedo { rmgr: SPGIST, apply: spgist::apply, data_bytes: no_data, ..NOT_FOLLOWED },
-    RmgrRedo { rmgr: BRIN, apply: brin::apply, data_bytes: brin::data_bytes, ..NOT_FOLLOWED },
+    RmgrRedo {
+        rmgr: SPGIST,
+        apply: spgist::apply,
+        data_bytes: Measure::Stored(no_data),
+        ..NOT_FOLLOWED
+    },
+    RmgrRedo {
+        rmgr: BRIN,
+        apply: brin::apply,
+        data_bytes: Measure::Whole(brin::data_bytes),
+        ..NOT_FOLLOWED
+    },
     RmgrRedo {
         rmgr: GENERIC,
         all_forks: true,
         apply: generic::apply,
         compares: |_| true,
-        data_bytes: generic::data_bytes,
+        data_bytes: Measure::Whole(generic::data_bytes),
         ..NOT_FOLLOWED
     },
 ];
@@ -200,6 +275,11 @@ pub(crate) fn needs_lengths_only(record: &WholeRecord<'_>) -> bool {
     row(record).lengths_only
 }
 
+/// Whether it is written for pages of any kind, and says nothing of theirs.
+pub(crate) fn is_of_any_page(record: &WholeRecord<'_>) -> bool {
+    record.header.rmgr == XLOG
+}
+
 /// Whether the page before `record` tells how long the data were that an image replaced.
 pub(crate) fn compares(record: &WholeRecord<'_>) -> bool {
     (row(record).compares)(record)
@@ -231,13 +311,30 @@ pub(crate) fn is_plain(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     is_usual && block.fork == 0 && block.image.is_none()
 }
 
-/// Changes the page of a [plain](is_plain) record as [`apply`] does; `None` where it cannot be followed: the
+/// Whether all that a record does to a page can be done where only its lengths are kept.
+#[inline]
+pub(crate) fn is_light(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+    let is_usual = match record.header.rmgr {
+        HEAP | HEAP2 => true,
+        BTREE => !block.will_init && block.id == 0 && btree::is_mere_insertion(record),
+        _ => false,
+    };
+    is_usual && block.fork == 0
+}
+
+/// Changes a page for a [light](is_light) record as [`apply`] does; `None` where it cannot be followed: the
 /// page is void then.
-pub(crate) fn change(record: &WholeRecord<'_>, block: &BlockRef, page: &mut Page) -> Option<()> {
-    let redo = Redo { record, block, page_bytes: page.size() };
+#[inline]
+pub(crate) fn change_light(
+    record: &WholeRecord<'_>,
+    block: &BlockRef,
+    page: &mut LightPage,
+) -> Option<()> {
+    let redo = Redo { record, block, page_bytes: page.length().page };
     match record.header.rmgr {
         HEAP => heap::change(redo, page),
-        _ => btree::change_entries(redo, page),
+        HEAP2 => heap2::change(redo, page),
+        _ => btree::insert_light(redo, page),
     }
 }
 
@@ -265,15 +362,22 @@ impl DataBytes {
 pub(crate) fn data_bytes(
     record: &WholeRecord<'_>,
     block: &BlockRef,
-    after: &Page,
-    before: Option<&Page>,
+    after: Imaged<'_>,
+    before: Option<Before<'_>>,
 ) -> Option<DataBytes> {
     let row = row(record);
     if block.fork != 0 && !row.all_forks {
         // Changes of the maps are not logged but as images.
         return DataBytes::exact(0);
     }
-    (row.data_bytes)(Redo { record, block, page_bytes: after.size() }, after, before)
+    let redo = Redo { record, block, page_bytes: after.view.size() };
+    match (row.data_bytes, before) {
+        (Measure::Stored(tell), _) => tell(redo, &after.view, before),
+        (Measure::Whole(tell), None) => tell(redo, after.whole?, None),
+        (Measure::Whole(tell), Some(before)) => {
+            before.with_whole(|before| tell(redo, after.whole?, before))
+        }
+    }
 }
 
 /// Length of the data of `block` at the other wal_level, where it may be another one.

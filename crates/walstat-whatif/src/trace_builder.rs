@@ -10,8 +10,8 @@ use super::free_space::FreeSpace;
 use super::freezing::{FirstBlock, Freezing};
 use super::level::{self, Differences};
 use super::mean_block_data::MeanBlockData;
-use super::page::Page;
-use super::page_replayer::{PageReplayer, ReplayedPage};
+use super::page_replayer::PageReplayer;
+use super::page_view::PageLength;
 use super::position::Geometry;
 use super::record_effect;
 use super::redo;
@@ -71,7 +71,7 @@ impl TraceBuilder {
         TraceBuilder {
             trace: Trace { records, ..Trace::default() },
             blocks: Blocks::default(),
-            replayer: PageReplayer::within(page_bytes).lean(true),
+            replayer: PageReplayer::within(page_bytes).light(true),
             running: RunningTransactions::default(),
             finder: Finder::default(),
             freezing: Freezing::default(),
@@ -86,7 +86,7 @@ impl TraceBuilder {
 
     /// One that notes what differs at the other wal_level, too: for that it looks at whole rows.
     pub(crate) fn with_levels(self) -> TraceBuilder {
-        let replayer = self.replayer.lean(false);
+        let replayer = self.replayer.light(false);
         TraceBuilder { level: Some(Differences::default()), replayer, ..self }
     }
 
@@ -270,7 +270,7 @@ impl TraceBuilder {
     /// How long an image is that is taken for hint bits before the page is pruned.
     fn unpruned_bytes(&self, record: &WholeRecord<'_>, number: BlockNumber) -> Option<u16> {
         redo::prunes(record).filter(|prunes| *prunes)?;
-        u16::try_from(self.replayer.image_bytes(number)?).ok()
+        u16::try_from(self.replayer.length(number)?.without_hole()).ok()
     }
 
     fn stamp(
@@ -313,10 +313,9 @@ impl TraceBuilder {
         fork: ForkNumber,
         number: BlockNumber,
     ) -> Lengths {
-        let imaged = block.image.is_some();
-        let ReplayedPage { before, after } = self.replayer.roll(record, block, number);
+        let is_imaged = block.image.is_some();
         let mut lengths = Lengths {
-            page_lsn: after.as_ref().filter(|_| imaged).and_then(Page::lsn),
+            page_lsn: None,
             data: block.data_bytes,
             data_estimated: false,
             data_elsewhere: None,
@@ -324,30 +323,34 @@ impl TraceBuilder {
             image_estimated: false,
             hole: false,
         };
-        if imaged && block.data_bytes == 0 {
-            let put_back = after
-                .as_ref()
-                .and_then(|after| redo::data_bytes(record, block, after, before.as_ref()));
+        let is_replaced = is_imaged && block.data_bytes == 0;
+        let (mut put_back, mut is_compared) = (None, false);
+        let page = self.replayer.roll(record, block, number, |image, before| {
+            lengths.page_lsn = image.view.lsn();
+            is_compared = before.is_some();
+            if is_replaced {
+                put_back = redo::data_bytes(record, block, image, before);
+            }
+        });
+        if is_replaced {
             let usual = || self.usual.mean(record.record_type(), block.id);
             lengths.data = match put_back {
                 // Of what was done to the page only a part is seen, without the page before.
-                Some(data) if data.estimated && before.is_none() => data.bytes.max(usual()),
+                Some(data) if data.estimated && !is_compared => data.bytes.max(usual()),
                 Some(data) => data.bytes,
                 None => usual(),
             };
             lengths.data_estimated = put_back.is_none_or(|data| data.estimated);
         }
-        if !imaged {
+        if !is_imaged {
             self.usual.note(record.record_type(), block);
         }
-        let page = after.as_ref();
         if self.level.is_some() {
+            let page = self.replayer.page(number);
             lengths.data_elsewhere =
                 page.and_then(|page| redo::data_at_other_level(record, block, page));
         }
         self.measure(block, registered, fork, page, &mut lengths);
-        self.replayer.keep(record, number, after);
-        self.replayer.reuse(before);
         lengths
     }
 
@@ -356,19 +359,19 @@ impl TraceBuilder {
         block: &BlockRef,
         registered: Registered,
         fork: ForkNumber,
-        after: Option<&Page>,
+        after: Option<PageLength>,
         lengths: &mut Lengths,
     ) {
         let bytes = match (block.image, after) {
-            (Some(image), Some(page)) => {
+            (Some(image), Some(length)) => {
                 lengths.hole = image.hole_offset > 0;
-                if lengths.hole { page.image_bytes() } else { page.size() }
+                if lengths.hole { length.without_hole() } else { length.page }
             }
-            (None, Some(page)) if registered.standard => {
-                lengths.hole = !page.hole().is_empty();
-                page.image_bytes()
+            (None, Some(length)) if registered.standard => {
+                lengths.hole = length.hole > 0;
+                length.without_hole()
             }
-            (None, Some(page)) => page.size(),
+            (None, Some(length)) => length.page,
             (None, None) if !registered.standard => self.replayer.page_bytes(),
             (_, None) => {
                 lengths.image_estimated = true;

@@ -9,8 +9,8 @@ use crate::commands::stats;
 use crate::failure::Failure;
 use walstat_analyse::who::Who;
 use walstat_read::input::error::InputError;
-use walstat_read::scan::pages::Progress;
 use walstat_read::scan::partial::Partial;
+use walstat_read::scan::progress::Progress;
 use walstat_report::known::Known;
 
 /// What the WAL of a part says of names; `None` where nobody will ask, or it can be read only once.
@@ -23,7 +23,7 @@ pub fn read(args: &StatsArgs, known: &Known) -> Result<Option<Partial<Who>>, Fai
         return Ok(None);
     }
     let (scan, who) = (read::all(&args.source), Who::names(known.store()));
-    Ok(Some(Partial::read(found, &scan.wanted, &Progress::default(), &who)))
+    Ok(Some(Partial::read(found, &scan.wanted, &Progress::default(), &who)?))
 }
 
 /// The names of all parts; `None` where one of them could not tell.

@@ -76,7 +76,7 @@ const DAMAGES: [(&str, Change); 21] = [
     ("history without its position", |f| history(f, "1\n")),
     ("history cut in its position", |f| history(f, "1\t0/")),
     ("switch point a segment too late", |f| history(f, &line(1, SWITCH + SEGMENT as u64))),
-    ("switch point a segment too early", |f| history(f, &line(1, SWITCH - SEGMENT as u64))),
+    ("switch point before all segments", |f| history(f, &line(1, SEGMENT as u64))),
     ("history names a parent that is not there", |f| history(f, &line(3, SWITCH))),
     ("history names itself as parent", |f| history(f, &line(2, SWITCH))),
     ("history names a parent twice", |f| history(f, &line(1, SWITCH).repeat(2))),
@@ -103,7 +103,8 @@ const DAMAGES: [(&str, Change); 21] = [
     }),
 ];
 
-const SOUND: [(&str, Change); 11] = [
+const SOUND: [(&str, Change); 12] = [
+    ("switch point a segment too early", |f| history(f, &line(1, SWITCH - SEGMENT as u64))),
     ("switch point some bytes too late", |f| history(f, &line(1, SWITCH + 64))),
     ("switch point some bytes too early", |f| history(f, &line(1, SWITCH - 64))),
     ("as it should be", |_| {}),

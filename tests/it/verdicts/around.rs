@@ -1,7 +1,8 @@
 //! What lies around the segments: directories, links, histories, backups; and a system that lets too few
 //! files be open.
 
-use super::{NAMES, archive, check, is_green, is_red, put, segment, three, told};
+use super::timelines::timelines;
+use super::{NAMES, archive, check, is_green, is_noted, is_red, put, segment, three, told};
 use crate::support::fixtures::fixtures;
 use crate::support::{command, finish};
 use std::fs;
@@ -61,10 +62,11 @@ fn a_segment_that_is_only_in_a_tar_beside_the_others_is_missing() {
     is_green("a copy", both.path());
 }
 
-/// Members of a tar: a file with its bytes, or a hard link to an earlier one.
+/// Members of a tar: a file with its bytes, a hard link to an earlier one, or a symbolic link.
 enum Member<'m> {
     File(&'m str, &'m [u8]),
     Link(&'m str, &'m str),
+    Symlink(&'m str, &'m str),
 }
 
 fn tar_of(members: &[Member<'_>]) -> Vec<u8> {
@@ -77,8 +79,10 @@ fn tar_of(members: &[Member<'_>]) -> Vec<u8> {
                 header.set_size(bytes.len() as u64);
                 tar.append_data(&mut header, name, *bytes).expect("a vector takes everything");
             }
-            Member::Link(name, target) => {
-                header.set_entry_type(tar::EntryType::Link);
+            Member::Link(name, target) | Member::Symlink(name, target) => {
+                let is_symbolic = matches!(member, Member::Symlink(..));
+                let kind = if is_symbolic { tar::EntryType::Symlink } else { tar::EntryType::Link };
+                header.set_entry_type(kind);
                 header.set_size(0);
                 tar.append_link(&mut header, name, target).expect("a link");
             }
@@ -126,6 +130,44 @@ fn a_hard_link_to_another_name_is_read_as_what_it_links_to() {
     }
 }
 
+/// Unpacked, it leads to the member that it names; out of the tar, nobody knows to what.
+#[test]
+fn a_symbolic_link_in_a_tar_is_read_as_the_member_that_it_leads_to() {
+    use Member::{File, Symlink};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    let outside = archive(&[("outside", two.clone())]);
+    let outside = outside.path().join("outside").display().to_string();
+    let with = |target: &str| {
+        let history = b"1\t0/A00000\tx\n".as_slice();
+        tar_of(&[
+            File("wal/00000002.real", history),
+            Symlink("wal/00000002.history", "00000002.real"),
+            File(&format!("wal/{}", NAMES[0]), &one),
+            Symlink(&format!("wal/{}", NAMES[1]), target),
+            File(&format!("wal/{}", NAMES[2]), &three),
+            // A link may come before its member.
+            File("store/5f3a", &two),
+        ])
+    };
+    let judged = |tar: &[u8]| {
+        let directory = archive(&[("wal.tar", tar.to_vec())]);
+        check(&["--as", "archive"], &directory.path().join("wal.tar"))
+    };
+    let report = judged(&with("../store/./5f3a")).exits(0).json();
+    assert_eq!(report["input"]["segments"], 3, "{report:#}");
+    assert!(report["notes"].to_string().contains("00000002.history"), "{report:#}");
+    for (target, says) in [
+        (outside.as_str(), "symbolic link that leads out of the tar"),
+        ("../../outside", "symbolic link that leads out of the tar"),
+        ("gone", "symbolic link to wal/gone"),
+    ] {
+        let ran = judged(&with(target)).exits(4);
+        let blamed = ("not_wal".to_owned(), NAMES[1].to_owned());
+        assert!(told(&ran).contains(&blamed), "{target}: {:?}", told(&ran));
+        assert!(ran.json()["problems"].to_string().contains(says), "{target}: {}", ran.stdout);
+    }
+}
+
 /// `tar: Cannot hard link`: unpacked, there is no such file. One to another segment has that one's bytes.
 #[test]
 fn a_hard_link_to_nothing_or_to_another_segment_is_told() {
@@ -158,23 +200,30 @@ fn a_line_of_a_history_is_no_longer_than_a_server_reads() {
 }
 
 /// A server asks for the history as it asks for segments, in one directory and with one suffix; where it gets
-/// none, it does not know of the timeline.
+/// none, it does not know of the timeline. Where there are no segments of it either, that changes nothing.
 #[test]
 fn a_history_in_another_place_or_packing_than_the_segments_is_missing() {
     let name = "00000002.history";
-    let history = b"1\t0/A00000\tx\n".to_vec();
-    let with = |file: &str, segments: Vec<(String, Vec<u8>)>| {
-        archive(&[segments, vec![(file.to_owned(), history.clone())]].concat())
+    let both = || {
+        let directory = tempfile::tempdir().expect("a directory");
+        timelines(directory.path());
+        // Left in the middle of it.
+        let _ = fs::remove_file(directory.path().join(NAMES[1]));
+        directory
     };
-    is_green("beside them", with(name, three()).path());
-    let below = with(&format!("old/{name}"), three());
-    is_red("in a subfolder", below.path(), "missing_history", name);
-    put(below.path(), name, &history);
-    is_green("in both", below.path());
-    let packed = with(name, three());
-    std::fs::remove_file(packed.path().join(name)).expect("the history");
-    put(packed.path(), &format!("{name}.zst"), &zstd::encode_all(&*history, 1).expect("it packs"));
-    is_red("packed, beside plain segments", packed.path(), "missing_history", name);
+    let directory = both();
+    is_green("beside them", directory.path());
+    let history = fs::read(directory.path().join(name)).expect("the history");
+    let packed = zstd::encode_all(&*history, 1).expect("it packs");
+    for (file, bytes) in [(format!("old/{name}"), &history), (format!("{name}.zst"), &packed)] {
+        let directory = both();
+        put(directory.path(), &file, bytes);
+        is_green("in both", directory.path());
+        fs::remove_file(directory.path().join(name)).expect("the history");
+        is_red(&file, directory.path(), "missing_history", name);
+        let alone = archive(&[three(), vec![(file.clone(), bytes.clone())]].concat());
+        is_noted(&file, alone.path(), name);
+    }
 }
 
 /// The server chooses timeline 2 and looks for segments of it; finding none it goes on with those of 1.
@@ -290,7 +339,7 @@ fn a_history_of_timeline_1_is_read_by_nobody() {
     }
 }
 
-/// `cp` waits for somebody who writes into it, or fails.
+/// `cp` waits for somebody who writes into a pipe.
 #[cfg(unix)]
 #[test]
 fn a_history_that_is_no_file_is_missing() {
@@ -298,5 +347,5 @@ fn a_history_that_is_no_file_is_missing() {
     let _listening =
         std::os::unix::net::UnixListener::bind(directory.path().join("00000002.history"))
             .expect("a socket");
-    is_red("a socket", directory.path(), "missing_history", "00000002.history");
+    is_red("a socket", directory.path(), "history", "00000002.history");
 }

@@ -84,12 +84,12 @@ fn told_of(directory: &Path) -> Vec<(String, String)> {
 #[test]
 fn a_history_that_names_another_place_is_blamed_and_no_segment() {
     let history = |name: &str| ("history".to_owned(), name.to_owned());
-    for text in ["1\t0/892", "1\t0/700000\tx", "1\t0/5F0000\tx", "1\t0/0\tx"] {
+    for text in ["1\t0/892", "1\t0/4F0000\tx", "1\t0/0\tx"] {
         let told = told_of(with_history(text.as_bytes()).path());
         assert_eq!(told, [history("00000002.history")], "{text}");
     }
     // A newer one that is right does not speak for it.
-    let directory = with_history(b"1\t0/700000\tx\n");
+    let directory = with_history(b"1\t0/4F0000\tx\n");
     put(directory.path(), "00000003.history", b"1\t0/892E18\tx\n2\t0/9F0000\tx\n");
     assert_eq!(told_of(directory.path()), [history("00000002.history")]);
 }
@@ -111,6 +111,19 @@ fn a_history_that_names_another_place_in_the_segment_is_a_note() {
     let newer = with_history(b"1\t0/892E18\tx");
     put(newer.path(), "00000003.history", b"1\t0/892E10\tx\n2\t0/9F0000\tx\n");
     assert_eq!(told_of(newer.path()), []);
+}
+
+/// A server takes the older timeline's segments where the newer one has none. It does not start from a backup
+/// with its checkpoint between the two: `requested timeline 2 is not a child of this server's history`.
+#[test]
+fn a_history_that_names_an_earlier_segment_is_a_note() {
+    for at in ["7FFF00", "700000", "5F0000"] {
+        let directory = with_history(format!("1\t0/{at}\tx").as_bytes());
+        assert_eq!(told_of(directory.path()), [], "{at}");
+        let notes = check(&["--as", "archive"], directory.path()).json()["notes"].to_string();
+        let note = format!("timeline 2 begins at 0/00892E18, not at 0/00{at}");
+        assert!(notes.contains(&note), "{notes}");
+    }
 }
 
 #[test]
@@ -137,7 +150,8 @@ fn where_a_server_goes_astray_is_said() {
     fs::remove_file(directory.path().join(SWITCHED)).expect("the segment");
     let ran = check(&["--as", "archive", "--from", "0/700028"], directory.path());
     let checks = ran.json()["checks"].to_string();
-    let said = "a server takes 000000010000000000000008 in its place and goes on with timeline 1";
+    let said = "a server takes 000000010000000000000008 in its place and goes on with timeline 1, to \
+                0/00900000 at most";
     assert!(checks.contains(said), "{checks} {}", ran.stderr);
 }
 

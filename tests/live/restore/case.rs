@@ -26,8 +26,6 @@ pub struct Case {
     pub expected: Option<Verdict>,
     /// Names by which a restore_command may fetch: all must do.
     pub fetched_as: Vec<Layout>,
-    /// What the archive says of itself and does not hold, where the server of this test gets over it.
-    pub broken_promise: Option<&'static str>,
     /// Does it.
     pub damage: Damage,
 }
@@ -55,7 +53,6 @@ impl Table {
                 state: State::Promoted,
                 expected: Some(expected),
                 fetched_as: vec![layout],
-                broken_promise: None,
                 damage: Box::new(damage),
             });
         }
@@ -95,7 +92,6 @@ impl Table {
             state,
             expected: None,
             fetched_as: vec![layout],
-            broken_promise: None,
             damage: Box::new(damage),
         });
     }
@@ -108,11 +104,6 @@ impl Table {
     /// The last line's files may be fetched in one of these ways.
     pub fn fetched_as(&mut self, layouts: &[Layout]) {
         self.last().fetched_as = layouts.to_vec();
-    }
-
-    /// The last line's damage is one that this restore does not show.
-    pub fn breaks(&mut self, promise: &'static str) {
-        self.last().broken_promise = Some(promise);
     }
 
     fn last(&mut self) -> &mut Case {

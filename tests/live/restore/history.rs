@@ -6,11 +6,6 @@ use super::tree::{Layout, State};
 
 use Layout::{Barman, Gzip, PgBackRest, Raw, Zstd};
 
-/// Recovery takes older timelines' segments wherever newer ones are missing, and so gets over it; a
-/// backup with its checkpoint between the wrong point and the right one cannot be restored: "requested
-/// timeline is not a child of this server's history".
-const LATER_BACKUP: &str = "a backup taken after the wrong point is no ancestor of timeline 2";
-
 /// Adds them.
 pub fn add(table: &mut Table) {
     broken(table);
@@ -48,11 +43,20 @@ fn wrong(table: &mut Table) {
         let text = line(1, tree.origin.switch + (1 << 20));
         tree.store(HISTORY, text.as_bytes());
     });
-    table.red(&[Raw], "switch point a segment too early", move |tree| {
-        let text = line(1, tree.origin.switch - (1 << 20));
+    // Recovery takes older timelines' segments wherever newer ones are missing. A backup with its checkpoint
+    // between the wrong point and the right one cannot be restored: "requested timeline is not a child of
+    // this server's history".
+    for state in [State::Promoted, State::Both] {
+        table.green(&[Raw], "switch point a segment too early", move |tree| {
+            let text = line(1, tree.origin.switch - (1 << 20));
+            tree.store(HISTORY, text.as_bytes());
+        });
+        table.in_state(state);
+    }
+    table.green(&[Raw], "switch point three segments too early", move |tree| {
+        let text = line(1, tree.origin.switch - (3 << 20));
         tree.store(HISTORY, text.as_bytes());
     });
-    table.breaks(LATER_BACKUP);
     table.green(&[Raw], "switch point a record too early", move |tree| {
         let name = tree.left();
         let places = tree.records(&name).iter().map(|place| place.offset as u64);

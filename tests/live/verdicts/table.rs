@@ -71,7 +71,7 @@ const PACKED_OTHERWISE: [(Packing, &str); 12] = [
 ];
 
 /// Rows that look odd and are well.
-const SOUND: [(&str, &[Packing]); 16] = [
+const SOUND: [(&str, &[Packing]); 20] = [
     ("second halves 0 harmless", &[Gzip, Zstd, Xz, Bzip2, Lz4]),
     ("second halves 4 harmless", &[Xz]),
     ("second stored-zeros 512 harmless", &[Gzip, Xz]),
@@ -87,6 +87,11 @@ const SOUND: [(&str, &[Packing]); 16] = [
     ("beside partial", &[Raw]),
     ("beside history 900 harmless", &[Raw, Gzip]),
     ("beside history 1000 harmless", &[Raw]),
+    // No server gets these, and so none looks for segments of the timeline.
+    ("beside history-at 00000002.history.gz gzip", &[Raw, Zstd]),
+    ("beside history-at 00000002.history.gz cat", &[Gzip]),
+    ("beside history-at 00000002.history.zst gzip", &[Lz4]),
+    ("beside history-at old/00000002.history cat", &[Raw]),
     ("last zeros 1040000 1048576 harmless", &[Raw]),
 ];
 

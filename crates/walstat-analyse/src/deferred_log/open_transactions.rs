@@ -1,6 +1,7 @@
 //! Transactions that have written something and not ended yet. A server that stops ends all of them
 //! first; one that crashed leaves them as they were.
 
+use crate::xid_set::XidSet;
 use hashbrown::HashSet;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub(super) struct TransactionWatch {
     recent: [u32; SLOTS],
     /// Open ones that had to make room there.
     open: HashSet<u32>,
-    ended: RoaringBitmap,
+    ended: XidSet,
     is_unsure: bool,
 }
 
@@ -43,7 +44,7 @@ impl Default for TransactionWatch {
         TransactionWatch {
             recent: [0; SLOTS],
             open: HashSet::new(),
-            ended: RoaringBitmap::new(),
+            ended: XidSet::default(),
             is_unsure: false,
         }
     }
@@ -125,11 +126,11 @@ impl TransactionWatch {
 
     /// What became of them so far; begins anew. `None` if nothing is known.
     pub(super) fn take(&mut self) -> Option<Box<OpenTransactions>> {
-        let TransactionWatch { recent, open, ended, is_unsure } = std::mem::take(self);
+        let TransactionWatch { recent, open, mut ended, is_unsure } = std::mem::take(self);
         let recent = recent.into_iter().filter(|xid| *xid != 0);
         let mut open: Vec<u32> = open.into_iter().chain(recent).collect();
         open.sort_unstable();
-        let found = OpenTransactions { open, ended: in_rows(&ended), is_unsure };
+        let found = OpenTransactions { open, ended: in_rows(ended.bitmap()), is_unsure };
         (found != OpenTransactions::default()).then(|| Box::new(found))
     }
 }

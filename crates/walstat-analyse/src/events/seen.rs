@@ -269,9 +269,7 @@ impl Observe for Events {
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
         if !self.takes(record) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.another(&record);
+            self.another(record);
         }
     }
 

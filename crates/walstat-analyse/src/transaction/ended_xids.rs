@@ -1,11 +1,11 @@
 //! Xids of transactions that have ended and were handed on.
 
-use roaring::RoaringBitmap;
+use crate::xid_set::XidSet;
 
 /// A set of xids. Most that are asked for are newer than all in it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedXids {
-    xids: RoaringBitmap,
+    xids: XidSet,
     /// None in it is larger.
     largest: u32,
 }
@@ -29,8 +29,8 @@ impl EndedXids {
     }
 
     /// How many there are.
-    pub(super) fn len(&self) -> u64 {
-        self.xids.len()
+    pub(super) fn len(&mut self) -> u64 {
+        self.xids.bitmap().len()
     }
 
     /// Takes all out.

@@ -39,6 +39,9 @@ const ENDED_MAX: u64 = 1 << 20;
 /// not looked at too often.
 const BATCH: usize = 1024;
 
+/// So many xids are found without hashing.
+const RECENT: usize = 32;
+
 /// All parts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Generations {
@@ -46,6 +49,10 @@ pub(super) struct Generations {
     /// The last part of each xid.
     #[serde(serialize_with = "by_key::map")]
     by_xid: HashMap<u32, u32>,
+    /// Places of parts met last, by the lowest bits of their xids: transactions write side by side, a record
+    /// each in turn.
+    #[serde(skip)]
+    recent: [u32; RECENT],
     /// Xids whose last part has ended and was handed on.
     #[serde(skip)]
     ended: EndedXids,
@@ -101,7 +108,24 @@ impl Generations {
     }
 
     /// The part of an xid that is there at `lsn`.
+    #[inline(always)]
     pub(super) fn alive(&mut self, xid: u32, lsn: Lsn) -> u32 {
+        let place = self.recent[xid as usize % RECENT];
+        match self.parts.get(place as usize) {
+            // What has not ended is the last part of its xid.
+            Some(part) if part.xid == xid && part.ended == End::None && part.is_alive => place,
+            _ => self.find_alive(xid, lsn),
+        }
+    }
+
+    #[inline(never)]
+    fn find_alive(&mut self, xid: u32, lsn: Lsn) -> u32 {
+        let place = self.alive_at(xid, lsn);
+        self.recent[xid as usize % RECENT] = place;
+        place
+    }
+
+    fn alive_at(&mut self, xid: u32, lsn: Lsn) -> u32 {
         let is_before = match self.last(xid) {
             Last::Open(place) => {
                 self.part(place).into_iter().for_each(|part| part.is_alive = true);
@@ -205,7 +229,7 @@ impl Generations {
 
     /// Adds what a later run has seen, in which relations have the numbers `files`.
     pub(super) fn merge(&mut self, later: Generations, files: &[u32]) {
-        let Generations { parts, oldest_running, known, .. } = later;
+        let Generations { mut parts, oldest_running, known, .. } = later;
         if self.known.is_empty() {
             self.known = known;
         }
@@ -227,18 +251,26 @@ impl Generations {
                 part.is_sealed |= !is_last || covers(&oldest_running, xid);
             }
         }
-        for (mut part, place) in parts.into_iter().zip(&places) {
-            let Some(place) = place else { continue };
-            let Some(ours) = place.of_part().and_then(|at| self.parts.get_mut(at as usize)) else {
-                continue;
-            };
-            part.moved(moved, files);
-            if place.before.is_some() {
+        let has_same_files = files.iter().zip(0..).all(|(ours, theirs)| *ours == theirs);
+        for (part, place) in parts.iter_mut().zip(&places) {
+            let Some(Place { part: Some(ours), before, is_new }) = place else { continue };
+            let Some(ours) = self.parts.get_mut(*ours as usize) else { continue };
+            part.move_claims(moved);
+            if !has_same_files {
+                part.renumber(files);
+            }
+            if before.is_some() {
                 part.before = Before::default();
             } else if covers(&self.oldest_running, part.xid) {
                 part.before.first = None;
             }
-            ours.join(part);
+            if *is_new && self.is_first {
+                // Nothing of it is here yet, nor can be said of it before.
+                part.begin();
+                std::mem::swap(ours, part);
+            } else {
+                ours.join(std::mem::replace(part, Part::new(part.xid, part.start)));
+            }
         }
         if !self.is_first {
             self.oldest_running.extend(oldest_running);
@@ -250,16 +282,20 @@ impl Generations {
     fn place_for(&mut self, part: &Part) -> Option<Place> {
         let xid = part.xid;
         if !part.is_before {
-            return Some(Place { part: Some(self.push_empty(xid, false)), before: None });
+            let part = Some(self.push_empty(xid, false));
+            return Some(Place { part, before: None, is_new: true });
         }
         let (before, is_new) = match self.last(xid) {
-            Last::Open(place) => return Some(Place { part: Some(place), before: None }),
+            Last::Open(place) => {
+                return Some(Place { part: Some(place), before: None, is_new: false });
+            }
             Last::Ended(place) => (Some(place), part.is_alive),
             Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.remove(xid)),
             Last::Unknown => (None, true),
         };
         let is_before = before.is_none() && !self.is_first;
-        Some(Place { part: is_new.then(|| self.push_empty(xid, is_before)), before })
+        let part = is_new.then(|| self.push_empty(xid, is_before));
+        Some(Place { part, before, is_new })
     }
 
     fn push_empty(&mut self, xid: u32, is_before: bool) -> u32 {
@@ -407,6 +443,8 @@ struct Place {
     part: Option<u32>,
     /// The part before it, which has ended.
     before: Option<u32>,
+    /// Nothing of its part was here before.
+    is_new: bool,
 }
 
 impl Place {

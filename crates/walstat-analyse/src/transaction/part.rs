@@ -1,7 +1,7 @@
 //! The records of one xid.
 
+use super::file_set::FileSet;
 use crate::amounts::Amounts;
-use crate::block_set::BlockSet;
 use crate::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use crate::kind::Work;
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ pub(super) struct Part {
     /// Bytes of those of them that were rolled back.
     pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
-    pub files: BlockSet<8>,
+    pub files: FileSet,
     /// What the records did to rows, if that is asked for.
     pub work: Work,
     /// Whether and how it has ended.
@@ -99,7 +99,7 @@ impl Part {
             end_time: None,
             subtransactions: 0,
             aborted_bytes: 0,
-            files: BlockSet::default(),
+            files: FileSet::default(),
             work: Work::default(),
             ended: End::None,
             parent: None,
@@ -157,12 +157,6 @@ impl Part {
             self.is_alive = later.is_alive;
         }
         (self.ended, self.after, self.is_sealed) = (later.ended, later.after, later.is_sealed);
-    }
-
-    /// The same where parts and relations have other numbers.
-    pub(super) fn moved(&mut self, to: impl Fn(u32) -> Option<u32>, files: &[u32]) {
-        self.move_claims(to);
-        self.renumber(files);
     }
 
     /// The same where relations have other numbers.

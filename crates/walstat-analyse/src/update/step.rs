@@ -40,35 +40,48 @@ pub(super) enum Step {
 }
 
 impl Step {
-    pub(super) fn of(record: &Record<'_>) -> Option<Step> {
+    /// Hands on what a record has to do with updates, if it has. Not returned: it would go through memory.
+    #[inline(always)]
+    pub(super) fn of(record: &Record<'_>, take: impl FnOnce(Step)) {
         let opcode = record.header.info & OPCODE_MASK;
         let own = Charge::of(record);
         match record.header.rmgr {
-            rmgr::HEAP => Step::of_heap(record, opcode, own),
-            rmgr::HEAP2 if opcode == heap2::MULTI_INSERT => Some(Step::OtherChange),
-            rmgr::HEAP2 => Some(Step::Prune { page: old_page(record)?, own }),
+            rmgr::HEAP => Step::of_heap(record, opcode, own, take),
+            rmgr::HEAP2 if opcode == heap2::MULTI_INSERT => take(Step::OtherChange),
+            rmgr::HEAP2 => {
+                if let Some(page) = old_page(record) {
+                    take(Step::Prune { page, own });
+                }
+            }
             rmgr::TRANSACTION => {
                 let opcode = record.header.info & xact::OPCODE_MASK;
-                let ends = [xact::COMMIT, xact::ABORT, xact::PREPARE].contains(&opcode);
-                ends.then_some(Step::End)
+                if [xact::COMMIT, xact::ABORT, xact::PREPARE].contains(&opcode) {
+                    take(Step::End);
+                }
             }
-            _ => Some(Step::Index { own }),
+            _ => take(Step::Index { own }),
         }
     }
 
-    fn of_heap(record: &Record<'_>, opcode: u8, own: Charge) -> Option<Step> {
+    #[inline(always)]
+    fn of_heap(record: &Record<'_>, opcode: u8, own: Charge, take: impl FnOnce(Step)) {
         let main_data = || record.main_data().unwrap_or_default();
         match opcode {
             heap::UPDATE | heap::HOT_UPDATE => {
                 let offset = Update::parse(&main_data()).map_or(0, |update| update.old_offset);
-                let row = Row { page: old_page(record)?, offset };
-                Some(Step::Update { row, is_hot: opcode == heap::HOT_UPDATE, own })
+                if let Some(page) = old_page(record) {
+                    let row = Row { page, offset };
+                    take(Step::Update { row, is_hot: opcode == heap::HOT_UPDATE, own });
+                }
             }
             heap::LOCK => {
-                let offset = Lock::parse(&main_data())?.offset;
-                Some(Step::Lock { row: Row { page: old_page(record)?, offset }, own })
+                if let Some(Lock { offset, .. }) = Lock::parse(&main_data())
+                    && let Some(page) = old_page(record)
+                {
+                    take(Step::Lock { row: Row { page, offset }, own });
+                }
             }
-            _ => Some(Step::OtherChange),
+            _ => take(Step::OtherChange),
         }
     }
 }
@@ -87,10 +100,11 @@ impl Charge {
 }
 
 /// The page that a row lies in: of an update that of the old version.
+#[inline(always)]
 fn old_page(record: &Record<'_>) -> Option<Page> {
     if let Some(mark) = record.block_mark() {
-        return Some(Page { relation: mark.relation(), block: mark.block() });
+        return Some(Page::new(mark.relation(), mark.block()));
     }
-    let found = record.blocks().filter(|block| block.fork == 0 && block.id <= 1).last()?;
-    Some(Page { relation: found.relation, block: found.block })
+    let found = record.places().filter(|place| place.fork == 0 && place.id <= 1).last()?;
+    Some(Page::new(found.relation, found.block))
 }

@@ -1,67 +1,91 @@
 //! The places that a record's blocks have, and whether there is an image: less work than all that its
 //! block references say.
 
-use super::{FORK_MASK, HAS_HOLE, HAS_IMAGE, MAX_BLOCK_ID, RelFileLocator, SAME_REL};
+use super::{
+    FORK_MASK, HAS_HOLE, HAS_IMAGE, ID_DATA_LONG, ID_ORIGIN, ID_TOPLEVEL_XID, MAX_BLOCK_ID,
+    ORIGIN_BYTES, RelFileLocator, SAME_REL, TOPLEVEL_XID_BYTES,
+};
 use crate::record_header::RECORD_HEADER_BYTES;
 use crate::version::Version;
 
-/// A block reference as far as it names a place: relation and block number as they are stored.
+/// A block reference as far as it names a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
-    /// Tablespace, database, file number and block number.
-    pub bytes: [u8; 16],
+    /// The relation.
+    pub relation: RelFileLocator,
+    /// The block number.
+    pub block: u32,
     /// Fork.
     pub fork: u8,
+    /// Id in the record.
+    pub id: u8,
+    /// Whether there is an image.
+    pub has_image: bool,
 }
 
-impl StoredPlace {
-    /// The relation.
+/// The places in a record that was walked over before.
+#[derive(Debug, Clone)]
+pub struct Places<'a> {
+    rest: &'a [u8],
+    relation: RelFileLocator,
+    version: &'static Version,
+    /// Whether the record names its top-level transaction, as far as it was looked at.
+    pub names_toplevel: bool,
+}
+
+impl<'a> Places<'a> {
+    /// Those of a record of which `head` holds at least the `head_bytes` before the payload.
     #[inline(always)]
-    pub fn relation(&self) -> RelFileLocator {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.bytes;
-        RelFileLocator::parse(&[a, b, c, d, e, f, g, h, i, j, k, l])
+    pub fn of(head: &'a [u8], head_bytes: u32, version: &'static Version) -> Places<'a> {
+        let rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
+        Places { rest, relation: RelFileLocator::default(), version, names_toplevel: false }
     }
 
-    /// The block number.
     #[inline(always)]
-    pub fn block(&self) -> u32 {
-        let [.., a, b, c, d] = self.bytes;
-        u32::from_le_bytes([a, b, c, d])
+    fn take<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(head)
     }
 }
 
-/// Calls `visit` with every place in a record that was walked over before, and whether it has an
-/// image.
-#[inline(always)]
-pub fn places(
-    head: &[u8],
-    head_bytes: u32,
-    version: &Version,
-    mut visit: impl FnMut(&StoredPlace, bool),
-) {
-    let mut rest = head.get(RECORD_HEADER_BYTES..head_bytes as usize).unwrap_or_default();
-    let mut place = StoredPlace { bytes: [0; 16], fork: 0 };
-    while let Some((&[id, flags, _, _], after)) = rest.split_first_chunk()
-        && id <= MAX_BLOCK_ID
-    {
-        rest = after;
+/// How long is what stands between blocks and main data.
+#[cold]
+fn label_bytes(id: u8) -> Option<usize> {
+    match id {
+        ID_ORIGIN => Some(ORIGIN_BYTES),
+        ID_TOPLEVEL_XID => Some(TOPLEVEL_XID_BYTES),
+        _ => None,
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = StoredPlace;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<StoredPlace> {
+        let mut id = *self.rest.first()?;
+        while id > MAX_BLOCK_ID {
+            if id >= ID_DATA_LONG {
+                return None;
+            }
+            self.names_toplevel |= id == ID_TOPLEVEL_XID;
+            self.rest = self.rest.get(label_bytes(id)?..)?;
+            id = *self.rest.first()?;
+        }
+        let &[_, flags, _, _] = self.take()?;
         let has_image = flags & HAS_IMAGE != 0;
         if has_image {
-            let Some((&[_, _, _, _, info], after)) = rest.split_first_chunk() else { return };
-            let has_hole_length = info & HAS_HOLE != 0 && version.image_flags.is_compressed(info);
-            let length = if has_hole_length { 2 } else { 0 };
-            let Some(after) = after.get(length..) else { return };
-            rest = after;
+            let &[_, _, _, _, info] = self.take()?;
+            if info & HAS_HOLE != 0 && self.version.image_flags.is_compressed(info) {
+                self.take::<2>()?;
+            }
         }
         if flags & SAME_REL == 0 {
-            let Some((relation, after)) = rest.split_first_chunk::<12>() else { return };
-            rest = after;
-            place.bytes[..12].copy_from_slice(relation);
+            self.relation = RelFileLocator::parse(self.take()?);
         }
-        let Some((block, after)) = rest.split_first_chunk::<4>() else { return };
-        rest = after;
-        place.bytes[12..].copy_from_slice(block);
-        place.fork = flags & FORK_MASK;
-        visit(&place, has_image);
+        let block = u32::from_le_bytes(*self.take()?);
+        let (relation, fork) = (self.relation, flags & FORK_MASK);
+        Some(StoredPlace { relation, block, fork, id, has_image })
     }
 }

@@ -100,23 +100,13 @@ impl<'a> TupleBody<'a> {
 
     /// The body, if the null bitmap and the header's end lie inside of it.
     pub(crate) fn checked(self) -> Option<TupleBody<'a>> {
-        let header = usize::from(self.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
-        let bitmap = self.null_bitmap_bytes();
-        let oid = if self.infomask & infomask::HAS_OID != 0 { 4 } else { 0 };
-        (header <= self.beyond.len() && bitmap + oid <= header && self.hoff.is_multiple_of(8))
-            .then_some(self)
+        let TupleBody { infomask2, infomask, hoff, beyond } = self;
+        column_bytes(infomask2, infomask, hoff, beyond.len()).map(|_| self)
     }
 
     /// How many columns the row has.
     pub fn column_count(&self) -> u16 {
         self.infomask2 & infomask2::NATTS_MASK
-    }
-
-    fn null_bitmap_bytes(&self) -> usize {
-        match self.infomask & infomask::HAS_NULL {
-            0 => 0,
-            _ => usize::from(self.column_count()).div_ceil(8),
-        }
     }
 
     /// The columns.
@@ -131,6 +121,19 @@ impl<'a> TupleBody<'a> {
         let has_oid = self.infomask & infomask::HAS_OID != 0;
         at(self.beyond, end.checked_sub(4)?).filter(|_| has_oid)
     }
+}
+
+/// Bytes of the columns of a row that has so many from byte 23 on; `None` if the null bitmap and the header's
+/// end do not lie inside of it.
+pub fn column_bytes(infomask2: u16, infomask: u16, hoff: u8, beyond: usize) -> Option<usize> {
+    let header = usize::from(hoff).checked_sub(TUPLE_HEADER_BYTES)?;
+    let bitmap = match infomask & infomask::HAS_NULL {
+        0 => 0,
+        _ => usize::from(infomask2 & infomask2::NATTS_MASK).div_ceil(8),
+    };
+    let oid = if infomask & infomask::HAS_OID != 0 { 4 } else { 0 };
+    let is_sound = bitmap + oid <= header && hoff.is_multiple_of(8);
+    beyond.checked_sub(header).filter(|_| is_sound)
 }
 
 /// A row as it lies in a page.

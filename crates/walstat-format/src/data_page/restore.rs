@@ -9,6 +9,33 @@ use crate::block::Image;
 use crate::image::{Compression, HAS_HOLE, ImageFlags};
 use zstd::bulk::Decompressor;
 
+/// A page as an image has it, decompressed: without its hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredPage<'a> {
+    /// From the page's first byte on.
+    pub before_hole: &'a [u8],
+    /// Bytes that are left out, all of them 0.
+    pub hole_bytes: usize,
+    /// Up to its last byte.
+    pub after_hole: &'a [u8],
+}
+
+impl StoredPage<'_> {
+    /// Size of the page.
+    pub fn size(&self) -> usize {
+        self.before_hole.len() + self.hole_bytes + self.after_hole.len()
+    }
+
+    /// Puts the hole back; what was in `page` is gone.
+    pub fn write_to(&self, page: &mut Vec<u8>) {
+        page.clear();
+        page.reserve(self.size());
+        page.extend_from_slice(self.before_hole);
+        page.resize(self.before_hole.len() + self.hole_bytes, 0);
+        page.extend_from_slice(self.after_hole);
+    }
+}
+
 /// Restores pages, one after the other, into memory that it uses again.
 #[derive(Default)]
 pub struct PageRestorer {
@@ -36,14 +63,23 @@ impl PageRestorer {
         page: &mut Vec<u8>,
     ) -> Option<()> {
         page.clear();
-        let rest = self.rest(image, stored, flags)?;
-        let hole = hole(image, rest, flags)?;
-        let (before, after) = rest.split_at_checked(usize::from(image.hole_offset))?;
-        page.reserve(rest.len() + hole);
-        page.extend_from_slice(before);
-        page.resize(before.len() + hole, 0);
-        page.extend_from_slice(after);
+        self.stored(image, stored, flags)?.write_to(page);
         Some(())
+    }
+
+    /// The page as it is stored, decompressed; `None` where it cannot be one.
+    pub fn stored<'a>(
+        &'a mut self,
+        image: &Image,
+        stored: &'a [u8],
+        flags: ImageFlags,
+    ) -> Option<StoredPage<'a>> {
+        let rest = self.rest(image, stored, flags)?;
+        let hole_bytes = hole(image, rest, flags)?;
+        // Without a hole the page is in one piece.
+        let at = if hole_bytes > 0 { image.hole_offset.into() } else { rest.len() };
+        let (before_hole, after_hole) = rest.split_at_checked(at)?;
+        Some(StoredPage { before_hole, hole_bytes, after_hole })
     }
 
     /// The page without its hole, which is what the server compresses; `None` where it cannot be one.

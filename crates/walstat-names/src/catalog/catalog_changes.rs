@@ -207,8 +207,9 @@ impl CatalogChanges {
 }
 
 /// Whether records of a resource manager teach without a block of a catalog.
+#[inline]
 pub fn teaches_itself(rmgr: u8) -> bool {
-    [rmgr::TRANSACTION, rmgr::DATABASE, rmgr::MULTIXACT, rmgr::RELMAP].contains(&rmgr)
+    matches!(rmgr, rmgr::TRANSACTION | rmgr::DATABASE | rmgr::MULTIXACT | rmgr::RELMAP)
 }
 
 /// Which catalog a file is.

@@ -117,7 +117,7 @@ impl Shelf {
         if self.histories.ancestors(timeline).is_none()
             && let Ok(read) = read_text(path)
         {
-            self.histories.add(timeline, Ok(&read.text), &file_name(path));
+            self.histories.add(timeline, Ok(read.bytes), &file_name(path));
             self.histories.forgive();
         }
     }

@@ -23,7 +23,7 @@ impl ArchiveInfo {
     /// Reads a list, or says what is wrong with it.
     pub(super) fn read(path: &Path) -> Result<ArchiveInfo, String> {
         let text = read_text(path).map_err(|error| error.to_string())?;
-        ArchiveInfo::parse(&text.text)
+        ArchiveInfo::parse(&String::from_utf8_lossy(&text.bytes))
     }
 
     /// The checksum is the SHA-1 of `{"section":{"key":value,...},...}` in the order of the file, without

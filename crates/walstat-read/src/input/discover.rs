@@ -7,7 +7,7 @@ mod given;
 mod histories;
 
 use super::archive_info::{self, ArchiveInfo};
-use super::error::{InputError, is_lack};
+use super::error::{InputError, Lacking};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
 use super::known_files::KnownFiles;
@@ -46,7 +46,7 @@ pub struct Found {
     /// Timeline histories.
     pub histories: Histories,
     /// Those that are packed under plain names, with their timelines and texts, until they are judged.
-    packed_histories: Vec<(u32, PathBuf, String)>,
+    packed_histories: Vec<(u32, PathBuf, Vec<u8>)>,
     /// The directories in which the pieces lie.
     pub directories: Directories,
     /// The first data directory among the paths: the one that `PG_VERSION` and `global` lie in.
@@ -71,14 +71,6 @@ pub struct Found {
     met: BTreeSet<(usize, usize)>,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
     lacking: Option<Lacking>,
-}
-
-/// A resource that the system has run out of (file descriptors, memory), and the path at which that showed.
-#[derive(Debug, Clone)]
-struct Lacking {
-    path: PathBuf,
-    /// The system's own number of the error, or what is said of it.
-    code: Result<i32, String>,
 }
 
 /// What can only be read from front to back.
@@ -275,11 +267,9 @@ impl Found {
 
     /// Takes note of an error that says nothing of the file.
     fn is_lacking(&mut self, path: &Path, error: &io::Error) -> bool {
-        let lacks = is_lack(error);
-        if lacks {
-            let code = error.raw_os_error().ok_or_else(|| error.to_string());
-            self.lacking.get_or_insert_with(|| Lacking { path: path.to_owned(), code });
-        }
+        let lacking = Lacking::of(path, error);
+        let lacks = lacking.is_some();
+        self.lacking = self.lacking.take().or(lacking);
         lacks
     }
 

@@ -186,8 +186,28 @@ fn is_lack_of_descriptors(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
-/// What is told where there is no memory: of an error whose kind is lost, the text says so.
-pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+/// A resource that the system has run out of (file descriptors, memory), and the path at which that showed.
+#[derive(Debug, Clone)]
+pub(crate) struct Lacking {
+    path: PathBuf,
+    /// The system's own number of the error, or what is said of it.
+    code: Result<i32, String>,
+}
+
+impl Lacking {
+    /// What an error says of the system, where it says nothing of the file.
+    pub(crate) fn of(path: &Path, error: &io::Error) -> Option<Lacking> {
+        let code = || error.raw_os_error().ok_or_else(|| error.to_string());
+        is_lack(error).then(|| Lacking { path: path.to_owned(), code: code() })
+    }
+}
+
+impl From<Lacking> for InputError {
+    fn from(Lacking { path, code }: Lacking) -> InputError {
+        let no_memory = |text| io::Error::new(io::ErrorKind::OutOfMemory, text);
+        InputError::io(&path, code.map_or_else(no_memory, io::Error::from_raw_os_error))
+    }
+}
 
 fn hint(beside: &Option<PathBuf>) -> String {
     beside.as_ref().map_or(String::new(), |tar| format!("; {} lies beside it", tar.display()))

@@ -54,7 +54,7 @@ impl Misplaced {
 
 impl Histories {
     /// Adds the text of a history file, or why it cannot be read.
-    pub fn add(&mut self, timeline: u32, text: Result<&str, String>, file: &str) {
+    pub fn add(&mut self, timeline: u32, text: Result<impl AsRef<[u8]>, String>, file: &str) {
         if timeline <= OLDEST {
             return;
         }
@@ -111,6 +111,13 @@ impl Histories {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
+    }
+
+    /// Forgets the history of a timeline, which no server gets.
+    pub(crate) fn leave_out(&mut self, timeline: u32) {
+        self.sound.remove(&timeline);
+        self.followed.remove(&timeline);
+        self.named.remove(&timeline);
     }
 
     /// Forgets what cannot be read.
@@ -322,7 +329,7 @@ mod tests {
         histories.add(2, Ok("1\t0/10\tx\n"), "00000002.history");
         histories.add(2, Ok("1\t0/10\ty\n"), "00000002.history.gz");
         assert_eq!(histories.problems().count(), 0);
-        histories.add(3, Err("Permission denied".into()), "00000003.history");
+        histories.add(3, Err::<&str, _>("Permission denied".into()), "00000003.history");
         histories.add(2, Ok("1\t0/18\tx\n"), "00000002.history");
         let found = histories.problems().map(|problem| problem.segment);
         assert_eq!(found.collect::<Vec<_>>(), ["00000003.history", "00000002.history"]);

@@ -76,9 +76,10 @@ pub struct Plan {
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
 pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
-    let histories = &found.histories;
     let aside = Aside::leave_out(&mut placed, found);
-    let (present, impostors) = timelines(&placed.files, histories);
+    let (present, impostors) = timelines(&placed.files, &found.histories);
+    placed.problems.extend(found.histories.problems());
+    let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
     let followed = match timeline {
         Some(wanted) if !present.contains(&wanted) => {
             let present = present.into_iter().collect();
@@ -113,7 +114,6 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
-    plan.problems.extend(histories.problems());
     plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
     let contradicting = histories.contradicting().into_iter();
     plan.problems

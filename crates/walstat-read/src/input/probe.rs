@@ -152,8 +152,8 @@ pub const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// The text of a small file.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// It.
-    pub text: String,
+    /// It, in whatever encoding.
+    pub bytes: Vec<u8>,
     /// What the file is packed by.
     pub codec: Option<Codec>,
 }
@@ -171,7 +171,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<Text> {
     };
     let mut bytes = Vec::new();
     reader.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(Text { text: String::from_utf8_lossy(&bytes).into_owned(), codec })
+    Ok(Text { bytes, codec })
 }
 
 impl Probe {

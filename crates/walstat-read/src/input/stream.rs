@@ -1,7 +1,7 @@
 //! What can only be read from front to back: tars and pipes, compressed or not, segments one after the
 //! other. Nothing is unpacked to disk; items come in the order in which they lie.
 
-mod hard_links;
+mod links;
 
 use super::codec::Codec;
 use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
@@ -12,7 +12,8 @@ use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::{Kind, Member, for_each_member};
-use hard_links::{HardLinks, Taken};
+use links::{Links, Taken};
+use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,17 +23,17 @@ pub enum Item<'a> {
     /// A segment, or a file with a segment's name.
     Segment(StreamSegment<'a>),
     /// The history of a timeline: its text or why it cannot be read, and the file's name.
-    History(u32, Result<String, String>, String),
+    History(u32, io::Result<Vec<u8>>, String),
     /// The history of a base backup, by its path in the tar: its text or why it cannot be read.
-    BackupHistory(PathBuf, Result<String, String>),
+    BackupHistory(PathBuf, io::Result<Vec<u8>>),
     /// Something that was expected to be WAL and is not.
     NotWal(String, NotWal),
     /// Another file, by its path in the tar.
     Other(PathBuf),
     /// A directory in a tar.
     Directory(PathBuf),
-    /// Something in a tar with a segment's name that is no file.
-    NoFile(PathBuf, &'static str),
+    /// Something in a tar with the name of a segment or of a history that is no file.
+    NoFile(PathBuf, Cow<'static, str>),
     /// Something that ends too early or cannot be read; its name and the error.
     Broken(String, io::Error),
 }
@@ -63,7 +64,7 @@ const TRAILER_BYTES_MAX: u64 = 16 << 20;
 
 /// Shows everything in the stream at `path` to `visit`.
 pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
-    let mut links = HardLinks::default();
+    let mut links = Links::default();
     if let Err(error) = walk_path(path, &mut links, visit) {
         let _ = visit(Item::Broken(path.display().to_string(), error));
     }
@@ -78,11 +79,7 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
     links.tell_rest(visit);
 }
 
-fn walk_path(
-    path: &Path,
-    links: &mut HardLinks,
-    visit: &mut Visit<'_>,
-) -> io::Result<ControlFlow<()>> {
+fn walk_path(path: &Path, links: &mut Links, visit: &mut Visit<'_>) -> io::Result<ControlFlow<()>> {
     if path == Path::new(STANDARD_INPUT) {
         return walk(io::stdin().lock(), STANDARD_INPUT, DEPTH_MAX, links, visit);
     }
@@ -93,7 +90,7 @@ fn walk<'r>(
     mut reader: impl Read + 'r,
     name: &str,
     depth: usize,
-    links: &mut HardLinks,
+    links: &mut Links,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let head = read_head(&mut reader)?;
@@ -126,7 +123,7 @@ fn members(
     mut reader: impl Read,
     name: &str,
     depth: usize,
-    links: &mut HardLinks,
+    links: &mut Links,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let mut flow = ControlFlow::Continue(());
@@ -159,7 +156,7 @@ fn another_follows(mut reader: impl Read) -> io::Result<bool> {
 fn take_member(
     member: Member<'_>,
     depth: usize,
-    links: &mut HardLinks,
+    links: &mut Links,
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let file = file_name(&member.path);
@@ -171,19 +168,19 @@ fn take_member(
     let member = match links.take(member) {
         Taken::Read(member) => member,
         Taken::Passed => return Ok(ControlFlow::Continue(())),
-        Taken::Refused(link) => return Ok(hard_links::refuse(link, visit)),
+        Taken::Refused(link, kind) => return Ok(visit(Item::NoFile(link, kind))),
     };
     let file = file_name(&member.path);
     let name = FileName::parse(&file);
     let no_file = match (&member.kind, &name) {
         (Kind::File, _) => None,
         (Kind::Directory, FileName::Segment(_)) => Some("directory"),
-        (Kind::HardLink(_) | Kind::Special, FileName::Segment(_)) => Some("link, pipe or device"),
         (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
-        (Kind::HardLink(_) | Kind::Special, _) => return Ok(ControlFlow::Continue(())),
+        (_, FileName::Segment(_) | FileName::History(_)) => Some("pipe or device"),
+        (_, FileName::Other) => return Ok(ControlFlow::Continue(())),
     };
     if let Some(kind) = no_file {
-        return Ok(visit(Item::NoFile(member.path, kind)));
+        return Ok(visit(Item::NoFile(member.path, kind.into())));
     }
     match name {
         FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
@@ -272,18 +269,11 @@ fn is_data(path: &Path) -> bool {
 }
 
 /// The text of a member; or why it cannot be read.
-fn decoded_text(
-    bytes: &mut dyn Read,
-    name: &str,
-    depth: usize,
-    most: u64,
-) -> Result<String, String> {
-    let text = decoded(bytes, name, depth).and_then(|(_, reader)| {
-        let mut text = Vec::new();
-        reader.take(most).read_to_end(&mut text)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    });
-    text.map_err(|error| error.to_string())
+fn decoded_text(bytes: &mut dyn Read, name: &str, depth: usize, most: u64) -> io::Result<Vec<u8>> {
+    let (_, reader) = decoded(bytes, name, depth)?;
+    let mut text = Vec::new();
+    reader.take(most).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// The plain bytes of a member, and how it is compressed.

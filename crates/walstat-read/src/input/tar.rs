@@ -27,7 +27,9 @@ pub enum Kind {
     Directory,
     /// Another name of an earlier member, whose content it has.
     HardLink(PathBuf),
-    /// A symbolic link, a pipe, a device: it has no content of its own.
+    /// A symbolic link with what it says, from the directory in which it lies.
+    Symlink(PathBuf),
+    /// A pipe, a device: it has no content of its own.
     Special,
 }
 
@@ -80,6 +82,7 @@ pub fn for_each_member(
             let target = entry.link_name().map_err(|error| state.judge(error))?;
             let kind = match (kind, target) {
                 (Kind::HardLink(_), Some(target)) => Kind::HardLink(target.into_owned()),
+                (Kind::Symlink(_), Some(target)) => Kind::Symlink(target.into_owned()),
                 (kind, _) => kind,
             };
             let holes = match kind {
@@ -133,10 +136,8 @@ fn kind_of(kind: tar::EntryType, named_directory: bool) -> Option<Kind> {
             Some(if named_directory { Kind::Directory } else { Kind::File })
         }
         tar::EntryType::Link => Some(Kind::HardLink(PathBuf::new())),
-        tar::EntryType::Symlink
-        | tar::EntryType::Char
-        | tar::EntryType::Block
-        | tar::EntryType::Fifo => Some(Kind::Special),
+        tar::EntryType::Symlink => Some(Kind::Symlink(PathBuf::new())),
+        tar::EntryType::Char | tar::EntryType::Block | tar::EntryType::Fifo => Some(Kind::Special),
         _ => None,
     }
 }

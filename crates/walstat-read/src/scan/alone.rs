@@ -4,7 +4,8 @@
 use super::observe::Observe;
 use super::observer::Observer;
 use super::page_buffer::PageBuffer;
-use super::pages::{Pages, Progress};
+use super::pages::Pages;
+use super::progress::Progress;
 use super::reader::Reader;
 use super::run::Run;
 use super::scope::Scope;

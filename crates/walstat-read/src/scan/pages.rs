@@ -1,6 +1,7 @@
 //! Brings the pages of segments to a reader, through one buffer that is used again and again.
 
 use super::page_buffer::PageBuffer;
+use super::progress::Progress;
 use super::reader::{Flow, Reader};
 use super::scope::Scope;
 use crate::input::faster_way::{FasterWay, Way, processor_time};
@@ -12,16 +13,12 @@ use crate::input::storage::Ahead;
 use sha1::{Digest, Sha1};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use walstat_format::lsn::Lsn;
 
 /// How much is read, or looked at, at a time: it fits into the second-level cache, and is a multiple of
 /// every page size.
 pub(crate) const WINDOW_BYTES: usize = 512 << 10;
-
-/// Bytes read so far, to show progress.
-pub type Progress = AtomicU64;
 
 /// Brings pages to a reader; one for each thread, which keeps its buffer.
 pub struct Pages<'a> {
@@ -52,6 +49,7 @@ struct Place<'s> {
     /// Length of a segment.
     length: u64,
     sha1: Option<Sha1>,
+    progress: &'s Progress,
 }
 
 impl<'a> Pages<'a> {
@@ -101,7 +99,8 @@ impl<'a> Pages<'a> {
                 reader.begin_segment(segment.timeline);
                 let first = self.first_byte(segment);
                 let length = u64::from(self.scope.geometry.segment_bytes);
-                fail(&Place { segment, first, length, sha1: None }, from, &error, reader)
+                let place = Place { segment, first, length, sha1: None, progress: self.progress };
+                fail(&place, from, &error, reader)
             }
         }
     }
@@ -162,7 +161,8 @@ impl<'a> Pages<'a> {
     ) -> Flow {
         let length = u64::from(self.scope.geometry.segment_bytes);
         let sha1 = segment.sha1.as_ref().filter(|_| from == 0).map(|_| Sha1::new());
-        let mut place = Place { segment, first: self.first_byte(segment), length, sha1 };
+        let (first, progress) = (self.first_byte(segment), self.progress);
+        let mut place = Place { segment, first, length, sha1, progress };
         reader.begin_segment(segment.timeline);
         let mut offset = from;
         let (mut switched, mut skipped) = (false, false);
@@ -226,7 +226,7 @@ impl<'a> Pages<'a> {
             trial.bytes += window.len() as u64;
             trial.time += processor_time().saturating_sub(begun);
         }
-        self.progress.fetch_add(window.len() as u64, Ordering::Relaxed);
+        self.progress.add(window.len());
         Ok(window)
     }
 }
@@ -241,6 +241,7 @@ fn useful_bytes(scope: &Scope, lsn: u64, left: u64) -> u64 {
 
 /// The bytes end with an error. A compressed file that is cut off is treated like an uncompressed one.
 fn fail(place: &Place<'_>, offset: u64, error: &io::Error, reader: &mut Reader<'_>) -> Flow {
+    place.progress.note_error(place.segment.source.path(), error);
     let lsn = Lsn(place.first + offset);
     match error.kind() {
         io::ErrorKind::UnexpectedEof => cut(place, offset, &error.to_string(), reader),
@@ -288,12 +289,15 @@ fn check_end(place: &Place<'_>, offset: u64, bytes: &mut Bytes<'_>, reader: &mut
             Ok(_) => reader.note(Problem::trailing_bytes(&file, place.length)),
             // A compressed file that pg_receivewal is still writing has no end mark.
             Err(error) if place.segment.standing == Standing::Partial && is_cut(&error) => {}
-            Err(error) => reader.note(Problem::of_file(
-                ProblemKind::CodecChecksum,
-                &file,
-                "a compressed file that ends as it should".into(),
-                error.to_string(),
-            )),
+            Err(error) => {
+                place.progress.note_error(place.segment.source.path(), &error);
+                reader.note(Problem::of_file(
+                    ProblemKind::CodecChecksum,
+                    &file,
+                    "a compressed file that ends as it should".into(),
+                    error.to_string(),
+                ));
+            }
         }
     }
     check_sha1(place, reader);

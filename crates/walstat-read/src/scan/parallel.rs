@@ -5,7 +5,8 @@ use super::alone::Counted;
 use super::joined_runs::JoinedRuns;
 use super::observe::Observe;
 use super::observer::Observer;
-use super::pages::{Pages, Progress};
+use super::pages::Pages;
+use super::progress::Progress;
 use super::reader::{Flow, Reader};
 use super::run::Run;
 use super::scope::Scope;
@@ -20,7 +21,7 @@ use walstat_format::lsn::Lsn;
 const RUN_BYTES: u64 = 64 << 20;
 
 /// A run is shorter where much is kept of it until the runs before it are joined, so that the same memory is
-/// used again. The first run keeps little: where one thread reads, it may be of any length.
+/// used again.
 const KEPT_RUN_BYTES: u64 = 4 << 20;
 
 /// So many runs for each thread may be under way or waiting for an earlier one: however long that one
@@ -41,11 +42,7 @@ pub(super) fn scan(
     progress: &Progress,
     prototype: &Observer,
 ) -> Vec<Run> {
-    let run_bytes = if prototype.keeps() {
-        RunBytes { first: u64::MAX, others: KEPT_RUN_BYTES }
-    } else {
-        RunBytes { first: RUN_BYTES, others: RUN_BYTES }
-    };
+    let run_bytes = if prototype.keeps() { KEPT_RUN_BYTES } else { RUN_BYTES };
     let tasks = divide(segments, &ready, scope, threads.get(), run_bytes);
     let ready = Mutex::new(ready);
     if let Some(limit) = scope.limit {
@@ -138,32 +135,25 @@ impl Task {
     }
 }
 
-/// How long runs are, in bytes.
-struct RunBytes {
-    /// The first one, where one thread reads.
-    first: u64,
-    /// All others.
-    others: u64,
-}
-
-/// Divides the segments into runs; with a limit, each series of segments without a hole is one. A
-/// segment that was read before is a run of its own.
+/// Divides the segments into runs of up to `run_bytes`, but for the first where one thread reads; with a limit,
+/// each series of segments without a hole is one. A segment that was read before is a run of its own.
 fn divide(
     segments: &[Segment],
     ready: &Ready,
     scope: &Scope,
     threads: usize,
-    run_bytes: RunBytes,
+    run_bytes: u64,
 ) -> Vec<Task> {
     let segment_bytes = u64::from(scope.geometry.segment_bytes);
     let total = segments.len() as u64 * segment_bytes;
     let in_segments = |bytes: u64| {
         usize::try_from(bytes.max(segment_bytes) / segment_bytes).unwrap_or(usize::MAX)
     };
-    let share = (total / (threads as u64).saturating_mul(4)).min(run_bytes.others);
+    let share = (total / (threads as u64).saturating_mul(4)).min(run_bytes);
     let (first, others) = match threads {
         _ if scope.limit.is_some() => (u64::MAX, u64::MAX),
-        1 => (run_bytes.first, run_bytes.others),
+        // What the first run sees is final at once, so that nothing is counted apart and merged.
+        1 => (u64::MAX, run_bytes),
         _ => (share, share),
     };
     let (first, others) = (in_segments(first), in_segments(others));

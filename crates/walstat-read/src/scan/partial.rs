@@ -5,7 +5,7 @@
 use super::alone::{Counted, Passed};
 use super::observe::Observe;
 use super::observer::Observer;
-use super::pages::Progress;
+use super::progress::Progress;
 use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::timeline_switches::TimelineSwitches;
@@ -80,18 +80,23 @@ pub struct OtherWal {
 
 impl<O: Observe> Partial<O> {
     /// Reads everything that was found, each segment by itself.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory for it, or no file descriptor.
     pub fn read(
         mut found: Found,
         wanted: &Wanted,
         progress: &Progress,
         prototype: &O,
-    ) -> Partial<O> {
+    ) -> Result<Partial<O>, InputError> {
         let observer = Partial::observer(prototype);
         let mut passed = streamed::pass(&mut found, wanted, progress, &observer).passed;
         passed.extend(streamed::pass_files(&mut found, wanted, progress, &observer));
+        progress.fail_if_lacking()?;
         let form = |(piece, passed)| Some((piece, PassedForm::of(passed)?));
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-        Partial {
+        Ok(Partial {
             paths: found.paths.iter().map(text).collect(),
             pieces: found.pieces.into_iter().map(PieceForm::of).collect(),
             directories: found.directories,
@@ -100,7 +105,7 @@ impl<O: Observe> Partial<O> {
             problems: found.problems,
             notes: found.notes,
             passed: passed.into_iter().filter_map(form).collect(),
-        }
+        })
     }
 
     /// The dimension by which parts are counted, and with which they are put together: what is read only

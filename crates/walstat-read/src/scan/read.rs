@@ -5,14 +5,14 @@ use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
 use super::outcome::{Outcome, conclude};
-use super::pages::Progress;
 use super::parallel::{self, Ready};
+use super::progress::Progress;
 use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::verify::{self, Proof, Verified, Verifier};
 use crate::input::digest::Digest;
 use crate::input::discover::Found;
-use crate::input::error::{InputError, OUT_OF_MEMORY, is_lack};
+use crate::input::error::{InputError, is_lack};
 use crate::input::history::Ancestor;
 use crate::input::listed::look_into;
 use crate::input::placing::place;
@@ -23,10 +23,8 @@ use crate::input::source::Source;
 use crate::input::stamp::CLOCK_TICK;
 use crate::input::storage;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
@@ -104,9 +102,7 @@ pub(crate) fn read_passed(
         found = again(&found, &range)?;
         reading.passed = recall(&found);
     };
-    if let Some(error) = outcome.problems.iter().chain(&plan.problems).find_map(lack_of_memory) {
-        return Err(error);
-    }
+    progress.fail_if_lacking()?;
     if range.start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, range.start));
     }
@@ -115,14 +111,6 @@ pub(crate) fn read_passed(
         outcome.hold_against(&plan, &range);
     }
     Ok((plan, outcome))
-}
-
-/// What could not be read since there was no memory: that says nothing of the file.
-fn lack_of_memory(problem: &Problem) -> Option<InputError> {
-    let Problem { kind, segment, found, .. } = problem;
-    let is_lack = *kind == ProblemKind::Unreadable && found.ends_with(OUT_OF_MEMORY);
-    let source = || io::Error::new(io::ErrorKind::OutOfMemory, found.clone());
-    is_lack.then(|| InputError::io(Path::new(segment), source()))
 }
 
 /// The same paths as they are now.

@@ -7,8 +7,8 @@ use super::observe::Observe;
 use super::observer::Observer;
 use super::outcome::Outcome;
 use super::page_buffer::PageBuffer;
-use super::pages::Progress;
 use super::partial::Partial;
+use super::progress::Progress;
 use super::read::read_passed;
 use super::streamed::{self, Wanted};
 use crate::input::discover::Found;
@@ -108,7 +108,7 @@ impl Reading<'_> {
         let lost = memory.promise(&plan, &named, outcome.ending.lsn);
         let problems = outcome.holes.add_lost(&plan, &lost);
         outcome.add_problems(problems);
-        round.read_bytes = self.progress.load(Ordering::Relaxed);
+        round.read_bytes = self.progress.read_bytes();
         Ok(RoundRead { plan, outcome, round })
     }
 

@@ -2,8 +2,8 @@
 
 use super::observe::Observe;
 use super::observer::Observer;
-use super::pages::Progress;
 use super::parallel;
+use super::progress::Progress;
 use super::streamed::Wanted;
 use crate::input::plan::Plan;
 use crate::input::segment::Segment;

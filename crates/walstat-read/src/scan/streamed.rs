@@ -6,7 +6,7 @@ use super::alone::{Alone, Passed, segment_of};
 use super::observe::Select;
 use super::observer::Observer;
 use super::page_buffer::PageBuffer;
-use super::pages::Progress;
+use super::progress::Progress;
 use super::scope::Scope;
 use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
@@ -204,6 +204,7 @@ impl<'a> Collector<'a> {
         let mut bytes = match piece.probe.source.open(0) {
             Ok(bytes) => bytes.into_reader(),
             Err(error) => {
+                self.progress.note_error(&path, &error);
                 let kept = KeptBytes::failing(error.kind(), error.to_string());
                 piece.probe.source = Source::Kept(path, Arc::new(kept));
                 return;
@@ -233,12 +234,17 @@ impl<'a> Collector<'a> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
             Item::History(timeline, text, file) => {
-                let text = text.as_deref().map_err(Clone::clone);
+                let text = text.map_err(|error| self.told(&error));
                 self.found.histories.add(timeline, text, &file);
             }
             Item::BackupHistory(path, text) => self.take_backup_history(&path, text),
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
-            Item::NoFile(path, kind) => self.refuse(&path, NotWal::NoFile(kind.into())),
+            Item::NoFile(path, kind) => match FileName::parse(&file_name(&path)) {
+                FileName::History(timeline) => {
+                    self.found.histories.add_unfetched(timeline, format!("a {kind}"));
+                }
+                _ => self.refuse(&path, NotWal::NoFile(kind)),
+            },
             Item::Other(path) => self.take_other(&path),
             Item::Directory(path) => self.look_at(&path),
             Item::Broken(file, error) => self.take_error(file, &error),
@@ -246,9 +252,19 @@ impl<'a> Collector<'a> {
         ControlFlow::Continue(())
     }
 
-    fn take_backup_history(&mut self, path: &Path, text: Result<String, String>) {
+    /// What is told of a file that cannot be read.
+    fn told(&self, error: &io::Error) -> String {
+        self.progress.note_error(&self.stream.path, error);
+        error.to_string()
+    }
+
+    fn take_backup_history(&mut self, path: &Path, text: io::Result<Vec<u8>>) {
         if self.unread < UNREAD_MAX {
-            let told = text.and_then(|text| label::told(&text).map_err(|error| error.to_string()));
+            let text = text.map_err(|error| self.told(&error));
+            let told = text.and_then(|text| {
+                let text = String::from_utf8_lossy(&text);
+                label::told(&text).map_err(|error| error.to_string())
+            });
             let shown = self.stream.path.join(path).display().to_string();
             self.found.backups.push(told.map_err(|error| format!("{shown}: {error}")));
         }
@@ -299,11 +315,12 @@ impl<'a> Collector<'a> {
 
     /// A stream, or a member of one, that cannot be read to its end.
     fn take_error(&mut self, file: String, error: &io::Error) {
+        let found = self.told(error);
         let (kind, expected) = match error.kind() {
             io::ErrorKind::UnexpectedEof => (ProblemKind::Truncated, "the rest of the stream"),
             _ => (ProblemKind::Unreadable, "bytes that can be read"),
         };
-        let problem = Problem::of_file(kind, &file, expected.to_owned(), error.to_string());
+        let problem = Problem::of_file(kind, &file, expected.to_owned(), found);
         self.found.problems.push(problem);
     }
 
@@ -374,6 +391,9 @@ impl<'a> Collector<'a> {
         let path = piece.path().to_owned();
         match kept(bytes, room) {
             Some(kept) => {
+                if let Some((kind, text)) = &kept.error {
+                    self.progress.note_error(&path, &io::Error::new(*kind, text.clone()));
+                }
                 self.kept_bytes += kept.rest.len();
                 piece.probe.source = Source::Kept(path, Arc::new(kept));
             }

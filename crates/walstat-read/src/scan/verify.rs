@@ -5,8 +5,8 @@ use super::alone::Passed;
 use super::observer::Observer;
 use super::outcome::holes::Holes;
 use super::outcome::{Outcome, conclude_chain};
-use super::pages::Progress;
 use super::parallel::{self, Ready};
+use super::progress::Progress;
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
 use crate::input::history::{self, Ancestor, Histories};
@@ -128,8 +128,8 @@ fn begin_in(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Optio
     Some(Ancestor { timeline, end })
 }
 
-/// Where timelines begin of which a history names another place that asks for the same files: within the
-/// same segment, or in the one before it where the timeline begins with its own.
+/// Where timelines begin of which a history names another place that leads to the same files: in the same
+/// segment, or earlier. A server takes the older timeline's segments where the newer one has none.
 pub(super) fn settle_beginnings(
     plan: &Plan,
     histories: &mut Histories,
@@ -141,15 +141,15 @@ pub(super) fn settle_beginnings(
         let timeline = lineage.timeline();
         let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
         let (file, told) = (files.first()?, lineage.begin().0 / bytes);
-        let is_near = told == *number || told.checked_add(1) == Some(*number);
-        lineage.parent().filter(|_| is_near)?;
+        lineage.parent().filter(|_| told <= *number)?;
         Some((timeline, begin_in(file, lineage, verifier)?))
     };
     let begins: Vec<(u32, Ancestor)> = all.filter_map(begins).collect();
+    // No backup has its checkpoint before that, so none would be restored.
+    let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
     let settle = |(timeline, begin): (u32, Ancestor)| {
         let is_unnoticed = |told: Lsn| {
-            let (own, told) = (begin.end.0 / bytes, told.0 / bytes);
-            own == told || begin.end.0.is_multiple_of(bytes) && told.checked_add(1) == Some(own)
+            told.0 / bytes == begin.end.0 / bytes || told < begin.end && oldest < Some(told.0)
         };
         histories.settle_begin(timeline, begin, is_unnoticed)
     };

@@ -27,8 +27,10 @@ struct RedoPoint {
     lsn: Lsn,
     /// What has come with it.
     all: Come,
-    /// The same, had nobody asked for any.
+    /// The same, had nobody asked for any, base backups left out.
     unasked: Come,
+    /// The same without base backups.
+    without_backups: Come,
 }
 
 /// A cycle, by the redo points before it.
@@ -61,6 +63,8 @@ enum Begun {
     By(Cause),
     /// Somebody's request, that of a base backup left out: it stays, unless nobody asks.
     Asked,
+    /// A base backup: it stays, unless there is none.
+    Backup,
     /// Something else: it stays.
     Otherwise,
 }
@@ -70,20 +74,29 @@ enum Begun {
 pub(crate) struct Apart {
     volume: f64,
     clock: f64,
-    /// Whether those come that somebody asks for.
-    asked: bool,
+    without: Without,
+}
+
+/// Which of those do not come that other settings do not move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Without {
+    None,
+    /// Those that somebody asked for, base backups left out.
+    Asked,
+    /// Those of base backups.
+    Backups,
 }
 
 impl Apart {
     /// So many times; `None`: neither volume nor clock bring one.
     pub(crate) fn times(times: Option<u32>) -> Apart {
         let times = times.map_or(f64::INFINITY, f64::from);
-        Apart { volume: times, clock: times, asked: true }
+        Apart { volume: times, clock: times, without: Without::None }
     }
 
-    /// As far apart as they are, but for those that somebody asked for: these do not come.
-    pub(crate) fn unasked() -> Apart {
-        Apart { asked: false, ..Apart::times(Some(1)) }
+    /// As far apart as they are, but for those that do not come.
+    pub(crate) fn without(without: Without) -> Apart {
+        Apart { without, ..Apart::times(Some(1)) }
     }
 
     /// Those by volume so many times as far apart as that.
@@ -135,6 +148,7 @@ impl RedoPoints {
             let begun = match mover {
                 Some(cause) => Begun::By(cause),
                 None if is_asked => Begun::Asked,
+                None if is_backup => Begun::Backup,
                 None => Begun::Otherwise,
             };
             last = last.followed_by(lsn, begun);
@@ -183,6 +197,12 @@ impl RedoPoints {
         self.points.last().map_or(0, |last| (last.all.staying - last.unasked.staying) as usize)
     }
 
+    /// How many of them base backups began.
+    pub(crate) fn of_backups(&self) -> usize {
+        let last = self.points.last();
+        last.map_or(0, |last| (last.all.staying - last.without_backups.staying) as usize)
+    }
+
     /// Whether volume brought one.
     pub(crate) fn has_volume(&self) -> bool {
         self.distance > 0.0
@@ -206,10 +226,14 @@ impl RedoPoints {
     fn cycle(&self, lsn: Lsn, apart: Apart) -> CycleNumber {
         let last = self.before(lsn).checked_sub(1).and_then(|index| self.points.get(index));
         let Some(last) = last else { return CycleNumber::default() };
-        let last = if apart.asked { last.all } else { last.unasked };
+        let last = match apart.without {
+            Without::None => last.all,
+            Without::Asked => last.unasked,
+            Without::Backups => last.without_backups,
+        };
         let since = |place: Lsn| (lsn.0 - place.0) as f64 / self.distance.max(1.0);
-        // Where those are left out that somebody asked for, volume brings as many as it would have.
-        let by_volume = if apart.asked || !self.has_volume() {
+        // Where some are left out, volume brings as many as it would have.
+        let by_volume = if apart.without == Without::None || !self.has_volume() {
             f64::from(last.by_volume) + since(last.last).min(NEARLY_ONE)
         } else {
             since(last.stayed)
@@ -227,16 +251,20 @@ impl RedoPoint {
     /// The one that the range begins with.
     fn at(lsn: Lsn) -> RedoPoint {
         let come = Come { last: lsn, stayed: lsn, ..Come::default() };
-        RedoPoint { lsn, all: come, unasked: come }
+        RedoPoint { lsn, all: come, unasked: come, without_backups: come }
     }
 
     /// The next one.
     fn followed_by(self, lsn: Lsn, begun: Begun) -> RedoPoint {
-        let unasked = match begun {
-            Begun::Asked => self.unasked,
-            _ => self.unasked.with(lsn, begun),
+        let but_for = |come: Come, left_out: Begun| {
+            if begun == left_out { come } else { come.with(lsn, begun) }
         };
-        RedoPoint { lsn, all: self.all.with(lsn, begun), unasked }
+        RedoPoint {
+            lsn,
+            all: self.all.with(lsn, begun),
+            unasked: but_for(self.unasked, Begun::Asked),
+            without_backups: but_for(self.without_backups, Begun::Backup),
+        }
     }
 }
 
@@ -245,7 +273,7 @@ impl Come {
         match begun {
             Begun::By(Cause::Time) => Come { last: lsn, by_clock: self.by_clock + 1, ..self },
             Begun::By(_) => Come { last: lsn, by_volume: self.by_volume + 1, ..self },
-            Begun::Asked | Begun::Otherwise => Come {
+            Begun::Asked | Begun::Backup | Begun::Otherwise => Come {
                 last: lsn,
                 stayed: lsn,
                 staying: self.staying + 1,
@@ -296,9 +324,12 @@ mod tests {
     #[test]
     fn had_nobody_asked_volume_would_be_counted_on() {
         assert_eq!(points().asked(), 1);
-        assert!(!stays(250, 290, Apart::unasked()));
+        assert!(!stays(250, 290, Apart::without(Without::Asked)));
         // Volume begins one each 100 bytes, where nobody had asked for one before.
-        assert!(stays(250, 450, Apart::unasked()) && stays(250, 350, Apart::times(Some(1))));
+        assert!(
+            stays(250, 450, Apart::without(Without::Asked))
+                && stays(250, 350, Apart::times(Some(1)))
+        );
         let long = || {
             let [wal, asked] = [Begun::By(Cause::Wal), Begun::Asked];
             let mut last = RedoPoint::default();
@@ -309,8 +340,23 @@ mod tests {
                 });
             RedoPoints { points: points.into(), distance: 100.0 }
         };
-        let stays = |from, to| long().stays_any(Lsn(from), Lsn(to), Apart::unasked());
+        let stays = |from, to| long().stays_any(Lsn(from), Lsn(to), Apart::without(Without::Asked));
         assert!(!stays(180, 195) && stays(195, 205) && !stays(275, 290) && stays(275, 305));
+    }
+
+    #[test]
+    fn without_base_backups_their_redo_points_do_not_come() {
+        let mut last = RedoPoint::default();
+        let begun = [Begun::Backup, Begun::Asked, Begun::Backup];
+        let points = (1..).zip(begun).map(|(number, begun)| {
+            last = last.followed_by(Lsn(100 * number), begun);
+            last
+        });
+        let redo = RedoPoints { points: points.collect(), distance: 0.0 };
+        assert_eq!((redo.asked(), redo.of_backups()), (1, 2));
+        let stays = |from, to, without| redo.stays_any(Lsn(from), Lsn(to), Apart::without(without));
+        assert!(!stays(50, 150, Without::Backups) && stays(50, 150, Without::Asked));
+        assert!(stays(150, 250, Without::Backups) && !stays(150, 250, Without::Asked));
     }
 
     #[test]
@@ -347,7 +393,7 @@ mod tests {
         for verdicts in [[None, None, asked, asked], [None, asked, asked, maybe]] {
             let found = of(&verdicts);
             assert_eq!((found.asked(), found.moving(), found.has_volume()), (3, 0, false));
-            assert!(!found.stays_any(Lsn(50), Lsn(350), Apart::unasked()));
+            assert!(!found.stays_any(Lsn(50), Lsn(350), Apart::without(Without::Asked)));
         }
         let by_volume = of(&[None, None, verdict(Cause::Wal, Confidence::Likely), asked]);
         assert_eq!((by_volume.asked(), by_volume.moving(), by_volume.distance), (1, 2, 100.0));

@@ -99,6 +99,9 @@ pub struct Estimates {
     /// What it comes to without them; null where there is none.
     #[serde(default)]
     pub unasked: Option<Predicted>,
+    /// What it comes to without those of base backups; null where there is none.
+    #[serde(default)]
+    pub without_backups: Option<Predicted>,
     /// Whether those were all, so that no sampling error is left.
     pub is_whole: bool,
     /// The combinations; the first is the WAL as it is.

@@ -4,8 +4,10 @@
 mod split;
 
 use super::index_tuple::{Posting, split_first};
-use super::{DataBytes, Redo};
+use super::{Before, DataBytes, Redo};
+use crate::light_page::LightPage;
 use crate::page::Page;
+use crate::page_view::PageView;
 use crate::whole_record::WholeRecord;
 use walstat_format::cursor::{Cursor, Field, List, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
@@ -66,18 +68,29 @@ pub(crate) fn change_entries(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     }
 }
 
+/// Puts an entry into a leaf of which the lengths are kept.
+pub(crate) fn insert_light(redo: Redo<'_>, page: &mut LightPage) -> Option<()> {
+    page.insert_entry(Insert::parse(redo.record.main_data())?.offset, redo.data())
+}
+
+/// Whether that is all that the record does to its page.
+pub(crate) fn is_mere_insertion(record: &WholeRecord<'_>) -> bool {
+    let insertion = Insertion::of(record.header.info, record.version);
+    insertion == Some(Insertion::Leaf { splits_posting_list: false })
+}
+
 /// Reads a field of the special space.
-pub(crate) fn special<T: Field>(page: &Page, offset: usize) -> Option<T> {
+pub(crate) fn special<T: Field>(page: &PageView<'_>, offset: usize) -> Option<T> {
     page.field(page.special() + offset)
 }
 
 fn clear_flags(page: &mut Page, flags: u16) -> Option<()> {
-    let before: u16 = special(page, field::FLAGS)?;
+    let before: u16 = special(&page.view(), field::FLAGS)?;
     page.put_u16(page.special() + field::FLAGS, before & !flags)
 }
 
 /// `P_FIRSTDATAKEY`: the first entry of all but the right-most page is its upper bound.
-fn first_entry(page: &Page) -> Option<u16> {
+fn first_entry(page: &PageView<'_>) -> Option<u16> {
     Some(if special::<u32>(page, field::NEXT)? == 0 { 1 } else { 2 })
 }
 
@@ -104,7 +117,7 @@ fn swapped(list: &[u8], place: u16, entry: &mut [u8]) -> Option<Vec<u8>> {
 fn merge(page: &mut Page, intervals: List<'_, (u16, u16)>) -> Option<()> {
     let mut intervals = intervals.iter().peekable();
     let mut entries = Vec::new();
-    let first = first_entry(page)?;
+    let first = first_entry(&page.view())?;
     let mut number = 1;
     while number <= page.items() {
         let tuple = page.tuple(number)?;
@@ -245,7 +258,11 @@ fn unlink(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     }
 }
 
-pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(
+    redo: Redo<'_>,
+    after: &PageView<'_>,
+    before: Option<Before<'_>>,
+) -> Option<DataBytes> {
     let record = redo.record;
     let main = record.main_data();
     if redo.block.id != 0 {
@@ -261,7 +278,11 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) ->
             DataBytes::exact(entry.len() + if splits { 2 } else { 0 })
         }
         (None, opcode::SPLIT_R_OR_DEDUP) => DataBytes::exact(4 * usize::from(at::<u16>(main, 0)?)),
-        (None, opcode::VACUUM | opcode::DELETE) => removed_bytes(redo, after, before),
+        (None, opcode::VACUUM | opcode::DELETE) => match before {
+            None => removed_bytes(redo, after, None),
+            Some(before) => before
+                .with_whole(|before| removed_bytes(redo, after, before.map(Page::view).as_ref())),
+        },
         _ => DataBytes::exact(0),
     }
 }
@@ -273,7 +294,11 @@ pub(crate) fn removes(record: &WholeRecord<'_>) -> bool {
 }
 
 /// Line pointers that went away, and what went out of posting lists.
-fn removed_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+fn removed_bytes(
+    redo: Redo<'_>,
+    after: &PageView<'_>,
+    before: Option<&PageView<'_>>,
+) -> Option<DataBytes> {
     let record = redo.record;
     let counts = match record.info() {
         opcode::VACUUM => Removal::vacuum_counts(record.main_data(), record.version),
@@ -301,8 +326,8 @@ fn removed_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<
 }
 
 /// How many rows went out of posting lists that stayed.
-fn rows_gone(before: &Page, after: &Page, deleted: usize) -> Option<usize> {
-    let entries = |page: &Page| -> Option<Vec<Posting>> {
+fn rows_gone(before: &PageView<'_>, after: &PageView<'_>, deleted: usize) -> Option<usize> {
+    let entries = |page: &PageView<'_>| -> Option<Vec<Posting>> {
         (first_entry(page)?..=page.items()).map(|n| Posting::parse(page.tuple(n)?)).collect()
     };
     let (old, new) = (entries(before)?, entries(after)?);

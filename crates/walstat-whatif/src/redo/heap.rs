@@ -1,15 +1,18 @@
 //! Tables: insertions, updates, deletions, locks (`heap_xlog_*` in
 //! `src/backend/access/heap/heapam.c`).
 
-use super::{DataBytes, Redo};
+use super::table_page::{NewRow, TablePage, ctid, put_in};
+use super::{Before, DataBytes, Redo};
+use crate::light_page::rows::Header;
 use crate::page::Page;
+use crate::page_view::PageView;
 use crate::whole_record::WholeRecord;
 use walstat_format::block::{BlockRef, RelFileLocator};
 use walstat_format::cursor::at;
+use walstat_format::data_page::PD_ALL_VISIBLE;
 use walstat_format::data_page::heap_tuple::{
     HeapTuple, TUPLE_HEADER_BYTES, TupleBody, field, infomask, infomask2,
 };
-use walstat_format::data_page::{PD_ALL_VISIBLE, field as page_field};
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::{
@@ -30,7 +33,8 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 }
 
 /// Changes the page where it lies.
-pub(crate) fn change(redo: Redo<'_>, page: &mut Page) -> Option<()> {
+#[inline]
+pub(crate) fn change(redo: Redo<'_>, page: &mut impl TablePage) -> Option<()> {
     let main = redo.record.main_data();
     match redo.record.info() & OPCODE_MASK {
         heap::INSERT => insert(redo, page, Insert::parse(main)?),
@@ -39,85 +43,45 @@ pub(crate) fn change(redo: Redo<'_>, page: &mut Page) -> Option<()> {
         heap::LOCK => lock(page, Lock::parse(main)?, Some(redo.block.block)),
         heap::CONFIRM => {
             let offset = at(main, 0)?;
-            set_ctid(page, offset, (redo.block.block, offset))
+            let own = ctid((redo.block.block, offset));
+            page.change_row(offset, |header| put_in(header, field::CTID, own))
         }
-        INPLACE => {
-            let inplace = Inplace::parse(main, redo.record.version)?;
-            let tuple = page.tuple_mut(inplace.offset)?;
-            let columns = usize::from(*tuple.get(field::HOFF)?);
-            tuple.get_mut(columns..)?.get_mut(..redo.data().len())?.copy_from_slice(redo.data());
-            Some(())
-        }
+        INPLACE => page.overwrite(Inplace::parse(main, redo.record.version)?.offset, redo.data()),
         _ => None,
     }
 }
 
-fn insert(redo: Redo<'_>, page: &mut Page, insert: Insert) -> Option<()> {
+fn insert(redo: Redo<'_>, page: &mut impl TablePage, insert: Insert) -> Option<()> {
     let body = TupleBody::of_record(redo.data())?;
     let (block, offset) = (redo.block.block, insert.offset);
-    let xmin = redo.record.header.xid;
-    add_row(page, &NewRow { block, offset, xmin, xmax: 0, body, beyond: body.beyond })?;
+    page.add_row(&NewRow { block, offset, xmin: redo.record.header.xid, xmax: 0, body })?;
     if insert.flags & insert_flag::ALL_VISIBLE_CLEARED != 0 {
-        clear_all_visible(page)?;
+        page.change_flags(PD_ALL_VISIBLE, 0)?;
     }
     Some(())
 }
 
-/// A row that a record adds to a page.
-pub(crate) struct NewRow<'a> {
-    /// The page's block.
-    pub(crate) block: u32,
-    /// The number of its line pointer.
-    pub(crate) offset: u16,
-    pub(crate) xmin: u32,
-    pub(crate) xmax: u32,
-    pub(crate) body: TupleBody<'a>,
-    /// Everything of it from byte 23 on.
-    pub(crate) beyond: &'a [u8],
-}
-
-/// Adds a row.
-pub(crate) fn add_row(page: &mut Page, row: &NewRow<'_>) -> Option<()> {
-    let NewRow { block, offset, xmin, xmax, body, beyond } = *row;
-    let mut header: Header = [0; TUPLE_HEADER_BYTES];
-    put_in(&mut header, field::XMIN, xmin.to_le_bytes());
-    put_in(&mut header, field::XMAX, xmax.to_le_bytes());
-    put_in(&mut header, field::CTID, ctid((block, offset)));
-    put_in(&mut header, field::INFOMASK2, body.infomask2.to_le_bytes());
-    put_in(&mut header, field::INFOMASK, body.infomask.to_le_bytes());
-    put_in(&mut header, field::HOFF, [body.hoff]);
-    page.add_parts(offset, [&header, beyond])
-}
-
-fn ctid((block, offset): (u32, u16)) -> [u8; 6] {
-    let [low0, low1, high0, high1] = block.to_le_bytes();
-    let [a, b] = offset.to_le_bytes();
-    [high0, high1, low0, low1, a, b]
-}
-
-fn delete(redo: Redo<'_>, page: &mut Page, delete: Delete<'_>) -> Option<()> {
+fn delete(redo: Redo<'_>, page: &mut impl TablePage, delete: Delete<'_>) -> Option<()> {
     let has = |flag| delete.flags & flag != 0;
     let own = (redo.block.block, delete.offset);
-    let header = header_mut(page, delete.offset)?;
-    mark_xmax(header, delete.infobits, 0);
-    if has(delete_flag::IS_SUPER) {
-        put_in(header, field::XMIN, [0; 4]);
-    } else {
-        put_in(header, field::XMAX, delete.xmax.to_le_bytes());
-    }
-    put_in(
-        header,
-        field::CTID,
-        ctid(if has(delete_flag::IS_PARTITION_MOVE) { MOVED } else { own }),
-    );
-    note_prunable(page, redo.record.header.xid)?;
+    page.change_row(delete.offset, |header| {
+        mark_xmax(header, delete.infobits, 0);
+        if has(delete_flag::IS_SUPER) {
+            put_in(header, field::XMIN, [0; 4]);
+        } else {
+            put_in(header, field::XMAX, delete.xmax.to_le_bytes());
+        }
+        let leads = if has(delete_flag::IS_PARTITION_MOVE) { MOVED } else { own };
+        put_in(header, field::CTID, ctid(leads));
+    })?;
+    page.note_prunable(redo.record.header.xid)?;
     if has(delete_flag::ALL_VISIBLE_CLEARED) {
-        clear_all_visible(page)?;
+        page.change_flags(PD_ALL_VISIBLE, 0)?;
     }
     Some(())
 }
 
-fn update(redo: Redo<'_>, page: &mut Page, update: Update<'_>) -> Option<()> {
+fn update(redo: Redo<'_>, page: &mut impl TablePage, update: Update<'_>) -> Option<()> {
     let same_page = redo.record.block(1).is_none();
     if redo.block.id == 1 || same_page {
         old_tuple(redo, page, &update)?;
@@ -128,21 +92,22 @@ fn update(redo: Redo<'_>, page: &mut Page, update: Update<'_>) -> Option<()> {
     Some(())
 }
 
-fn old_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()> {
+fn old_tuple(redo: Redo<'_>, page: &mut impl TablePage, update: &Update<'_>) -> Option<()> {
     let hot = redo.record.info() & OPCODE_MASK == heap::HOT_UPDATE;
     let new_block = redo.record.block(0)?.block;
-    let header = header_mut(page, update.old_offset)?;
-    mark_xmax(header, update.old_infobits, if hot { infomask2::HOT_UPDATED } else { 0 });
-    put_in(header, field::XMAX, update.old_xmax.to_le_bytes());
-    put_in(header, field::CTID, ctid((new_block, update.new_offset)));
-    note_prunable(page, redo.record.header.xid)?;
+    page.change_row(update.old_offset, |header| {
+        mark_xmax(header, update.old_infobits, if hot { infomask2::HOT_UPDATED } else { 0 });
+        put_in(header, field::XMAX, update.old_xmax.to_le_bytes());
+        put_in(header, field::CTID, ctid((new_block, update.new_offset)));
+    })?;
+    page.note_prunable(redo.record.header.xid)?;
     if update.flags & update_flag::OLD_ALL_VISIBLE_CLEARED != 0 {
-        clear_all_visible(page)?;
+        page.change_flags(PD_ALL_VISIBLE, 0)?;
     }
     Some(())
 }
 
-fn new_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()> {
+fn new_tuple(redo: Redo<'_>, page: &mut impl TablePage, update: &Update<'_>) -> Option<()> {
     let new = NewTuple::parse(update, redo.data())?;
     let row = NewRow {
         block: redo.block.block,
@@ -150,47 +115,29 @@ fn new_tuple(redo: Redo<'_>, page: &mut Page, update: &Update<'_>) -> Option<()>
         xmin: redo.record.header.xid,
         xmax: update.new_xmax,
         body: new.body,
-        beyond: new.body.beyond,
     };
     if (new.prefix, new.suffix) == (0, 0) {
-        add_row(page, &row)?;
+        page.add_row(&row)?;
     } else {
-        let old = HeapTuple::parse(page.tuple(update.old_offset)?)?;
-        let header = usize::from(new.body.hoff).checked_sub(TUPLE_HEADER_BYTES)?;
-        let beyond = new.rebuilt_from(header, old.body.data())?;
-        add_row(page, &NewRow { beyond: &beyond, ..row })?;
+        page.add_update(&row, &new, update.old_offset)?;
     }
     if update.flags & update_flag::NEW_ALL_VISIBLE_CLEARED != 0 {
-        clear_all_visible(page)?;
+        page.change_flags(PD_ALL_VISIBLE, 0)?;
     }
     Some(())
 }
 
 /// Locks a row; `block`: its own, where a row that is only locked leads back to itself.
-pub(crate) fn lock(page: &mut Page, lock: Lock, block: Option<u32>) -> Option<()> {
+pub(crate) fn lock(page: &mut impl TablePage, lock: Lock, block: Option<u32>) -> Option<()> {
     let own = block.filter(|_| lock.infobits & infobits::XMAX_LOCK_ONLY != 0);
-    let header = header_mut(page, lock.offset)?;
-    let keep =
-        if own.is_some() { 0 } else { infomask2::HOT_UPDATED & mask_in(header, field::INFOMASK2) };
-    mark_xmax(header, lock.infobits, keep);
-    put_in(header, field::XMAX, lock.xmax.to_le_bytes());
-    if let Some(block) = own {
-        put_in(header, field::CTID, ctid((block, lock.offset)));
-    }
-    Some(())
-}
-
-/// A tuple's header.
-type Header = [u8; TUPLE_HEADER_BYTES];
-
-fn header_mut(page: &mut Page, offset: u16) -> Option<&mut Header> {
-    page.tuple_mut(offset)?.first_chunk_mut()
-}
-
-fn put_in<const N: usize>(header: &mut Header, at: usize, bytes: [u8; N]) {
-    if let Some(place) = header.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-        *place = bytes;
-    }
+    page.change_row(lock.offset, |header| {
+        let is_hot = infomask2::HOT_UPDATED & mask_in(header, field::INFOMASK2);
+        mark_xmax(header, lock.infobits, if own.is_some() { 0 } else { is_hot });
+        put_in(header, field::XMAX, lock.xmax.to_le_bytes());
+        if let Some(block) = own {
+            put_in(header, field::CTID, ctid((block, lock.offset)));
+        }
+    })
 }
 
 fn mask_in(header: &Header, place: usize) -> u16 {
@@ -218,38 +165,11 @@ fn mark_xmax(header: &mut Header, bits: u8, hot: u16) {
     put_in(header, field::CID, [0; 4]);
 }
 
-/// Writes into the tuple of line pointer `offset`.
-pub(crate) fn put(page: &mut Page, offset: u16, from: usize, bytes: &[u8]) -> Option<()> {
-    page.tuple_mut(offset)?.get_mut(from..from + bytes.len())?.copy_from_slice(bytes);
-    Some(())
-}
-
-fn set_ctid(page: &mut Page, offset: u16, to: (u32, u16)) -> Option<()> {
-    put(page, offset, field::CTID, &ctid(to))
-}
-
-fn clear_all_visible(page: &mut Page) -> Option<()> {
-    let flags: u16 = page.field(page_field::FLAGS)?;
-    page.put_u16(page_field::FLAGS, flags & !PD_ALL_VISIBLE)
-}
-
-/// Notes that a page is all-visible.
-pub(crate) fn set_all_visible(page: &mut Page) -> Option<()> {
-    let flags: u16 = page.field(page_field::FLAGS)?;
-    page.put_u16(page_field::FLAGS, flags | PD_ALL_VISIBLE)
-}
-
-/// `PageSetPrunable`: the oldest xid of those that may leave something to prune.
-fn note_prunable(page: &mut Page, xid: u32) -> Option<()> {
-    let before: u32 = page.field(page_field::PRUNE_XID)?;
-    // Xids wrap around: the sign of the difference tells which one is older.
-    if before == 0 || (xid.wrapping_sub(before) as i32) < 0 {
-        page.put_u32(page_field::PRUNE_XID, xid)?;
-    }
-    Some(())
-}
-
-pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(
+    redo: Redo<'_>,
+    after: &PageView<'_>,
+    _: Option<Before<'_>>,
+) -> Option<DataBytes> {
     if redo.block.id != 0 {
         return DataBytes::exact(0);
     }
@@ -271,7 +191,7 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, _: Option<&Page>) -> Opti
 
 /// The new row of an update leaves out what it has in common with the old one, if that is on the
 /// same page, needs no image, and is not wanted whole by logical decoding (`log_heap_update`).
-fn updated_bytes(redo: Redo<'_>, after: &Page, update: Update<'_>) -> Option<DataBytes> {
+fn updated_bytes(redo: Redo<'_>, after: &PageView<'_>, update: Update<'_>) -> Option<DataBytes> {
     let is_logical = update.flags & update_flag::CONTAINS_NEW_TUPLE != 0;
     row_bytes(redo, after, update, is_logical)
 }
@@ -283,12 +203,12 @@ pub(crate) fn data_at_other_level(redo: Redo<'_>, after: &Page) -> Option<DataBy
         .filter(|_| [heap::UPDATE, heap::HOT_UPDATE].contains(&opcode))?;
     let is_logical = update.flags & update_flag::CONTAINS_NEW_TUPLE != 0;
     let is_logical_there = !is_logical && is_decoded(redo.block.relation);
-    row_bytes(redo, after, update, is_logical_there)
+    row_bytes(redo, &after.view(), update, is_logical_there)
 }
 
 fn row_bytes(
     redo: Redo<'_>,
-    after: &Page,
+    after: &PageView<'_>,
     update: Update<'_>,
     is_logical: bool,
 ) -> Option<DataBytes> {

@@ -1,13 +1,16 @@
 //! Tables: several rows at once, pruning, vacuum, freezing (`heap_xlog_*` in
 //! `src/backend/access/heap/heapam.c`, `pruneheap.c`).
 
-use super::heap::{self as row, ROW_HEADER_BYTES, put, set_all_visible};
-use super::{DataBytes, Redo, Unfrozen};
+use super::heap::{self as row, ROW_HEADER_BYTES};
+use super::table_page::{NewRow, TablePage, put_in};
+use super::{Before, DataBytes, Redo, Unfrozen};
+use crate::light_page::rows::RowState;
 use crate::page::Page;
+use crate::page_view::PageView;
 use crate::whole_record::WholeRecord;
 use walstat_format::block::BlockRef;
 use walstat_format::data_page::heap_tuple::{HeapTuple, TUPLE_HEADER_BYTES, field, infomask};
-use walstat_format::data_page::{Item, ItemState};
+use walstat_format::data_page::{Item, ItemState, PD_ALL_VISIBLE};
 use walstat_format::payload::heap::{Lock, OPCODE_MASK, insert_flag};
 use walstat_format::payload::heap2::{LOCK_UPDATED, MULTI_INSERT, MultiInsert, NEW_CID, VISIBLE};
 use walstat_format::payload::prune::Prune;
@@ -19,36 +22,40 @@ const MULTI_INSERT_HEADER_BYTES: usize = 2 + ROW_HEADER_BYTES;
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let mut page = redo.page(before, 0)?;
+    change(redo, &mut page)?;
+    Some(page)
+}
+
+/// Changes the page where it lies.
+pub(crate) fn change(redo: Redo<'_>, page: &mut impl TablePage) -> Option<()> {
     let record = redo.record;
     let (info, main) = (record.header.info, record.main_data());
     let is_visible = info & OPCODE_MASK == VISIBLE && record.version.pages.visible_records;
     match info & OPCODE_MASK {
-        MULTI_INSERT => multi_insert(redo, &mut page, MultiInsert::parse(info, main)?)?,
-        LOCK_UPDATED => row::lock(&mut page, Lock::parse(main)?, None)?,
-        _ if is_visible => set_all_visible(&mut page)?,
-        NEW_CID => return None,
+        MULTI_INSERT => multi_insert(redo, page, MultiInsert::parse(info, main)?),
+        LOCK_UPDATED => row::lock(page, Lock::parse(main)?, None),
+        _ if is_visible => page.change_flags(0, PD_ALL_VISIBLE),
+        NEW_CID => None,
         _ => {
             let data = (redo.block.data_bytes > 0).then(|| redo.data());
             let done = Prune::parse(info, main, data, record.version)?;
             let work = work(info, main, record.version)?;
-            prune(redo, &mut page, &done, work)?;
+            prune(redo, page, &done, work)
         }
     }
-    Some(page)
 }
 
-fn multi_insert(redo: Redo<'_>, page: &mut Page, insert: MultiInsert<'_>) -> Option<()> {
+fn multi_insert(redo: Redo<'_>, page: &mut impl TablePage, insert: MultiInsert<'_>) -> Option<()> {
     let (block, xmin) = (redo.block.block, redo.record.header.xid);
     let mut added = 0;
     for (offset, body) in insert.tuples(redo.data()) {
-        let beyond = body.beyond;
-        row::add_row(page, &row::NewRow { block, offset, xmin, xmax: 0, body, beyond })?;
+        page.add_row(&NewRow { block, offset, xmin, xmax: 0, body })?;
         added += 1;
     }
     (added == insert.count).then_some(())
 }
 
-fn prune(redo: Redo<'_>, page: &mut Page, done: &Prune<'_>, work: Work) -> Option<()> {
+fn prune(redo: Redo<'_>, page: &mut impl TablePage, done: &Prune<'_>, work: Work) -> Option<()> {
     let habits = &redo.record.version.pages;
     for (from, to) in done.redirected.iter() {
         let item = Item { state: ItemState::Redirect, offset: to, bytes: 0 };
@@ -69,15 +76,19 @@ fn prune(redo: Redo<'_>, page: &mut Page, done: &Prune<'_>, work: Work) -> Optio
     freeze(page, done)
 }
 
-fn freeze(page: &mut Page, done: &Prune<'_>) -> Option<()> {
+fn freeze(page: &mut impl TablePage, done: &Prune<'_>) -> Option<()> {
     let plans = done.plans.iter().flat_map(|plan| std::iter::repeat_n(plan, plan.count.into()));
     for (number, plan) in done.frozen.iter().zip(plans) {
-        put(page, number, field::XMAX, &plan.xmax.to_le_bytes())?;
-        put(page, number, field::INFOMASK2, &masks(plan.infomask2, plan.infomask))?;
+        page.change_row(number, |header| {
+            put_in(header, field::XMAX, plan.xmax.to_le_bytes());
+            put_in(header, field::INFOMASK2, masks(plan.infomask2, plan.infomask));
+        })?;
     }
     for tuple in done.frozen_tuples.iter() {
-        put(page, tuple.offset, field::XMAX, &tuple.xmax.to_le_bytes())?;
-        put(page, tuple.offset, field::INFOMASK, &tuple.infomask.to_le_bytes())?;
+        page.change_row(tuple.offset, |header| {
+            put_in(header, field::XMAX, tuple.xmax.to_le_bytes());
+            put_in(header, field::INFOMASK, tuple.infomask.to_le_bytes());
+        })?;
     }
     Some(())
 }
@@ -87,7 +98,11 @@ fn masks(infomask2: u16, infomask: u16) -> [u8; 4] {
     [a, b, c, d]
 }
 
-pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) -> Option<DataBytes> {
+pub(crate) fn data_bytes(
+    redo: Redo<'_>,
+    after: &PageView<'_>,
+    before: Option<Before<'_>>,
+) -> Option<DataBytes> {
     if redo.block.id != 0 {
         return DataBytes::exact(0);
     }
@@ -112,7 +127,7 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, before: Option<&Page>) ->
     }
 }
 
-fn multi_insert_bytes(after: &Page, insert: MultiInsert<'_>) -> Option<DataBytes> {
+fn multi_insert_bytes(after: &PageView<'_>, insert: MultiInsert<'_>) -> Option<DataBytes> {
     let mut bytes = 0usize;
     for offset in insert.offsets() {
         let beyond = after.tuple(offset)?.len().checked_sub(TUPLE_HEADER_BYTES)?;
@@ -123,14 +138,13 @@ fn multi_insert_bytes(after: &Page, insert: MultiInsert<'_>) -> Option<DataBytes
 
 /// A page after a record of pruning, and the page before it if it is known.
 struct Seen<'p> {
-    after: &'p Page,
-    before: Option<&'p Page>,
+    after: &'p PageView<'p>,
+    before: Option<Before<'p>>,
 }
 
 impl Seen<'_> {
     /// How much of `work` was done.
     fn counts(&self, work: Part) -> usize {
-        let last = self.before.map_or(0, Page::items).max(self.after.items());
         match work {
             Part::FrozenRows => self.frozen().count(),
             Part::FreezePlans => {
@@ -139,35 +153,45 @@ impl Seen<'_> {
                 plans.dedup();
                 plans.len()
             }
-            _ => (1..=last).filter(|&number| self.was_done(work, number)).count(),
+            Part::Redirected => self.became(ItemState::Redirect),
+            Part::Dead => self.became(ItemState::Dead),
+            Part::Unused => self.became(ItemState::Unused) + self.cut_off(),
         }
     }
 
-    fn was_done(&self, work: Part, number: u16) -> bool {
-        let after = self.after.item(number).unwrap_or(Item::UNUSED);
-        let before = self.before.map(|page| page.item(number).unwrap_or(Item::UNUSED));
-        let state = match work {
-            Part::Redirected => ItemState::Redirect,
-            Part::Dead => ItemState::Dead,
-            _ => ItemState::Unused,
-        };
-        after.state == state && before.is_none_or(|before| !same(before, after))
+    /// How many line pointers say so now that did not before.
+    fn became(&self, state: ItemState) -> usize {
+        let own = (1..).zip(self.after.line_pointers()).filter(|(_, after)| after.state == state);
+        own.filter(|&(number, after)| {
+            let before = self.before.map(|page| page.item(number).unwrap_or(Item::UNUSED));
+            before.is_none_or(|before| !same(before, after))
+        })
+        .count()
+    }
+
+    /// How many line pointers were in use and are not there any more.
+    fn cut_off(&self) -> usize {
+        let Some(before) = self.before else { return 0 };
+        let cut = self.after.items() + 1..=before.items();
+        let is_used = |number| before.item(number).is_some_and(|it| it.state != ItemState::Unused);
+        cut.filter(|&number| is_used(number)).count()
     }
 
     /// Headers of the rows that were frozen, as far as plans tell them apart.
     fn frozen(&self) -> impl Iterator<Item = (u32, u16, u16)> + '_ {
-        (1..=self.after.items()).filter_map(|number| {
+        let rows = self.before.map(|before| before.row_states());
+        (1..=self.after.items()).filter_map(move |number| {
             let after = HeapTuple::parse(self.after.tuple(number)?)?;
-            let before = self.before.map(|page| page.tuple(number).and_then(HeapTuple::parse));
-            let is_frozen = |tuple: &HeapTuple<'_>| {
-                tuple.body.infomask & infomask::XMIN_FROZEN == infomask::XMIN_FROZEN
-            };
+            let before = rows.as_ref().map(|rows| rows.get(usize::from(number - 1)).copied()?);
+            let is_frozen =
+                |infomask: u16| infomask & infomask::XMIN_FROZEN == infomask::XMIN_FROZEN;
+            let became = is_frozen(after.body.infomask);
             let frozen = match before {
-                Some(Some(before)) => {
-                    is_frozen(&after) && !is_frozen(&before) || after.xmax != before.xmax
+                Some(Some(RowState { xmax, infomask })) => {
+                    became && !is_frozen(infomask) || after.xmax != xmax
                 }
                 Some(None) => false,
-                None => is_frozen(&after),
+                None => became,
             };
             frozen.then_some((after.xmax, after.body.infomask2, after.body.infomask))
         })

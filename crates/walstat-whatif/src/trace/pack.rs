@@ -22,9 +22,14 @@ mod flag {
     pub(crate) const DELTA: u8 = 0x20;
     /// Its numbers have four bytes.
     pub(crate) const WIDE: u8 = 0x40;
-    /// It has images.
+    /// It has images. Without references: it stands for as many records as the bits between tell, which are
+    /// like the one before.
     pub(crate) const IMAGES: u8 = 0x80;
 }
+
+/// One of the records that are like the one before, and most of them that one byte tells.
+const ONE_ALIKE: u8 = 0x04;
+const ALIKE_MAX: u8 = 31;
 
 /// What the byte before [`WalLevelDelta`] says.
 mod delta_flag {
@@ -46,6 +51,23 @@ pub(crate) struct Before {
     end: u64,
     kind: RecordType,
     block: u32,
+    /// The one before, if it was of the usual form.
+    usual: Usual,
+    /// How long an image was of the page of the last one that has one page only, and how much longer than
+    /// that of the one before.
+    image_bytes: u16,
+    growth: u16,
+    /// Where the byte is that tells of records like the one before; 0: nowhere.
+    alike_at: usize,
+}
+
+/// A record with one reference and no image, as it is packed, but for how long an image would be. Never 0 if
+/// there is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Usual {
+    lengths: u64,
+    inserted: u64,
+    own: u64,
 }
 
 impl Before {
@@ -57,6 +79,13 @@ impl Before {
     fn follow(&mut self, entry: &Entry) {
         self.end = entry.lsn.0.wrapping_add(padded(u64::from(entry.bytes)));
         self.kind = entry.kind;
+    }
+
+    /// Notes the reference of a record that has one only.
+    #[inline(always)]
+    fn note_image(&mut self, image_bytes: u16) {
+        self.growth = image_bytes.wrapping_sub(self.image_bytes);
+        self.image_bytes = image_bytes;
     }
 }
 
@@ -87,26 +116,53 @@ fn pack_usual(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_
     let lengths = u64::from(head) << 24 | u64::from(entry.bytes) << 8 | u64::from(1 | rows);
     let place = u64::from(ago) << 16 | u64::from(distance);
     let data = u64::from(reference.data_bytes) << 16 | u64::from(reference.facts);
-    let own = (data << 32 | place, reference.image_bytes);
-    // Each number is written over what the one before has beyond its own bytes.
-    if entry.rows > 0 {
-        let inserted = u64::from(entry.table) << 16 | u64::from(entry.rows);
-        let mut packed = [0; 21];
-        put_at(&mut packed, 0, lengths.to_le_bytes());
-        put_at(&mut packed, 5, inserted.to_le_bytes());
-        put_at(&mut packed, 11, own.0.to_le_bytes());
-        put_at(&mut packed, 19, own.1.to_le_bytes());
-        bytes.extend_from_slice(&packed);
+    let inserted =
+        if entry.rows > 0 { u64::from(entry.table) << 16 | u64::from(entry.rows) } else { 0 };
+    let usual = Usual { lengths, inserted, own: data << 32 | place };
+    let image_bytes = reference.image_bytes;
+    if usual == before.usual && image_bytes.wrapping_sub(before.image_bytes) == before.growth {
+        put_alike(bytes, before);
     } else {
-        let mut packed = [0; 15];
-        put_at(&mut packed, 0, lengths.to_le_bytes());
-        put_at(&mut packed, 5, own.0.to_le_bytes());
-        put_at(&mut packed, 13, own.1.to_le_bytes());
-        bytes.extend_from_slice(&packed);
+        put_usual(bytes, &usual, image_bytes);
+        (before.usual, before.alike_at) = (usual, 0);
     }
+    before.note_image(image_bytes);
     before.follow(entry);
     before.block = reference.block;
     Some(())
+}
+
+/// Packs a record of the usual form that is like the one before it, and an image of whose page is as much
+/// longer than before as that one's was: rows that come into a table one after the other.
+#[inline(always)]
+fn put_alike(bytes: &mut Vec<u8>, before: &mut Before) {
+    let full = flag::IMAGES | (ALIKE_MAX * ONE_ALIKE);
+    match bytes.get_mut(before.alike_at) {
+        Some(alike) if before.alike_at > 0 && *alike < full => *alike += ONE_ALIKE,
+        _ => {
+            before.alike_at = bytes.len();
+            bytes.push(flag::IMAGES | ONE_ALIKE);
+        }
+    }
+}
+
+#[inline(always)]
+fn put_usual(bytes: &mut Vec<u8>, usual: &Usual, image_bytes: u16) {
+    // Each number is written over what the one before has beyond its own bytes.
+    if usual.inserted > 0 {
+        let mut packed = [0; 21];
+        put_at(&mut packed, 0, usual.lengths.to_le_bytes());
+        put_at(&mut packed, 5, usual.inserted.to_le_bytes());
+        put_at(&mut packed, 11, usual.own.to_le_bytes());
+        put_at(&mut packed, 19, image_bytes.to_le_bytes());
+        bytes.extend_from_slice(&packed);
+    } else {
+        let mut packed = [0; 15];
+        put_at(&mut packed, 0, usual.lengths.to_le_bytes());
+        put_at(&mut packed, 5, usual.own.to_le_bytes());
+        put_at(&mut packed, 13, image_bytes.to_le_bytes());
+        bytes.extend_from_slice(&packed);
+    }
 }
 
 /// Writes a number at a place, where there is room for it.
@@ -133,6 +189,10 @@ fn pack_any(bytes: &mut Vec<u8>, before: &mut Before, traced: &TracedRecord<'_>)
         put_ref(bytes, before.block, ordinal, reference, wide | images);
         before.block = reference.block;
     }
+    (before.usual, before.alike_at) = (Usual::default(), 0);
+    if let [only] = refs {
+        before.note_image(only.image_bytes);
+    }
 }
 
 /// Unpacks `count` records, the first of which has the ordinal `first`, and adds them to `chunk`.
@@ -143,18 +203,58 @@ pub(crate) fn unpack(
     count: usize,
     chunk: &mut Chunk,
 ) {
-    let mut from = bytes;
+    let (mut from, mut alike) = (bytes, 0u8);
     for ordinal in (first..).take(count) {
-        let flags = take(&mut from);
-        let (entry, delta) = take_entry(&mut from, &mut before, flags);
-        chunk.deltas.extend(delta.map(|delta| (ordinal, delta)));
-        for _ in 0..entry.refs {
-            let reference = take_ref(&mut from, before.block, ordinal, flags);
-            before.block = reference.block;
-            chunk.refs.push(reference);
+        if alike == 0 {
+            let flags = take(&mut from);
+            if flags & (flag::IMAGES | flag::REFS) != flag::IMAGES {
+                unpack_one(&mut from, &mut before, ordinal, flags, chunk);
+                continue;
+            }
+            alike = (flags & !flag::IMAGES) / ONE_ALIKE;
         }
-        chunk.entries.push(entry);
+        alike = alike.saturating_sub(1);
+        push_alike(chunk, &mut before);
     }
+}
+
+#[inline]
+fn unpack_one(
+    from: &mut &[u8],
+    before: &mut Before,
+    ordinal: Ordinal,
+    flags: u8,
+    chunk: &mut Chunk,
+) {
+    let (entry, delta) = take_entry(from, before, flags);
+    chunk.deltas.extend(delta.map(|delta| (ordinal, delta)));
+    for _ in 0..entry.refs {
+        let reference = take_ref(from, before.block, ordinal, flags);
+        before.block = reference.block;
+        chunk.refs.push(reference);
+    }
+    if entry.refs == 1
+        && let Some(only) = chunk.refs.last()
+    {
+        before.note_image(only.image_bytes);
+    }
+    chunk.entries.push(entry);
+}
+
+/// Adds a record like the one before, if there is one.
+fn push_alike(chunk: &mut Chunk, before: &mut Before) {
+    let Some((entry, reference)) = chunk.entries.last().zip(chunk.refs.last()) else { return };
+    let entry = Entry { lsn: Lsn(before.end), ..*entry };
+    let later = |stamped: Ordinal| stamped.wrapping_add(u32::from(stamped >= FIRST));
+    let reference = TracedBlock {
+        stamped: later(reference.stamped),
+        stamped_without_hints: later(reference.stamped_without_hints),
+        image_bytes: reference.image_bytes.wrapping_add(before.growth),
+        ..*reference
+    };
+    before.follow(&entry);
+    chunk.entries.push(entry);
+    chunk.refs.push(reference);
 }
 
 /// The next number; 0 where there is none.
@@ -410,6 +510,47 @@ mod tests {
             unpack(&bytes, Before::new(begin), first, chunk.entries.len(), &mut again);
             prop_assert_eq!(again, chunk);
         }
+    }
+
+    /// Rows that come into a table, one after the other.
+    fn inserted(first: Ordinal, count: u32) -> Chunk {
+        let mut chunk = Chunk { first, ..Chunk::default() };
+        for ordinal in first..first + count {
+            let lsn = Lsn(64 * u64::from(ordinal));
+            let kind = RecordType { rmgr: 10, slot: 0 };
+            let entry = Entry { lsn, bytes: 59, fixed_bytes: 30, kind, refs: 1, rows: 1, table: 3 };
+            let reference = TracedBlock {
+                block: 5,
+                stamped: ordinal - 1,
+                stamped_without_hints: ordinal - 1,
+                data_bytes: 29,
+                image_bytes: 36 * (ordinal - first) as u16,
+                ..TracedBlock::default()
+            };
+            chunk.entries.push(entry);
+            chunk.refs.push(reference);
+        }
+        chunk
+    }
+
+    fn packed(chunk: &Chunk) -> Vec<u8> {
+        let (mut bytes, mut before) = (Vec::new(), Before::new(chunk.entries[0].lsn));
+        chunk.records().for_each(|traced| pack(&mut bytes, &mut before, &traced));
+        bytes
+    }
+
+    #[test]
+    fn records_that_are_alike_are_told_by_a_byte() {
+        let mut chunk = inserted(6000, 40);
+        assert!(packed(&chunk).len() < 80, "{}", packed(&chunk).len());
+        // Another page, another step, and one that is no row.
+        chunk.refs[20].block = 6;
+        chunk.refs[30].image_bytes += 1;
+        chunk.entries[35].rows = 0;
+        chunk.entries[35].table = 0;
+        let mut again = Chunk { first: 6000, ..Chunk::default() };
+        unpack(&packed(&chunk), Before::new(chunk.entries[0].lsn), 6000, 40, &mut again);
+        assert_eq!(again, chunk);
     }
 
     #[test]

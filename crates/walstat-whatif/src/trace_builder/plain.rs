@@ -4,7 +4,6 @@
 use super::{TraceBuilder, is_next};
 use crate::blocks::{BEFORE, BlockNumber, ForkNumber, NEVER, Ordinal, Stamps};
 use crate::level;
-use crate::page_replayer::ImageLength;
 use crate::redo;
 use crate::trace::{Entry, TracedBlock, TracedRecord, WalLevelDelta, fact};
 use crate::whole_record::WholeRecord;
@@ -65,8 +64,8 @@ impl TraceBuilder {
     ) -> TracedBlock {
         self.usual.note(record.record_type(), block);
         let (image_bytes, of_image) = match self.replayer.change(record, block, number) {
-            Some(ImageLength { bytes, has_hole: true }) => (bytes, fact::HOLE),
-            Some(ImageLength { bytes, has_hole: false }) => (bytes, 0),
+            Some(length) if length.hole > 0 => (length.without_hole(), fact::HOLE),
+            Some(length) => (length.page, 0),
             None => (self.mean_image(fork), fact::IMAGE_ESTIMATED),
         };
         let stamps = Stamps { with_hints: ordinal, without_hints: ordinal, at: record.lsn };

@@ -3,6 +3,7 @@
 use super::*;
 use crate::made_up::Bytes;
 use crate::observe::{Feed, Sink};
+use crate::page::Page;
 use walstat_format::version::VERSIONS;
 use walstat_read::Scan;
 

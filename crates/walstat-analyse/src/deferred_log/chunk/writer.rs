@@ -246,8 +246,8 @@ impl ChunkWriter {
                 let (relation, fork, block) = (mark.relation(), mark.fork(), mark.block());
                 self.touch(files.number(ForkKey { relation, fork }), block, false);
             }
-            None => record.for_each_place(|place, has_image| {
-                self.touch(files.number(ForkKey::of_place(place)), place.block(), has_image);
+            None => record.places().for_each(|place| {
+                self.touch(files.number(ForkKey::of_place(&place)), place.block, place.has_image);
             }),
         }
         if self.touches.len() >= TOUCHES {

@@ -2,7 +2,6 @@
 //! drives a codec which works from one slice into another ([`Engine`]).
 #![forbid(unsafe_code)]
 
-use crate::input::error::OUT_OF_MEMORY;
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// Why a stream can't be read on. Kept, so that every later read says it again.
@@ -29,7 +28,7 @@ impl StreamFault {
 
     /// The system has no memory for the codec's own tables: that says nothing of the stream.
     pub(super) fn out_of_memory(codec: &str) -> Self {
-        let text = format!("{codec}: {OUT_OF_MEMORY}");
+        let text = format!("{codec}: out of memory");
         StreamFault { kind: ErrorKind::OutOfMemory, text }
     }
 

@@ -7,7 +7,7 @@
 //! within others is not told by how they are spelt, since there are links: it is learnt by looking.
 
 use super::{
-    DEPTH_MAX, Found, LINK_TO_NOTHING, Lacking, PASSED_OVER, STANDARD_INPUT, Stream, directory_of,
+    DEPTH_MAX, Found, LINK_TO_NOTHING, PASSED_OVER, STANDARD_INPUT, Stream, directory_of,
     is_inherited_pipe, is_link_to_nothing, is_segments,
 };
 use crate::input::error::InputError;
@@ -109,14 +109,7 @@ impl Found {
     }
 
     fn fail_if_lacking(&mut self) -> Result<(), InputError> {
-        match self.lacking.take() {
-            Some(Lacking { path, code }) => {
-                let no_memory = |text| io::Error::new(io::ErrorKind::OutOfMemory, text);
-                let error = code.map_or_else(no_memory, io::Error::from_raw_os_error);
-                Err(InputError::io(&path, error))
-            }
-            None => Ok(()),
-        }
+        self.lacking.take().map_or(Ok(()), |lacking| Err(lacking.into()))
     }
 
     fn add_given_directory(&mut self, root: usize, path: &Path) -> Result<(), InputError> {

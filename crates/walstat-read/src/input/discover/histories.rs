@@ -16,23 +16,23 @@ impl Found {
         let file = file_name(path);
         self.histories.note_file(timeline, path);
         match read {
-            Ok(Text { text, codec: Some(_) }) if compression_suffix(&file).is_none() => {
-                self.packed_histories.push((timeline, path.to_owned(), text));
+            Ok(Text { bytes, codec: Some(_) }) if compression_suffix(&file).is_none() => {
+                self.packed_histories.push((timeline, path.to_owned(), bytes));
             }
-            Ok(Text { text, codec }) => match packing::misnamed_history(&file, codec) {
+            Ok(Text { bytes, codec }) => match packing::misnamed_history(&file, codec) {
                 Some(misnamed) => {
                     self.histories.add_unfetched(timeline, format!("only {file}: {misnamed}"));
                 }
-                None => self.histories.add(timeline, Ok(&text), &file),
+                None => self.histories.add(timeline, Ok(bytes), &file),
             },
-            Err(error) => self.histories.add(timeline, Err(error), &file),
+            Err(error) => self.histories.add(timeline, Err::<&[u8], _>(error), &file),
         }
     }
 
     /// Judges histories that are packed under plain names. Where most segments beside them are too, the
     /// `restore_command` unpacks them all; and Barman's `get-wal` looks at the content.
     pub(super) fn settle_histories(&mut self) {
-        for (timeline, path, text) in std::mem::take(&mut self.packed_histories) {
+        for (timeline, path, bytes) in std::mem::take(&mut self.packed_histories) {
             let parent = directory_of(&path);
             let beside = self.pieces.iter().filter(|piece| piece.path().parent() == Some(parent));
             let plain = beside.filter(|piece| compression_suffix(&piece.file()).is_none());
@@ -40,7 +40,7 @@ impl Found {
                 plain.partition(|piece| piece.probe.compressed);
             let is_unpacked = packed.len() > plain.len() || file_name(parent) == WALS;
             let found = "text that is packed, under a name without a suffix".to_owned();
-            let read = if is_unpacked { Ok(text.as_str()) } else { Err(found) };
+            let read = if is_unpacked { Ok(bytes) } else { Err(found) };
             self.histories.add(timeline, read, &file_name(&path));
         }
         self.histories.mend_cut();
@@ -50,7 +50,8 @@ impl Found {
     pub(super) fn is_no_history(&mut self, path: &Path, metadata: &io::Result<Metadata>) -> bool {
         let Ok(Metadata { kind: Kind::Other(kind), .. }) = metadata else { return false };
         let FileName::History(timeline) = FileName::parse(&file_name(path)) else { return false };
-        self.histories.add_unfetched(timeline, format!("a {kind}"));
+        let found = Err::<&[u8], _>(format!("a {kind}, for which restore_command may wait"));
+        self.histories.add(timeline, found, &file_name(path));
         true
     }
 }

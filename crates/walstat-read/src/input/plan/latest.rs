@@ -3,8 +3,32 @@
 use super::Plan;
 use crate::input::history::{self, Histories};
 use crate::input::input_kind::InputKind;
+use crate::input::placing::Placed;
 use crate::input::problem::{Problem, ProblemKind};
 use std::collections::BTreeSet;
+
+/// The histories without those that no server gets and that lead to no segment: it restores as if they were
+/// not there. So what was found to be wrong with them is a note.
+pub(super) fn without_unfetched(
+    placed: &mut Placed,
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+) -> Histories {
+    let newest = present.last().copied().unwrap_or(u32::MAX);
+    let mut histories = histories.clone();
+    placed.problems.retain(|Problem { kind, segment, found, .. }| {
+        let timeline = history::timeline_of(segment).filter(|timeline| *timeline > newest);
+        let is_missing = *kind == ProblemKind::MissingHistory;
+        let Some(timeline) = timeline.filter(|_| is_missing) else { return true };
+        histories.leave_out(timeline);
+        placed.notes.push(format!(
+            "{segment}: {found}: no restore_command gets it, and there is no segment of timeline {timeline}: \
+             a server restores as if there were none"
+        ));
+        false
+    });
+    histories
+}
 
 impl Plan {
     /// The problem that a restore to the latest timeline leaves the one that is followed: by a history

@@ -5,10 +5,11 @@
 //! all bytes on it is worth a look.
 //!
 //! Most of these pages would have had an image after another checkpoint anyway, so this share is not what is
-//! saved.
+//! saved. What the WAL would come to without any base backup is estimated from a sample of the images: no
+//! more than that is saved by fewer of them.
 //!
-//! What to do: back up when little is written; fewer full backups, incremental ones (17 and later) or
-//! snapshots between them.
+//! What to do: back up when little is written, and less often. An incremental backup (17 and later) begins
+//! with a checkpoint, too; a snapshot of the file system does not.
 //!
 //! When to ignore it: where the range is little more than a backup.
 //!
@@ -45,7 +46,9 @@ fn check(report: &Report) -> Option<Finding> {
         ]),
         advice: vec![
             "back up when little is written".into(),
-            "incremental backups (17 and later) or snapshots between fewer full ones".into(),
+            "fewer base backups: each begins with a checkpoint, an incremental one too; a snapshot of the \
+             file system does not"
+                .into(),
         ],
         source: "PostgreSQL manual, continuous archiving".into(),
         ..plain_finding(
@@ -56,13 +59,18 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    // Most of these images would have come after the checkpoint before: how many are spared, nobody tried.
-    Some(finding.explaining(when.backup_fpi_bytes))
+    let estimates = report.estimates.as_ref();
+    let without = estimates.and_then(|estimates| estimates.without_backups);
+    // Most of these images would have come after the checkpoint before. Nobody does without any backup.
+    let most = without.map(|without| report.totals.total_bytes.saturating_sub(without.low_bytes));
+    let finding = finding.explaining(when.backup_fpi_bytes);
+    Some(Finding { estimate: most.map(|most| most.min(when.backup_fpi_bytes)), ..finding })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimate::{Estimates, Predicted};
     use crate::model::sample;
     use crate::model::when::Overview;
 
@@ -74,6 +82,16 @@ mod tests {
         let finding = check(&report).expect("a finding");
         assert!(finding.title.ends_with("of base backups are 65 % of the bytes"));
         assert_eq!((finding.estimate, finding.explains), (None, Some(65 << 20)));
+        let predicted = Predicted {
+            predicted_bytes: 90 << 20,
+            change_ratio: -0.1,
+            low_bytes: 88 << 20,
+            high_bytes: 92 << 20,
+        };
+        let without_backups = Some(predicted);
+        report.estimates = Some(Estimates { without_backups, ..Estimates::default() });
+        let finding = check(&report).expect("a finding");
+        assert_eq!((finding.estimate, finding.explains), (Some(12 << 20), Some(65 << 20)));
     }
 
     #[test]

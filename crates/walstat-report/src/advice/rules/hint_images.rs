@@ -2,7 +2,9 @@
 //!
 //! Why it matters: with data checksums or `wal_log_hints`, the first reader of a page that was changed
 //! before the last checkpoint writes all of it into the WAL, only to note that its rows are
-//! committed. From 30 % of the bytes on, reading writes more than it should.
+//! committed. From 20 % of the bytes on, reading writes more than it should; from half of that on where it is
+//! known that `wal_log_hints` alone has them written. No more than these images is saved: a page that is
+//! changed later has its image then.
 //!
 //! What to do: VACUUM after loading and after large changes, before the next checkpoint, or load with
 //! `COPY … FREEZE`; space checkpoints out; without `wal_log_hints`, if nothing needs it (pg_rewind
@@ -20,19 +22,24 @@ use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 
 /// From this share of the bytes on it is worth a look.
-const HINTS: Threshold = Threshold::from_share(0.3, 0.15, 0.5);
+const HINTS: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
+
+/// From one of so many parts of it on where a setting that few need has them written.
+const PARTS_NEEDLESS: f64 = 2.0;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "hint-images",
-    summary: "30 % of the bytes are page images for hint bits",
+    summary: "20 % of the bytes are page images for hint bits",
     text: include_str!("hint_images.rs"),
     threshold: HINTS,
     check,
 };
 
 fn check(report: &Report) -> Option<Finding> {
-    let threshold = RULE.limit(report);
+    let needless = needless(report);
+    let parts = if needless.is_some() { PARTS_NEEDLESS } else { 1.0 };
+    let threshold = RULE.limit(report) / parts;
     let share = report.ratios.hint_fpi_ratio.filter(|share| *share >= threshold)?;
     if says_little(report) {
         return None;
@@ -46,12 +53,23 @@ fn check(report: &Report) -> Option<Finding> {
             format!("{} of the bytes are page images for hint bits", percent(share, 1)),
         )
     };
-    let advice = [
+    let is_needless = needless.is_some();
+    let mut advice = vec![
         "VACUUM after large changes and before the next checkpoint; COPY … FREEZE for loads".into(),
         "space checkpoints out: each page is imaged once a cycle at most".into(),
-        why_they_are_there(report),
     ];
+    let why = needless.unwrap_or_else(|| why_they_are_there(report));
+    // What needs nothing but a setting comes first.
+    advice.insert(if is_needless { 0 } else { advice.len() }, why);
     Some(finding.advising(advice).at_most((share * report.totals.total_bytes as f64) as u64))
+}
+
+/// What to do where `wal_log_hints` alone has them written, as the settings of the server say.
+fn needless(report: &Report) -> Option<Line> {
+    let values = &report.settings.as_ref()?.values;
+    let off = AdvisedSetting::to(SettingChange::Set, "wal_log_hints", "off");
+    let why = ", unless pg_rewind is needed: it is on, and there are no data checksums";
+    (values.wal_log_hints && !values.data_checksums).then(|| Line::set(off, why))
 }
 
 /// What has hint bits logged, as far as the settings of the server are known.
@@ -63,13 +81,6 @@ fn why_they_are_there(report: &Report) -> Line {
                 .into()
         }
         Some((true, false)) => "data checksums are on and need these images".into(),
-        Some((false, true)) => {
-            let off = AdvisedSetting::to(SettingChange::Set, "wal_log_hints", "off");
-            Line::set(
-                off,
-                ", unless pg_rewind is needed: it is on, and there are no data checksums",
-            )
-        }
         _ => "data checksums or wal_log_hints are on, or were when this WAL was written; if only \
              wal_log_hints is on, turn it off unless pg_rewind is needed"
             .into(),
@@ -109,14 +120,28 @@ mod tests {
     }
 
     #[test]
-    fn it_speaks_from_three_tenths_and_above_the_volume_only() {
+    fn it_speaks_from_a_fifth_and_above_the_volume_only() {
         let found = |share, total| {
             let mut report = sample::report(0, total);
             report.ratios.hint_fpi_ratio = Some(share);
             check(&report).is_some()
         };
-        assert!(found(0.3, 100 << 20));
-        assert!(!found(0.29, 100 << 20));
+        assert!(found(0.2, 100 << 20));
+        assert!(!found(0.19, 100 << 20));
         assert!(!found(0.9, 15 << 20));
+    }
+
+    #[test]
+    fn of_a_setting_that_few_need_it_speaks_earlier() {
+        let found = |share, data_checksums| {
+            let mut report = sample::report(0, 100 << 20);
+            report.ratios.hint_fpi_ratio = Some(share);
+            let values =
+                SettingValues { data_checksums, wal_log_hints: true, ..Default::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            check(&report).map(|finding| finding.advice[0].clone())
+        };
+        assert!(found(0.1, false).is_some_and(|first| first.starts_with("wal_log_hints = off")));
+        assert_eq!((found(0.09, false), found(0.19, true)), (None, None));
     }
 }

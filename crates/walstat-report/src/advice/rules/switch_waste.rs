@@ -73,7 +73,13 @@ fn check(report: &Report) -> Option<Finding> {
         "compress archived segments: {} of their bytes are empty, and at most that is saved",
         megabytes(books.switch_bytes)
     );
-    let advice = [fewer_switches(report, timeout), compressed.into()];
+    let of_timeout = report.when.as_ref().and_then(|when| when.archive_timeout_bytes);
+    let of_timeout = of_timeout.filter(|bytes| *bytes > 0 && !is_off).map(|bytes| {
+        let megabytes = megabytes(bytes);
+        format!("archive_timeout left {megabytes} of them empty: a longer one saves at most that")
+    });
+    let advice = [Some(fewer_switches(report, timeout)), of_timeout.map(Line::from)];
+    let advice = advice.into_iter().flatten().chain([compressed.into()]);
     Some(finding.advising(advice).explaining(books.switch_bytes))
 }
 
@@ -160,6 +166,18 @@ mod tests {
         let when = crate::model::when::Overview { backups: 3, ..Default::default() };
         report.when = Some(when);
         assert!(fewer_switches(&report, Some(0)).text.contains("the 3 base backups"));
+    }
+
+    #[test]
+    fn what_the_timeout_left_empty_is_said() {
+        let mut report = sample::report(0, 0);
+        (report.books.switch_bytes, report.books.input_bytes) = (60 << 20, 100 << 20);
+        report.input.segments = 7;
+        let archive_timeout_bytes = Some(37 << 20);
+        report.when =
+            Some(crate::model::when::Overview { archive_timeout_bytes, ..Default::default() });
+        let advice = check(&report).expect("a finding").advice;
+        assert!(advice[1].starts_with("archive_timeout left 37MB of them empty"), "{advice:?}");
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn check(report: &Report) -> Option<Finding> {
     let each = bytes / worst.updates;
     let each = format!("{}: {each} bytes of TOAST for each update", label(report, worst));
     let advice = [Line { text, settings: vec![lz4] }, each.into()];
-    Some(finding.advising(advice).explaining(bytes))
+    Some(finding.advising(advice).at_most(bytes))
 }
 
 #[cfg(test)]

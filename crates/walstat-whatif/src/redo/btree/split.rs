@@ -2,6 +2,7 @@
 
 use super::{append_reversed, first_entry, rewrite, special, swapped};
 use crate::page::Page;
+use crate::page_view::PageView;
 use crate::redo::index_tuple::split_first;
 use crate::redo::{DataBytes, Redo};
 use walstat_format::data_page::btree_page::{BTP_INCOMPLETE_SPLIT, BTP_LEAF, PLACE_BYTES, field};
@@ -25,7 +26,7 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>, new_entry_left: bool) 
         }
         _ => {
             let mut page = before?;
-            let flags: u16 = special(&page, field::FLAGS)?;
+            let flags: u16 = special(&page.view(), field::FLAGS)?;
             page.put_u16(page.special() + field::FLAGS, flags & !BTP_INCOMPLETE_SPLIT)?;
             Some(page)
         }
@@ -62,12 +63,12 @@ fn left(redo: Redo<'_>, page: Page, split: &Split, new_entry_left: bool) -> Opti
         // Up to 11 the left page's upper bound is the right one's first entry.
         [] => {
             let right = right(redo, split)?;
-            right.tuple(first_entry(&right)?)?.to_vec()
+            right.tuple(first_entry(&right.view())?)?.to_vec()
         }
         _ => split_first(rest)?.0.to_vec(),
     };
     let mut entries = vec![bound];
-    for number in first_entry(&page)?..split.first_right {
+    for number in first_entry(&page.view())?..split.first_right {
         if new_entry_left && number == split.new_item {
             entries.push(new_entry.clone());
         }
@@ -86,7 +87,7 @@ fn finish_left(redo: Redo<'_>, mut page: Page, entries: &[Vec<u8>]) -> Option<Pa
     rewrite(&mut page, entries)?;
     let place = page.special();
     page.put_u32(place + field::NEXT, redo.record.block(RIGHT)?.block)?;
-    let flags: u16 = special(&page, field::FLAGS)?;
+    let flags: u16 = special(&page.view(), field::FLAGS)?;
     // A root that is split is none any more.
     page.put_u16(place + field::FLAGS, flags & BTP_LEAF | BTP_INCOMPLETE_SPLIT)?;
     Some(page)
@@ -94,7 +95,11 @@ fn finish_left(redo: Redo<'_>, mut page: Page, entries: &[Vec<u8>]) -> Option<Pa
 
 /// The left page's upper bound, if the release logs it, and the new entry if it went left, or
 /// into a posting list that did.
-pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, new_entry_left: bool) -> Option<DataBytes> {
+pub(crate) fn data_bytes(
+    redo: Redo<'_>,
+    after: &PageView<'_>,
+    new_entry_left: bool,
+) -> Option<DataBytes> {
     let record = redo.record;
     if redo.block.id != LEFT {
         return DataBytes::exact(0);
@@ -115,7 +120,7 @@ pub(crate) fn data_bytes(redo: Redo<'_>, after: &Page, new_entry_left: bool) -> 
         (false, 0) => 0,
         (false, _) => {
             let right = right(redo, &split)?;
-            aligned(right.tuple(first_entry(&right)?)?)
+            aligned(right.tuple(first_entry(&right.view())?)?)
         }
     };
     DataBytes::exact(bound + entry)
