@@ -41,7 +41,8 @@ pub struct FollowArgs {
     /// Keep the position and the counters in this file, and go on from there at the next start
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Serve the counters to Prometheus at http://ADDR:PORT/metrics; :9187 is 127.0.0.1:9187
+    /// Serve the counters to Prometheus at http://ADDR:PORT/metrics, as they were told last (--every);
+    /// :9187 is 127.0.0.1:9187
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub listen: Option<SocketAddr>,
     /// How many tables, and how many kinds of transactions, have counters of their own: the largest since the

@@ -18,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stored::Stored;
-use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::follow::Following;
 use walstat_format::crc::Crc32c;
 use walstat_read::follow::{Follower, Happening, StartAt};
@@ -30,7 +29,6 @@ use walstat_read::input::probe::NotWal;
 use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
 use walstat_report::follow::Reporter;
-use walstat_report::known::Known;
 use walstat_report::model::follow::{Moment, Now};
 
 /// Between two looks: a checkpoint recycles what was written in the last second.
@@ -57,10 +55,6 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     };
     outlets.begin_screen(args, &path)?;
     catch_up(&mut following, &mut outlets, ending)?;
-    let redo = redo_of(found.data_directory.as_deref());
-    following.follower.counted(|counted: &mut Following| {
-        redo.into_iter().for_each(|redo| counted.marks.begin_at(redo));
-    });
     outlets.tell(&mut following, false)?;
     let every = Duration::from_micros(args.every.microseconds());
     let mut due = Instant::now() + every;
@@ -203,9 +197,7 @@ fn begin(
         redo.and_then(|redo| Follower::begin(found, StartAt::Lsn(redo), &wanted(args)).ok());
     let begun = begun.map_or_else(|| Follower::begin(found, from, &wanted(args)), Ok)?;
     let (mut follower, plan) = begun;
-    let asked = Dimensions::from([Dimension::Table, Dimension::Kind]);
-    let known = Known::of(&args.names.sources(), found, &asked);
-    let mut reporter = Reporter::new(known, &plan, args.top);
+    let mut reporter = Reporter::new(args.names.sources(), &plan, args.top);
     follower.count(Following::new(reporter.store()));
     if from == StartAt::Now {
         while !follower.look(Instant::now() + LOOK)?.is_at_end {
@@ -232,10 +224,13 @@ fn catch_up(
     outlets: &mut Outlets,
     ending: &Ending,
 ) -> Result<(), Failure> {
-    while !following.is_at_end && !ending.is_asked() {
+    let mut is_read = false;
+    while !is_read && !ending.is_asked() {
         following.look()?;
         outlets.note_reading(following)?;
-        if outlets.pause(Duration::ZERO, ending)? {
+        let pause = if following.is_at_end { PAUSE } else { Duration::ZERO };
+        is_read = following.is_at_end && !following.follower.is_held_up()?;
+        if !is_read && outlets.pause(pause, ending)? {
             ending.ask();
         }
     }

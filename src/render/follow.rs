@@ -43,7 +43,7 @@ pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()>
     let tables = tables.iter().take(TABLES).map(|table| {
         format!(
             "{} {}",
-            table_name(table),
+            table_name(table, &now.tables),
             share(table.numbers.total_bytes, now.numbers.total_bytes)
         )
     });
@@ -94,20 +94,35 @@ pub fn largest_kinds(now: &Now) -> Vec<&KindSums> {
     kinds
 }
 
-/// A table as people call it.
-pub fn table_name(table: &TableNow) -> String {
-    let [_, schema, name] = &table.labels;
-    match schema.as_str() {
-        "" | "public" => visible(name).into_owned(),
-        schema => visible(&format!("{schema}.{name}")).into_owned(),
-    }
+/// A table as people call it; with its database where `all` have one of this name in another database too.
+pub fn table_name(table: &TableNow, all: &[TableNow]) -> String {
+    let [database, schema, name] = &table.labels;
+    let is_namesake = |other: &TableNow| {
+        let [other_database, other_schema, other_name] = &other.labels;
+        (other_schema, other_name) == (schema, name) && other_database != database
+    };
+    let parts = match schema.as_str() {
+        _ if all.iter().any(is_namesake) => vec![database, schema, name],
+        "" | "public" => vec![name],
+        _ => vec![schema, name],
+    };
+    let parts = parts.into_iter().filter(|part| !part.is_empty()).map(String::as_str);
+    visible(&parts.collect::<Vec<_>>().join(".")).into_owned()
 }
 
-/// A kind as people call it.
-pub fn kind_name(kind: &KindSums) -> String {
+/// A kind as people call it; with its database where `all` have this kind in another database too.
+pub fn kind_name(kind: &KindSums, all: &[&KindSums]) -> String {
     match kind.kind.strip_prefix("none: ") {
+        Some("other") => "no transaction: pruning, hint bits and the like".to_owned(),
         Some(maintenance) => format!("no transaction: {maintenance}"),
-        None => kind.kind.clone(),
+        None => {
+            let is_namesake =
+                |other: &&KindSums| other.kind == kind.kind && other.database != kind.database;
+            match all.iter().any(is_namesake) {
+                true => format!("{}: {}", kind.database, kind.kind),
+                false => kind.kind.clone(),
+            }
+        }
     }
 }
 
@@ -141,6 +156,28 @@ mod tests {
         let line = String::from_utf8(line).expect("text");
         let told = "pg_wal 320 MB (9 segments kept by slot dead and 1 more)";
         assert!(line.contains(told), "{line}");
+    }
+
+    #[test]
+    fn namesakes_in_two_databases_are_told_apart() {
+        let table = |labels: [&str; 3]| TableNow {
+            labels: labels.map(str::to_owned),
+            ..TableNow::default()
+        };
+        let all = [["a", "public", "t"], ["b", "public", "t"], ["b", "s", "t"]].map(table);
+        let names = all.each_ref().map(|own| table_name(own, &all));
+        assert_eq!(names, ["a.public.t", "b.public.t", "s.t"]);
+        assert_eq!(table_name(&all[0], &all[2..]), "t");
+        let kind = |database: &str| KindSums {
+            database: database.into(),
+            kind: "INSERT t".into(),
+            transactions: 1,
+            aborted: 0,
+            numbers: Default::default(),
+        };
+        let (a, b) = (kind("a"), kind("b"));
+        assert_eq!(kind_name(&a, &[&a, &b]), "a: INSERT t");
+        assert_eq!(kind_name(&a, &[&a]), "INSERT t");
     }
 
     #[test]

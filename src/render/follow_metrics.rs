@@ -14,7 +14,7 @@ type Kept = (&'static str, &'static str, fn(&Keeper) -> u64);
 
 /// Writes all metrics of a moment.
 pub fn render(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
-    begin(1, out)?;
+    begin(u8::from(moment.up), out)?;
     let rows = [(Vec::new(), moment.numbers)];
     family("", "", &[], &rows, out)?;
     counter("walstat_commits_total", "Commits", moment.commits, out)?;
@@ -106,6 +106,11 @@ fn pg_wal(pg_wal: &PgWal, out: &mut dyn Write) -> io::Result<()> {
     let whole = [
         ("walstat_pg_wal_segments", "Segments in pg_wal", pg_wal.segments),
         ("walstat_pg_wal_bytes", "Bytes of the segments in pg_wal", pg_wal.bytes),
+        (
+            "walstat_pg_wal_removable_segments",
+            "Segments before the last redo point that the next checkpoint removes or reuses",
+            pg_wal.removable_segments,
+        ),
     ];
     for (name, help, value) in whole {
         head_of("gauge", name, help, out)?;
@@ -183,11 +188,26 @@ mod tests {
             kept_bytes: 9 << 20,
             ..Keeper::default()
         };
-        let pg_wal =
-            PgWal { segments: 20, bytes: 20 << 20, keepers: vec![keeper], ..PgWal::default() };
+        let pg_wal = PgWal {
+            segments: 20,
+            bytes: 20 << 20,
+            removable_segments: 4,
+            keepers: vec![keeper],
+            ..PgWal::default()
+        };
         let text = text(&Moment { pg_wal: Some(pg_wal), ..Moment::default() });
+        let dashboard = include_str!("../../docs/grafana/walstat-live.json");
+        let asked = dashboard.split("\"walstat_pg_wal_").skip(1).map(|rest| rest.split('{').next());
+        let asked: Vec<&str> = asked.flatten().collect();
+        assert!(asked.len() >= 3, "{asked:?}");
+        for name in asked {
+            let name = format!("# TYPE walstat_pg_wal_{name} gauge");
+            assert!(text.contains(&name), "{name}: {text}");
+        }
         for line in [
+            "walstat_up 0",
             "walstat_pg_wal_segments 20",
+            "walstat_pg_wal_removable_segments 4",
             "walstat_pg_wal_bytes 20971520",
             "walstat_pg_wal_kept_segments{keeper=\"replication_slot\",name=\"dead\"} 9",
             "walstat_pg_wal_kept_bytes{keeper=\"replication_slot\",name=\"dead\"} 9437184",

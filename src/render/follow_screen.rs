@@ -50,7 +50,8 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 /// Bars from low to high.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What happened that somebody should look at.
-const ALARMING: [&str; 4] = ["lost", "damaged", "folder_gone", "other_cluster"];
+const ALARMING: [&str; 5] =
+    ["lost", "damaged", "folder_gone", "folder_unreadable", "other_cluster"];
 /// A column of names is so wide, and wider only for a name that is.
 const NAME_USUAL: usize = 48;
 /// From this height on what keeps segments has at least so many lines.
@@ -74,7 +75,8 @@ pub fn lines(page: &Page<'_>, (width, height): (usize, usize)) -> Vec<String> {
     let events = page.happenings.map_or(0, VecDeque::len);
     let there = [parts.unwrap_or(page.tables.len()).max(1), kinds.len(), events];
     if let Some(pg_wal) = &moment.pg_wal {
-        let taken = lines.lines.len() + 3 + room::least(there);
+        let own = if pg_wal.removable_segments > 0 { 4 } else { 3 };
+        let taken = lines.lines.len() + own + room::least(there);
         let least = if height >= KEEPERS_FROM { KEEPERS } else { 1 };
         kept(pg_wal, height.saturating_sub(taken).max(least), &mut lines);
     }
@@ -201,6 +203,10 @@ fn kept(pg_wal: &PgWal, rows: usize, lines: &mut Lines) {
         limit.unwrap_or_default()
     );
     lines.add(None, &room::clauses(&split, width));
+    if pg_wal.removable_segments > 0 {
+        let count = pg_wal.removable_segments;
+        lines.add(None, &format!("  {count} before it that the next checkpoint removes or reuses"));
+    }
     let texts: Vec<String> =
         pg_wal.keepers.iter().map(|keeper| visible(&keeper.text).into_owned()).collect();
     room::texts(&texts, rows, width).iter().for_each(|text| lines.add(style, text));
@@ -213,7 +219,8 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
     let name = {
         let parts = open.iter().flat_map(|table| &table.parts);
         let parts = parts.map(|(name, _)| display_width(&visible(name)) + 2);
-        let names = page.tables.iter().skip(first).take(rows).map(table_name);
+        let names = page.tables.iter().skip(first).take(rows);
+        let names = names.map(|table| table_name(table, page.tables));
         let longest = names.map(|name| display_width(&name)).chain(parts).max().unwrap_or_default();
         let most = lines.width.saturating_sub(NUMBERS + 2).max(12);
         longest.max(NAME_USUAL).min(most)
@@ -237,7 +244,7 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
         )
     };
     if let Some(table) = open {
-        lines.add(None, &row('>', &table_name(table), &table.numbers));
+        lines.add(None, &row('>', &table_name(table, page.tables), &table.numbers));
         let mut parts: Vec<&(String, Numbers)> = table.parts.iter().collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.1.total_bytes));
         for (name, numbers) in parts.into_iter().take(rows.saturating_sub(1)) {
@@ -248,7 +255,7 @@ fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
     }
     for (place, table) in page.tables.iter().enumerate().skip(first).take(rows) {
         let mark = if place == chosen { '>' } else { ' ' };
-        lines.add(None, &row(mark, &table_name(table), &table.numbers));
+        lines.add(None, &row(mark, &table_name(table, page.tables), &table.numbers));
     }
     if page.tables.is_empty() {
         lines.add(Some(DIM), "  nothing is written");
@@ -271,7 +278,7 @@ fn kinds_of(page: &Page<'_>, kinds: &[&KindSums], rows: usize, lines: &mut Lines
         };
         let text = format!(
             "  {}{:>11}{each:>11}{ended:>11}",
-            padded(&visible(&kind_name(kind)), name),
+            padded(&visible(&kind_name(kind, kinds)), name),
             human_bytes((bytes as f64 / seconds) as u64),
         );
         lines.add(None, &text);
@@ -354,8 +361,8 @@ mod tests {
             let line = lines.iter().find(|line| line.trim_start().starts_with(begins));
             line.unwrap_or_else(|| panic!("no {begins}: {lines:?}")).split_whitespace().collect()
         };
-        let of_none = ["no", "transaction:", "other", "4.39", "kB", UNKNOWN, UNKNOWN];
-        assert_eq!(words("no transaction"), of_none);
+        let of_none = words("no transaction: pruning, hint bits");
+        assert_eq!(of_none[of_none.len() - 4..], ["4.39", "kB", UNKNOWN, UNKNOWN]);
         assert_eq!(words("INSERT"), ["INSERT", "t", "1.95", "kB", "200", "B", "10"]);
     }
 
@@ -376,6 +383,7 @@ mod tests {
         };
         let pg_wal = PgWal {
             since_redo_segments: 3,
+            removable_segments: 130,
             ahead_segments: 7,
             max_wal_size_bytes: Some(1 << 30),
             keepers: (0..5).map(keeper).collect(),
@@ -439,6 +447,7 @@ mod tests {
             has(size, "Oldest xact 4294967295 began at least 11.8 MB ago");
             has(size, "TABLES NOW");
             has(size, "3 since the last redo point, 7 ahead for reuse");
+            has(size, "130 before it that the next checkpoint removes or reuses");
         }
         has((60, 16), "and 4 more");
         has((80, 24), "and 3 more");

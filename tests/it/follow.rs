@@ -211,12 +211,37 @@ fn what_is_recycled_before_it_was_read_is_lost() {
     while happened.is_empty() {
         assert!(begun.elapsed() < PATIENCE);
         happened.extend(look(&mut follower));
+        // Nothing is told before that is known.
+        assert!(!happened.is_empty() || follower.is_held_up().expect("WAL"));
         std::thread::sleep(Duration::from_millis(20));
     }
+    assert!(!follower.is_held_up().expect("WAL"));
     let [Happening::Lost { from, to }] = happened.as_slice() else { panic!("{happened:?}") };
     assert_eq!((*from, to.0 - from.0), (before, follower.lost_bytes()));
     let (_, outcome) = Scan::paths([growing.folder.path()]).count(&Ends::default()).expect("WAL");
     assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
+/// How far it is behind counts what lies beyond a place that it does not get over yet.
+#[test]
+fn what_lies_beyond_damage_is_behind() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    for index in 0..4 {
+        growing.prepare(index);
+        growing.write(index, 0, growing.segments[index].1.len());
+    }
+    let (name, bytes) = &growing.segments[1];
+    let file = OpenOptions::new().write(true).open(growing.folder.path().join(name));
+    let mut file = file.expect("a segment");
+    file.seek(SeekFrom::Start(bytes.len() as u64 / 2)).expect("a place");
+    file.write_all(&vec![0; bytes.len() / 2]).expect("written");
+    let mut follower = begin(growing.folder.path(), StartAt::Oldest);
+    let segment = bytes.len() as u64;
+    let last = follower.position().0 / segment * segment + 3 * segment;
+    assert_eq!(look(&mut follower), []);
+    assert!(follower.position().0 < last - segment);
+    assert!(follower.position().0 + follower.behind_bytes() >= last);
+    assert!(follower.is_held_up().expect("WAL"));
 }
 
 /// Where a server's directory was removed and made anew for another cluster, that is said, once.
@@ -235,8 +260,10 @@ fn another_cluster_in_the_same_place_is_told() {
         fs::write(folder.join(name), bytes).expect("written");
     };
     fs::remove_dir_all(folder).expect("removed");
+    assert!(follower.is_readable());
     assert_eq!(look(&mut follower), [Happening::Gone { at }]);
     assert_eq!(look(&mut follower), []);
+    assert!(!follower.is_readable());
     let other = Growing::of(&sample("pg17-mixed"));
     remake(&other);
     let told = look(&mut follower);
@@ -245,10 +272,12 @@ fn another_cluster_in_the_same_place_is_told() {
     };
     assert_ne!(*system_identifier, follower.geometry().system_identifier);
     assert_eq!(look(&mut follower), []);
+    assert!(!follower.is_readable());
     // The same one again, as from a copy, is none.
     fs::rename(folder, folder.with_extension("aside")).expect("renamed");
     remake(&growing);
-    assert_eq!(look(&mut follower), []);
+    assert_eq!(look(&mut follower), [Happening::Back { at }]);
+    assert!(follower.is_readable());
     fs::remove_dir_all(folder.with_extension("aside")).expect("removed");
 }
 

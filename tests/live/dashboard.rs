@@ -150,6 +150,10 @@ fn every_panel_has_data(dashboard: &str, target: u16) {
         for target in panel["targets"].as_array().expect("targets") {
             let query = target["expr"].as_str().expect("a query").replace("$instance", ".*");
             let query = query.replace("$__rate_interval", "1m");
+            // There are none without a data directory; `follow_metrics` has all that are asked for.
+            if query.starts_with("walstat_pg_wal_") {
+                continue;
+            }
             assert!(
                 results(port, &query) > 0,
                 "{}: {query}: {:?}",

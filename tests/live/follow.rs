@@ -134,12 +134,13 @@ fn flushed(cluster: &Cluster) -> String {
     cluster.sql("SELECT pg_current_wal_flush_lsn()").trim().to_owned()
 }
 
+fn number(lsn: &str) -> u64 {
+    let (high, low) = lsn.trim().split_once('/').expect("an LSN");
+    let hex = |text| u64::from_str_radix(text, 16).expect("a number");
+    hex(high) << 32 | hex(low)
+}
+
 fn reaches(line: &Value, lsn: &str) -> bool {
-    let number = |text: &str| {
-        let (high, low) = text.split_once('/').expect("an LSN");
-        let hex = |text| u64::from_str_radix(text, 16).expect("a number");
-        hex(high) << 32 | hex(low)
-    };
     number(line["position_lsn"].as_str().expect("an LSN")) >= number(lsn)
 }
 
@@ -196,15 +197,28 @@ fn a_promotion_is_followed() {
     let standby = primary.standby();
     let following = Following::begin(&standby.data(), &[]);
     writes_and_is_read(&primary, &following);
+    // A standby would begin again at its own restart point, not at the primary's last redo point.
+    primary.sql("CHECKPOINT");
+    let end = flushed(&primary);
+    let line = following.last("the checkpoint is read", |line| reaches(line, &end));
+    let own = standby.sql("SELECT redo_lsn FROM pg_control_checkpoint()");
+    let primarys = primary.sql("SELECT redo_lsn FROM pg_control_checkpoint()");
+    let redo = |line: &Value| number(line["redo_lsn"].as_str().expect("an LSN"));
+    assert!(number(&own) < number(&primarys), "{own} {primarys}");
+    assert_eq!(redo(&line), number(&own), "{line}");
     standby.promote();
+    standby.sql("CHECKPOINT");
     writes_and_is_read(&standby, &following);
+    let own = standby.sql("SELECT redo_lsn FROM pg_control_checkpoint()");
+    following.last("its checkpoint is told", |line| redo(line) == number(&own));
     let lines = following.end();
     assert_eq!(lines.last().expect("a line")["timeline"], 2);
     assert_eq!(lines.last().expect("a line")["lost_bytes"], 0);
     is_exact(&server, &standby.wal(), &lines);
 }
 
-/// What a server recycles while it is stopped is lost, no more and no less.
+/// What a server recycles while it is stopped is lost, no more and no less; and names that were given there
+/// are known.
 #[test]
 fn what_is_recycled_while_it_stands_still_is_lost() {
     let Some(server) = Server::debian_15() else { return };
@@ -214,13 +228,19 @@ fn what_is_recycled_while_it_stands_still_is_lost() {
     let following = Following::begin(&cluster.data(), &[]);
     let before = following.last("it was read", |line| line["count"] != 0);
     following.signal("-STOP");
+    cluster.sql("ALTER TABLE load RENAME TO renamed");
+    let load = LOAD.replace("load", "renamed");
     for _ in 0..30 {
-        cluster.sql(LOAD);
+        cluster.sql(&load);
         cluster.sql("CHECKPOINT");
     }
     following.signal("-CONT");
+    following.last("it is lost", |line| line["lost_bytes"] != 0);
+    cluster.sql(&load);
     let end = flushed(&cluster);
     let last = following.last("all was read", |line| reaches(line, &end));
+    let rows = last["tables"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["table"] == "renamed"), "{last}");
     let lost = last["lost_bytes"].as_u64().expect("bytes");
     let happenings: Vec<Value> = following.end();
     let happened =

@@ -134,6 +134,12 @@ impl Transactions {
         self.generations.open()
     }
 
+    /// Ends those that are known to go on no more though no record says so, each with this outcome.
+    pub(crate) fn end_unseen(&mut self, outcome: impl Fn(OpenPart) -> Option<TransactionOutcome>) {
+        self.current = Current::default();
+        self.generations.end_unseen(outcome);
+    }
+
     /// Whether a record of an xid was counted, its end for one.
     pub(crate) fn has_seen(&self, xid: u32) -> bool {
         self.generations.has_seen(xid)

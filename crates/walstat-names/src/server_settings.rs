@@ -87,6 +87,8 @@ pub struct Keeping {
     pub archives: Option<bool>,
     /// Whether it is known that no `archive_command` and no `archive_library` is set.
     pub has_no_archiver: bool,
+    /// `archive_library`, where it is set: it then archives, and no command does.
+    pub archive_library: Option<String>,
     /// `max_slot_wal_keep_size` as it stands there, where it limits anything.
     pub slot_limit_text: Option<String>,
     /// The same in bytes.
@@ -116,6 +118,9 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
         has_no_archiver: conf.warnings.is_empty()
             && is_empty("archive_command")
             && is_empty("archive_library"),
+        archive_library: given("archive_library")
+            .map(|library| library.trim().to_owned())
+            .filter(|library| !library.is_empty()),
         slot_limit_text: slot_limit.and_then(|_| text("max_slot_wal_keep_size")),
         slot_limit_bytes: slot_limit,
         summarizes: given("summarize_wal").and_then(unit::switch) == Some(true),
@@ -244,7 +249,7 @@ fn of(
 }
 
 /// `max_wal_size` where nobody has set it. An initdb that makes segments of another size sets it explicitly.
-const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
+pub const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
 /// `checkpoint_timeout` where nobody has set it.
 pub const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
 

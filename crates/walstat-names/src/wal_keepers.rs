@@ -12,7 +12,7 @@ use walstat_format::crc::Crc32c;
 use walstat_format::cursor::at;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::control::{self, State};
+use walstat_read::input::control;
 use walstat_read::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 
 /// `SLOT_MAGIC` in `src/backend/replication/slot.c`.
@@ -63,6 +63,8 @@ pub struct Kept {
     /// The last checkpoint's record, where the server counted from what `wal_keep_size` keeps. `None`: it is
     /// a standby, which counts from where it has received WAL to.
     pub checkpoint: Option<Lsn>,
+    /// Of a standby: up to where it has replayed at least.
+    pub replayed: Option<Lsn>,
     /// Up to where WAL is summarized, if the server does that.
     pub summarized: Option<Lsn>,
     /// Replication slots.
@@ -91,7 +93,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let settings = server_settings::keeping(directory, u64::from(segment_bytes));
     let oldest = segments.first().map(|oldest| Lsn(oldest * u64::from(segment_bytes)));
     let summaries = || summarized(&names_in(&wal.join(SUMMARIES))).or(oldest);
-    let is_standby = matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery);
+    let is_standby = control.state.is_standby();
     let mut slots = slots(&directory.join("pg_replslot"), warnings);
     let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
     let begun = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(begun));
@@ -103,6 +105,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
         segments,
         redo: control.checkpoint.redo,
         checkpoint: Some(control.checkpoint_lsn).filter(|_| !is_standby),
+        replayed: Some(control.min_recovery_point).filter(|_| is_standby),
         summarized: settings.summarizes.then(summaries).flatten(),
         slots,
         ready,

@@ -30,7 +30,6 @@ use folder::Folder;
 use held::Held;
 use shelf::Shelf;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use walstat_format::lsn::Lsn;
@@ -81,6 +80,18 @@ pub enum Happening {
     /// The folder is not there any more.
     Gone {
         /// After the last record before that.
+        at: Lsn,
+    },
+    /// The folder cannot be read any more.
+    Unreadable {
+        /// After the last record before that.
+        at: Lsn,
+        /// Why.
+        error: String,
+    },
+    /// The folder is there again, or can be read again.
+    Back {
+        /// Where it goes on.
         at: Lsn,
     },
     /// Another cluster's WAL lies where the folder was.
@@ -282,43 +293,47 @@ impl Follower {
         }
     }
 
-    /// Reads what is new, until there is nothing more or the time is up.
+    /// Whether the folder is there, can be read, and holds the WAL that is followed.
+    pub fn is_readable(&self) -> bool {
+        self.folder.is_there()
+    }
+
+    /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or cannot
+    /// be read is waited for.
     ///
     /// # Errors
     ///
-    /// When the folder or a file in it cannot be read, or another cluster's WAL lies there.
+    /// When a file in the folder cannot be read.
     pub fn look(&mut self, until: Instant) -> Result<Look, InputError> {
         let mut look = Look::default();
-        let number = self.position.0 / self.segment_bytes();
-        let root = self.shelf_root();
-        let listed = match self.shelf.refresh(number) {
-            // Where a server is built anew its folder is away for a while.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.note_gone(&mut look);
-                false
-            }
-            listed => listed.map_err(|error| InputError::io(&root, error))?,
-        };
-        if listed {
-            self.note_other_cluster(&mut look);
+        match self.look_into(until, &mut look) {
+            Ok(()) => self.note_readable(&mut look),
+            Err(error) => self.note_unreadable(error, &mut look)?,
         }
+        Ok(look)
+    }
+
+    fn look_into(&mut self, until: Instant, look: &mut Look) -> Result<(), InputError> {
+        let number = self.position.0 / self.segment_bytes();
+        let listed = self.list(number, look)?;
         if std::mem::take(&mut self.is_new) || listed {
             let copies = &self.shelf.segments;
             let is_other = |key: &Key, held: &Held| {
                 copies.get(key).is_some_and(|copy| held.is_other_than(&copy.path))
             };
             self.held.retain(|key, held| !is_other(key, held));
-            self.take_newer_timeline(&mut look);
+            self.take_newer_timeline(look);
             self.hold_ahead(number)?;
         }
         loop {
             let stretch = self.read_stretch(until, false)?;
             let is_at_end = stretch.is_at_end;
-            let moved = self.take(stretch, &mut look);
+            let moved = self.take(stretch, look);
             if !is_at_end {
                 break;
             }
-            if !moved && !self.pass_hole(&mut look)? && !self.pass_damage(until, &mut look)? {
+            if !moved && !self.pass_hole(look)? && !self.pass_damage(until, look)? {
+                self.note_beyond()?;
                 look.is_at_end = true;
                 break;
             }
@@ -327,7 +342,7 @@ impl Follower {
             }
         }
         self.observer.settle();
-        Ok(look)
+        Ok(())
     }
 
     fn shelf_root(&self) -> PathBuf {

@@ -8,6 +8,7 @@ use super::maintenance;
 use super::model::CommandName;
 use super::model::follow::PgWal;
 use super::model::table::Sort;
+use super::restart;
 use super::settings;
 use super::when::{Origin, Questions};
 use super::{when as told_when, who as told_who};
@@ -159,6 +160,12 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
             origin,
         };
         told_when::fill(&mut draft.report, found, &judged, &asked);
+    }
+    if pg_wal.is_some()
+        && let Some(bytes) = restart::of_standby(&plan, scanned.ending.lsn)
+    {
+        let overview = draft.report.when.iter_mut();
+        overview.for_each(|overview| told_when::replays_at_least(overview, bytes));
     }
     draft.report.pg_wal = pg_wal;
     draft.report.notes.extend(warnings);

@@ -3,28 +3,27 @@
 //! told, not as what was read.
 
 mod family;
+mod happened;
 pub mod state;
 
 use super::build::rfc3339;
-use super::known::Known;
+use super::known::{Known, Sources};
 use super::model::Numbers;
 use super::model::follow::{
-    HappeningRow, KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow,
-    TableSums,
+    KindSums, Moment, Now, OTHER, OpenTransaction, PgWal, RmgrSums, TableNow, TableSums,
 };
-use super::model::size::human_bytes;
 use super::wal_keepers;
 use super::who;
 use family::{Family, Tally};
+use happened::is_missing;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use walstat_analyse::follow::{Dropped, Following, Marks, News};
+use walstat_analyse::follow::{self, Following, Marks, News};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::Time;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_names::catalog::names;
@@ -32,14 +31,17 @@ use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::store::Store;
 use walstat_read::follow::{Follower, Happening};
+use walstat_read::input::control;
 use walstat_read::input::plan::Plan;
 
 /// How often names learned from the WAL are looked up again; a file without a name is looked up at once.
 const LEARN_EVERY: Duration = Duration::from_secs(15);
 /// What keeps segments is looked at so often.
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
-/// A transaction of so many bytes is told of.
-const LARGE_BYTES: u64 = 64 << 20;
+/// After WAL was lost catalogs are read again, but not more often than this.
+const CATALOGS_EVERY: Duration = Duration::from_secs(5);
+/// `relpersistence` of a temporary table.
+const TEMPORARY: u8 = b't';
 /// Names are remembered for so many files.
 const FILES_MAX: usize = 20_000;
 
@@ -52,7 +54,11 @@ struct Owner {
 
 /// Puts names to what is counted, and makes of it what is shown.
 pub struct Reporter {
+    sources: Sources,
     known: Known,
+    /// When catalogs were read, and whether WAL is missing since.
+    catalogs_read: Instant,
+    are_names_old: bool,
     cluster: u64,
     version: &'static Version,
     store: Store,
@@ -65,23 +71,28 @@ pub struct Reporter {
     tables: Family,
     kinds: Family,
     top: usize,
-    /// Where and when it was told last.
-    before: Option<(Lsn, Instant, Numbers)>,
-    /// The redo point of the last checkpoint that was told.
-    told_redo: Option<Lsn>,
+    /// What was told last: the position without what was lost before it, when, and the sums.
+    before: Option<(u64, Instant, Numbers)>,
+    /// Checkpoints are told: those that had ended before the first telling are none of its time.
+    tells_checkpoints: bool,
     /// The data directory that the WAL lies in.
     directory: Option<PathBuf>,
     pg_wal: Option<(PgWal, Instant)>,
 }
 
 impl Reporter {
-    /// Tells of the cluster of this plan, with what is `known` of names; `top` rows a family, 0 for all.
-    pub fn new(mut known: Known, plan: &Plan, top: usize) -> Reporter {
-        let store = known.take_store(plan);
+    /// Tells of the cluster of this plan, with names from these sources; `top` rows a family, 0 for all.
+    pub fn new(sources: Sources, plan: &Plan, top: usize) -> Reporter {
+        let (version, cluster) = (plan.version(), plan.geometry.system_identifier);
+        let mut known = Known::names_beside(&sources, plan.data_directory.as_deref());
+        let store = known.take_store(version, cluster);
         Reporter {
+            sources,
             known,
-            cluster: plan.geometry.system_identifier,
-            version: plan.version(),
+            catalogs_read: Instant::now(),
+            are_names_old: false,
+            cluster,
+            version,
             store,
             names: Names::default(),
             learned: None,
@@ -91,7 +102,7 @@ impl Reporter {
             kinds: Family::default(),
             top: if top == 0 { usize::MAX } else { top },
             before: None,
-            told_redo: None,
+            tells_checkpoints: false,
             directory: plan.data_directory.clone(),
             pg_wal: None,
         }
@@ -115,26 +126,27 @@ impl Reporter {
         happenings: &[Happening],
         is_last: bool,
     ) -> (Moment, Now) {
+        let position = follower.position();
+        self.are_names_old |= happenings.iter().any(is_missing);
         let told = follower.counted(|following: &mut Following| {
+            if !is_last {
+                self.note_control(&mut following.marks, position);
+            }
             let news = following.take_news();
             if !is_last || self.learned.is_none() {
                 self.learn(following, &news);
             }
+            let rows = self.happened(happenings, &news, following);
             let sums = by_rmgr(following);
-            (news, sums, following.oldest_open(), following.marks.clone())
+            (news, rows, sums, following.oldest_open(), following.marks.clone())
         });
-        let Some((news, (rmgrs, commits), (oldest, is_known), marks)) = told else {
+        let Some((news, rows, (rmgrs, commits), (oldest, is_known), marks)) = told else {
             return Default::default();
         };
         let mut numbers = Numbers::default();
         rmgrs.iter().for_each(|row| numbers.add(&row.numbers));
-        let position = follower.position();
-        let mut rows: Vec<HappeningRow> = happenings.iter().map(happening_row).collect();
-        rows.extend(self.told_of(&news));
-        rows.extend(self.checkpoint(&marks));
-        rows.sort_by(|a, b| a.time.cmp(&b.time));
         let now = self.add(news);
-        let now = self.pace(now, position, numbers);
+        let now = self.pace(now, follower, numbers);
         let since_redo = marks.since_redo();
         let moment = Moment {
             time: format!("{:.6}", jiff::Timestamp::now()),
@@ -149,47 +161,53 @@ impl Reporter {
             numbers,
             commits,
             lost_bytes: follower.lost_bytes(),
+            up: follower.is_readable(),
             behind_bytes: follower.behind_bytes(),
             bytes_per_second: now.bytes_per_second(),
-            redo_lsn: marks.redo.map(|redo| redo.to_string()),
-            checkpoint_distance_bytes: marks.redo.map(|redo| position.0.saturating_sub(redo.0)),
+            redo_lsn: marks.redo().map(|redo| redo.to_string()),
+            checkpoint_distance_bytes: marks.redo().map(|redo| position.0.saturating_sub(redo.0)),
             bytes_since_redo: since_redo.map(|(_, total)| total),
             fpi_bytes_since_redo: since_redo.map(|(images, _)| images),
-            oldest_transaction: oldest.map(|oldest| OpenTransaction {
-                xid: oldest.xid.to_string(),
-                start_lsn: oldest.is_first.then(|| oldest.since.to_string()),
-                bytes: position.0.saturating_sub(oldest.since.0),
-            }),
+            oldest_transaction: oldest.map(|oldest| open_transaction(&oldest, position)),
             open_transactions_known: is_known,
             rmgrs,
             tables: self.tables.told(3).into_iter().map(table_sums).collect(),
             kinds: self.kinds.told(2).into_iter().map(kind_sums).collect(),
-            pg_wal: self.pg_wal(position),
+            pg_wal: self.pg_wal(follower),
             happenings: rows,
         };
         (moment, now)
     }
 
-    /// The last checkpoint, if it has ended since the last telling; the first telling only notes its redo
-    /// point.
-    fn checkpoint(&mut self, marks: &Marks) -> Option<HappeningRow> {
-        let Some(told) = self.told_redo else {
-            self.told_redo = marks.checkpoint.map(|(redo, _)| redo).or(marks.known_redo);
-            return None;
+    /// Takes over what only pg_control knows: where a standby would begin again, and the redo point where no
+    /// WAL that was read tells one.
+    fn note_control(&self, marks: &mut Marks, position: Lsn) {
+        let control = self.directory.as_deref().and_then(|path| control::read(path).ok());
+        let Some(control) = control.filter(|control| control.system_identifier == self.cluster)
+        else {
+            return;
         };
-        let (redo, time) = marks.checkpoint.filter(|(redo, _)| *redo > told)?;
-        self.told_redo = Some(redo);
-        Some(checkpoint_row(redo, time, told))
+        let redo = control.checkpoint.redo;
+        let is_standby = control.state.is_standby();
+        marks.restart_at(Some(redo).filter(|_| is_standby));
+        // A checkpoint whose record is still to come is told when it comes.
+        if !is_standby && control.checkpoint_lsn < position {
+            marks.begin_at(redo);
+        }
     }
 
     /// What lies in `pg_wal`; looked at now and then.
-    fn pg_wal(&mut self, position: Lsn) -> Option<PgWal> {
+    fn pg_wal(&mut self, follower: &Follower) -> Option<PgWal> {
+        if !follower.is_readable() {
+            self.pg_wal = None;
+            return None;
+        }
         let is_old = |(_, at): &(PgWal, Instant)| at.elapsed() >= KEEPERS_EVERY;
         if let Some(directory) = &self.directory
             && self.pg_wal.as_ref().is_none_or(is_old)
         {
             // What cannot be read is told by the report.
-            let found = wal_keepers::read(directory, position, &mut Vec::new());
+            let found = wal_keepers::read(directory, follower.position(), &mut Vec::new());
             self.pg_wal = found.map(|found| (found, Instant::now()));
         }
         self.pg_wal.as_ref().map(|(found, _)| found.clone())
@@ -203,9 +221,16 @@ impl Reporter {
         };
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
         let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
+        // Whether a table is gone, or has another file, is told by names that are up to date.
+        let is_lasting = |file: &RelFileLocator| {
+            self.names.relation(*file).is_some_and(|relation| relation.persistence != TEMPORARY)
+        };
+        let is_new = is_new || news.dropped.iter().flat_map(|of| &of.files).any(is_lasting);
         // A file without a name would be a row of its own for good.
         let is_due = self.learned.is_none_or(|at| at.elapsed() >= LEARN_EVERY);
-        if !is_new && !is_due {
+        if self.are_names_old && self.catalogs_read.elapsed() >= CATALOGS_EVERY {
+            self.read_catalogs();
+        } else if !is_new && !is_due {
             return;
         }
         if is_due {
@@ -216,6 +241,14 @@ impl Reporter {
         self.names = self.known.names_by(&self.store, &BTreeSet::new(), self.cluster);
         let unknown = files().filter(|file| self.names.relation(*file).is_none());
         self.unknown.extend(unknown);
+    }
+
+    /// Begins anew with the names that there are: some may have been given in WAL that was lost. What the WAL
+    /// after it has taught comes on top of them.
+    fn read_catalogs(&mut self) {
+        self.known = Known::names_beside(&self.sources, self.directory.as_deref());
+        self.store = self.known.take_store(self.version, self.cluster);
+        (self.are_names_old, self.catalogs_read) = (false, Instant::now());
     }
 
     fn owner(&mut self, file: RelFileLocator) -> Owner {
@@ -270,13 +303,14 @@ impl Reporter {
     }
 
     /// How fast it goes since the last time.
-    fn pace(&mut self, now: Now, position: Lsn, numbers: Numbers) -> Now {
+    fn pace(&mut self, now: Now, follower: &Follower, numbers: Numbers) -> Now {
+        let read = follower.position().0.saturating_sub(follower.lost_bytes());
         let moment = Instant::now();
-        let Some((lsn, at, before)) = self.before.replace((position, moment, numbers)) else {
+        let Some((read_before, at, before)) = self.before.replace((read, moment, numbers)) else {
             return now;
         };
         let seconds = moment.duration_since(at).as_secs_f64();
-        let wal_bytes = position.0.saturating_sub(lsn.0);
+        let wal_bytes = read.saturating_sub(read_before);
         let numbers = Numbers {
             count: numbers.count - before.count,
             record_bytes: numbers.record_bytes - before.record_bytes,
@@ -285,38 +319,6 @@ impl Reporter {
             fpi_count: numbers.fpi_count - before.fpi_count,
         };
         Now { seconds, wal_bytes, numbers, ..now }
-    }
-
-    /// Tables that were dropped, and large transactions.
-    fn told_of(&mut self, news: &News) -> Vec<HappeningRow> {
-        let large = news.transactions.iter().filter(|of| of.amounts.total_bytes() >= LARGE_BYTES);
-        let large = large.map(|of| HappeningRow {
-            time: of.commit_time.and_then(rfc3339),
-            event: "large_transaction".to_owned(),
-            lsn: of.start.to_string(),
-            text: format!(
-                "transaction {} wrote {} in {} records",
-                of.xid,
-                human_bytes(of.amounts.total_bytes()),
-                of.amounts.count
-            ),
-        });
-        let mut rows: Vec<HappeningRow> = large.collect();
-        for Dropped { lsn, time, xid, files } in &news.dropped {
-            let owners: BTreeSet<[String; 3]> =
-                files.iter().map(|file| self.owner(*file).table).collect();
-            let names = owners.iter().map(|[_, schema, table]| match schema.as_str() {
-                "" => table.clone(),
-                schema => format!("{schema}.{table}"),
-            });
-            let text = format!(
-                "transaction {xid} dropped, truncated or rewrote {}",
-                names.collect::<Vec<_>>().join(", ")
-            );
-            let (time, lsn) = (rfc3339(*time), lsn.to_string());
-            rows.push(HappeningRow { time, event: "dropped".to_owned(), lsn, text });
-        }
-        rows
     }
 }
 
@@ -341,6 +343,14 @@ fn by_rmgr(following: &Following) -> (Vec<RmgrSums>, u64) {
     (sums.into_iter().map(row).collect(), commits)
 }
 
+fn open_transaction(open: &follow::OpenTransaction, position: Lsn) -> OpenTransaction {
+    OpenTransaction {
+        xid: open.xid.to_string(),
+        start_lsn: open.is_first.then(|| open.since.to_string()),
+        bytes: position.0.saturating_sub(open.since.0),
+    }
+}
+
 fn table_sums((labels, tally): (Vec<String>, Tally)) -> TableSums {
     let mut labels = labels.into_iter();
     let mut next = || labels.next().unwrap_or_default();
@@ -352,55 +362,6 @@ fn kind_sums((labels, tally): (Vec<String>, Tally)) -> KindSums {
     let mut next = || labels.next().unwrap_or_default();
     let Tally { numbers, transactions, aborted } = tally;
     KindSums { database: next(), kind: next(), transactions, aborted, numbers }
-}
-
-fn happening_row(happening: &Happening) -> HappeningRow {
-    let time = Some(format!("{:.6}", jiff::Timestamp::now()));
-    let (event, lsn, text) = match happening {
-        Happening::Lost { from, to } => (
-            "lost",
-            from,
-            format!(
-                "{} were gone before they were read: {from} to {to}",
-                human_bytes(to.0 - from.0)
-            ),
-        ),
-        Happening::Damaged { from, to, found } => (
-            "damaged",
-            from,
-            format!("no valid record from {from} to {to}, which counts as lost: found {found}"),
-        ),
-        Happening::Timeline { timeline, at, counted_to: None } => {
-            ("timeline", at, format!("the WAL goes on on timeline {timeline}, from {at} on"))
-        }
-        Happening::Timeline { timeline, at, counted_to: Some(counted) } => (
-            "timeline",
-            at,
-            format!(
-                "the WAL goes on on timeline {timeline}, from {at} on; what the one before wrote up to \
-                 {counted} has been counted"
-            ),
-        ),
-        Happening::Gone { at } => {
-            ("folder_gone", at, "the folder is gone; it is waited for".to_owned())
-        }
-        Happening::OtherCluster { at, system_identifier } => (
-            "other_cluster",
-            at,
-            format!("another cluster's WAL lies there: {system_identifier}; begin anew"),
-        ),
-    };
-    HappeningRow { time, event: event.to_owned(), lsn: lsn.to_string(), text }
-}
-
-fn checkpoint_row(redo: Lsn, time: Time, before: Lsn) -> HappeningRow {
-    let distance = human_bytes(redo.0.saturating_sub(before.0));
-    HappeningRow {
-        time: rfc3339(time),
-        event: "checkpoint".to_owned(),
-        lsn: redo.to_string(),
-        text: format!("checkpoint, redo point {redo}, {distance} after the one before"),
-    }
 }
 
 /// The labels of all that is told together.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::who::{Counted, Who};
 use walstat_format::block::RelFileLocator;
+use walstat_format::version::Version;
 use walstat_names::catalog::listing::Listing;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::Source;
@@ -88,8 +89,13 @@ impl Known {
 
     /// The names alone, of all sources.
     pub fn names(sources: &Sources, found: &Found) -> Known {
-        let directory = sources.directory(found).map(Directory::with_names);
-        Known::of_directory(directory).with_lists(sources)
+        Known::names_beside(sources, found.data_directory.as_deref())
+    }
+
+    /// The same, where the WAL lies in this data directory.
+    pub(crate) fn names_beside(sources: &Sources, data_directory: Option<&Path>) -> Known {
+        let path = sources.data_directory.as_deref().or(data_directory);
+        Known::of_directory(path.map(Directory::with_names)).with_lists(sources)
     }
 
     fn of_directory(directory: Option<Directory>) -> Known {
@@ -170,7 +176,7 @@ impl Known {
         let cluster = plan.geometry.system_identifier;
         let catalog = self.take_catalog();
         let there = catalog.as_ref().map(|catalog| catalog.databases.clone());
-        let store = self.store_of(catalog, plan);
+        let store = self.store_of(catalog, plan.version(), cluster);
         let mut counted = who.finish(store);
         for oid in there.into_iter().flat_map(|there| &counted.databases() - &there) {
             // Of one that was dropped nothing is known, and nothing is missing.
@@ -204,18 +210,18 @@ impl Known {
 
     /// The catalogs of the WAL's cluster, the names that lists have, and what there is to be said of them.
     pub fn apart(mut self, plan: &Plan) -> (Store, Names, Vec<String>) {
-        let catalog = self.take_catalog();
-        let store = self.store_of(catalog, plan);
+        let cluster = plan.geometry.system_identifier;
+        let store = self.take_store(plan.version(), cluster);
         let mut names = Names::default();
-        self.add_lists(&mut names, &BTreeSet::new(), plan.geometry.system_identifier);
+        self.add_lists(&mut names, &BTreeSet::new(), cluster);
         self.warnings.dedup();
         (store, names, self.warnings)
     }
 
     /// The catalogs of the WAL's cluster, taken out.
-    pub(crate) fn take_store(&mut self, plan: &Plan) -> Store {
+    pub(crate) fn take_store(&mut self, version: &'static Version, cluster: u64) -> Store {
         let catalog = self.take_catalog();
-        self.store_of(catalog, plan)
+        self.store_of(catalog, version, cluster)
     }
 
     /// Names by these catalogs, and by the lists that there are, which have seen these files.
@@ -247,12 +253,14 @@ impl Known {
     }
 
     /// The catalogs, if they are those of the WAL; else none.
-    fn store_of(&mut self, catalog: Option<Catalog>, plan: &Plan) -> Store {
-        let (version, geometry) = (plan.version(), &plan.geometry);
+    fn store_of(
+        &mut self,
+        catalog: Option<Catalog>,
+        version: &'static Version,
+        cluster: u64,
+    ) -> Store {
         let Some(known) = catalog else { return Store::new(version) };
-        if known.system_identifier == geometry.system_identifier
-            && known.version.magic == version.magic
-        {
+        if known.system_identifier == cluster && known.version.magic == version.magic {
             return known.store;
         }
         self.warnings.push(format!(
@@ -260,7 +268,7 @@ impl Known {
              WAL: its names are not used",
             known.system_identifier,
             known.version.name,
-            geometry.system_identifier,
+            cluster,
             version.name
         ));
         Store::new(version)

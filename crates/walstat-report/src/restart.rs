@@ -1,5 +1,6 @@
-//! Whether a server that is started finds, in its own directory, the WAL at which replay has to begin.
+//! Where replay would begin in a server's own directory: how much that is, and whether the WAL is there.
 
+use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control;
 use walstat_read::input::plan::Plan;
@@ -8,6 +9,15 @@ use walstat_read::input::problem::{Problem, ProblemKind};
 /// Files with which a server begins elsewhere than its `pg_control` says, or with WAL from an archive.
 const FROM_ELSEWHERE: [&str; 4] =
     ["backup_label", "recovery.signal", "standby.signal", "recovery.conf"];
+
+/// How much WAL up to `end` the standby whose data directory this is would replay again after a crash: it
+/// begins at its own restart point, which may lie far before the checkpoints of its primary.
+pub(crate) fn of_standby(plan: &Plan, end: Lsn) -> Option<u64> {
+    let control = control::read(plan.data_directory.as_deref()?).ok()?;
+    let is_own = control.system_identifier == plan.geometry.system_identifier;
+    let bytes = end.0.checked_sub(control.checkpoint.redo.0)?;
+    (is_own && control.state.is_standby()).then_some(bytes)
+}
 
 /// The segment that replay begins in by the `pg_control` of the data directory, if it is older than all that
 /// there are: `could not locate a valid checkpoint record`. A server that runs may have a newer one by now.

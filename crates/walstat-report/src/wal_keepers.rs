@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+use walstat_names::server_settings::DEFAULT_MAX_WAL_SIZE;
 use walstat_names::wal_keepers::{self, Kept, Slot};
 
 /// What a data directory keeps, whose WAL goes up to `position`.
@@ -28,7 +29,8 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     keepers.extend(archiving(kept));
     keepers.extend(summarizer(kept, position));
     keepers.extend(wal_keep_size(kept, position));
-    keepers.retain(|keeper| keeper.segments > 0);
+    keepers.extend(recovery(kept, position));
+    keepers.retain(|keeper| keeper.segments > 0 || will_be_invalid(kept, keeper, position));
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
     keepers.iter_mut().for_each(|keeper| keeper.kept_bytes = keeper.segments * bytes);
     keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
@@ -53,6 +55,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         segments: all,
         bytes: all * bytes,
         kept_segments: needed,
+        removable_segments: removable,
         since_redo_segments: since_redo,
         ahead_segments: ahead,
         max_wal_size_bytes: limit,
@@ -122,10 +125,14 @@ fn archiving(kept: &Kept) -> Option<Keeper> {
     let is_kept = |of: &&SegmentName| of.number(size).is_some_and(|number| number < redo);
     let segments = kept.ready.iter().filter(is_kept).count() as u64;
     let waiting = kept.ready.len() as u64;
-    let why = if kept.settings.has_no_archiver {
-        "archive_mode is on, but archive_command is empty"
-    } else {
-        "archive_command fails, or is slower than WAL is written"
+    let why = match &kept.settings.archive_library {
+        Some(library) => {
+            format!("archive_library {library} fails, or is slower than WAL is written")
+        }
+        None if kept.settings.has_no_archiver => {
+            "archive_mode is on, but archive_command is empty".to_owned()
+        }
+        None => "archive_command fails, or is slower than WAL is written".to_owned(),
     };
     let since = oldest.start(size);
     Some(Keeper {
@@ -136,6 +143,42 @@ fn archiving(kept: &Kept) -> Option<Keeper> {
         text: format!("{} to be archived: {why}; the oldest is {oldest}", waits(waiting)),
         ..Keeper::default()
     })
+}
+
+/// What a standby has not replayed, or has replayed since its last restart point, if that is more than
+/// restart points leave there (`max_wal_size`).
+fn recovery(kept: &Kept, position: Lsn) -> Option<Keeper> {
+    let replayed = kept.replayed?;
+    let behind = position.0.saturating_sub(kept.redo.0);
+    let limit = kept.settings.max_wal_size.unwrap_or(DEFAULT_MAX_WAL_SIZE);
+    if behind <= limit {
+        return None;
+    }
+    let number = |lsn: Lsn| lsn.0 / kept.segment_bytes;
+    let segments = count(kept, number(kept.redo), number(position));
+    Some(Keeper {
+        keeper: "recovery".to_owned(),
+        since_lsn: Some(kept.redo.to_string()),
+        segments,
+        bytes: segments * kept.segment_bytes,
+        text: format!(
+            "recovery keeps {}: the last restart point is {}, {} ago, and it has replayed up to {replayed} \
+             at least; is replay paused (pg_is_wal_replay_paused()), delayed \
+             (recovery_min_apply_delay), or slower than WAL comes?",
+            segments_text(segments),
+            kept.redo,
+            mb(behind)
+        ),
+        ..Keeper::default()
+    })
+}
+
+/// Whether this is a slot that the next checkpoint invalidates, though it keeps nothing beyond what recovery
+/// needs.
+fn will_be_invalid(kept: &Kept, keeper: &Keeper, position: Lsn) -> bool {
+    let is_it = |slot: &&Slot| keeper.name.as_ref() == Some(&slot.name);
+    let restart = kept.slots.iter().find(is_it).and_then(|slot| slot.restart);
+    restart.is_some_and(|restart| is_over_limit(kept, restart, position))
 }
 
 /// What the WAL summarizer has not come to (`GetOldestUnsummarizedLSN`).
@@ -282,6 +325,7 @@ mod tests {
             segments: (1..=11).collect(),
             redo: Lsn(11 << 20),
             checkpoint: Some(Lsn((11 << 20) + 200)),
+            replayed: None,
             summarized: None,
             slots: vec![slot("dead", false), slot("gone", true)],
             ready: (3..=10).map(|number| SegmentName::new(1, number, 1 << 20)).collect(),
@@ -372,6 +416,7 @@ mod tests {
         (kept.slots, kept.ready) = (Vec::new(), Vec::new());
         kept.segments = (8..=20).collect();
         let told = told(&kept, Lsn((12 << 20) + 5));
+        assert_eq!(told.removable_segments, 3);
         let split = (told.kept_segments, told.since_redo_segments, told.ahead_segments);
         assert_eq!((split, told.max_wal_size_bytes), ((0, 2, 8), Some(8 << 30)));
         let text = "pg_wal has 13 segments, 13 MB: 2 since the last redo point 0/00B00000, 3 before it that \
@@ -389,6 +434,11 @@ mod tests {
         let failing = "archive_command fails, or is slower than WAL is written";
         let wait = "8 segments wait to be archived";
         assert_eq!(why(Some(true), false), format!("{wait}: {failing}; {oldest}"));
+        let library = Some("basic_archive".to_owned());
+        let library =
+            Keeping { archives: Some(true), archive_library: library, ..Keeping::default() };
+        let failing = "archive_library basic_archive fails, or is slower than WAL is written";
+        assert_eq!(texts(library).swap_remove(1), format!("{wait}: {failing}; {oldest}"));
         let empty = "archive_mode is on, but archive_command is empty";
         assert_eq!(why(Some(true), true), format!("{wait}: {empty}; {oldest}"));
         let off = Keeping { archives: Some(false), has_no_archiver: true, ..Keeping::default() };
@@ -400,6 +450,45 @@ mod tests {
         kept.settings.has_no_archiver = true;
         let empty = told(&kept, Lsn(12 << 20));
         assert_eq!((empty.kept_segments, empty.keepers.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_slot_that_will_be_invalid_is_told_though_it_keeps_nothing_yet() {
+        let settings = |megabytes: u64| Keeping {
+            slot_limit_text: Some("max_slot_wal_keep_size = 8MB".to_owned()),
+            slot_limit_bytes: Some(megabytes << 20),
+            limits_slots: true,
+            ..Keeping::default()
+        };
+        let told = |megabytes| {
+            let mut kept = kept(settings(megabytes));
+            kept.slots.truncate(1);
+            (kept.slots[0].restart, kept.ready) = (Some(Lsn((11 << 20) + 40)), Vec::new());
+            told(&kept, Lsn((20 << 20) + 5)).keepers
+        };
+        assert_eq!(told(9), []);
+        let [keeper] = told(8).try_into().expect("the slot");
+        assert_eq!(keeper.segments, 0);
+        assert!(keeper.text.contains("the next checkpoint invalidates it"), "{}", keeper.text);
+    }
+
+    #[test]
+    fn a_standby_that_does_not_replay_keeps_what_it_receives() {
+        let told = |replayed, megabytes: u64| {
+            let max_wal_size = Some(64 << 20);
+            let mut kept = kept(Keeping { max_wal_size, ..Keeping::default() });
+            (kept.slots, kept.ready, kept.checkpoint) = (Vec::new(), Vec::new(), None);
+            (kept.segments, kept.replayed) = ((11..=megabytes).collect(), replayed);
+            told(&kept, Lsn((megabytes << 20) + 5)).keepers
+        };
+        let replayed = Some(Lsn(12 << 20));
+        assert_eq!(told(None, 90), [], "a primary");
+        assert_eq!(told(replayed, 74), [], "no more than usual");
+        let [keeper] = told(replayed, 90).try_into().expect("recovery");
+        assert_eq!((keeper.keeper.as_str(), keeper.segments), ("recovery", 79));
+        let begins = "recovery keeps 79 segments: the last restart point is 0/00B00000, 79 MB ago, and it \
+                      has replayed up to 0/00C00000 at least";
+        assert!(keeper.text.starts_with(begins), "{}", keeper.text);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::model::when::{
     Backlog, BucketRow, Commits, HourRow, Peak, Peaks, PerSecond, Recovery, RecoveryRow,
     Replication, Timeline,
 };
-pub(crate) use overview::overview;
+pub(crate) use overview::{overview, replays_at_least};
 
 use super::model::percent::percent;
 use super::model::{Numbers, Report};

@@ -38,7 +38,8 @@ pub struct Live {
     /// The labels of the table that is chosen, once keys have chosen one: its place changes.
     chosen_table: Option<[String; 3]>,
     is_open: bool,
-    is_paused: bool,
+    /// What the page had when it was paused: bars and events go on beside it.
+    paused: Option<(VecDeque<f64>, VecDeque<HappeningRow>)>,
 }
 
 impl Live {
@@ -61,7 +62,7 @@ impl Live {
             chosen: 0,
             chosen_table: None,
             is_open: false,
-            is_paused: false,
+            paused: None,
         };
         live.draw()?;
         Ok(live)
@@ -97,7 +98,7 @@ impl Live {
         while self.lately.len() > LATELY {
             self.lately.pop_front();
         }
-        if self.is_paused {
+        if self.paused.is_some() {
             return Ok(());
         }
         self.moment = Some(moment.clone());
@@ -113,7 +114,7 @@ impl Live {
             match key {
                 Key::Character('q') | Key::Interrupt => return Ok(true),
                 Key::Escape => self.is_open = false,
-                Key::Character('p' | ' ') => self.is_paused = !self.is_paused,
+                Key::Character('p' | ' ') => self.pause(),
                 Key::Character('s') => self.sort = (self.sort + 1) % SORTS.len(),
                 Key::Down | Key::Character('j') => self.choose(self.chosen + 1),
                 Key::Up | Key::Character('k') => self.choose(self.chosen.saturating_sub(1)),
@@ -129,6 +130,14 @@ impl Live {
             self.draw()?;
         }
         Ok(false)
+    }
+
+    /// Pauses, or goes on.
+    fn pause(&mut self) {
+        self.paused = match self.paused.take() {
+            None => Some((self.rates.clone(), self.happenings.clone())),
+            Some(_) => None,
+        };
     }
 
     fn order(&mut self) {
@@ -157,6 +166,9 @@ impl Live {
     }
 
     fn draw(&mut self) -> Result<(), Failure> {
+        let paused = self.paused.as_ref();
+        let (rates, happenings) =
+            paused.map_or((&self.rates, &self.happenings), |(rates, events)| (rates, events));
         let page = Page {
             path: self.path.clone(),
             reading: &self.reading,
@@ -164,11 +176,11 @@ impl Live {
             now: &self.now,
             tables: &self.tables,
             sort: SORTS.get(self.sort).copied().unwrap_or_default(),
-            rates: Some(&self.rates),
-            happenings: Some(&self.happenings),
+            rates: Some(rates),
+            happenings: Some(happenings),
             chosen: self.chosen,
             is_open: self.is_open,
-            is_paused: self.is_paused,
+            is_paused: paused.is_some(),
             has_styles: self.has_styles,
         };
         let lines = lines(&page, self.terminal.size());

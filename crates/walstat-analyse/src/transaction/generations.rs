@@ -14,12 +14,12 @@
 //! A run does not know what came before it. What it says of an xid before that writes something is kept
 //! apart ([`Before`]): it is about the part before the run, which may have ended there.
 
-use super::OpenPart;
+mod open;
+
 use super::ended_xids::EndedXids;
 use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
-use crate::finished_transactions::TransactionOutcome;
 use crate::fork_table::ForkTable;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -356,17 +356,6 @@ impl Generations {
             self.hand_on(finished, |part| part.end > middle);
         }
         self.due = self.parts.len() / 4 * 5 + BATCH;
-    }
-
-    /// The transactions that go on.
-    pub(super) fn open(&self) -> impl Iterator<Item = OpenPart> {
-        let open =
-            self.parts.iter().filter(|part| part.ended == End::None && part.amounts.count > 0);
-        open.map(|part| OpenPart {
-            xid: part.xid,
-            start: part.start,
-            is_prepared: part.outcome == TransactionOutcome::Prepared,
-        })
     }
 
     /// Whether a record of an xid was counted, its end for one.

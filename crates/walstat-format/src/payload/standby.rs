@@ -8,6 +8,8 @@ pub const RUNNING_XACTS: u8 = 0x10;
 /// Which transactions run, written with every checkpoint and every 15 seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunningXacts<'a> {
+    /// The next that will be given; it and all later ones begin after this record.
+    pub next_xid: u32,
     /// The oldest that runs, a subtransaction too.
     pub oldest_running_xid: u32,
     /// Those that run, without subtransactions.
@@ -24,15 +26,14 @@ impl<'a> RunningXacts<'a> {
         let mut cursor = Cursor::new(main_data);
         let (xids, subxids) = cursor.field()?;
         let [is_overflowed, ..]: [u8; 4] = cursor.field::<u32>()?.to_le_bytes();
-        // The next xid.
-        cursor.take(4)?;
+        let next_xid = cursor.field()?;
         let oldest_running_xid = cursor.field()?;
         // The newest xid that has ended.
         cursor.take(4)?;
         let xids = cursor.list(xids)?;
         let subxids = cursor.list(subxids)?;
         let is_overflowed = is_overflowed != 0;
-        Some(RunningXacts { oldest_running_xid, xids, subxids, is_overflowed })
+        Some(RunningXacts { next_xid, oldest_running_xid, xids, subxids, is_overflowed })
     }
 }
 
@@ -48,7 +49,7 @@ mod tests {
     fn running_transactions_and_their_subtransactions() {
         let data = words(&[2, 1, 1, 710, 700, 699, 700, 705, 701]);
         let running = RunningXacts::parse(&data).expect("three xids");
-        assert_eq!(running.oldest_running_xid, 700);
+        assert_eq!((running.next_xid, running.oldest_running_xid), (710, 700));
         assert_eq!(running.xids.iter().collect::<Vec<_>>(), [700, 705]);
         assert_eq!(running.subxids.iter().collect::<Vec<_>>(), [701]);
         assert!(running.is_overflowed);

@@ -16,6 +16,8 @@ use walstat_format::page::{PageHeader, SHORT_HEADER_BYTES};
 const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);
 /// What no server is writing any more by then is damage.
 const DAMAGE_AFTER: Duration = Duration::from_secs(5);
+/// Of segments that a server has prepared for later none has WAL: so many are tried.
+const LATER_MAX: usize = 16;
 
 impl Follower {
     /// Goes on after segments that are gone; whether there were any.
@@ -72,18 +74,67 @@ impl Follower {
 
     /// The number of the first segment after `number` that is there and has WAL.
     fn later_segment(&mut self, number: u64) -> Result<Option<u64>, InputError> {
-        let keys: Vec<Key> = self.shelf.segments.keys().copied().collect();
-        let mut numbers: Vec<u64> = keys.iter().map(|key| key.1).filter(|n| *n > number).collect();
+        Ok(self.later_segments(number)?.map(|(first, _)| first))
+    }
+
+    /// The same, and the number of the last one that follows it without a segment between that has none.
+    fn later_segments(&mut self, number: u64) -> Result<Option<(u64, u64)>, InputError> {
+        let keys = self.shelf.segments.keys();
+        let mut numbers: Vec<u64> = keys.map(|key| key.1).filter(|later| *later > number).collect();
         numbers.sort_unstable();
         numbers.dedup();
+        let is_written = self.kind == InputKind::PgWal;
+        let tried = if is_written { LATER_MAX } else { usize::MAX };
+        let (mut found, mut misses) = (None, 0);
         for number in numbers {
-            let first = Lsn(number * self.segment_bytes());
-            let key = self.key_at(first);
-            if self.is_there(key)? && self.begins_page(key, first)? {
-                return Ok(Some(number));
+            // What is stored has WAL, and may have to be unpacked to be looked into.
+            if (found.is_some() && !is_written) || self.has_wal(number)? {
+                found = Some((found.map_or(number, |(first, _)| first), number));
+            } else {
+                misses += 1;
+            }
+            if misses >= tried || (misses > 0 && found.is_some()) {
+                break;
             }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// Whether a segment begins with WAL that belongs there. A server may have prepared more of them than
+    /// there may be open files.
+    fn has_wal(&mut self, number: u64) -> Result<bool, InputError> {
+        let first = Lsn(number * self.segment_bytes());
+        let key = self.key_at(first);
+        let was_held = self.held.contains_key(&key);
+        let has_wal = self.is_there(key)? && self.begins_page(key, first)?;
+        if !was_held && self.kind == InputKind::PgWal {
+            self.held.remove(&key);
+        }
+        Ok(has_wal)
+    }
+
+    /// Takes note of how far the WAL goes that lies beyond a place which reading does not get over.
+    pub(super) fn note_beyond(&mut self) -> Result<(), InputError> {
+        let number = self.next_page().0 / self.segment_bytes();
+        if (self.hole_since.is_some() || self.has_wal(number + 1)?)
+            && let Some((_, last)) = self.later_segments(number)?
+        {
+            self.newest = self.newest.max(Lsn(last * self.segment_bytes()));
+        }
+        Ok(())
+    }
+
+    /// Whether WAL that is there will be read after what is missing or damaged before it, in a moment.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn is_held_up(&mut self) -> Result<bool, InputError> {
+        // What is not passed by then is the end.
+        let waits = self.stuck.since.is_some_and(|since| since.elapsed() < 2 * DAMAGE_AFTER);
+        let number = self.next_page().0 / self.segment_bytes();
+        let is_hole = self.hole_since.is_some();
+        Ok(is_hole || waits && (self.stuck.is_followed || self.later_segment(number)?.is_some()))
     }
 
     /// Goes on after what no server is writing any more; whether there was a record after it.

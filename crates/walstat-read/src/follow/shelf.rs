@@ -49,6 +49,8 @@ impl Shelf {
 
     /// Lists what is there from segment `first` on, if anything has changed; says whether it was listed.
     pub(super) fn refresh(&mut self, first: u64) -> io::Result<bool> {
+        // Who may not look into a folder any more can still see that it has not changed.
+        fs::read_dir(&self.root)?;
         let is_as_before = |(folder, time): (&PathBuf, &Option<SystemTime>)| {
             time.is_some() && changed_at(folder).ok() == *time
         };

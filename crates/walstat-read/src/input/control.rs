@@ -91,6 +91,11 @@ impl State {
         ];
         states.get(usize::try_from(number).ok()?).copied()
     }
+
+    /// Whether it replays what another server has written, and begins again at a restart point of its own.
+    pub fn is_standby(self) -> bool {
+        matches!(self, State::InArchiveRecovery | State::ShutDownInRecovery)
+    }
 }
 
 /// What `pg_control` says.

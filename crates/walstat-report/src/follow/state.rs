@@ -79,9 +79,9 @@ impl Reporter {
         let counted = follower.counted(|following: &mut Following| {
             let rows = following.records.rows();
             let records = rows.map(|(of, totals)| (of.rmgr, of.slot, *totals)).collect();
-            (records, following.open_to_store())
+            (records, following.open_to_store(), following.marks.ended())
         });
-        let (records, open) = counted.unwrap_or_default();
+        let (records, open, redo) = counted.unwrap_or_default();
         State {
             walstat_follow_state: VERSION,
             system_identifier: self.cluster,
@@ -93,7 +93,7 @@ impl Reporter {
             tables: self.tables.clone(),
             kinds: self.kinds.clone(),
             owners: self.owners.iter().map(|(file, owner)| (*file, owner.clone())).collect(),
-            redo: self.told_redo,
+            redo,
             open,
             end: true,
         }
@@ -109,7 +109,8 @@ impl Reporter {
             state.redo.into_iter().for_each(|redo| following.marks.begin_at(redo));
             following.go_on(state.open.clone());
         });
-        (self.tables, self.kinds, self.told_redo) = (state.tables, state.kinds, state.redo);
+        (self.tables, self.kinds) = (state.tables, state.kinds);
+        self.tells_checkpoints = state.redo.is_some();
         self.owners = state.owners.into_iter().collect();
     }
 }

@@ -36,6 +36,8 @@ pub struct Moment {
     pub commits: u64,
     /// WAL that was gone before it was read, by the distance of LSNs.
     pub lost_bytes: u64,
+    /// Whether the folder is there, can be read, and holds the WAL that is followed.
+    pub up: bool,
     /// From the position to the newest byte that there is.
     pub behind_bytes: u64,
     /// WAL a second since the line before, by the distance of LSNs.
@@ -74,6 +76,9 @@ pub struct PgWal {
     pub bytes: u64,
     /// Those before the last redo point that something keeps.
     pub kept_segments: u64,
+    /// Those before it that nothing keeps: the next checkpoint removes or reuses them.
+    #[serde(default)]
+    pub removable_segments: u64,
     /// Those since the last redo point, which recovery needs.
     #[serde(default)]
     pub since_redo_segments: u64,
@@ -92,8 +97,8 @@ pub struct PgWal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
-    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, or `invalid_slot`: one that keeps
-    /// nothing any more.
+    /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, `recovery`: what a standby has not
+    /// replayed, or `invalid_slot`: one that keeps nothing any more.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
@@ -172,8 +177,8 @@ pub struct KindSums {
 pub struct HappeningRow {
     /// When, by the WAL's clock or that of the machine.
     pub time: Option<String>,
-    /// `lost`, `damaged`, `timeline`, `folder_gone`, `other_cluster`, `dropped`, `large_transaction`,
-    /// `checkpoint`.
+    /// `lost`, `damaged`, `timeline`, `folder_gone`, `folder_unreadable`, `folder_back`, `other_cluster`,
+    /// `dropped`, `large_transaction`, `checkpoint`.
     pub event: String,
     /// Where.
     pub lsn: String,

@@ -61,15 +61,19 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
         overview.max_wal_size_high = settings.max_wal_size.map(|size| size.most_bytes);
         overview.fpi_first_quarter_ratio = first_quarter(&cycles.cycles);
         let replays = cycles.replays.iter().filter(|replay| cycles.has_all(replay.from, replay.to));
-        overview.worst_recovery_bytes =
-            replays.map(|replay| cycles.written(replay.from, replay.to)).max();
-        let (slow, fast) = REPLAY_RATES;
-        let seconds =
-            |rate: u64| overview.worst_recovery_bytes.map(|bytes| bytes as f64 / rate as f64);
-        let range = seconds(fast).zip(seconds(slow));
-        overview.worst_recovery_seconds = range.map(|(low, high)| Range { low, high });
+        let worst = replays.map(|replay| cycles.written(replay.from, replay.to)).max();
+        worst.into_iter().for_each(|bytes| replays_at_least(&mut overview, bytes));
     }
     overview
+}
+
+/// A crash would replay so many bytes, if not more.
+pub(crate) fn replays_at_least(overview: &mut Overview, bytes: u64) {
+    let bytes = overview.worst_recovery_bytes.map_or(bytes, |known| known.max(bytes));
+    let (slow, fast) = REPLAY_RATES;
+    let seconds = |rate: u64| bytes as f64 / rate as f64;
+    overview.worst_recovery_bytes = Some(bytes);
+    overview.worst_recovery_seconds = Some(Range { low: seconds(fast), high: seconds(slow) });
 }
 
 /// The cause of a checkpoint, as far as it is likely.
