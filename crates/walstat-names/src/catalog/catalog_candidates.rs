@@ -172,7 +172,7 @@ impl Candidate {
         // Of any catalog: which ones the file can still be depends on where the stretch began.
         let is_proof = CatalogTable::ALL.into_iter().any(|table| {
             let change = change(record, index, table);
-            change.is_some_and(|change| likeness(&change, table, layout) == Likeness::Proof)
+            change.is_some_and(|change| proves(&change, table, layout))
         });
         if self.unproven.add(is_proof) {
             self.possible = Catalogs::default();
@@ -188,6 +188,11 @@ enum Likeness {
     None,
     Possible,
     Proof,
+}
+
+/// Whether a change has rows that hardly anything but this catalog has.
+pub(super) fn proves(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> bool {
+    likeness(change, table, layout) == Likeness::Proof
 }
 
 fn likeness(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
