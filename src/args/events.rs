@@ -8,9 +8,13 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use walstat_analyse::events::EventKind;
 
+const START_HELP: &str = "Read from here on: names that the WAL before it tells are not learnt, nor what \
+                          transactions did there (--since reads all of the WAL)";
+
 /// Arguments of `walstat events`.
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("start", |start| start.help(START_HELP)),
     after_help = "walstat events /archive --data-directory /backup --event drop_table,truncate --since -2h"
 )]
 pub struct EventsArgs {

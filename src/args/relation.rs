@@ -95,9 +95,26 @@ fn plain(text: &str) -> (String, &str) {
     (part.to_ascii_lowercase(), rest)
 }
 
+/// An identifier as SQL writes it.
+pub fn quoted(name: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let begins_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if begins_plain && name.bytes().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_shown_as_sql_wants_them() {
+        let shown = ["orders", "Orders", "a b", "1a", "a\"b"].map(quoted);
+        assert_eq!(shown, ["orders", "\"Orders\"", "\"a b\"", "\"1a\"", "\"a\"\"b\""]);
+    }
 
     #[test]
     fn names_are_read_as_sql_does() {

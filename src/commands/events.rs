@@ -3,14 +3,15 @@
 use super::problems::tell_first_problems;
 use super::read::{self, Read};
 use crate::args::events::{ChoiceArgs, EventsArgs, EventsFormat};
-use crate::args::relation::RelationArg;
+use crate::args::relation::{Identifiers, RelationArg, quoted};
 use crate::args::values::nearest;
 use crate::failure::{Exit, Failure};
 use crate::output::inputs::refuse_to_overwrite;
 use crate::output::{file_of, tell, write_unstyled};
+use crate::render::number::grouped;
 use crate::render::visible::visible;
 use crate::render::{events, json};
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_analyse::counters::Statistics;
@@ -65,42 +66,28 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
     let Read { paths, plan, scanned, .. } = read.map(counted);
     let choice = Choice { args: &args.choice, times };
     let is_verified = !args.source.no_verify_checksums;
-    let passed_over = RefCell::new(Vec::new());
-    let wanted = |event: &TableEvent| {
-        let is_taken = choice.takes(event);
-        if let Some(RelationArg::Name(name)) = &choice.args.relation
-            && !is_taken
-        {
-            passed_over.borrow_mut().extend(called(event, name.parts.len()));
-        }
-        is_taken
+    let mut note = None;
+    let chosen = |events: Vec<TableEvent>| {
+        let chosen = choice.of(events);
+        note = chosen.note;
+        chosen.events
     };
-    let mut told = report(paths, plan, scanned, known, is_verified, backup_start(args), wanted);
-    if let Some(RelationArg::Name(name)) = &choice.args.relation
-        && told.events.is_empty()
-    {
-        let others = passed_over.into_inner();
-        let hint = if others.contains(&name.parts.join(".")) {
-            ", only others".to_owned()
-        } else {
-            nearest(&name.text, others.iter().map(String::as_str))
-        };
-        let note = format!(
-            "no event of {}{hint}: a table is found by all names that it had in this WAL, and each partition \
-             has its own",
-            name.text
-        );
-        told.notes.push(note.clone());
-        told.warnings.push(note);
-    }
+    let mut told = report(paths, plan, scanned, known, is_verified, backup_start(args), chosen);
+    told.notes.extend(note.clone());
+    told.warnings.extend(note);
     Ok(told)
 }
 
-/// What an event's table or database is called, in so many parts.
-fn called(event: &TableEvent, parts: usize) -> Option<String> {
+/// What an event's table or database is called, as far as that is known.
+fn called(event: &TableEvent) -> Vec<&str> {
     let names = [&event.database, &event.schema, &event.table].map(Option::as_deref);
-    let known: Vec<&str> = names.into_iter().flatten().collect();
-    Some(known.get(known.len().checked_sub(parts)?..)?.join("."))
+    names.into_iter().flatten().collect()
+}
+
+/// Whether a name was typed as events print it: without quotes.
+fn is_printed_as(event: &TableEvent, text: &str) -> bool {
+    let printed = called(event).join(".");
+    printed.strip_suffix(text).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
 /// Where the base backup begins that names come from, if it is one.
@@ -115,17 +102,82 @@ struct Choice<'a> {
     times: Option<Range<Time>>,
 }
 
+/// The events that are told, and what there is to be said where a name has none.
+struct Chosen {
+    events: Vec<TableEvent>,
+    note: Option<String>,
+}
+
 impl Choice<'_> {
+    /// A name is taken as SQL reads it; where nothing is called so, as events print it.
+    fn of(&self, events: Vec<TableEvent>) -> Chosen {
+        let Some(relation) = &self.args.relation else {
+            let events = events.into_iter().filter(|event| self.takes(event)).collect();
+            return Chosen { events, note: None };
+        };
+        let is_sql = events.iter().any(|event| is_about(event, relation));
+        let text = relation.to_string();
+        let is_meant = |event: &TableEvent| {
+            if is_sql { is_about(event, relation) } else { is_printed_as(event, &text) }
+        };
+        let (named, others): (Vec<_>, Vec<_>) = events.into_iter().partition(is_meant);
+        let has_others = !named.is_empty();
+        let events: Vec<_> = named.into_iter().filter(|event| self.takes(event)).collect();
+        let note = match relation {
+            RelationArg::Name(name) if events.is_empty() => {
+                let only_others = || ", only others".to_owned();
+                let hint = if has_others { only_others() } else { meant(name, &others) };
+                Some(self.no_event_of(name, &hint))
+            }
+            _ => None,
+        };
+        Chosen { events, note }
+    }
+
+    /// What is said where a name has no event.
+    fn no_event_of(&self, name: &Identifiers, hint: &str) -> String {
+        let few = if self.asks_for_rows() {
+            format!(
+                "; changes of fewer than {} rows by one transaction are no event (--min-rows)",
+                grouped(self.args.min_rows)
+            )
+        } else {
+            String::new()
+        };
+        format!(
+            "no event of {}{hint}: a table is found by all names that it had in this WAL, and each partition \
+             has its own{few}",
+            name.text
+        )
+    }
+
+    /// Whether changes of rows are asked for.
+    fn asks_for_rows(&self) -> bool {
+        let ChoiceArgs { kinds, min_rows, .. } = self.args;
+        let of_rows = [EventKind::Delete, EventKind::Update, EventKind::Insert];
+        *min_rows > 1 && (kinds.is_empty() || kinds.iter().any(|kind| of_rows.contains(kind)))
+    }
+
     fn takes(&self, event: &TableEvent) -> bool {
-        let ChoiceArgs { kinds, xid, relation, .. } = self.args;
+        let ChoiceArgs { kinds, xid, .. } = self.args;
         // What has not ended is of the time at which the WAL ends.
         let time = event.time.or(event.clock);
         let is_in = |times: &Range<Time>| time.is_some_and(|time| times.contains(&time));
         (kinds.is_empty() || kinds.contains(&event.kind))
             && xid.is_none_or(|xid| event.xids.contains(&xid))
             && self.times.as_ref().is_none_or(is_in)
-            && relation.as_ref().is_none_or(|relation| is_about(event, relation))
     }
+}
+
+/// The name most like the one that was typed, as it is to be typed.
+fn meant(name: &Identifiers, others: &[TableEvent]) -> String {
+    let called = others.iter().filter_map(|event| {
+        let known = called(event);
+        let last = known.get(known.len().checked_sub(name.parts.len())?..)?;
+        Some(last.iter().map(|part| quoted(part)).collect::<Vec<_>>().join("."))
+    });
+    let called: BTreeSet<String> = called.collect();
+    nearest(&name.text, called.iter().map(String::as_str))
 }
 
 fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {

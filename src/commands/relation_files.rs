@@ -2,7 +2,7 @@
 
 use super::read::{self, found};
 use crate::args::name_sources::NameArgs;
-use crate::args::relation::{Identifiers, RelationArg};
+use crate::args::relation::{Identifiers, RelationArg, quoted};
 use crate::args::source::{FilterArgs, SourceArgs};
 use crate::args::values::nearest;
 use crate::failure::Failure;
@@ -16,17 +16,6 @@ use walstat_names::catalog::names::{Names, Relation};
 use walstat_read::input::discover::Found;
 use walstat_read::input::storage;
 use walstat_report::known::Known;
-
-/// An identifier as SQL writes it.
-fn quoted(name: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let begins_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    if begins_plain && name.bytes().all(is_plain) {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
 
 /// Why names are missing where WAL comes through a pipe.
 const NOT_LEARNT: &str = "names are not learnt from a pipe, which can be read only once: give files, --names \
@@ -229,16 +218,5 @@ fn add_partitions(wanted: &mut BTreeSet<Key>, all: &[(u32, &Relation)]) {
         if wanted.len() == before {
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_shown_as_sql_wants_them() {
-        let shown = ["orders", "Orders", "a b", "1a", "a\"b"].map(quoted);
-        assert_eq!(shown, ["orders", "\"Orders\"", "\"a b\"", "\"1a\"", "\"a\"\"b\""]);
     }
 }

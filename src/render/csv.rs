@@ -25,11 +25,11 @@ impl Take for Text<'_> {
 /// there are the headings all the same.
 pub fn table<R: Serialize + Default>(rows: &[R], out: &mut dyn Write) -> io::Result<()> {
     let mut nested: BTreeSet<String> = BTreeSet::new();
-    for row in rows {
-        let keys = keys_of(row)?.into_iter();
+    let keys = keys_of(&R::default())?;
+    for row in rows.iter().map(keys_of).chain([Ok(keys.clone())]) {
+        let keys = row?.into_iter();
         nested.extend(keys.filter(|(_, v)| v.is_object() || v.is_array()).map(|(key, _)| key));
     }
-    let keys = keys_of(&R::default())?;
     let columns: Vec<&String> = keys.keys().filter(|key| !nested.contains(*key)).collect();
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(&columns)?;
@@ -101,6 +101,23 @@ mod tests {
             let begin = format!("name,number,part,share\n{},,,0.0\n", quoted(name));
             assert_eq!(line, begin, "{name}");
         }
+    }
+
+    #[derive(Default, Serialize)]
+    struct Whole {
+        name: &'static str,
+        target: Row,
+    }
+
+    #[test]
+    fn what_is_always_an_object_is_no_heading_without_rows_either() {
+        let csv = |rows: &[Whole]| {
+            let mut text = Vec::new();
+            assert!(table(rows, &mut text).is_ok());
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        assert_eq!(csv(&[]), "name\n");
+        assert_eq!(csv(&[Whole::default()]), "name\n\"\"\n");
     }
 
     #[test]

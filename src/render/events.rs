@@ -12,6 +12,8 @@ use walstat_report::model::events::{EventRow, EventsReport};
 
 /// What takes something away: what people come back for.
 const LOSSES: [&str; 4] = ["drop_table", "truncate", "drop_database", "delete"];
+/// How a transaction stands that has not ended where the WAL does.
+const OPEN: &str = "in_progress";
 /// So many events are told how to recover to.
 const TOLD: usize = 5;
 
@@ -21,7 +23,7 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "No such event from {} to {}.", report.range.start, report.range.end);
     }
     // Names may be long, and come last.
-    let mut table = plain(&["Time", "Event", "Rows", "Xid", "Outcome", "Table"]);
+    let mut table = plain(&["Time (UTC)", "Event", "Rows", "Xid", "Outcome", "Table"]);
     for column in [1, 4, 5] {
         left(&mut table, column);
     }
@@ -36,10 +38,25 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         ]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
-    let told = told(&report.events);
+    recovery(report, out)
+}
+
+/// Where recovery stops before the events for which somebody would want that.
+fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    let all = &report.events;
+    let Told { events: told, of, are_losses } = told(all);
+    if told.is_empty() {
+        return if all.iter().any(|row| row.outcome == OPEN) {
+            writeln!(
+                out,
+                "Not committed in this WAL: recover to its end, or give newer WAL (pg_wal) too."
+            )
+        } else {
+            writeln!(out, "All of it was rolled back, so there is nothing to recover.")
+        };
+    }
     let file = report.settings.file;
     let (event, lines) = match told.len() {
-        0 => return writeln!(out, "All of it was rolled back, so there is nothing to recover."),
         1 => ("it", "this"),
         _ => ("one of these events", "its lines alone"),
     };
@@ -48,7 +65,11 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         "To stop right before {event}, put {lines} into {file} of a restored base backup"
     )?;
     writeln!(out, "(a server has one target, and takes the last that it finds).")?;
-    if told.len() < report.events.len() {
+    if told.len() < all.len() {
+        if told.len() < of {
+            let what = if are_losses { "took something away and committed" } else { "stayed" };
+            writeln!(out, "These are the last {} of the {of} events that {what}.", told.len())?;
+        }
         writeln!(out, "For the lines of another event, give its transaction with -x.")?;
     }
     for row in told {
@@ -57,25 +78,37 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The last events that took something away; without any, the last ones. Not what was rolled back: nothing of
-/// it stayed.
-fn told(events: &[EventRow]) -> Vec<&EventRow> {
+/// Events that are told how to recover to.
+struct Told<'r> {
+    events: Vec<&'r EventRow>,
+    /// Of how many these are the last.
+    of: usize,
+    /// Whether they took something away.
+    are_losses: bool,
+}
+
+/// The last events that took something away; without any, the last ones. Not what was rolled back, nor what
+/// has not committed: nothing of it stayed, and a target before it would lose what committed meanwhile.
+fn told(events: &[EventRow]) -> Told<'_> {
     let is_loss = |row: &&EventRow| {
         let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
         LOSSES.contains(&row.event.as_str()) && row.outcome == "committed" && !is_temporary
     };
     let losses: Vec<&EventRow> = events.iter().filter(is_loss).collect();
-    let stayed = events.iter().filter(|row| row.outcome != "aborted");
-    let all = if losses.is_empty() { stayed.collect() } else { losses };
-    let first = all.len().saturating_sub(TOLD);
-    all.into_iter().skip(first).collect()
+    let stayed = events.iter().filter(|row| !["aborted", OPEN].contains(&row.outcome.as_str()));
+    let are_losses = !losses.is_empty();
+    let all = if are_losses { losses } else { stayed.collect() };
+    let (of, first) = (all.len(), all.len().saturating_sub(TOLD));
+    Told { events: all.into_iter().skip(first).collect(), of, are_losses }
 }
 
 /// The lines of one event.
 fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let target = &row.recovery_target;
     let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
-    writeln!(out, "\n# {}{rows}, {}, {}", row.event, name(row), moment(row.time.as_deref()))?;
+    let zone = if row.time.is_some() { " UTC" } else { "" };
+    let time = moment(row.time.as_deref());
+    writeln!(out, "\n# {}{rows}, {}, {time}{zone}", row.event, name(row))?;
     if !row.names.is_empty() {
         writeln!(out, "# in this WAL it was called {}", visible(&row.names.join(", ")))?;
     }

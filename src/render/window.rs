@@ -48,8 +48,16 @@ fn known(text: &Option<String>) -> String {
 }
 
 fn timelines(window: &Window, out: &mut dyn Write) -> io::Result<()> {
-    let headings =
-        ["TIMELINE", "from", "to", "first end", "last end", "last commit", "last xid", "ends by"];
+    let headings = [
+        "TIMELINE",
+        "from",
+        "to",
+        "first end (UTC)",
+        "last end (UTC)",
+        "last commit",
+        "last xid",
+        "ends by",
+    ];
     let mut table = plain(&headings);
     for row in &window.timelines {
         table.add_row([
@@ -70,7 +78,8 @@ fn backups(window: &Window, out: &mut dyn Write) -> io::Result<()> {
     if window.backups.is_empty() {
         return writeln!(out, "BACKUPS  none is known: --backup-label names one\n");
     }
-    let headings = ["BACKUP", "from", "consistent from", "begun", "ended", "recovers to"];
+    let headings =
+        ["BACKUP", "from", "consistent from", "begun (UTC)", "ended (UTC)", "recovers to"];
     let mut table = plain(&headings);
     for row in &window.backups {
         table.add_row([
@@ -95,7 +104,7 @@ fn restore_points(window: &Window, out: &mut dyn Write) -> io::Result<()> {
     if points.is_empty() {
         return Ok(());
     }
-    let mut table = plain(&["RESTORE POINT", "at", "made"]);
+    let mut table = plain(&["RESTORE POINT", "at", "made (UTC)"]);
     for point in points.iter().rev().take(RESTORE_POINTS_SHOWN) {
         let name = visible(&point.name).into_owned();
         table.add_row([name, point.lsn.clone(), moment(point.time.as_deref())]);

@@ -159,6 +159,7 @@ fn names_come_last_in_the_table() {
     let rows: Vec<&str> = table.lines().take_while(|line| !line.is_empty()).collect();
     let names = rows[0].find("Table").expect("the column");
     assert!(names <= 60 && rows[0].ends_with("Table"), "{}", rows[0]);
+    assert!(rows[0].starts_with("Time (UTC) "), "{}", rows[0]);
     let name = |row: &&str| row.chars().skip(names).collect::<String>();
     let is_name = |name: String| ["postgres.", "other"].iter().any(|db| name.starts_with(db));
     assert!(rows[1..].iter().map(name).all(is_name), "{table}");
@@ -216,6 +217,8 @@ fn each_format_has_all_events() {
     assert!(wanted.iter().all(|name| headings.iter().any(|heading| heading == *name)), "{csv}");
     assert!(!headings.iter().any(|heading| heading == "recovery_target"), "{csv}");
     assert_eq!(reader.records().count(), all.len());
+    let none = walstat(&["events", text(&sample.wal), "-f", "csv", "-x", "3"]).exits(0).stdout;
+    assert_eq!(csv.lines().next(), Some(none.trim_end()), "the headings alone");
     let table = shown("table");
     assert!(table.contains("Weird \"name\", tab\\tx"), "{table}");
     assert!(!table.contains('\t') && !table.contains('\u{1b}'), "{table}");
@@ -242,6 +245,91 @@ fn how_a_transaction_ended_is_told_beside_its_settings() {
         "{prepared}"
     );
     assert!(prepared.contains("recovery_target_inclusive = off"), "{prepared}");
+}
+
+/// A target before what has not committed would lose all that others committed meanwhile.
+#[test]
+fn what_has_not_committed_has_no_settings() {
+    let wal = sample("pg15-mixed").wal;
+    let drops = events(&wal, &["--event", "drop_table"]);
+    let drop = drops.iter().find(|event| event["commit_lsn"].is_string()).expect("a drop");
+    let words = ["-e", key(drop, "commit_lsn"), "-x", key(drop, "xid")];
+    let shown = walstat(&[&["events", text(&wal)], &words[..]].concat()).exits(0).stdout;
+    assert!(shown.contains(" in_progress "), "{shown}");
+    assert!(!shown.contains("recovery_target"), "{shown}");
+    assert!(shown.contains("Not committed in this WAL: recover to its end"), "{shown}");
+}
+
+/// Of a transaction that began before the WAL that is read, its commit shows the files that it dropped.
+#[test]
+fn files_that_are_dropped_and_of_which_nothing_is_seen_are_said() {
+    for name in ["pg9.6-mixed", "pg15-mixed", "pg17-mixed"] {
+        let wal = sample(name).wal;
+        let whole = report(&wal, &[]);
+        let said = |report: &Value| {
+            let notes = report["notes"].as_array().expect("notes").clone();
+            notes
+                .into_iter()
+                .find(|note| note.as_str().is_some_and(|n| n.contains("removed files")))
+        };
+        assert_eq!(said(&whole), None, "{name}: all of it is seen");
+        let all = whole["events"].as_array().expect("events");
+        let is_it =
+            |event: &&Value| event["event"] == "drop_table" && event["commit_lsn"].is_string();
+        let drop = all.iter().find(is_it).expect("a drop");
+        let (commit, xid) = (key(drop, "commit_lsn"), key(drop, "xid"));
+        let ran = walstat(&["events", text(&wal), "-f", "json", "-s", commit]);
+        let note = said(&ran.json()).expect("a note").to_string();
+        let (place, file) = (format!("xid {xid} at {commit}"), key(drop, "relation"));
+        assert!(note.contains(&place) && ran.stderr.contains(&place), "{name}: {note}");
+        assert!(note.contains(file), "{name}: {file}: {note}");
+    }
+}
+
+/// Deletes of few rows are no events, and that is said; names are offered as they are to be typed.
+#[test]
+fn what_a_name_without_events_may_need_is_said() {
+    let wal = sample("pg15-mixed").wal;
+    let note = |words: &[&str]| walstat(&[&["events", text(&wal)], words].concat()).exits(0).stderr;
+    let few = "changes of fewer than 1,000 rows by one transaction are no event (--min-rows)";
+    let said = note(&["-R", "nowhere", "--event", "delete"]);
+    assert!(said.contains("no event of nowhere") && said.contains(few), "{said}");
+    assert!(!note(&["-R", "nowhere", "--event", "drop_table"]).contains(few));
+    assert!(!note(&["-R", "nowhere", "--min-rows", "1"]).contains(few));
+    let said = note(&["-R", "app.Weird name"]);
+    assert!(said.contains("did you mean \"app.\"Weird \"\"name\"\", tab\\tx\"\""), "{said}");
+}
+
+/// These samples begin with the map of a system catalog that was rewritten, and go on to change its rows.
+#[test]
+fn rows_of_a_rewritten_system_catalog_are_no_event() {
+    for name in ["pg16-workload", "pg18-workload"] {
+        let all = events(&sample(name).wal, &["--min-rows", "1"]);
+        let nameless = |event: &&Value| event["table"].is_null() && event["rows"].is_u64();
+        let found: Vec<&Value> = all.iter().filter(nameless).collect();
+        assert!(!all.is_empty() && found.is_empty(), "{name}: {found:?}");
+    }
+}
+
+/// Which events have lines, where not all have.
+#[test]
+fn which_events_have_settings_is_said() {
+    let wal = sample("pg15-mixed").wal;
+    let shown =
+        |words: &[&str]| walstat(&[&["events", text(&wal)], words].concat()).exits(0).stdout;
+    let losses =
+        events(&wal, &["--min-rows", "1", "--event", "drop_table,truncate,delete,drop_database"]);
+    let committed = losses.iter().filter(|event| event["outcome"] == "committed").count();
+    assert!(committed > 5, "{committed}");
+    let table = shown(&["--min-rows", "1"]);
+    let said = format!(
+        "These are the last 5 of the {committed} events that took something away and committed."
+    );
+    assert!(table.contains(&said), "{said}: {table}");
+    assert!(
+        !shown(&["-x", key(&losses[0], "xid")]).contains("These are the last"),
+        "all of it has lines"
+    );
 }
 
 /// What the release's server takes: 9.6 has no place to stop at, and both have a file of their own.

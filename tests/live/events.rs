@@ -3,6 +3,7 @@
 //! is there, and nothing that came after.
 
 mod recovered;
+mod rewritten_before;
 mod story;
 mod told;
 

@@ -114,4 +114,17 @@ pub struct EventsFound {
     pub events: Vec<TableEvent>,
     /// Rows of `pg_class` and `pg_database` that were changed and of which nothing is known but that.
     pub unknown: usize,
+    /// Transactions that took files away, and of whose changes of `pg_class` nothing is seen.
+    pub unexplained: Vec<UnexplainedDrop>,
+}
+
+/// A transaction that took files away: it dropped, truncated or rewrote something, and what cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnexplainedDrop {
+    /// The transaction.
+    pub xid: u32,
+    /// Where the record of its commit begins.
+    pub commit: Lsn,
+    /// The files.
+    pub files: Vec<RelFileLocator>,
 }

@@ -7,7 +7,7 @@ use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
-use walstat_analyse::events::{Events, Name, TableEvent};
+use walstat_analyse::events::{Events, Name, TableEvent, UnexplainedDrop};
 use walstat_analyse::finished_transactions::TransactionOutcome;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
@@ -18,7 +18,10 @@ use walstat_read::scan::outcome::Outcome;
 /// What is counted: the statistics of every report, and what was done to tables.
 pub type Counted = (Statistics, Events);
 
-/// Puts the report together; those events that are `wanted`. `backup`: where the base backup begins that
+/// So many transactions of which nothing but their files can be told are named.
+const UNEXPLAINED_TOLD: usize = 3;
+
+/// Puts the report together, of the events that are `chosen`. `backup`: where the base backup begins that
 /// names come from.
 pub fn report(
     paths: Vec<String>,
@@ -27,7 +30,7 @@ pub fn report(
     known: Known,
     checksums_verified: bool,
     backup: Option<Lsn>,
-    wanted: impl Fn(&TableEvent) -> bool,
+    chosen: impl FnOnce(Vec<TableEvent>) -> Vec<TableEvent>,
 ) -> EventsReport {
     let mut seen = None;
     let scanned = scanned.map(|(statistics, events)| {
@@ -37,8 +40,8 @@ pub fn report(
     let has_catalogs = known.store().is_some();
     let (store, names, mut warnings) = known.apart(&plan);
     let found = seen.map(|events| events.finish(store, &names)).unwrap_or_default();
-    let chosen = found.events.iter().filter(|event| wanted(event));
-    let rows: Vec<EventRow> = chosen.map(|event| row(event, &plan, backup)).collect();
+    let events = chosen(found.events);
+    let rows: Vec<EventRow> = events.iter().map(|event| row(event, &plan, backup)).collect();
     let recovery = plan.version().recovery;
     let settings = RecoverySettings { file: recovery.file, has_lsn: recovery.has_lsn };
     if found.unknown > 0 {
@@ -53,6 +56,7 @@ pub fn report(
             found.unknown
         ));
     }
+    warnings.extend(unexplained(&found.unexplained));
     let before = rows.iter().filter(|row| row.is_before_backup).count();
     if let Some(start) = backup.filter(|_| before > 0) {
         warnings.push(format!(
@@ -71,6 +75,33 @@ pub fn report(
     let gathered = Gathered::plain(paths, plan, scanned);
     let report = assemble(gathered, &request, &ReportOptions::default()).report;
     EventsReport::new(report, rows, warnings, settings)
+}
+
+/// What is said of transactions whose changes of `pg_class` are not seen.
+fn unexplained(drops: &[UnexplainedDrop]) -> Option<String> {
+    let of_one = |drop: &UnexplainedDrop| {
+        let first = drop.files.first()?;
+        let more = match drop.files.len() - 1 {
+            0 => String::new(),
+            1 => " and another file".to_owned(),
+            more => format!(" and {more} more files"),
+        };
+        Some(format!("xid {} at {} ({first}{more})", drop.xid, drop.commit))
+    };
+    let mut named: Vec<String> = drops.iter().take(UNEXPLAINED_TOLD).filter_map(of_one).collect();
+    if drops.len() > UNEXPLAINED_TOLD {
+        named.push(format!("{} more", drops.len() - UNEXPLAINED_TOLD));
+    }
+    (!drops.is_empty()).then(|| {
+        format!(
+            "events are missing, like DROP TABLE or TRUNCATE, of transactions that removed files of tables \
+             or indexes without a change of pg_class that is seen: {}; they began before the WAL that is \
+             read, or pg_class was written anew (VACUUM FULL) before it: earlier WAL, or a data directory \
+             from after that (--data-directory), shows what they did; recovery_target_lsn with one of these \
+             places, not inclusive, stops before it",
+            named.join(", ")
+        )
+    })
 }
 
 fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {

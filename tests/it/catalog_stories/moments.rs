@@ -120,3 +120,60 @@ fn an_index_belongs_to_its_table() {
     assert_eq!(history.table_of_index(super::DATABASE, 16390), Some(16384));
     assert_eq!(history.table_of_index(super::DATABASE, 16384), None);
 }
+
+/// VACUUM FULL gave `pg_class` another file before the WAL begins.
+#[test]
+fn a_catalog_that_was_rewritten_before_is_known_by_its_rows() {
+    let moved = file(16500);
+    let want = [("orders", false, true), ("orders_of_2026", true, false)];
+    let deeds = |history: &mut History, story: &Story| {
+        history.advance(story.here(), Some(700));
+        history.ended(&[700], Some(true))
+    };
+    for version in &VERSIONS {
+        let mut story = Story::of(version);
+        story.image_in(moved, 0, &[(1, 650, 0, &ORDERS)]);
+        story.update_in(moved, 700, 0, 1, 2, &ORDERS, &RENAMED);
+        let mut history = history(&story);
+        assert_eq!(told(&deeds(&mut history, &story)), want, "{}", version.name);
+        assert!(history.is_mapped(moved) && !history.is_mapped(file(16384)));
+        // An older data directory still has the old name, in the file of then.
+        let base = Story::of(version).base(&[(1, 650, &ORDERS)], true);
+        let mut history = story.history(base);
+        assert_eq!(told(&deeds(&mut history, &story)), want, "{}", version.name);
+        assert_eq!(name_at(&mut history, story.here(), 701).as_deref(), Some("orders_of_2026"));
+    }
+}
+
+/// A table may have the rows of `pg_class`, too.
+#[test]
+fn a_copy_of_a_catalog_is_not_taken_for_it() {
+    let copied = |story: &mut Story| {
+        story.image_in(file(16500), 0, &[(1, 650, 0, &ORDERS)]);
+        story.update_in(file(16500), 700, 0, 1, 2, &ORDERS, &RENAMED);
+    };
+    let no_deeds = |mut history: History, story: &Story| {
+        history.advance(story.here(), Some(700));
+        assert_eq!(history.ended(&[700], Some(true)), Deeds::default());
+        assert!(!history.is_mapped(file(16500)));
+    };
+    // The file that is known to be the catalog's changes.
+    let mut story = Story::new();
+    story.insert(690, 0, 1, &Class { oid: 16390, name: "other", file: 16390, ..ORDERS });
+    copied(&mut story);
+    no_deeds(history(&story), &story);
+    // Either of two could be the catalog.
+    let mut story = Story::new();
+    copied(&mut story);
+    story.image_in(file(16600), 0, &[(1, 650, 0, &ORDERS)]);
+    no_deeds(history(&story), &story);
+    // A data directory that is newer says which file it is.
+    let mut story = Story::new();
+    copied(&mut story);
+    let mut map = Story::new();
+    map.map(&[(1259, 1259)]);
+    let mut store = Store::new(story.release());
+    map.apply_to(&mut store);
+    store.set_base(story.here(), 700);
+    no_deeds(story.history(store), &story);
+}

@@ -6,7 +6,9 @@ use crate::walstat;
 use serde_json::Value;
 
 /// What is there before.
-const BEFORE: [&str; 9] = [
+const BEFORE: [&str; 11] = [
+    "CREATE TABLE \"Sales dept\" (a int)",
+    "CREATE TABLE twice AS SELECT i AS a FROM generate_series(1, 50) i",
     "CREATE TABLE typed AS SELECT 7 AS id",
     "CREATE TABLE orders (id int PRIMARY KEY, note text)",
     "INSERT INTO orders SELECT i, md5(i::text) FROM generate_series(1, 50) i",
@@ -19,7 +21,7 @@ const BEFORE: [&str; 9] = [
 ];
 
 /// Statements, with the events that each is from 1000 rows on; and the first release that has them.
-const STATEMENTS: [(u32, &str, &[&str]); 18] = [
+const STATEMENTS: [(u32, &str, &[&str]); 22] = [
     (10, "UPDATE orders SET note = 'changed' WHERE id < 9", &[]),
     (10, "REFRESH MATERIALIZED VIEW CONCURRENTLY summary", &[]),
     (10, "REFRESH MATERIALIZED VIEW summary", &["rewrite summary"]),
@@ -36,6 +38,23 @@ const STATEMENTS: [(u32, &str, &[&str]); 18] = [
     (10, "ALTER TABLE typed ALTER id TYPE bigint", &["rewrite typed"]),
     (10, "ALTER TABLE typed RENAME TO gone; DROP TABLE gone", &["drop_table gone"]),
     (10, "VACUUM FULL orders", &["rewrite orders"]),
+    (
+        10,
+        "BEGIN; TRUNCATE twice; ALTER TABLE twice ADD b float DEFAULT random(); COMMIT",
+        &["rewrite twice", "truncate twice"],
+    ),
+    (
+        10,
+        "BEGIN; ALTER TABLE twice ADD c float DEFAULT random(); TRUNCATE twice; COMMIT",
+        &["rewrite twice", "truncate twice"],
+    ),
+    (
+        10,
+        "BEGIN; INSERT INTO twice SELECT generate_series(1, 2000); DELETE FROM twice; \
+         ALTER TABLE twice ADD d float DEFAULT random(); COMMIT",
+        &["delete twice", "insert twice", "rewrite twice"],
+    ),
+    (10, "DROP TABLE \"Sales dept\"", &["drop_table Sales dept"]),
     (10, "TRUNCATE parts", &["truncate parts_1", "truncate parts_2"]),
     (10, "ALTER TABLE parts DETACH PARTITION parts_2", &[]),
     (10, "ALTER TABLE orders RENAME TO orders_of_2026", &[]),
@@ -81,9 +100,12 @@ fn statements_are_told(server: &Server) {
     };
     let report = told(&[]);
     let events = report["events"].as_array().expect("events");
-    for (name, want) in
-        [("public.typed", "drop_table gone"), ("orders", "drop_table orders_of_2026")]
-    {
+    for (name, want) in [
+        ("public.typed", "drop_table gone"),
+        ("orders", "drop_table orders_of_2026"),
+        ("\"Sales dept\"", "drop_table Sales dept"),
+        ("postgres.public.Sales dept", "drop_table Sales dept"),
+    ] {
         let of_name = told(&["-R", name, "--event", "drop_table"]);
         let called: Vec<String> =
             of_name["events"].as_array().into_iter().flatten().map(called).collect();

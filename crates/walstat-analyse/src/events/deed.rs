@@ -10,7 +10,7 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
-use walstat_names::catalog::history::{ClassVersion, Deeds, History};
+use walstat_names::catalog::history::{ClassVersion, Deeds, History, Touched};
 use walstat_names::catalog::row::kind;
 
 /// What is known when a transaction is told.
@@ -21,8 +21,8 @@ pub(super) struct Scene<'s> {
     pub whole: &'s Whole,
     /// What it did to the catalogs.
     pub deeds: &'s Deeds,
-    /// Files of new versions of relations that it rewrites, and which relations these are.
-    pub copies: BTreeMap<RelFileLocator, (u32, u32)>,
+    /// Files of new versions of relations that it rewrites.
+    pub rewritten: BTreeMap<RelFileLocator, Rewritten>,
 }
 
 /// Ends of records, and where they begin; ascending.
@@ -65,6 +65,8 @@ pub(super) struct Deed {
 pub(super) struct Whole {
     pub files: BTreeMap<RelFileLocator, FileWork>,
     pub database_drop: Option<Lsn>,
+    /// Files that its commit took away.
+    pub dropped: Box<[RelFileLocator]>,
     pub xid: u32,
     pub xids: Arc<[u32]>,
     pub outcome: TransactionOutcome,
@@ -139,12 +141,62 @@ pub(super) fn is_index(class: &ClassVersion) -> bool {
     [kind::INDEX, kind::PARTITIONED_INDEX].contains(&class.kind)
 }
 
-/// The new versions of relations that are rewritten: their files, and which relations these are.
-pub(super) fn rewritten(deeds: &Deeds) -> BTreeMap<RelFileLocator, (u32, u32)> {
-    let new = deeds.classes.iter().filter(|touched| touched.inserted.is_some());
-    let versions = new.filter_map(|touched| {
-        let class = &touched.row;
-        Some((class.file?, (class.database, class.rewrites?)))
-    });
-    versions.collect()
+/// A file of the new version of a relation that is rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rewritten {
+    /// The relation: its database and oid.
+    pub relation: (u32, u32),
+    /// Whether the rows are written anew into it. In the end, when both change places, the new version has
+    /// the file that the relation had, which the same transaction may have made.
+    pub is_copy: bool,
+}
+
+/// The files of new versions of relations that are rewritten.
+pub(super) fn rewritten(deeds: &Deeds) -> BTreeMap<RelFileLocator, Rewritten> {
+    let made = |touched: &&Touched<ClassVersion>| {
+        touched.row.rewrites.is_some() && touched.inserted.is_some()
+    };
+    let mut versions: Vec<_> = deeds.classes.iter().filter(made).collect();
+    versions.sort_by_key(|touched| touched.inserted);
+    let (mut seen, mut files) = (BTreeSet::new(), BTreeMap::new());
+    for class in versions.into_iter().map(|touched| &touched.row) {
+        let is_copy = seen.insert((class.database, class.oid));
+        if let (Some(file), Some(oid)) = (class.file, class.rewrites) {
+            files.entry(file).or_insert(Rewritten { relation: (class.database, oid), is_copy });
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TRUNCATE, then ALTER TABLE twice, in one transaction.
+    #[test]
+    fn the_file_that_a_new_version_has_first_is_the_copy() {
+        let file = |relfilenode| RelFileLocator { tablespace: 1663, database: 5, relfilenode };
+        let version = |oid, relfilenode, lsn| Touched {
+            row: ClassVersion {
+                database: 5,
+                oid,
+                name: "pg_temp_16384".into(),
+                namespace: 2200,
+                file: Some(file(relfilenode)),
+                kind: b'r',
+                rewrites: Some(16384),
+            },
+            inserted: Some(Lsn(lsn)),
+            ended: None,
+        };
+        let classes = vec![
+            version(20, 102, 40),
+            version(10, 101, 20),
+            version(10, 100, 30),
+            version(20, 101, 50),
+        ];
+        let deeds = Deeds { classes, ..Deeds::default() };
+        let told = rewritten(&deeds).into_iter().map(|(file, new)| (file.relfilenode, new.is_copy));
+        assert_eq!(told.collect::<Vec<_>>(), [(100, false), (101, true), (102, true)]);
+    }
 }

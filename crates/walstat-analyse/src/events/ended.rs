@@ -3,6 +3,7 @@
 use super::file_works::FileWorks;
 use super::work::Work;
 use serde::{Deserialize, Serialize};
+use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
@@ -35,6 +36,8 @@ pub(super) struct Ended {
     pub files: FileWorks,
     pub in_catalogs: bool,
     pub database_drop: Option<Lsn>,
+    /// Files that its commit takes away.
+    pub dropped: Box<[RelFileLocator]>,
     pub before: Before,
 }
 
@@ -97,6 +100,9 @@ impl Ended {
 
     /// Whether it may have done anything worth telling.
     pub(super) fn is_of_interest(&self, min_rows: u64) -> bool {
-        self.in_catalogs || self.database_drop.is_some() || self.files.have_rows(min_rows)
+        self.in_catalogs
+            || self.database_drop.is_some()
+            || !self.dropped.is_empty()
+            || self.files.have_rows(min_rows)
     }
 }

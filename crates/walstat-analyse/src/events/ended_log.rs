@@ -55,6 +55,7 @@ mod tests {
                 files: FileWorks::default(),
                 in_catalogs: false,
                 database_drop: None,
+                dropped: Box::default(),
                 before: Before::default(),
             });
         }

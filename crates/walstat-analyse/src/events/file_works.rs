@@ -5,6 +5,7 @@ use super::changes::{Changes, RowChange};
 use hashbrown::HashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,8 @@ pub(super) struct FileWork {
     changes: [Changes; 3],
     /// Bytes of all records on it that were counted.
     pub bytes: u64,
+    /// Where all of its rows were taken away at once: the end of the first record that does.
+    pub emptied: Option<Lsn>,
 }
 
 impl FileWork {
@@ -32,6 +35,7 @@ impl FileWork {
             ours.add(theirs);
         }
         self.bytes += other.bytes;
+        self.emptied = self.emptied.into_iter().chain(other.emptied).min();
     }
 }
 

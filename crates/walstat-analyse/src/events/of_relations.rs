@@ -200,7 +200,8 @@ impl RelationDeeds<'_> {
     fn table_files(&mut self, key: Key, chain: &Chain<'_>) {
         for (old, new) in chain.new_files() {
             let Some(end) = new.inserted else { continue };
-            let is_copy = new.row.file.is_some_and(|file| self.scene.copies.contains_key(&file));
+            let rewritten = new.row.file.and_then(|file| self.scene.rewritten.get(&file));
+            let is_copy = rewritten.is_some_and(|rewritten| rewritten.is_copy);
             // What goes to another tablespace keeps its rows.
             let tablespace = |class: &ClassVersion| class.file.map(|file| file.tablespace);
             let has_moved = tablespace(&old.row) != tablespace(&new.row);
@@ -213,6 +214,27 @@ impl RelationDeeds<'_> {
                 let files = Files { file: old.row.file, new_file: new.row.file };
                 self.tell(kind, end, Subject::Relation(new.row.clone(), None), files);
             }
+        }
+        self.emptied(key, chain);
+    }
+
+    /// TRUNCATE of a table that has got its file in the same transaction cuts that, and makes no other one.
+    fn emptied(&mut self, key: Key, chain: &Chain<'_>) {
+        let works = &self.scene.whole.files;
+        let cut = chain.versions.iter().find_map(|version| {
+            let file = version.row.file?;
+            Some((works.get(&file)?.emptied?, file, version))
+        });
+        let Some((end, new_file, version)) = cut else { return };
+        if self.tables.truncated.insert(key) {
+            let file = chain.first().and_then(|first| first.row.file);
+            let files = Files { file, new_file: Some(new_file) };
+            self.tell(
+                EventKind::Truncate,
+                end,
+                Subject::Relation(version.row.clone(), None),
+                files,
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::EventKind;
 use super::changes::{Changes, RowChange};
-use super::deed::{Deed, Scene, Subject, holds_rows_of_users, is_of_system};
+use super::deed::{Deed, Rewritten, Scene, Subject, holds_rows_of_users, is_of_system};
 use std::collections::BTreeMap;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::history::ClassVersion;
@@ -25,10 +25,10 @@ pub(super) fn told(scene: &mut Scene<'_>) -> Vec<Deed> {
     }
     let mut tables: BTreeMap<(u32, u32, u32), Table> = BTreeMap::new();
     for (file, work) in whole.files.iter().filter(|(file, _)| !is_of_system(**file)) {
-        let copy_of = scene.copies.get(file).copied();
-        let is_copy = copy_of.is_some();
-        let owner = match copy_of {
-            Some((database, oid)) => scene.history.class(database, oid),
+        let rewritten = scene.rewritten.get(file).copied();
+        let is_copy = rewritten.is_some_and(|rewritten| rewritten.is_copy);
+        let owner = match rewritten {
+            Some(Rewritten { relation: (database, oid), .. }) => scene.history.class(database, oid),
             None => scene.history.owner(*file),
         };
         if owner.as_ref().is_some_and(|owner| !holds_rows_of_users(owner)) {

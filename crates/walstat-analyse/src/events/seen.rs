@@ -14,8 +14,9 @@ use walstat_format::block::{BlockMark, RelFileLocator};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::prepare::Prepare;
+use walstat_format::payload::truncate::Truncate;
 use walstat_format::payload::xact::Assignment;
-use walstat_format::payload::{xact, xlog};
+use walstat_format::payload::{truncate, xact, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_names::catalog::names::Names;
@@ -106,22 +107,32 @@ impl Events {
                 let xid = end.prepared_xid.unwrap_or(record.header.xid);
                 let was_prepared = end.prepared_xid.is_some();
                 let ending = End::Recorded { commits: end.commits, time: end.time, was_prepared };
-                self.put(record.lsn, xid, end.subxids.iter().collect(), ending);
+                let dropped = end.dropped.iter().filter(|_| end.commits).collect();
+                self.put(record.lsn, xid, end.subxids.iter().collect(), ending, dropped);
                 self.before.tick(end.time);
             }
         }
     }
 
     /// A transaction ends here.
-    fn put(&mut self, lsn: Lsn, xid: u32, subxids: Box<[u32]>, end: End) {
+    fn put(
+        &mut self,
+        lsn: Lsn,
+        xid: u32,
+        subxids: Box<[u32]>,
+        end: End,
+        dropped: Box<[RelFileLocator]>,
+    ) {
         let min_rows = self.min_rows;
         let is_of_interest = |work: &Work| work.is_of_interest(min_rows);
-        if self.is_first && subxids.is_empty() && self.open.forget(xid, is_of_interest) {
+        let is_alone = subxids.is_empty() && dropped.is_empty();
+        if self.is_first && is_alone && self.open.forget(xid, is_of_interest) {
             return;
         }
         let before = self.before;
         let (files, in_catalogs, database_drop) = (FileWorks::default(), false, None);
-        let mut ended = Ended { lsn, end, xid, subxids, files, in_catalogs, database_drop, before };
+        let mut ended =
+            Ended { lsn, end, xid, subxids, files, in_catalogs, database_drop, dropped, before };
         let xids: Vec<u32> = ended.xids().collect();
         for work in xids.iter().filter_map(|xid| self.open.remove(*xid)) {
             ended.add(work);
@@ -148,7 +159,7 @@ impl Events {
         let mut gone: Vec<u32> = self.open.xids().filter(|xid| !stay.contains(xid)).collect();
         gone.sort_unstable();
         for xid in gone {
-            self.put(lsn, xid, Box::default(), End::Lost);
+            self.put(lsn, xid, Box::default(), End::Lost, Box::default());
         }
     }
 
@@ -246,6 +257,14 @@ impl Events {
             rmgr::XLOG if [xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY].contains(&info) => {
                 self.stop(record.lsn, &HashSet::new());
                 self.stopped.get_or_insert(record.lsn);
+            }
+            rmgr::STORAGE if xid != 0 && info == truncate::TRUNCATE => {
+                let main_data = record.main_data().unwrap_or_default();
+                if let Some(cut) = Truncate::parse(&main_data).filter(|cut| cut.blocks == 0) {
+                    let end = record.end.aligned();
+                    self.places.push((end, record.lsn));
+                    self.work(xid).files.of(cut.relation).emptied.get_or_insert(end);
+                }
             }
             rmgr if writes_pages(rmgr) && xid != 0 => {
                 if let Some(file) = Events::file(record) {

@@ -1,19 +1,22 @@
 //! Turns transactions, one by one in the order in which they ended, into events.
 
-use super::deed::{Places, Scene, Subject, Whole, holds_rows_of_users, is_index, rewritten};
+use super::deed::{
+    Places, Scene, Subject, Whole, holds_rows_of_users, is_index, is_of_system, rewritten,
+};
 use super::ended::{Before, End, Ended};
 use super::in_flight::InFlight;
 use super::renamed::Renamed;
 use super::work::{Prepared, Work};
-use super::{EventKind, EventsFound, Name, TableEvent};
+use super::{EventKind, EventsFound, Name, TableEvent, UnexplainedDrop};
 use super::{of_relations, of_rows};
 use crate::finished_transactions::TransactionOutcome;
 use hashbrown::{HashMap, HashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
-use walstat_names::catalog::history::History;
-use walstat_names::catalog::names::Names;
+use walstat_names::catalog::history::{Deeds, History};
+use walstat_names::catalog::names::{Names, Relation};
 use walstat_names::catalog::row::kind;
 
 /// Tells events.
@@ -24,6 +27,7 @@ pub(super) struct Teller {
     drafts: Vec<Draft>,
     renamed: Renamed,
     unknown: usize,
+    unexplained: Vec<UnexplainedDrop>,
 }
 
 /// An event whose names may be learnt later.
@@ -42,6 +46,7 @@ impl Teller {
             drafts: Vec::new(),
             renamed: Renamed::default(),
             unknown: 0,
+            unexplained: Vec::new(),
         }
     }
 
@@ -64,6 +69,7 @@ impl Teller {
             before: ended.before,
             files: ended.files.into_rows().collect(),
             database_drop: ended.database_drop,
+            dropped: ended.dropped,
         };
         self.whole(&whole, Some(commits));
     }
@@ -101,6 +107,7 @@ impl Teller {
                 before,
                 files: files.into_rows().collect(),
                 database_drop,
+                dropped: Box::default(),
             };
             self.whole(&whole, None);
         }
@@ -109,6 +116,7 @@ impl Teller {
     fn whole(&mut self, whole: &Whole, commits: Option<bool>) {
         let deeds = self.history.ended(&whole.xids, commits);
         self.unknown += deeds.unknown;
+        self.unexplained.extend(self.unexplained_by(whole, &deeds));
         self.renamed.note(&deeds, &mut self.history);
         let mut scene = Scene {
             history: &mut self.history,
@@ -116,7 +124,7 @@ impl Teller {
             min_rows: self.min_rows,
             whole,
             deeds: &deeds,
-            copies: rewritten(&deeds),
+            rewritten: rewritten(&deeds),
         };
         let mut told = of_rows::told(&mut scene);
         told.extend(of_relations::told(scene));
@@ -129,6 +137,16 @@ impl Teller {
         }
     }
 
+    /// The files that a transaction took away without a change of `pg_class` that is seen.
+    fn unexplained_by(&self, whole: &Whole, deeds: &Deeds) -> Option<UnexplainedDrop> {
+        let is_seen = !deeds.classes.is_empty() || deeds.unknown > 0;
+        let of_users =
+            |file: &RelFileLocator| !is_of_system(*file) && !self.history.is_mapped(*file);
+        let files: Vec<_> = whole.dropped.iter().copied().filter(of_users).collect();
+        let commit = whole.ended.filter(|_| !is_seen && !files.is_empty())?;
+        Some(UnexplainedDrop { xid: whole.xid, commit, files })
+    }
+
     /// All events, with names that were learnt after them, or that `others` know.
     pub(super) fn finish(mut self, others: &Names) -> EventsFound {
         for draft in self.drafts.iter_mut().filter(|draft| draft.lacks_names()) {
@@ -139,11 +157,12 @@ impl Teller {
         for draft in &mut self.drafts {
             draft.event.names = draft.all_names(&self.renamed);
         }
-        let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others));
+        let history = &self.history;
+        let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others, history));
         let mut events: Vec<TableEvent> = told.map(|draft| draft.event).collect();
         one_of_reindex(&mut events);
         events.sort_by_key(|event| (event.lsn, event.xid, event.kind));
-        EventsFound { events, unknown: self.unknown }
+        EventsFound { events, unknown: self.unknown, unexplained: self.unexplained }
     }
 }
 
@@ -218,11 +237,12 @@ impl Draft {
     }
 
     /// Whether it is about rows of what belongs to a table, or to the system.
-    fn is_hidden(&self, others: &Names) -> bool {
+    fn is_hidden(&self, others: &Names, history: &History) -> bool {
         match &self.subject {
             Subject::Relation(class, _) => self.event.rows.is_some() && !holds_rows_of_users(class),
             Subject::File(file) => {
-                others.relation(*file).is_some_and(|relation| relation.kind == kind::TOAST)
+                let is_toast = |relation: &Relation| relation.kind == kind::TOAST;
+                history.is_mapped(*file) || others.relation(*file).is_some_and(is_toast)
             }
             Subject::Database(_) => false,
         }

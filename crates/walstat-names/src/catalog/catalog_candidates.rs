@@ -190,6 +190,18 @@ enum Likeness {
     Proof,
 }
 
+/// Whether a change has rows that hardly anything but this catalog has.
+pub(super) fn proves(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> bool {
+    match change {
+        // Those of a page are whole, also where they are new versions: after VACUUM FULL all may be.
+        Change::Page(rows) => {
+            let mut each = rows.iter().map(|(_, row)| likeness_of_row(row, table, layout));
+            !rows.is_empty() && each.all(|likeness| likeness == Likeness::Proof)
+        }
+        _ => likeness(change, table, layout) == Likeness::Proof,
+    }
+}
+
 fn likeness(change: &Change, table: CatalogTable, layout: &CatalogLayout) -> Likeness {
     match change {
         Change::Page(rows) | Change::Insert(rows) => {
@@ -230,5 +242,34 @@ fn has_rows(record: &RecordParts<'_>, index: usize) -> bool {
         },
         rmgr::HEAP2 => code == heap2::MULTI_INSERT,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_format::data_page::heap_tuple::infomask;
+
+    /// After VACUUM FULL of all catalogs a page of `pg_class` may have nothing but new versions.
+    #[test]
+    fn new_versions_prove_in_a_page_and_not_elsewhere() {
+        let layout = &CatalogLayout::V15;
+        let mut data = vec![0u8; layout.class.bytes];
+        data[..5].copy_from_slice(&[0, 64, 0, 0, b't']);
+        data[layout.class.namespace] = 11;
+        data[layout.class.persistence] = b'p';
+        data[layout.class.kind] = b'r';
+        let row = RowVersion {
+            xmin: 700,
+            xmax: 0,
+            infomask: infomask::UPDATED,
+            header_oid: 0,
+            data_bytes: data.len() as u16,
+            data: data.into(),
+        };
+        let rows: Box<[_]> = [(1, row)].into();
+        let proves = |change| proves(&change, CatalogTable::Class, layout);
+        assert!(proves(Change::Page(rows.clone())) && !proves(Change::Insert(rows)));
+        assert!(!proves(Change::Page(Box::default())));
     }
 }

@@ -7,14 +7,15 @@
 //! applied that turned out to be catalogs. Nothing here depends on how the WAL was divided into
 //! stretches.
 
-use super::catalog_candidates::CatalogCandidates;
+use super::catalog_candidates::{CatalogCandidates, proves};
 use super::event::{Change, Event, RecordParts, change};
 use super::history::History;
 use super::row::{Row, RowVersion, decode};
 use super::store::Store;
 use super::xid_status::{XidStatus, XidStatuses};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::block::{BlockRef, RelFileLocator};
 use walstat_format::by_key;
 use walstat_format::catalog_layout::CatalogLayout;
@@ -23,6 +24,9 @@ use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::{multixact, relmap, xact};
 use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
+
+/// Mapped catalogs whose rows are like those of no other table.
+const IDENTIFIED: [CatalogTable; 2] = [CatalogTable::Class, CatalogTable::Database];
 
 /// Files of catalogs, beside the original ones.
 type Files = HashMap<RelFileLocator, CatalogTable>;
@@ -178,9 +182,40 @@ impl CatalogChanges {
     }
 
     /// The catalogs moment by moment, on top of what a store knows.
-    pub fn history_over(self, mut store: Store) -> History {
+    pub fn history_over(mut self, mut store: Store) -> History {
+        for (file, table) in self.moved(&store) {
+            self.files.insert(file, table);
+            store.put_mapped(file, table);
+        }
         let events = self.events(&mut store);
         History::new(store, events)
+    }
+
+    /// Catalogs that were written anew before this WAL begins, and after the store knew of them: each is the
+    /// only file of its database that has such rows, while those known to be the catalog's do not change.
+    fn moved(&self, store: &Store) -> Vec<(RelFileLocator, CatalogTable)> {
+        let (mut files, layout) = (self.files.clone(), store.layout());
+        for event in &self.events {
+            note_catalog_files(&mut files, event, layout);
+        }
+        let mut known: HashSet<(CatalogTable, u32)> = HashSet::new();
+        let mut proven: BTreeMap<(CatalogTable, u32), BTreeSet<RelFileLocator>> = BTreeMap::new();
+        for event in self.events.iter().filter(|event| self.candidates.allow(event)) {
+            let Event::Rows { file, table, end, change, .. } = event else { continue };
+            let catalog = (*table, file.database);
+            match catalog_of(&files, *file) {
+                Some(_) => _ = known.insert(catalog),
+                None if store.has_map_of(file.database, *end) => {}
+                None if IDENTIFIED.contains(table) && proves(change, *table, layout) => {
+                    proven.entry(catalog).or_default().insert(*file);
+                }
+                None => {}
+            }
+        }
+        let unknown = proven.into_iter().filter(|(catalog, _)| !known.contains(catalog));
+        let only = unknown.filter(|(_, files)| files.len() == 1);
+        only.flat_map(|((table, _), files)| files.into_iter().map(move |file| (file, table)))
+            .collect()
     }
 
     /// The changes of those files that are catalogs, in WAL order. What they need besides goes to the store.

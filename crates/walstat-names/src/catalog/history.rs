@@ -343,6 +343,11 @@ impl History {
         self.version_of(database, &row)
     }
 
+    /// Whether a file is one that a mapped catalog, or an index of one, has or had up to this moment.
+    pub fn is_mapped(&self, file: RelFileLocator) -> bool {
+        self.store.is_mapped(file)
+    }
+
     fn version_of(&self, database: u32, row: &RowVersion) -> Option<ClassVersion> {
         let tablespace = self.store.tablespace_of(database);
         let heap = RelFileLocator { tablespace, database, relfilenode: 0 };

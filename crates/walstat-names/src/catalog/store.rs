@@ -5,15 +5,18 @@
 //! before that is in the page already. So records can be applied over a data directory whether it
 //! is older or newer than they are, and the result is what recovery would make of it.
 
+mod maps;
+
 use super::event::{Change, Event, RowEnd};
 use super::row::{HintedStatus, Row, RowVersion, Source, decode};
 use super::xid_status::{XidStatus, XidStatuses};
+use maps::FileMap;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use walstat_format::block::RelFileLocator;
 use walstat_format::by_key;
 use walstat_format::catalog_layout::CatalogLayout;
-use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::data_page::heap_tuple::infomask;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::heap::infobits;
@@ -79,16 +82,6 @@ impl Heap {
     pub(super) fn past_versions(&self) -> impl Iterator<Item = &PlacedRow> {
         self.past.values().flat_map(|page| &page.rows)
     }
-}
-
-/// The files of a database's catalogs, or of the shared ones.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct FileMap {
-    pub tablespace: u32,
-    /// Oids and files.
-    pub files: Box<[(u32, u32)]>,
-    /// Oids and files of before.
-    pub earlier: Vec<(u32, u32)>,
 }
 
 /// What a version that is gone was about: the catalog's database, the catalog, the oid, and what tells
@@ -251,25 +244,6 @@ impl Store {
             || version_status.deleted == Some(XidStatus::Committed)
     }
 
-    /// Puts in the map of a database's catalogs, 0 for the shared ones, to their files.
-    pub(crate) fn put_map(&mut self, database: u32, tablespace: u32, files: Box<[(u32, u32)]>) {
-        let new = FileMap { tablespace, files, earlier: Vec::new() };
-        let Some(old) = self.maps.insert(database, new) else { return };
-        if let Some(map) = self.maps.get_mut(&database) {
-            map.earlier = old.earlier;
-            map.earlier.extend(old.files.iter().filter(|pair| !map.files.contains(pair)));
-            map.earlier.sort_unstable();
-            map.earlier.dedup();
-        }
-    }
-
-    /// The file of a mapped catalog of a database, 0 for a shared one.
-    pub(crate) fn mapped(&self, database: u32, oid: u32) -> u32 {
-        let map = self.maps.get(&database);
-        let mapped = map.and_then(|map| map.files.iter().find(|(mapped, _)| *mapped == oid));
-        mapped.map_or(oid, |(_, file)| *file)
-    }
-
     /// The files that the rows in a file of `pg_class` name for a relation: of those versions that
     /// may count. The original one if there is none.
     pub(crate) fn relfilenodes(&self, class_file: RelFileLocator, oid: u32) -> Vec<u32> {
@@ -285,12 +259,6 @@ impl Store {
         files.sort_unstable();
         files.dedup();
         if files.is_empty() { vec![oid] } else { files }
-    }
-
-    /// The tablespace in which the catalogs of a database lie.
-    pub(super) fn tablespace_of(&self, database: u32) -> u32 {
-        let original = if database == 0 { GLOBAL_TABLESPACE } else { DEFAULT_TABLESPACE };
-        self.maps.get(&database).map_or(original, |map| map.tablespace)
     }
 
     /// What is known of both transactions of a version.
@@ -324,19 +292,6 @@ impl Store {
                 }
             }
             Event::Copied { from, to } => self.copy_database(from, to),
-        }
-    }
-
-    /// A map that the data directory has left behind.
-    fn put_earlier_map(&mut self, database: u32, tablespace: u32, files: &[(u32, u32)]) {
-        match self.maps.get_mut(&database) {
-            Some(map) => {
-                let other = files.iter().filter(|pair| !map.files.contains(pair));
-                map.earlier.extend(other);
-                map.earlier.sort_unstable();
-                map.earlier.dedup();
-            }
-            None => self.put_map(database, tablespace, files.into()),
         }
     }
 
