@@ -135,8 +135,8 @@ impl Task {
     }
 }
 
-/// Divides the segments into runs of up to `run_bytes`, but for the first where one thread reads; with a limit,
-/// each series of segments without a hole is one. A segment that was read before is a run of its own.
+/// Divides the segments into runs of up to `run_bytes`, but for the first where one thread reads; with a
+/// limit, each series of segments without a hole is one. A segment that was read before is a run of its own.
 fn divide(
     segments: &[Segment],
     ready: &Ready,
