@@ -15,10 +15,10 @@ pub fn impossible(plan: &Plan, (backups, reach): &RestoreInput, known: &[Problem
     let page = plan.geometry.page_bytes;
     let replacing = reach.replacing().iter().filter(|it| it.is_mismatched(page));
     let replacing = replacing.filter_map(|it| wrong_replacement(plan, it, known));
-    let has_histories = !known
+    let are_histories_right = !known
         .iter()
         .any(|it| matches!(it.kind, ProblemKind::History | ProblemKind::MissingHistory));
-    let timelines = backups.timelines.iter().filter(|_| has_histories);
+    let timelines = backups.timelines.iter().filter(|_| are_histories_right);
     let timelines = timelines.filter_map(|(lsn, switch)| wrong_timeline(plan, *lsn, *switch));
     let mut problems: Vec<Problem> = replacing.chain(timelines).collect();
     problems.sort_by_key(|problem| problem.lsn);

@@ -1,5 +1,5 @@
-//! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up: WAL
-//! made on purpose, of PostgreSQL 15, in segments of 1 MB.
+//! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
+//! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
 use super::{check, is_green, is_noted, is_red, put, told};
 use crate::common::builder::{Form, Wal};
@@ -72,8 +72,8 @@ fn in_window(directory: &Path) -> Vec<u64> {
     rows.iter().filter_map(|row| row["timeline"].as_u64()).collect()
 }
 
-/// Without `recovery_target_timeline` a server follows the newest timeline, and writes a history in which that
-/// one is the parent, though it stops before the parent begins. So do 12 to 18, and they restore all of it.
+/// Without `recovery_target_timeline` a server follows the newest timeline, and writes a history in which
+/// that one is the parent, though it stops before the parent begins. So do 12 to 18, and they restore all.
 #[test]
 fn recovery_to_an_earlier_place_than_the_time_before_is_sound() {
     let (directory, early, late) = two_places();
@@ -149,8 +149,8 @@ fn a_server_that_was_promoted_just_now_is_sound() {
     assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{}", ran.stderr);
 }
 
-/// Recovery takes the first number after all histories in the archive; in its own directory a server looks for
-/// none.
+/// Recovery takes the first number after all histories in the archive; in its own directory a server looks
+/// for none.
 #[test]
 fn a_server_need_not_have_histories_of_timelines_that_it_never_had() {
     let directory = tempfile::tempdir().expect("a directory");

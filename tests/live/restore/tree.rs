@@ -128,8 +128,8 @@ pub enum State {
     /// Both servers went on; then one was restored to a point in timeline 1 and has gone on from there
     /// with timeline 3.
     Rewound,
-    /// The same, but without saying that timeline 1 is to be followed: timeline 3 names the newer timeline 2 as
-    /// its parent, and begins before it.
+    /// The same, but without saying that timeline 1 is to be followed: timeline 3 names the newer timeline 2
+    /// as its parent, and begins before it.
     Earlier,
 }
 

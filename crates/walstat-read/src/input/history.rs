@@ -257,8 +257,8 @@ impl Histories {
     }
 }
 
-/// Whether a history lacks the last digits that another has. Of thousands nearly all are whole, which the last
-/// ancestors tell.
+/// Whether a history lacks the last digits that another has. Of thousands nearly all are whole, which the
+/// last ancestors tell.
 fn is_cut(own: &[Ancestor], whole: &[Ancestor]) -> bool {
     let Some(((last, before), (end, others))) = own.split_last().zip(whole.split_last()) else {
         return false;

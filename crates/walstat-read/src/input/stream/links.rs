@@ -26,8 +26,8 @@ pub(super) struct Links {
 struct Link {
     path: PathBuf,
     is_symbolic: bool,
-    /// Which of the files of the target's name it is. A hard link is the last one before it; a symbolic one is
-    /// the last of all.
+    /// Which of the files of the target's name it is. A hard link is the last one before it; a symbolic one
+    /// is the last of all.
     copy: u64,
 }
 
