@@ -144,10 +144,11 @@ fn changed_at(folder: &Path) -> io::Result<SystemTime> {
     fs::metadata(folder)?.modified()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn what_is_no_file_is_passed_over() {
         let folder = std::env::temp_dir().join(format!("walstat-shelf-{}", std::process::id()));

@@ -2,10 +2,9 @@
 //! unpacks it with the tool that the suffix names. What that tool refuses never comes to the server.
 
 use super::codec::Codec;
-use super::names::{SegmentFile, Standing, compression_suffix, is_encryption, is_pgbackrests};
+use super::names::{SegmentFile, Standing, compression_suffix, is_encryption};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
-use std::io::{self, Read};
 
 /// What the tools of suffixes unpack, with the spellings of each suffix, the usual one first, in lower
 /// case; tried with those of Debian 12. None of them takes what is not compressed at all.
@@ -36,24 +35,6 @@ fn tool_of(suffix: &str) -> Option<(&'static str, &'static [Codec])> {
 /// How the suffix of a file is usually spelt: that of `.GZ` and `.gzip` is `gz`.
 pub(super) fn usual_suffix(file: &str) -> Option<&'static str> {
     tool_of(compression_suffix(file)?).map(|(usual, _)| usual)
-}
-
-/// The plain bytes of a file, as whatever restores it unpacks it: pgBackRest, the tool of its suffix where
-/// that is zstd, which takes less of other packings than their own tools, and else the codec's own.
-///
-/// # Errors
-///
-/// As those of [`Codec::decoder`].
-pub(super) fn decoder<'a>(
-    codec: Codec,
-    file: &str,
-    inner: impl Read + 'a,
-) -> io::Result<Box<dyn Read + 'a>> {
-    match usual_suffix(file) {
-        _ if is_pgbackrests(file) => codec.pgbackrests(inner),
-        Some("zst") => codec.zstds(inner),
-        _ => codec.decoder(inner),
-    }
 }
 
 /// Whether a file has to be whole by its name.

@@ -6,9 +6,9 @@
 use super::codec::Codec;
 use super::mapped::Mapped;
 use super::names::file_name;
-use super::packing::decoder;
 use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
+use super::unpacking::decoder;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
