@@ -71,8 +71,9 @@ impl FromStr for AskedTarget {
 
     fn from_str(text: &str) -> Result<AskedTarget, String> {
         let place = if let Some(xid) = text.strip_prefix("xid:") {
-            let xid = xid.parse().ok().filter(|xid| *xid > 0);
-            Place::Other(Goal::Xid(xid.ok_or("expected xid:N, N from 1 to 4294967295")?))
+            // What txid_current() says has epochs above 32 bits, which a server leaves out here.
+            let xid = xid.parse::<u64>().ok().map(|xid| xid as u32).filter(|xid| *xid > 0);
+            Place::Other(Goal::Xid(xid.ok_or("expected xid:N, a transaction's number")?))
         } else if let Some(name) = text.strip_prefix("name:") {
             if name.is_empty() || name.len() > NAME_BYTES_MAX {
                 return Err(format!("expected name: and up to {NAME_BYTES_MAX} bytes"));
@@ -143,11 +144,24 @@ mod tests {
     #[test]
     fn a_target_says_itself_what_it_is() {
         let read = |text: &str| text.parse::<AskedTarget>().map(|asked| asked.place);
-        assert!(matches!(read("xid:741"), Ok(Place::Other(Goal::Xid(741)))));
+        for text in ["xid:741", "xid:4294968037", "xid:12884902629"] {
+            assert!(matches!(read(text), Ok(Place::Other(Goal::Xid(741)))), "{text}");
+        }
         assert!(matches!(read("0/3000028"), Ok(Place::Other(Goal::Lsn(Lsn(0x300_0028))))));
         assert!(matches!(read("name:before 0/1"), Ok(Place::Other(Goal::Name(_)))));
         assert!(matches!(read("2026-11-21 09:12:00.5"), Ok(Place::At(_))));
-        for text in ["", "xid:", "xid:0", "xid:-1", "name:", "-2h", "09:12", "today", "soon"] {
+        for text in [
+            "",
+            "xid:",
+            "xid:0",
+            "xid:4294967296",
+            "xid:-1",
+            "name:",
+            "-2h",
+            "09:12",
+            "today",
+            "soon",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -32,6 +32,7 @@ use walstat_report::budget::Budgets;
 use walstat_report::build::Request;
 use walstat_report::check::{Criteria, judge};
 use walstat_report::gap::Gap;
+use walstat_report::impossible::impossible;
 use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
@@ -231,7 +232,12 @@ fn gather(
     if range.start.is_none() && range.since.is_none() {
         scanned.problems.extend(lost_start(&plan));
     }
-    Ok((Gathered::of(paths, plan, scanned, known), filters, round))
+    let mut gathered = Gathered::of(paths, plan, scanned, known);
+    if filters.is_empty() {
+        let problems = &mut gathered.scanned.problems;
+        problems.extend(impossible(&gathered.plan, &gathered.restore, problems));
+    }
+    Ok((gathered, filters, round))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

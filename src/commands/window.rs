@@ -158,7 +158,8 @@ fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)
 /// The timelines that the one followed has left, ascending.
 fn left_timelines(plan: &Plan) -> BTreeSet<u32> {
     let others = plan.other_lineages.iter().map(|lineage| lineage.timeline());
-    others.filter(|timeline| !plan.lineage.has(*timeline)).collect()
+    let followed: BTreeSet<u32> = plan.lineage.spans().map(|(timeline, _)| timeline).collect();
+    others.filter(|timeline| !followed.contains(timeline)).collect()
 }
 
 /// Says of a target that cannot be reached that another timeline has it.

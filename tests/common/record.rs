@@ -147,9 +147,17 @@ impl Rec {
         Rec { xid: 0, ..Rec::new(XLOG, 0x40, 0) }
     }
 
-    /// `XLOG/CHECKPOINT_SHUTDOWN`.
+    /// `XLOG/CHECKPOINT_SHUTDOWN` of timeline 1.
     pub fn shutdown() -> Rec {
-        Rec { xid: 0, ..Rec::new(XLOG, 0x00, 88) }
+        Rec::begins(1, 1)
+    }
+
+    /// The same with which a timeline begins.
+    pub fn begins(timeline: u32, before: u32) -> Rec {
+        let mut record = Rec { xid: 0, ..Rec::new(XLOG, 0x00, 88) };
+        record.main[8..12].copy_from_slice(&timeline.to_le_bytes());
+        record.main[12..16].copy_from_slice(&before.to_le_bytes());
+        record
     }
 
     /// `Heap/INSERT` of `total` bytes in all: 27 to 281, or 285 and more.

@@ -9,6 +9,7 @@ mod level;
 mod order;
 mod packing;
 mod reach;
+mod recovered;
 mod salvage;
 mod timelines;
 

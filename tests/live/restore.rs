@@ -35,7 +35,7 @@ use origin::Origin;
 use tree::{Layout, Tree};
 
 /// The cases that run by default.
-const SAMPLE: [(&str, Layout); 15] = [
+const SAMPLE: [(&str, Layout); 16] = [
     ("as it should be", Layout::Raw),
     ("as it should be", Layout::Barman),
     ("as it should be", Layout::PgBackRestZstd),
@@ -51,6 +51,7 @@ const SAMPLE: [(&str, Layout); 15] = [
     ("middle segment cut off, a good copy beside it", Layout::Raw),
     ("history empty", Layout::Gzip),
     ("history missing", Layout::Barman),
+    ("recovery to an earlier place than the newest timeline begins at", Layout::Raw),
 ];
 
 /// Servers that restore at once; each waits for its disk most of the time.

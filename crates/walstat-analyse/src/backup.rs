@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xlog::{self, Limits, ParameterChange};
 use walstat_format::record::Record;
 use walstat_format::rmgr::XLOG;
@@ -32,6 +33,8 @@ pub struct BackupEnd {
 pub struct Backups {
     /// All checkpoints.
     pub checkpoints: Vec<PlacedCheckpoint>,
+    /// Records that say of which timeline they are, and which one was before.
+    pub timelines: Vec<(Lsn, Switch)>,
     /// All ends of backups.
     pub ends: Vec<BackupEnd>,
     /// Where settings changed that a hot standby needs as much of.
@@ -44,7 +47,14 @@ impl Observe for Backups {
         if record.header.rmgr != XLOG {
             return;
         }
-        match record.header.info & 0xF0 {
+        let info = record.header.info & 0xF0;
+        if [xlog::CHECKPOINT_ONLINE, xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY]
+            .contains(&info)
+        {
+            let switch = record.main_data().and_then(|data| data.first_chunk().copied());
+            self.timelines.extend(switch.map(|switch| (record.lsn, Switch::parse(switch))));
+        }
+        match info {
             xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
                 let data = record.main_data().unwrap_or_default();
                 let checkpoint = Checkpoint::parse(&data, record.version.checkpoint);
@@ -68,6 +78,7 @@ impl Observe for Backups {
 
     fn merge(&mut self, later: Backups) {
         self.checkpoints.extend(later.checkpoints);
+        self.timelines.extend(later.timelines);
         self.ends.extend(later.ends);
         self.limits.extend(later.limits);
     }

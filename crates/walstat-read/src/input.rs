@@ -37,3 +37,4 @@ pub mod storage;
 pub mod stream;
 pub mod tar;
 pub mod timeline;
+mod unpacking;

@@ -130,6 +130,27 @@ fn a_hard_link_to_another_name_is_read_as_what_it_links_to() {
     }
 }
 
+/// `tar -x` makes a link to what is there by then, and none to what comes later.
+#[test]
+fn a_hard_link_is_the_last_file_of_its_name_before_it() {
+    use Member::{File, Link};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    let bad = [&two[..9000], &vec![7; two.len() - 9000][..]].concat();
+    let link = || Link(NAMES[1], "copy");
+    for (what, members, code) in [
+        ("before", vec![link(), File("copy", &two)], 4),
+        ("bad first", vec![File("copy", &bad), File("copy", &two), link()], 0),
+        ("good first", vec![File("copy", &two), File("copy", &bad), link()], 4),
+        ("bad later", vec![File("copy", &two), link(), File("copy", &bad)], 0),
+    ] {
+        let others = [File(NAMES[0], &one), File(NAMES[2], &three)];
+        let tar = tar_of(&members.into_iter().chain(others).collect::<Vec<_>>());
+        let directory = archive(&[("wal.tar", tar)]);
+        let ran = check(&["--as", "archive"], &directory.path().join("wal.tar"));
+        assert_eq!(ran.code, Some(code), "{what}: {:?}", told(&ran));
+    }
+}
+
 /// Unpacked, it leads to the member that it names; out of the tar, nobody knows to what.
 #[test]
 fn a_symbolic_link_in_a_tar_is_read_as_the_member_that_it_leads_to() {

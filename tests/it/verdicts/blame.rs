@@ -143,3 +143,16 @@ fn of_bad_neighbours_each_is_told() {
         std::mem::swap(&mut one.1, &mut other.1);
     });
 }
+
+/// In so long a record nobody looks for the wrong byte, which lies in any of its segments.
+#[test]
+fn of_a_long_record_that_is_wrong_all_segments_are_told() {
+    let (mut disk, _) = crossing(96, 5 << 20);
+    disk.files.get_mut(&6).expect("a segment")[5000] ^= 1;
+    let ran = check(&["--as", "archive"], disk.write().path()).exits(4);
+    let problem = &ran.json()["problems"][0];
+    assert_eq!(problem["segment"], THREE);
+    let found = problem["found"].as_str().unwrap_or_default();
+    assert!(found.contains("; the record goes on in the next 6 segments, up to 0/00"), "{found}");
+    assert!(found.ends_with("and any of these 7 may be the wrong one"), "{found}");
+}

@@ -46,6 +46,15 @@ fn what_the_tool_of_its_suffix_does_not_unpack_is_not_restored() {
     let mut files = packed("zst", zstd);
     files[1].1 = gzip(&segment(1));
     is_green("gzip as .zst", archive(&files).path());
+    // But less than their own tools do: no zeros behind gzip, and no legacy frames of LZ4.
+    files[1].1.push(0);
+    is_red("gzip and a zero as .zst", archive(&files).path(), "codec_checksum", &files[1].0);
+    let block = lz4_flex::block::compress(&segment(1));
+    let head = [0x184C_2102, block.len() as u32].map(u32::to_le_bytes).concat();
+    files[1].1 = [head, block].concat();
+    is_red("legacy LZ4 as .zst", archive(&files).path(), "unreadable", NAMES[1]);
+    let as_lz4 = vec![(format!("{}.lz4", NAMES[1]), files[1].1.clone())];
+    is_green("legacy LZ4 as .lz4", archive(&as_lz4).path());
     let mut files = packed("xz", xz);
     files[1].1 = zstd(&segment(1));
     is_red("zstd as .xz", archive(&files).path(), "unreadable", &files[1].0);

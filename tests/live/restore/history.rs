@@ -100,6 +100,8 @@ fn three(table: &mut Table) {
     table.in_state(State::Rewound);
     table.green(&[PgBackRest], "two timelines that branch off the same one", |_| {});
     table.in_state(State::Rewound);
+    table.green(&[Raw], "recovery to an earlier place than the newest timeline begins at", |_| {});
+    table.in_state(State::Earlier);
     let third = "00000003.history";
     table.red(&[Raw], "history of timeline 2 missing, timeline 3 has its own", |t| {
         t.remove(HISTORY)

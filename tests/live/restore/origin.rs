@@ -38,6 +38,8 @@ pub struct Origin {
     pub third: Files,
     /// What timeline 3 adds that was restored to a point in timeline 1.
     pub rewound: Files,
+    /// The same where the server followed the newest timeline, to a point before that begins.
+    pub earlier: Files,
     /// Records that start in a segment, by the segment's name.
     pub records: BTreeMap<String, Vec<Place>>,
     /// The last segment before the one in which timeline 2 begins.
@@ -79,11 +81,13 @@ impl Origin {
         let third = third::timeline(&server, home.path(), "third", "");
         let (high, low) = (0, (before_switch - 1) * SEGMENT as u64 + 600_000);
         let point = format!(
-            "recovery_target_timeline = '1'\nrecovery_target_action = 'promote'\n\
-             recovery_target_lsn = '{high:X}/{low:X}'"
+            "recovery_target_action = 'promote'\nrecovery_target_lsn = '{high:X}/{low:X}'\n"
         );
+        let earlier = third::timeline(&server, home.path(), "earlier", &point);
+        let point = format!("{point}recovery_target_timeline = '1'");
         let rewound = third::timeline(&server, home.path(), "rewound", &point);
-        let origin = Origin { home, server, files, third, rewound, records, before_switch, switch };
+        let origin =
+            Origin { home, server, files, third, rewound, earlier, records, before_switch, switch };
         origin.is_as_intended();
         Some(origin)
     }

@@ -128,6 +128,9 @@ pub enum State {
     /// Both servers went on; then one was restored to a point in timeline 1 and has gone on from there
     /// with timeline 3.
     Rewound,
+    /// The same, but without saying that timeline 1 is to be followed: timeline 3 names the newer timeline 2
+    /// as its parent, and begins before it.
+    Earlier,
 }
 
 /// An archive on disk.
@@ -341,6 +344,7 @@ impl State {
         let third = match self {
             State::Third => origin.third.clone(),
             State::Rewound => origin.rewound.clone(),
+            State::Earlier => origin.earlier.clone(),
             _ => Files::new(),
         };
         let files = origin.files.iter().filter(|(name, _)| is_there(name));

@@ -183,9 +183,7 @@ impl Follower {
             return;
         };
         let lineage = Lineage::of(newer, &self.shelf.histories);
-        let Some(at) = lineage.spans().find(|span| span.0 == ours).map(|span| span.1.end) else {
-            return;
-        };
+        let Some(at) = lineage.leaves(ours) else { return };
         let counted_to = (at < self.position).then_some(self.position);
         if counted_to.is_some() {
             (self.position, self.open, self.last) = (at, None, None);

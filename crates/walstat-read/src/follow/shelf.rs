@@ -81,10 +81,13 @@ impl Shelf {
         let age = changed.elapsed().unwrap_or_default();
         self.folders.insert(folder.to_owned(), (age > UNSETTLED).then_some(changed));
         let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
-        let paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
-        let names: BTreeSet<String> = paths.iter().map(|path| file_name(path)).collect();
-        for path in paths {
+        let names: BTreeSet<String> =
+            entries.iter().map(|entry| file_name(&entry.path())).collect();
+        for entry in entries {
+            let path = entry.path();
             match FileName::parse(&file_name(&path)) {
+                // A pipe would have the reader wait.
+                FileName::Segment(_) | FileName::History(_) if !is_file(&entry) => {}
                 FileName::Segment(file) => {
                     let Some(number) = file.name.number(self.segment_bytes) else { continue };
                     let is_compressed = compression_suffix(&file_name(&path)).is_some();
@@ -133,6 +136,34 @@ impl Shelf {
     }
 }
 
+/// Whether it is a file, or a link to one.
+fn is_file(entry: &fs::DirEntry) -> bool {
+    let kind = entry.file_type();
+    kind.is_ok_and(|kind| kind.is_file() || kind.is_symlink() && entry.path().is_file())
+}
+
 fn changed_at(folder: &Path) -> io::Result<SystemTime> {
     fs::metadata(folder)?.modified()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_passed_over() {
+        let folder = std::env::temp_dir().join(format!("walstat-shelf-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let at = |name: &str| folder.join(name);
+        fs::create_dir(at("000000010000000000000007")).expect("a folder");
+        std::os::unix::net::UnixListener::bind(at("000000010000000000000008")).expect("a socket");
+        fs::write(at("000000010000000000000009"), b"").expect("a file");
+        let link = at("00000001000000000000000A");
+        std::os::unix::fs::symlink(at("000000010000000000000009"), link).expect("a link");
+        let mut shelf = Shelf::new(&folder, 1 << 20);
+        shelf.list(0).expect("a list");
+        assert_eq!(shelf.segments.keys().copied().collect::<Vec<_>>(), [(1, 9), (1, 10)]);
+        fs::remove_dir_all(&folder).expect("the folder");
+    }
 }

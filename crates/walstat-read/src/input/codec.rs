@@ -106,6 +106,22 @@ impl Codec {
     }
 }
 
+impl Codec {
+    /// The same as the tool zstd decodes it: gzip without zeros behind it, and of LZ4 no legacy frames.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Codec::decoder`].
+    pub(super) fn zstds<'a>(self, inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+        let input: Input<'a> = Box::new(BufReader::with_capacity(INPUT_BUFFER, inner));
+        match self {
+            Codec::Gzip => Ok(Box::new(Pump::new(input, engines::Gzip::without_padding()))),
+            Codec::Lz4 => Ok(Box::new(lz4::Lz4::without_legacy(input))),
+            codec => decode(codec, input),
+        }
+    }
+}
+
 fn begins_with_skippable(input: &mut Input<'_>) -> io::Result<bool> {
     let magic = input.fill_buf()?.first_chunk().map(|magic| u32::from_le_bytes(*magic));
     Ok(magic.is_some_and(skippable::is_skippable))

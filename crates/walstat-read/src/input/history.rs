@@ -160,11 +160,9 @@ impl Histories {
     /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows,
     /// and takes what that one has in their place: then nothing else is blamed.
     pub(crate) fn mend_cut(&mut self) {
-        let one = |(timeline, rivals): (&u32, &BTreeSet<Vec<Ancestor>>)| {
-            let ancestors = rivals.first().filter(|_| rivals.len() == 1)?;
-            Some((*timeline, ancestors.clone(), self.whole_of(*timeline, ancestors)?))
-        };
-        let cut: Vec<_> = self.sound.iter().filter_map(one).collect();
+        let cut = self.cut().into_iter();
+        let cut: Vec<(u32, Vec<Ancestor>, Vec<Ancestor>)> =
+            cut.map(|(timeline, (own, whole))| (timeline, own.to_vec(), whole.to_vec())).collect();
         for (timeline, ancestors, whole) in cut {
             let last = |it: &[Ancestor]| it.last().map_or(Lsn(0), |last| last.end);
             let expected = format!("{}, as in the history of a newer timeline", last(&whole));
@@ -226,20 +224,20 @@ impl Histories {
         self.misplaced.iter()
     }
 
-    /// The ancestors of a timeline as a newer one has them, where its own lack the last digits.
-    fn whole_of(&self, timeline: u32, ancestors: &[Ancestor]) -> Option<Vec<Ancestor>> {
-        let (last, before) = ancestors.split_last()?;
-        let is_cut = |whole: &[Ancestor]| {
-            whole.split_last().is_some_and(|(end, others)| {
-                others == before && end.timeline == last.timeline && is_beginning(last.end, end.end)
-            })
-        };
-        let newer = self.sound.range(timeline.saturating_add(1)..).flat_map(|(_, rivals)| rivals);
-        let prefix = newer.filter_map(|newer| {
-            let own = newer.iter().position(|ancestor| ancestor.timeline == timeline)?;
-            newer.get(..own)
-        });
-        prefix.into_iter().find(|whole| is_cut(whole)).map(<[Ancestor]>::to_vec)
+    /// Timelines whose histories lack the last digits, with their ancestors, and those that a newer one has.
+    fn cut(&self) -> BTreeMap<u32, (&[Ancestor], &[Ancestor])> {
+        let mut cut: BTreeMap<u32, (&[Ancestor], &[Ancestor])> = BTreeMap::new();
+        for newer in self.sound.values().flatten() {
+            for (count, ancestor) in newer.iter().enumerate() {
+                let rivals = self.sound.get(&ancestor.timeline).filter(|rivals| rivals.len() == 1);
+                let own = rivals.and_then(BTreeSet::first).map_or([].as_slice(), Vec::as_slice);
+                let whole = newer.get(..count).unwrap_or_default();
+                if is_cut(own, whole) {
+                    cut.entry(ancestor.timeline).or_insert((own, whole));
+                }
+            }
+        }
+        cut
     }
 
     /// The ancestors of a timeline, if its history was found and can be read.
@@ -257,6 +255,18 @@ impl Histories {
     pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
         self.sound.keys().filter_map(|timeline| Some((*timeline, self.ancestors(*timeline)?)))
     }
+}
+
+/// Whether a history lacks the last digits that another has. Of thousands nearly all are whole, which the
+/// last ancestors tell.
+fn is_cut(own: &[Ancestor], whole: &[Ancestor]) -> bool {
+    let Some(((last, before), (end, others))) = own.split_last().zip(whole.split_last()) else {
+        return false;
+    };
+    last.end < end.end
+        && last.timeline == end.timeline
+        && is_beginning(last.end, end.end)
+        && before == others
 }
 
 /// Whether `cut` is written as `whole` is, without its last digits.

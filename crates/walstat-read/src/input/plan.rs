@@ -2,6 +2,7 @@
 //! with a segment's name, which are only verified.
 
 mod aside;
+mod backups;
 mod latest;
 mod resembling;
 
@@ -88,9 +89,9 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         }
         wanted => wanted.or(newest_complete(&present, histories)).unwrap_or(1),
     };
-    let ends = histories.all().filter(|(child, _)| *child > followed);
-    let ends = ends.flat_map(|(_, ancestors)| ancestors);
-    let ends = ends.filter(|ancestor| ancestor.timeline == followed);
+    let newer = histories.all().filter(|(child, _)| *child > followed);
+    let newer = newer.map(|(child, ancestors)| Lineage::from_ancestors(child, ancestors));
+    let left_at = newer.filter_map(|newer| newer.leaves(followed));
     let others = present.iter().rev().filter(|other| **other != followed);
     let mut plan = Plan {
         timeline: followed,
@@ -103,7 +104,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         },
         branches: branches(&present, histories),
         misplaced: histories.misplaced().copied().collect(),
-        branch_point: ends.map(|ancestor| ancestor.end).max(),
+        branch_point: left_at.max(),
         files: placed.files,
         other_files: each_backup_once(placed.others),
         problems: placed.problems,
@@ -114,7 +115,9 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
-    plan.problems.extend(without_history(&present, histories).into_iter().map(missing_history));
+    let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
+    let without_history = without_history(&present, histories, is_servers);
+    plan.problems.extend(without_history.into_iter().map(missing_history));
     let contradicting = histories.contradicting().into_iter();
     plan.problems
         .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
@@ -211,34 +214,6 @@ impl Plan {
             data_directory: None,
             backups: Vec::new(),
             accepted_gaps: Vec::new(),
-        }
-    }
-
-    /// Looks for the segments with which base backups begin, as the archive's backup histories name
-    /// them. What is older than all others was removed together with its backup; the history stays
-    /// (`pg_archivecleanup` before 17). But a history is archived after its segment.
-    fn check_backups(&mut self) {
-        let bytes = self.geometry.segment_bytes;
-        for other in &self.other_files {
-            let Some(name) = backup_start(other) else { continue };
-            let Some(number) = name.number(bytes) else { continue };
-            let of_timeline = || {
-                let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
-                self.files.range(range).map(|((_, number), files)| (*number, files))
-            };
-            let is_servers = of_timeline().flat_map(|(_, files)| files);
-            if is_servers.clone().any(|file| file.taken_for == InputKind::PgWal) {
-                continue;
-            }
-            let (first, last) = (of_timeline().next(), of_timeline().next_back());
-            match (first, last) {
-                (Some((first, _)), _) if number < first => {
-                    self.notes
-                        .push(format!("{other}: the WAL of this backup is not there any more"));
-                }
-                (_, Some((last, _))) if number <= last => {}
-                _ => self.problems.push(missing_start(other, name, number, bytes)),
-            }
         }
     }
 
@@ -434,16 +409,6 @@ pub(crate) fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<()
         Lsn(nearest)
     );
     Err(InputError::Apart { reason })
-}
-
-/// The segment that a base backup begins in and that is not there.
-fn missing_start(file: &str, name: SegmentName, number: u64, bytes: u32) -> Problem {
-    let expected = format!("segment {name}, in which the backup of {file} begins");
-    let found = "no such file".to_owned();
-    let kind = ProblemKind::MissingSegment;
-    let problem = Problem::of_file(kind, &name.to_string(), expected, found);
-    let start = Lsn(number.saturating_mul(u64::from(bytes)));
-    Problem { lsn: Some(start), ..problem }
 }
 
 fn wrong_timeline(file: &Segment, start: Lsn, expected: u32, found: u32) -> Problem {

@@ -12,7 +12,8 @@ named! {
         RecordLength "record_length" "A record has a length that none can have";
         Rmgr "rmgr" "A record is of a resource manager that the release does not have";
         PrevLink "prev_link" "A record does not link to the one before it";
-        RecordBody "record_body" "A record's checksum holds and its parts do not add up";
+        RecordBody "record_body"
+            "A record's checksum holds and its parts do not add up, or it says what cannot be";
         Continuation "continuation"
             "A page does not continue the record begun before, or continues one that was not begun";
         ZeroPage "zero_page" "Zeros where a page should be, with records after them";

@@ -5,9 +5,10 @@
 
 use super::codec::Codec;
 use super::mapped::Mapped;
-use super::names::{file_name, is_pgbackrests};
+use super::names::file_name;
 use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
+use super::unpacking::decoder;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -129,12 +130,7 @@ impl Source {
             Source::Raw(path) => Ok(Bytes::Raw(ahead.open(path, from, wanted)?)),
             Source::Compressed(path, codec) => {
                 let file = ahead.open(path, 0, wanted.saturating_add(from))?;
-                let decoder = if is_pgbackrests(&file_name(path)) {
-                    codec.pgbackrests(file)
-                } else {
-                    codec.decoder(file)
-                };
-                let mut bytes = Bytes::Read(decoder?);
+                let mut bytes = Bytes::Read(decoder(*codec, &file_name(path), file)?);
                 bytes.skip(from)?;
                 Ok(bytes)
             }

@@ -7,11 +7,12 @@ use super::codec::Codec;
 use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
 use super::label;
 use super::names::file_name;
-use super::names::{FileName, SegmentFile, backup_start, is_pgbackrests};
+use super::names::{FileName, SegmentFile, backup_start};
 use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::{Kind, Member, for_each_member};
+use super::unpacking::decoder;
 use links::{Links, Taken};
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
@@ -287,10 +288,7 @@ fn decoded<'m>(
     let content = recognise(&head, name);
     let reader = Cursor::new(head).chain(bytes);
     match content {
-        Content::Compressed(codec) if depth > 0 && is_pgbackrests(name) => {
-            Ok((Some(codec), codec.pgbackrests(reader)?))
-        }
-        Content::Compressed(codec) if depth > 0 => Ok((Some(codec), codec.decoder(reader)?)),
+        Content::Compressed(codec) if depth > 0 => Ok((Some(codec), decoder(codec, name, reader)?)),
         _ => Ok((None, Box::new(reader))),
     }
 }

@@ -24,7 +24,11 @@ pub(crate) struct Stage {
 impl Lineage {
     /// The lineage of `timeline`; without a history file it has no ancestors.
     pub fn of(timeline: u32, histories: &Histories) -> Lineage {
-        let ancestors = histories.ancestors(timeline).unwrap_or_default();
+        Lineage::from_ancestors(timeline, histories.ancestors(timeline).unwrap_or_default())
+    }
+
+    /// The lineage that a history tells of.
+    pub(crate) fn from_ancestors(timeline: u32, ancestors: &[Ancestor]) -> Lineage {
         let begins = [Lsn(0)].into_iter().chain(ancestors.iter().map(|ancestor| ancestor.end));
         let timelines = ancestors.iter().map(|ancestor| ancestor.timeline).chain([timeline]);
         let stage = |(timeline, begin)| Stage { timeline, begin };
@@ -52,7 +56,7 @@ impl Lineage {
 
     /// The timeline that it left.
     pub fn parent(&self) -> Option<u32> {
-        self.stages.iter().rev().nth(1).map(|stage| stage.timeline)
+        self.spans().rev().nth(1).map(|(timeline, _)| timeline)
     }
 
     /// Where the timeline itself began.
@@ -61,9 +65,33 @@ impl Lineage {
     }
 
     /// All timelines with where they go from and to, the oldest first; the last one has no end.
-    pub fn spans(&self) -> impl Iterator<Item = (u32, Range<Lsn>)> {
-        let ends = self.stages.iter().skip(1).map(|stage| stage.begin).chain([Lsn::MAX]);
-        self.stages.iter().zip(ends).map(|(stage, end)| (stage.timeline, stage.begin..end))
+    ///
+    /// Recovery to an earlier place than the time before writes a history in which the newer timeline begins
+    /// before the one that it names as its parent. To a server a place belongs to the newest timeline that
+    /// has begun there (`tliOfPointInHistory` in `src/backend/access/transam/timeline.c`), so none belongs to
+    /// that parent.
+    pub fn spans(&self) -> impl DoubleEndedIterator<Item = (u32, Range<Lsn>)> + use<> {
+        let mut end = Lsn::MAX;
+        let mut spans = Vec::new();
+        for stage in self.stages.iter().rev() {
+            if stage.begin < end {
+                spans.push((stage.timeline, stage.begin..end));
+                end = stage.begin;
+            }
+        }
+        spans.into_iter().rev()
+    }
+
+    /// Where the history leaves a timeline: the first place at which a newer one has begun.
+    pub(crate) fn leaves(&self, timeline: u32) -> Option<Lsn> {
+        let place = self.stages.iter().position(|stage| stage.timeline == timeline)?;
+        self.stages.iter().skip(place + 1).map(|stage| stage.begin).min()
+    }
+
+    /// Where each timeline leaves the one before it.
+    fn branches(&self) -> impl Iterator<Item = (u32, Ancestor)> + use<> {
+        let parents = self.spans().map(|(timeline, span)| Ancestor { timeline, end: span.end });
+        self.spans().skip(1).map(|(child, _)| child).zip(parents)
     }
 
     /// Whether `timeline` is part of the history.
@@ -92,8 +120,13 @@ pub(crate) fn latest_without_segments(
 }
 
 /// Timelines whose history is needed and missing. A server looks for the newest timeline one by one,
-/// and gives up where a history is missing.
-pub(crate) fn without_history(present: &BTreeSet<u32>, histories: &Histories) -> Vec<u32> {
+/// and gives up where a history is missing. In its own directory it looks for none: there `is_servers`, and
+/// timelines that others had in between are none of its business.
+pub(crate) fn without_history(
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+    is_servers: bool,
+) -> Vec<u32> {
     let (Some(&oldest), Some(&newest)) = (present.first(), present.last()) else {
         return Vec::new();
     };
@@ -102,6 +135,9 @@ pub(crate) fn without_history(present: &BTreeSet<u32>, histories: &Histories) ->
     // numbers were not given out one by one.
     let Some(second) = oldest.max(1).checked_add(1) else { return Vec::new() };
     let missing = |timeline: &u32| !named.contains(timeline) && !histories.has(*timeline);
+    if is_servers {
+        return present.range(second..).copied().filter(missing).take(MISSING_MAX).collect();
+    }
     (second..=newest).filter(missing).take(MISSING_MAX).collect()
 }
 
@@ -124,13 +160,12 @@ pub struct Branch {
 /// All branches that the histories of the timelines present tell of, each place once.
 pub(crate) fn branches(present: &BTreeSet<u32>, histories: &Histories) -> Vec<Branch> {
     let mut all: Vec<Branch> = Vec::new();
+    let mut known = BTreeSet::new();
     for (history, ancestors) in histories.all().filter(|(t, _)| present.contains(t)) {
-        let children = ancestors.iter().skip(1).map(|a| a.timeline).chain([history]);
-        for (Ancestor { timeline: parent, end: at }, child) in ancestors.iter().zip(children) {
-            let branch = Branch { child, parent: *parent, at: *at, history };
-            let same = |b: &Branch| (b.child, b.parent, b.at) == (child, *parent, *at);
-            if !all.iter().any(same) {
-                all.push(branch);
+        let lineage = Lineage::from_ancestors(history, ancestors);
+        for (child, Ancestor { timeline: parent, end: at }) in lineage.branches() {
+            if known.insert((child, parent, at)) {
+                all.push(Branch { child, parent, at, history });
             }
         }
     }
@@ -180,8 +215,11 @@ mod tests {
 
     #[test]
     fn a_history_is_needed_from_the_second_timeline_on() {
-        let missing =
-            |present: &[u32]| without_history(&present.iter().copied().collect(), &histories());
+        let in_place = |present: &[u32], is_servers| {
+            without_history(&present.iter().copied().collect(), &histories(), is_servers)
+        };
+        assert_eq!(in_place(&[1, 6, 8], true), [6, 8]);
+        let missing = |present: &[u32]| in_place(present, false);
         assert_eq!(missing(&[1, 2, 3]), [0u32; 0]);
         assert_eq!(missing(&[3, 4, 6]), [4, 5, 6]);
         assert_eq!(missing(&[5]), [0u32; 0]);
@@ -195,7 +233,29 @@ mod tests {
         for timeline in (2..=150).filter(|timeline| *timeline != 140) {
             histories.add(timeline, Ok("1\t0/250000\tx"), "a history");
         }
-        assert_eq!(without_history(&(1..=150).collect(), &histories), [140]);
+        assert_eq!(without_history(&(1..=150).collect(), &histories, false), [140]);
+    }
+
+    /// Recovery to an earlier place each time, or to the same one.
+    #[test]
+    fn a_timeline_that_begins_before_its_parent_leaves_the_one_that_goes_there() {
+        let mut histories = Histories::default();
+        let text = "1\t0/500000\n2\t0/300000\n3\t0/300000\n4\t0/700000";
+        histories.add(5, Ok(text), "00000005.history");
+        let lineage = Lineage::of(5, &histories);
+        let spans: Vec<_> =
+            lineage.spans().map(|(timeline, span)| (timeline, span.start.0)).collect();
+        assert_eq!(spans, [(1, 0), (4, 0x30_0000), (5, 0x70_0000)]);
+        assert_eq!(
+            [1, 2, 4, 5].map(|it| lineage.leaves(it).map(|at| at.0 >> 20)),
+            [Some(3), Some(3), Some(7), None]
+        );
+        assert_eq!((lineage.parent(), lineage.begin()), (Some(4), Lsn(0x70_0000)));
+        let told = branches(&BTreeSet::from([1, 4, 5]), &histories);
+        let told: Vec<_> = told.iter().map(|b| (b.parent, b.child, b.at.0)).collect();
+        assert_eq!(told, [(1, 4, 0x30_0000), (4, 5, 0x70_0000)]);
+        let pages = [0x2F_E000, 0x30_0000, 0x60_0000, 0x70_0000].map(Lsn);
+        assert_eq!(pages.map(|lsn| lineage.of_page(lsn)), [1, 4, 4, 5]);
     }
 
     #[test]

@@ -13,9 +13,8 @@ use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
 
-/// Said of a record where nothing tells which of its two segments is wrong.
-pub(super) const GOES_ON: &str =
-    "; the record goes on in the next segment, which may be the wrong one";
+/// Said of a record where nothing tells which of its segments is wrong; what follows says which they are.
+pub(super) const GOES_ON: &str = "; the record goes on ";
 
 /// In longer records nobody looks for the byte that is wrong.
 const LOOKED_THROUGH_BYTES_MAX: u32 = 4 << 20;
@@ -94,7 +93,7 @@ impl Gap {
             Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
         let found = match blamed {
             None if self.may_be_wrong_later(geometry) => {
-                format!("{found}{GOES_ON}")
+                format!("{found}{GOES_ON}{}", self.later_segments(geometry))
             }
             Some(_) if self.ends_alike(geometry) => {
                 format!(
@@ -134,10 +133,30 @@ impl Gap {
     /// Whether nothing tells which of the segments that a record lies in is wrong.
     fn may_be_wrong_later(&self, geometry: &Geometry) -> bool {
         let Cause::Checksum { found, expected } = self.cause else { return false };
+        self.segments_after(geometry) > 0 && self.wrong_byte(found ^ expected, geometry).is_none()
+    }
+
+    /// In how many segments after its first one the record lies.
+    fn segments_after(&self, geometry: &Geometry) -> u64 {
         let segment = |lsn: Lsn| lsn.0 / u64::from(geometry.segment_bytes);
-        let last = self.record_bytes.map(|bytes| geometry.advance(self.start, u64::from(bytes)).0);
-        last.is_some_and(|end| segment(Lsn(end - 1)) != segment(self.start))
-            && self.wrong_byte(found ^ expected, geometry).is_none()
+        segment(Lsn(self.end(geometry).0 - 1)).saturating_sub(segment(self.start))
+    }
+
+    /// Where the record ends, by its length.
+    fn end(&self, geometry: &Geometry) -> Lsn {
+        geometry.advance(self.start, u64::from(self.record_bytes.unwrap_or(0)).max(1))
+    }
+
+    /// Which segments after its first one the record lies in.
+    fn later_segments(&self, geometry: &Geometry) -> String {
+        match self.segments_after(geometry) {
+            1 => "in the next segment, which may be the wrong one".to_owned(),
+            more => format!(
+                "in the next {more} segments, up to {}, and any of these {} may be the wrong one",
+                self.end(geometry),
+                more + 1
+            ),
+        }
     }
 
     /// The place of the one byte that makes the checksum fail.

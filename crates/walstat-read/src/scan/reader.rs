@@ -105,9 +105,6 @@ impl<'s> Reader<'s> {
             }
             let last = self.take_page(page);
             let run = self.ended.as_mut().unwrap_or(&mut self.run);
-            if self.timeline > 0 {
-                run.last_page = Some((last.lsn, self.timeline));
-            }
             let read_to = run.range_end.map_or(last.end(), |end| end.min(last.end()));
             run.input_bytes += self.scope.clip(page.lsn, read_to);
             next = last.next(page_bytes);
@@ -198,7 +195,10 @@ impl<'s> Reader<'s> {
             Some(pending) => self.continue_record(pending, page, header),
             None => self.begin_page(page, header),
         };
-        next.map_or(page, |offset| self.records(page, offset))
+        let last = next.map_or(page, |offset| self.records(page, offset));
+        let run = self.ended.as_mut().unwrap_or(&mut self.run);
+        run.last_page = Some((last.lsn, self.timeline));
+        last
     }
 
     fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {

@@ -98,7 +98,7 @@ fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
 }
 
 /// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: the
-/// first file of such a timeline lies behind the place that the history names, and begins with the older one.
+/// first file of such a timeline lies behind the place that the history names, and the timeline begins in it.
 pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(u32, Ancestor)> {
     let bytes = plan.geometry.segment_bytes;
     let all = plan.other_lineages.iter().chain([&plan.lineage]);
@@ -106,10 +106,8 @@ pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(
         let timeline = lineage.timeline();
         let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
         let file = files.first()?;
-        let page = file.first_page.as_ref().ok()?;
         let is_behind = *number > lineage.begin().0 / u64::from(bytes);
-        let is_older = page.header.timeline < timeline;
-        if lineage.parent().is_none() || !is_behind || !is_older {
+        if lineage.parent().is_none() || !is_behind {
             return None;
         }
         Some((timeline, begin_in(file, lineage, verifier)?))
@@ -194,12 +192,14 @@ fn is_hole(problem: &Problem) -> bool {
 
 /// The nearest segment before `number` in this history.
 fn before(plan: &Plan, lineage: &Lineage, number: u64) -> Option<Segment> {
-    let bytes = plan.geometry.segment_bytes;
-    let keys = plan.files.keys().filter(|(timeline, before)| {
-        *before < number && lineage.of_file(*before, bytes) == *timeline
-    });
-    let (timeline, before) = keys.max_by_key(|(_, before)| *before)?;
-    file(plan, *timeline, *before)
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    lineage.spans().rev().find_map(|(timeline, span)| {
+        // The segment in which a newer timeline begins is that one's.
+        let end = (span.end.0 / bytes).min(number);
+        let from = (span.start.0 / bytes).min(end);
+        let mut own = plan.files.range((timeline, from)..(timeline, end));
+        own.next_back().and_then(|(_, files)| files.first()).cloned()
+    })
 }
 
 /// The file that is read for a segment.
@@ -222,10 +222,9 @@ pub(super) fn proof(
     ancestors: &[Ancestor],
     verifier: &Verifier<'_>,
 ) -> Proof {
-    let Some(Ancestor { timeline: parent, end: at }) = ancestors.last().copied() else {
-        return Proof::Unknown;
-    };
-    let branch = Branch { child: timeline, parent, at, history: timeline };
+    let lineage = Lineage::from_ancestors(timeline, ancestors);
+    let Some(parent) = lineage.parent() else { return Proof::Unknown };
+    let branch = Branch { child: timeline, parent, at: lineage.begin(), history: timeline };
     match branch_point(plan, &branch, verifier) {
         Ok(true) => Proof::Right,
         Ok(false) => Proof::Unknown,

@@ -15,11 +15,18 @@ pub(super) struct Gzip {
     decompress: flate2::Decompress,
     /// Zeros follow the last member.
     padded: bool,
+    /// Nothing may follow it.
+    is_last: bool,
 }
 
 impl Gzip {
     pub(super) fn new() -> Self {
-        Gzip { decompress: flate2::Decompress::new_gzip(15), padded: false }
+        Gzip { decompress: flate2::Decompress::new_gzip(15), padded: false, is_last: false }
+    }
+
+    /// Members without padding, as zstd takes them.
+    pub(super) fn without_padding() -> Self {
+        Gzip { is_last: true, ..Gzip::new() }
     }
 }
 
@@ -50,10 +57,10 @@ impl Engine for Gzip {
     fn next(&mut self, first: u8) -> io::Result<Next> {
         match first {
             0x1F if !self.padded => {
-                *self = Gzip::new();
+                *self = Gzip { is_last: self.is_last, ..Gzip::new() };
                 Ok(Next::Stream)
             }
-            0 => {
+            0 if !self.is_last => {
                 self.padded = true;
                 Ok(Next::Padding)
             }

@@ -42,6 +42,8 @@ struct Frame {
 /// Plain bytes of a file of LZ4 frames, one block at a time.
 pub(super) struct Lz4<R> {
     inner: R,
+    /// Legacy frames are read, too.
+    takes_legacy: bool,
     frame: Option<Frame>,
     /// A magic number that was read in place of a legacy block's size.
     next_magic: Option<u32>,
@@ -61,6 +63,7 @@ impl<R: Read> Lz4<R> {
     pub(super) fn new(inner: R) -> Self {
         Lz4 {
             inner,
+            takes_legacy: true,
             frame: None,
             next_magic: None,
             content_len: 0,
@@ -71,6 +74,11 @@ impl<R: Read> Lz4<R> {
             end: 0,
             failed: None,
         }
+    }
+
+    /// No legacy frames, as zstd takes none.
+    pub(super) fn without_legacy(inner: R) -> Self {
+        Lz4 { takes_legacy: false, ..Lz4::new(inner) }
     }
 
     /// Decodes until there are plain bytes; `false` at the end of the input.
@@ -99,6 +107,9 @@ impl<R: Read> Lz4<R> {
         };
         let frame = match magic {
             FRAME_MAGIC => self.descriptor()?,
+            LEGACY_MAGIC if !self.takes_legacy => {
+                return Err(StreamFault::bad("lz4: a legacy frame, which zstd does not unpack"));
+            }
             LEGACY_MAGIC => Frame {
                 legacy: true,
                 linked: false,

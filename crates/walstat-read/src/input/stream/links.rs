@@ -6,7 +6,7 @@ use super::{Item, Visit};
 use crate::input::names::{FileName, file_name};
 use crate::input::tar::{Kind, Member};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 /// The links of a stream.
@@ -16,6 +16,8 @@ pub(super) struct Links {
     files: BTreeSet<PathBuf>,
     /// Links that have to be read, by the member that they link to.
     wanted: BTreeMap<PathBuf, Link>,
+    /// How often each file has come by: unpacked, the last one of a name is what is there.
+    copies: HashMap<PathBuf, u64>,
     /// Only those are read now.
     reads_again: bool,
 }
@@ -24,6 +26,9 @@ pub(super) struct Links {
 struct Link {
     path: PathBuf,
     is_symbolic: bool,
+    /// Which of the files of the target's name it is. A hard link is the last one before it; a symbolic one
+    /// is the last of all.
+    copy: u64,
 }
 
 /// What is to be done with a member.
@@ -40,18 +45,21 @@ impl Links {
     /// Decides what a member is read as.
     pub(super) fn take<'m>(&mut self, member: Member<'m>) -> Taken<'m> {
         if self.reads_again {
-            let is_file = member.kind == Kind::File;
-            let link = is_file.then(|| self.wanted.remove(&plain(&member.path))).flatten();
-            return link
-                .map_or(Taken::Passed, |Link { path, .. }| Taken::Read(Member { path, ..member }));
+            let link = (member.kind == Kind::File).then(|| self.wanted_now(plain(&member.path)));
+            let read = |Link { path, .. }| Taken::Read(Member { path, ..member });
+            return link.flatten().map_or(Taken::Passed, read);
         }
         let name = FileName::parse(&file_name(&member.path));
         let (target, is_symbolic) = match &member.kind {
             Kind::HardLink(target) => (Some(plain(target)), false),
             Kind::Symlink(target) => (member_at(&member.path, target), true),
-            _ => {
+            kind => {
+                let path = plain(&member.path);
+                if *kind == Kind::File {
+                    *self.copies.entry(path.clone()).or_default() += 1;
+                }
                 if name != FileName::Other {
-                    self.files.insert(plain(&member.path));
+                    self.files.insert(path);
                 }
                 return Taken::Read(member);
             }
@@ -59,8 +67,14 @@ impl Links {
         if name == FileName::Other {
             return Taken::Passed;
         }
-        let link = Link { path: member.path, is_symbolic };
+        let copy = target.as_ref().and_then(|target| self.copies.get(target)).copied().unwrap_or(0);
+        let link = Link { path: member.path, is_symbolic, copy };
         match target {
+            Some(target) if copy == 0 && !is_symbolic => {
+                let kind =
+                    format!("hard link to {}, which is not before it in the tar", target.display());
+                Taken::Refused(link.path, kind.into())
+            }
             Some(target) => self.link(target, link, &name),
             None => Taken::Refused(link.path, "symbolic link that leads out of the tar".into()),
         }
@@ -86,8 +100,20 @@ impl Links {
         }
     }
 
+    /// The link that a file is read as, if it is the one of its name that the link is.
+    fn wanted_now(&mut self, path: PathBuf) -> Option<Link> {
+        let copy = self.wanted.get(&path)?.copy;
+        let copies = self.copies.entry(path.clone()).or_default();
+        *copies += 1;
+        (*copies == copy).then(|| self.wanted.remove(&path)).flatten()
+    }
+
     /// What is still to be read, where something is.
-    pub(super) fn again(self) -> Option<Links> {
+    pub(super) fn again(mut self) -> Option<Links> {
+        for (target, link) in self.wanted.iter_mut().filter(|(_, link)| link.is_symbolic) {
+            link.copy = self.copies.get(target).copied().unwrap_or(0);
+        }
+        self.copies.clear();
         (!self.wanted.is_empty()).then_some(Links { reads_again: true, ..self })
     }
 

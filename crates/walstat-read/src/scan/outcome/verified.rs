@@ -24,7 +24,7 @@ pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
     let moved: Vec<Option<(Lsn, Lsn)>> = problems.iter().map(begins).collect();
     for (problem, (lsn, next)) in problems.iter_mut().zip(moved).filter_map(|(p, m)| Some((p, m?)))
     {
-        let found = problem.found.trim_end_matches(GOES_ON);
+        let found = problem.found.split(GOES_ON).next().unwrap_or_default();
         problem.found = format!("{found}; the record at {lsn} goes on there");
         problem.lsn = Some(next);
         problem.segment = chain.segment_name(next);

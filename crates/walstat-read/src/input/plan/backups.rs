@@ -1,0 +1,54 @@
+//! Base backups whose histories (`.backup`) lie beside the segments.
+
+use super::Plan;
+use crate::input::input_kind::InputKind;
+use crate::input::names::backup_start;
+use crate::input::problem::{Problem, ProblemKind};
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+
+impl Plan {
+    /// Looks for the segments with which base backups begin, as the archive's backup histories name
+    /// them. What is older than all others was removed together with its backup; the history stays
+    /// (`pg_archivecleanup` before 17). But a history is archived after its segment.
+    pub(super) fn check_backups(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        for other in &self.other_files {
+            let Some(name) = backup_start(other) else { continue };
+            let Some(number) = name.number(bytes) else { continue };
+            let of_timeline = || {
+                let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
+                self.files.range(range).map(|((_, number), files)| (*number, files))
+            };
+            let is_servers = of_timeline().flat_map(|(_, files)| files);
+            if is_servers.clone().any(|file| file.taken_for == InputKind::PgWal) {
+                continue;
+            }
+            let (first, last) = (of_timeline().next(), of_timeline().next_back());
+            match (first, last) {
+                (Some((first, _)), _) if number < first => self.notes.push(removed_backup(other)),
+                (_, Some((last, _))) if number <= last => {}
+                // Of all of its timeline nothing is left, and a newer one goes on.
+                (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
+                    self.notes.push(removed_backup(other));
+                }
+                _ => self.problems.push(missing_start(other, name, number, bytes)),
+            }
+        }
+    }
+}
+
+/// The note of a base backup that was removed with its WAL.
+fn removed_backup(file: &str) -> String {
+    format!("{file}: the WAL of this backup is not there any more")
+}
+
+/// The segment that a base backup begins in and that is not there.
+fn missing_start(file: &str, name: SegmentName, number: u64, bytes: u32) -> Problem {
+    let expected = format!("segment {name}, in which the backup of {file} begins");
+    let found = "no such file".to_owned();
+    let kind = ProblemKind::MissingSegment;
+    let problem = Problem::of_file(kind, &name.to_string(), expected, found);
+    let start = Lsn(number.saturating_mul(u64::from(bytes)));
+    Problem { lsn: Some(start), ..problem }
+}

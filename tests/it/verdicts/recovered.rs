@@ -1,0 +1,227 @@
+//! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
+//! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
+
+use super::{check, is_green, is_noted, is_red, put, told};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
+use crate::support::{command, finish};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// The number of the first segment.
+const FIRST: u64 = 5;
+const SEGMENT: u64 = 1 << 20;
+
+/// Timeline 1, up to the beginning of a segment, or into its middle.
+fn timeline_1(segments: u64, is_into: bool) -> Wal {
+    let mut wal = Wal::new(Form::of("15"), FIRST);
+    (0..segments).for_each(|_| wal.leave_in_segment(0));
+    if is_into {
+        write(&mut wal, 30);
+    }
+    wal
+}
+
+/// So many records, of 9 kB.
+fn write(wal: &mut Wal, records: usize) {
+    (0..records).for_each(|_| _ = wal.add(&Rec::sized(9000)));
+}
+
+/// A timeline that leaves another one where that stands, and ends with a whole segment.
+fn promoted(wal: &Wal, from: u32, to: u32) -> Wal {
+    let mut wal = wal.clone();
+    wal.form.timeline = to;
+    wal.add(&Rec::begins(to, from));
+    write(&mut wal, 150);
+    wal.switch();
+    wal
+}
+
+/// Writes all segments of a timeline, from that of `begin` on.
+fn store(wal: &Wal, begin: u64, directory: &Path) {
+    let disk = wal.clone().finish();
+    let numbers: Vec<u64> = disk.files.keys().copied().collect();
+    let own = numbers.iter().filter(|number| **number >= begin / SEGMENT);
+    own.for_each(|number| disk.write_segment(directory, *number));
+}
+
+fn history(directory: &Path, timeline: u32, ancestors: &[(u32, u64)]) {
+    let line = |(timeline, end): &(u32, u64)| format!("{timeline}\t0/{end:X}\tx\n");
+    let text: String = ancestors.iter().map(line).collect();
+    put(directory, &format!("{timeline:08X}.history"), text.as_bytes());
+}
+
+/// Timeline 1 with two places in it, the earlier one first, in an archive of its own.
+fn two_places() -> (TempDir, Wal, Wal) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let early = timeline_1(2, true);
+    let mut late = early.clone();
+    write(&mut late, 100);
+    let mut all = late.clone();
+    write(&mut all, 100);
+    all.switch();
+    store(&all, 0, directory.path());
+    (directory, early, late)
+}
+
+/// The timelines of which `window` says something, those of the followed history first.
+fn in_window(directory: &Path) -> Vec<u64> {
+    let ran = finish(command(&["window", "-f", "json", "--as", "archive"]).arg(directory));
+    let rows = ran.json()["window"]["timelines"].as_array().cloned().unwrap_or_default();
+    rows.iter().filter_map(|row| row["timeline"].as_u64()).collect()
+}
+
+/// Without `recovery_target_timeline` a server follows the newest timeline, and writes a history in which
+/// that one is the parent, though it stops before the parent begins. So do 12 to 18, and they restore all.
+#[test]
+fn recovery_to_an_earlier_place_than_the_time_before_is_sound() {
+    let (directory, early, late) = two_places();
+    let directory = directory.path();
+    store(&promoted(&late, 1, 2), late.at(), directory);
+    let third = promoted(&early, 1, 3);
+    store(&third, early.at(), directory);
+    history(directory, 2, &[(1, late.at())]);
+    history(directory, 3, &[(1, late.at()), (2, early.at())]);
+    is_green("earlier", directory);
+    assert_eq!(in_window(directory), [1, 3, 2]);
+    // And then a usual promotion.
+    store(&promoted(&third, 3, 4), third.at(), directory);
+    history(directory, 4, &[(1, late.at()), (2, early.at()), (3, third.at())]);
+    is_green("and promoted", directory);
+}
+
+#[test]
+fn recovery_to_the_same_place_again_is_sound() {
+    let (directory, early, _) = two_places();
+    let directory = directory.path();
+    let places = [(1, early.at()), (2, early.at()), (3, early.at())];
+    for timeline in [2, 3, 4] {
+        store(&promoted(&early, 1, timeline), early.at(), directory);
+        history(directory, timeline, &places[..timeline as usize - 1]);
+    }
+    is_green("the same place", directory);
+}
+
+/// `pg_archivecleanup` before 17 leaves histories of backups.
+#[test]
+fn a_backup_of_a_timeline_without_segments_was_removed() {
+    let (directory, _, late) = two_places();
+    let directory = directory.path();
+    let second = promoted(&late, 1, 2);
+    history(directory, 2, &[(1, late.at())]);
+    let all = fs::read_dir(directory).expect("the archive").flatten();
+    let segments = all.filter(|entry| entry.path().extension().is_none());
+    segments.for_each(|entry| fs::remove_file(entry.path()).expect("a segment"));
+    store(&second, late.at() + SEGMENT, directory);
+    let backup = |name: &str| put(directory, &format!("{name}.00000028.backup"), b"START WAL");
+    backup("000000010000000000000006");
+    backup("000000010000000000000005");
+    is_noted(
+        "of the timeline before",
+        directory,
+        "000000010000000000000006.00000028.backup: the WAL",
+    );
+    history(directory, 3, &[(1, late.at()), (2, second.at())]);
+    backup("00000003000000000000000A");
+    is_red("of a timeline that is lost", directory, "missing_segment", "00000003000000000000000A");
+}
+
+/// A server fills the rest of the segment in which it begins a timeline with copies of the page before
+/// (`XLogFileCopy`), until it writes there.
+#[test]
+fn a_server_that_was_promoted_just_now_is_sound() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = timeline_1(2, true);
+    history(directory.path(), 2, &[(1, place.at())]);
+    let before = place.clone().finish();
+    (FIRST..FIRST + 2).for_each(|number| before.write_segment(directory.path(), number));
+    let mut wal = place.clone();
+    wal.form.timeline = 2;
+    wal.add(&Rec::begins(2, 1));
+    let mut disk = wal.finish();
+    let page = place.at() as usize % SEGMENT as usize / 8192 * 8192;
+    let segment = disk.files.get_mut(&(FIRST + 2)).expect("the segment");
+    let old = before.files[&(FIRST + 2)][page..page + 8192].to_vec();
+    segment[page + 8192..].chunks_mut(8192).for_each(|rest| rest.copy_from_slice(&old));
+    disk.write_segment(directory.path(), FIRST + 2);
+    let ran = check(&["--as", "pg_wal"], directory.path());
+    assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{}", ran.stderr);
+}
+
+/// Recovery takes the first number after all histories in the archive; in its own directory a server looks
+/// for none.
+#[test]
+fn a_server_need_not_have_histories_of_timelines_that_it_never_had() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = timeline_1(2, true);
+    store(&place, 0, directory.path());
+    store(&promoted(&place, 1, 3), place.at(), directory.path());
+    history(directory.path(), 3, &[(1, place.at())]);
+    let ran = check(&["--as", "pg_wal"], directory.path());
+    assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{}", ran.stderr);
+    // In an archive it finds none after a gap.
+    let missing = ("missing_history".to_owned(), "00000002.history".to_owned());
+    let told = told(&check(&["--as", "archive"], directory.path()));
+    assert!(told.contains(&missing), "{told:?}");
+}
+
+/// Timelines 1, 2 and 3, of which the third one begins with a segment.
+fn three_timelines() -> (TempDir, [u64; 2]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = timeline_1(2, true);
+    let second = promoted(&first, 1, 2);
+    store(&first, 0, directory.path());
+    let open = format!("00000001{:016X}", first.at() / SEGMENT);
+    fs::remove_file(directory.path().join(open)).expect("the segment that was left");
+    store(&second, first.at(), directory.path());
+    store(&promoted(&second, 2, 3), second.at(), directory.path());
+    history(directory.path(), 2, &[(1, first.at())]);
+    history(directory.path(), 3, &[(1, first.at()), (2, second.at())]);
+    (directory, [first.at(), second.at()])
+}
+
+#[test]
+fn a_history_that_lost_a_line_is_blamed_and_no_segment() {
+    let (directory, [first, _]) = three_timelines();
+    is_green("as it should be", directory.path());
+    history(directory.path(), 3, &[(1, first)]);
+    is_red("a line less", directory.path(), "history", "00000003.history");
+}
+
+/// `mismatching overwritten LSN`, which ends recovery.
+#[test]
+fn a_record_that_replaces_another_one_than_was_torn_is_a_problem() {
+    for is_wrong in [false, true] {
+        let mut wal = timeline_1(1, true);
+        wal.tear(&Rec::sized(30_000), 1);
+        if is_wrong {
+            wal.misname_torn();
+        }
+        let lsn = wal.overwrite();
+        write(&mut wal, 10);
+        wal.switch();
+        let directory = tempfile::tempdir().expect("a directory");
+        store(&wal, 0, directory.path());
+        if is_wrong {
+            let name = format!("00000001{:016X}", lsn.0 / SEGMENT);
+            is_red("another place", directory.path(), "record_body", &name);
+        } else {
+            is_green("its place", directory.path());
+        }
+    }
+}
+
+/// `unexpected timeline ID 7 (should be 1) in checkpoint record`.
+#[test]
+fn a_checkpoint_of_another_timeline_than_its_place_is_a_problem() {
+    for (timeline, before) in [(7, 7), (1, 2)] {
+        let mut wal = timeline_1(1, true);
+        wal.add(&Rec::begins(timeline, before));
+        write(&mut wal, 10);
+        wal.switch();
+        let directory = tempfile::tempdir().expect("a directory");
+        store(&wal, 0, directory.path());
+        is_red("a checkpoint", directory.path(), "record_body", "000000010000000000000006");
+    }
+}
