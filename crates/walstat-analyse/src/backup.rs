@@ -41,12 +41,10 @@ pub struct Backups {
     pub limits: Vec<(Lsn, Limits)>,
 }
 
-impl Observe for Backups {
-    #[inline]
-    fn observe(&mut self, record: &Record<'_>) {
-        if record.header.rmgr != XLOG {
-            return;
-        }
+impl Backups {
+    /// Takes note of a record of the WAL itself.
+    #[inline(never)]
+    fn look_into(&mut self, record: &Record<'_>) {
         let info = record.header.info & 0xF0;
         if [xlog::CHECKPOINT_ONLINE, xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY]
             .contains(&info)
@@ -73,6 +71,17 @@ impl Observe for Backups {
                 self.ends.extend(start.map(|start| BackupEnd { start, end }));
             }
             _ => {}
+        }
+    }
+}
+
+impl Observe for Backups {
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        if record.header.rmgr == XLOG {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.look_into(&record);
         }
     }
 

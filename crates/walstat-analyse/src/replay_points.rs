@@ -67,19 +67,13 @@ impl Replacing {
 const PAGE_HEADERS: [u64; 2] = [24, 40];
 
 impl Observe for ReplayPoints {
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let header = &record.header;
-        if header.rmgr == TRANSACTION {
-            let ended = xact::end_time(header.info, record.main_data_start());
-            self.time = ended.or(self.time);
-        }
-        if header.rmgr == XLOG && header.info & 0xF0 == xlog::OVERWRITE_CONTRECORD {
-            let says = OverwriteContrecord::parse(record.main_data_start());
-            let torn = self.last.map(|last| last.end);
-            let replacing =
-                |it: OverwriteContrecord| Replacing { lsn: record.lsn, says: it.overwritten, torn };
-            self.replacing.extend(says.map(replacing));
+        if header.rmgr == TRANSACTION || header.rmgr == XLOG {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.look_into(&record);
         }
         let end = record.end.aligned();
         let step = |lsn: Lsn| lsn.0 >> STEP_BITS;
@@ -113,6 +107,22 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
+    /// Takes note of what a record says of times and torn records.
+    #[inline(never)]
+    fn look_into(&mut self, record: &Record<'_>) {
+        let header = &record.header;
+        if header.rmgr == TRANSACTION {
+            let ended = xact::end_time(header.info, record.main_data_start());
+            self.time = ended.or(self.time);
+        } else if header.info & 0xF0 == xlog::OVERWRITE_CONTRECORD {
+            let says = OverwriteContrecord::parse(record.main_data_start());
+            let torn = self.last.map(|last| last.end);
+            let replacing =
+                |it: OverwriteContrecord| Replacing { lsn: record.lsn, says: it.overwritten, torn };
+            self.replacing.extend(says.map(replacing));
+        }
+    }
+
     /// Records that replace torn ones, ascending.
     pub fn replacing(&self) -> &[Replacing] {
         &self.replacing
