@@ -34,12 +34,6 @@ impl Page {
         sound.then_some(Page { bytes })
     }
 
-    /// A copy of `view`, in the memory of `bytes`.
-    pub(crate) fn copy_in(mut bytes: Vec<u8>, view: &PageView<'_>) -> Option<Page> {
-        view.copy_to(&mut bytes);
-        Page::from_bytes(bytes)
-    }
-
     /// A new page of `size` bytes, `special` of them at its end kept for the access method.
     pub(crate) fn new(size: usize, special: usize) -> Option<Page> {
         Page::new_in(Vec::new(), size, special)

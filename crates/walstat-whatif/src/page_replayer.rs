@@ -248,7 +248,9 @@ impl PageReplayer {
             }
             return Some(view.length());
         }
-        let page = Page::copy_in(self.spare.pop().unwrap_or_default(), &view)?;
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        stored.write_to(&mut bytes);
+        let page = Page::from_bytes(bytes)?;
         seen(Imaged { view, whole: Some(&page) }, before);
         let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
         let length = view.length();

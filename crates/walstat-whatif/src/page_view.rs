@@ -47,15 +47,6 @@ impl<'p> PageView<'p> {
         self.size
     }
 
-    /// Puts a copy of all of it in place of what `bytes` are, with zeros in the hole.
-    pub(crate) fn copy_to(&self, bytes: &mut Vec<u8>) {
-        bytes.clear();
-        bytes.reserve(self.size);
-        bytes.extend_from_slice(self.head);
-        bytes.resize(self.size - self.tail.len(), 0);
-        bytes.extend_from_slice(self.tail);
-    }
-
     /// Some of its bytes, if they lie on one side of the hole.
     #[inline]
     pub(crate) fn bytes(&self, from: usize, to: usize) -> Option<&'p [u8]> {
