@@ -116,6 +116,7 @@ works=(
     '_unverified:--stats=record --no-verify-checksums'
     '_who:--stats=relation,transaction'
     '_when:--stats=record,timeline,checkpoint'
+    '_check:check'
     '_report:'
     '_whatif:whatif --checkpoint-every 2x'
 )
