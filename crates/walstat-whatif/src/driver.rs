@@ -12,9 +12,10 @@ use super::recode::{Means, Recoded, Recoder, Recoding, Share};
 use super::scenario::{AskedSetting, Scenario};
 use super::settings::{Change, Checkpoints, Settings};
 use super::spooled::{SpoolError, Spooled};
-use super::trace::Trace;
+use super::trace::{RECORDS_MAX, Trace};
 use super::trace_builder::TraceBuilder;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::PathBuf;
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::counters::Statistics;
@@ -85,6 +86,16 @@ pub enum WhatIfError {
         /// Why.
         reason: String,
     },
+    /// There are more records than can be told apart, in the range or around it.
+    #[error(
+        "{}: more than {RECORDS_MAX} records, expected fewer, before and after the range too: give the paths \
+         of fewer segments",
+        path.display()
+    )]
+    TooMany {
+        /// The first path.
+        path: PathBuf,
+    },
     /// The release that wrote the WAL has not got the codec.
     #[error("{value}: PostgreSQL {release} has pglz only")]
     Codec {
@@ -124,7 +135,7 @@ pub enum WhatIfError {
     /// The filter selects no record.
     #[error("no record is selected")]
     Nothing,
-    /// The second reading found other records than the first.
+    /// One reading found other records than the one before.
     #[error("{}: the WAL changed while it was read", path.display())]
     Changed {
         /// The first path.
@@ -136,7 +147,8 @@ impl WhatIfError {
     /// Whether something else has to be asked; else something cannot be read.
     pub fn is_usage(&self) -> bool {
         match self {
-            WhatIfError::Codec { .. }
+            WhatIfError::TooMany { .. }
+            | WhatIfError::Codec { .. }
             | WhatIfError::MaxWalSize { .. }
             | WhatIfError::Place { .. }
             | WhatIfError::Limit
@@ -181,16 +193,20 @@ impl WhatIf {
         }
         let spooled = Spooled::of(&self.scan.paths)?;
         let scan = Scan { paths: spooled.paths.clone(), ..self.scan.clone() };
-        let question = WhatIf { scan: within_extent(scan)?, ..self };
+        let extent = extent(&scan)?;
+        let question = WhatIf { scan: within(scan, extent.as_ref()), ..self };
         let (plan, scanned, trace, base) = question.replay_base(&asked)?;
+        let is_there = |extent: &Range<Lsn>| {
+            scanned.first == Some(extent.start) && scanned.ending.lsn >= extent.end
+        };
+        if !extent.as_ref().is_none_or(is_there) {
+            return Err(question.changed());
+        }
         let scenarios = scenarios(asked, &base, &plan)?;
         let runs = predict::runs(&base, &scenarios);
         let compresses = runs.iter().any(|run| run.codec.is_some());
         let predictions = question.predictions(&trace, &base, &scenarios, &runs)?;
-        if let Some(error) = trace.records.failure() {
-            let (path, reason) = (std::env::temp_dir(), error.to_string());
-            return Err(WhatIfError::Trace { path, reason });
-        }
+        was_read_back(&trace)?;
         Ok(Predicted {
             plan,
             scanned,
@@ -235,7 +251,16 @@ impl WhatIf {
         let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
         let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
         let range = start..scanned.ending.lsn;
+        if traced.is_full() {
+            return Err(WhatIfError::TooMany { path: self.first_path() });
+        }
         let (trace, base) = traced.finish(plan.version(), geometry, range);
+        was_read_back(&trace)?;
+        let (counted, _) = &scanned.observer;
+        let noted = base.last.saturating_sub(base.first);
+        if end < scanned.ending.lsn || counted.sum(|_| true).count != u64::from(noted) {
+            return Err(self.changed());
+        }
         let is_its_server =
             |server: &&KnownServer| plan.geometry.system_identifier == server.system_identifier;
         let known = self.server.as_ref().filter(is_its_server);
@@ -300,14 +325,17 @@ impl WhatIf {
         let share = self.share.unwrap_or(Share::ALL);
         let means = Means { threads: self.scan.threads.get(), page_bytes: self.memory, share };
         let make = || Recoder::new(trace, base, &runs, means);
-        let (_, _, recoder) = read_in_order(&self.all(), (), make)?;
-        match recoder.mismatches() {
-            0 => Ok(recoder.finish()),
-            _ => {
-                let path = self.scan.paths.first().cloned().unwrap_or_default();
-                Err(WhatIfError::Changed { path })
-            }
-        }
+        let (_, _, mut recoder) = read_in_order(&self.all(), (), make)?;
+        if recoder.saw_the_base() { Ok(recoder.finish()) } else { Err(self.changed()) }
+    }
+
+    /// One reading found other records than the one before.
+    fn changed(&self) -> WhatIfError {
+        WhatIfError::Changed { path: self.first_path() }
+    }
+
+    fn first_path(&self) -> PathBuf {
+        self.scan.paths.first().cloned().unwrap_or_default()
     }
 }
 
@@ -329,6 +357,15 @@ fn trace<O: Observe>(
         beside
     });
     Ok((plan, outcome, feed.finish()))
+}
+
+/// Whether all of the trace could be read, where a part of it is in a file.
+fn was_read_back(trace: &Trace) -> Result<(), WhatIfError> {
+    let failed = |error: &std::io::Error| {
+        let (path, reason) = (std::env::temp_dir(), error.to_string());
+        Err(WhatIfError::Trace { path, reason })
+    };
+    trace.records.failure().map_or(Ok(()), failed)
 }
 
 /// The base itself, and what was asked for.
@@ -383,16 +420,23 @@ fn check_places(setting: &AskedSetting, base: &Base) -> Result<(), WhatIfError> 
     }
 }
 
-/// The same scan with its filter as the range in which the selected records lie: a server writes what lies
-/// between them, too.
-fn within_extent(mut scan: Scan) -> Result<Scan, WhatIfError> {
-    if scan.wanted.select.is_some() {
-        let (_, scanned) = scan.count(&Extent::default())?;
-        let (start, end) = scanned.observer.0.ok_or(WhatIfError::Nothing)?;
-        scan.wanted.range = start..end;
-        scan.wanted.select = None;
+/// From where to where the records lie that a filter selects.
+fn extent(scan: &Scan) -> Result<Option<Range<Lsn>>, WhatIfError> {
+    if scan.wanted.select.is_none() {
+        return Ok(None);
     }
-    Ok(scan)
+    let (_, scanned) = scan.count(&Extent::default())?;
+    let (start, end) = scanned.observer.0.ok_or(WhatIfError::Nothing)?;
+    Ok(Some(start..end))
+}
+
+/// The same scan with that as its range in place of the filter: a server writes what lies between the
+/// records, too.
+fn within(mut scan: Scan, extent: Option<&Range<Lsn>>) -> Scan {
+    if let Some(extent) = extent {
+        (scan.wanted.range, scan.wanted.select) = (extent.clone(), None);
+    }
+    scan
 }
 
 /// From the first record's start to the last one's end.
@@ -412,3 +456,6 @@ impl Observe for Extent {
         };
     }
 }
+
+#[cfg(test)]
+mod tests;

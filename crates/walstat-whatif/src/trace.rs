@@ -18,7 +18,7 @@ pub(crate) use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDe
 pub(crate) use group::RecordGroup;
 pub(crate) use plain_length::PlainLength;
 pub(crate) use reader::{Reader, TraceCursor};
-pub(crate) use store::{NewFile, Store};
+pub(crate) use store::{NewFile, RECORDS_MAX, Store};
 
 use super::blocks::{BEFORE, FIRST, ForkNumber, NEVER, Ordinal};
 use super::images_seen::ImagesSeen;
