@@ -3,8 +3,7 @@
 
 use super::base::Base;
 use super::causes::{self, Causes};
-use super::hand_over::read_in_order;
-use super::observe::Feed;
+use super::hand_over::{read_apart, read_here};
 use super::outcome::RunOutcome;
 use super::position::Geometry;
 use super::predict::{self, Prediction, Run};
@@ -325,7 +324,7 @@ impl WhatIf {
         let share = self.share.unwrap_or(Share::ALL);
         let means = Means { threads: self.scan.threads.get(), page_bytes: self.memory, share };
         let make = || Recoder::new(trace, base, &runs, means);
-        let (_, _, mut recoder) = read_in_order(&self.all(), (), make)?;
+        let (_, _, mut recoder) = read_apart(&self.all(), (), make)?;
         if recoder.saw_the_base() { Ok(recoder.finish()) } else { Err(self.changed()) }
     }
 
@@ -346,17 +345,10 @@ fn trace<O: Observe>(
     beside: O,
     builder: impl Fn() -> TraceBuilder + Send + Sync + 'static,
 ) -> Result<(Plan, Outcome<O>, TraceBuilder), InputError> {
-    if let Some(threads) = NonZeroUsize::new(scan.threads.get() - 1) {
-        return read_in_order(&Scan { threads, ..scan.clone() }, beside, builder);
+    match NonZeroUsize::new(scan.threads.get() - 1) {
+        Some(threads) => read_apart(&Scan { threads, ..scan.clone() }, beside, builder),
+        None => read_here(scan, beside, builder),
     }
-    let prototype = (beside, Feed::new(builder));
-    let (plan, both) = scan.count(&prototype)?;
-    let (_, mut feed) = prototype;
-    let outcome = both.map(|(beside, seen)| {
-        feed = seen;
-        beside
-    });
-    Ok((plan, outcome, feed.finish()))
 }
 
 /// Whether all of the trace could be read, where a part of it is in a file.

@@ -1,8 +1,9 @@
 //! Tests of the `TraceBuilder`.
 
 use super::*;
+use crate::hand_over::read_here;
 use crate::made_up::Bytes;
-use crate::observe::{Feed, Sink};
+use crate::observe::Sink;
 use crate::page::Page;
 use walstat_format::version::VERSIONS;
 use walstat_read::Scan;
@@ -44,10 +45,10 @@ fn scanned<S: Sink + 'static>(
     builder: impl Fn(S) -> TraceBuilder,
 ) -> Trace {
     let within = || TraceBuilder::within(16 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
-    let feed = Feed::new(move || make(within()));
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
-    let (_, outcome) = Scan::paths([sample]).count(&feed).expect("WAL");
-    let mut trace = builder(outcome.observer.finish()).trace;
+    let read = read_here(&Scan::paths([sample]), (), move || make(within()));
+    let (_, _, sink) = read.expect("WAL");
+    let mut trace = builder(sink).trace;
     trace.records.close();
     trace
 }
