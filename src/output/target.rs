@@ -27,8 +27,9 @@ pub enum Target {
 
 /// The file that is meant; `None`: standard output.
 pub fn file_of(named: Option<&Path>) -> Option<&Path> {
-    let is_standard =
-        |path: &Path| path == Path::new(STANDARD_INPUT) || descriptor(path) == Some(STANDARD_OUTPUT);
+    let is_standard = |path: &Path| {
+        path == Path::new(STANDARD_INPUT) || descriptor(path) == Some(STANDARD_OUTPUT)
+    };
     named.filter(|path| !is_standard(path))
 }
 

@@ -277,7 +277,11 @@ fn a_pipe_is_kept_whatever_its_name() {
     let piped = run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} -"));
     assert!(piped.1.lines().count() == 3, "{piped:?}");
     for name in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
-        assert_eq!(run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} {name}")), piped, "{name}");
+        assert_eq!(
+            run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} {name}")),
+            piped,
+            "{name}"
+        );
     }
     assert_eq!(run(&format!("\"$BIN\" {asked} <(tar -C \"$WAL\" -cf - .)")), piped);
     // As zsh calls it.

@@ -6,7 +6,7 @@ use super::causes::{self, Causes};
 use super::hand_over::{read_apart, read_here};
 use super::outcome::RunOutcome;
 use super::position::Geometry;
-use super::predict::{self, Prediction, Run};
+use super::predict::{self, Prediction, Run, Way};
 use super::recode::{Means, Recoded, Recoder, Recoding, Share};
 use super::scenario::{AskedSetting, Scenario};
 use super::settings::{Change, Checkpoints, Settings};
@@ -293,7 +293,7 @@ impl WhatIf {
             runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
         let threads = self.scan.threads;
         let mut replayed = predict::replay_all(trace, base, &plain, threads).into_iter();
-        let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
+        let mut ways: Vec<Vec<(Way, Recoded)>> = vec![Vec::new(); scenarios.len()];
         for run in runs {
             let plain = |outcome: RunOutcome| Recoded { outcome, ..Recoded::default() };
             let result = match run.codec {
@@ -301,7 +301,7 @@ impl WhatIf {
                 None => replayed.next().map(plain),
             };
             if let Some(ways) = ways.get_mut(run.scenario) {
-                ways.extend(result);
+                ways.extend(result.map(|result| (run.way, result)));
             }
         }
         let page_bytes = trace.page_bytes as u64;

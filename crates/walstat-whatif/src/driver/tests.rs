@@ -60,7 +60,12 @@ fn segments_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Asks about an archive from which segments are taken away after a reading.
-fn asked(segments: Range<usize>, after: usize, change: Change, wanted: impl Fn(&mut Scan)) -> String {
+fn asked(
+    segments: Range<usize>,
+    after: usize,
+    change: Change,
+    wanted: impl Fn(&mut Scan),
+) -> String {
     let archive = tempfile::tempdir().expect("a folder");
     for segment in segments_in(Path::new(FIXTURE)) {
         let name = segment.file_name().expect("a name");
