@@ -8,7 +8,7 @@
 //!    image of each would be, and how long the data were that an image replaced. It notes when each page was
 //!    stamped before (`blocks`), how the server registers it (`registered`), what the record means beyond its
 //!    pages (`record_effect`), and what logical decoding adds to it (`level`).
-//! 3. All that goes into the `trace`, about 15 bytes a record; [`base`] reads from it where the checkpoints
+//! 3. All that goes into the `trace`, in some bytes a record; [`base`] reads from it where the checkpoints
 //!    were and which settings were in force.
 //! 4. Each scenario is one or several simulated runs ([`predict`]). A run makes every decision of the server
 //!    anew (`simulated_run`): does a checkpoint begin here (`pace`), which page gets an image, how long is
@@ -45,7 +45,7 @@
 //! | `simulated_run`, `plan` | one run, decision by decision |
 //! | `range_walk`, `replay` | runs over the trace |
 //! | [`recode`] | runs whose images are compressed otherwise |
-//! | [`outcome`], `uncertainty`, [`predict`] | what comes out |
+//! | [`outcome`], [`uncertainty`], [`predict`] | what comes out |
 //! | `position` | arithmetic of WAL positions |
 
 // What is `pub` is used by other crates.
@@ -90,7 +90,7 @@ mod simulated_run;
 pub mod spooled;
 mod trace;
 mod trace_builder;
-mod uncertainty;
+pub mod uncertainty;
 mod whole_record;
 
 pub use pace::shown::segments_of;

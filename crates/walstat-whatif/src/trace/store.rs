@@ -119,6 +119,12 @@ impl Store {
         packed.or_else(|| self.open.as_ref().map(|open| open.lsn))
     }
 
+    /// Bytes that are kept in memory, and how many records they are of.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (u64, u32) {
+        (self.held, self.count)
+    }
+
     /// Adds a record; `follows`: it begins where the one before ends. A part of its caller, which may know
     /// that the record is of the usual form.
     #[inline(always)]

@@ -126,3 +126,20 @@ fn after_a_gap_pages_are_not_known_any_more() {
     builder.trace.records.close();
     assert!(blocks(&builder.trace)[1].is(fact::IMAGE_ESTIMATED));
 }
+
+/// It says so of these loads.
+#[test]
+fn a_record_takes_as_many_bytes_as_the_paper_says() {
+    let paper = include_str!("../../../../docs/whatif.md");
+    assert!(paper.contains("beside its pages takes 17 to 21 bytes"));
+    for name in ["pg15-mixed", "pg16-workload", "pg18-workload"] {
+        let sample = format!("{}/../../tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+        let within =
+            || TraceBuilder::within(16 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
+        let read = read_here(&Scan::paths([sample]), (), within);
+        let mut records = read.expect("WAL").2.trace.records;
+        records.close();
+        let (bytes, count) = records.held();
+        assert!((17..21).contains(&(bytes / u64::from(count))), "{name}: {bytes} of {count}");
+    }
+}
