@@ -273,7 +273,8 @@ fn a_pipe_is_kept_whatever_its_name() {
             .expect("bash runs");
         (command.status.code(), String::from_utf8(command.stdout).expect("UTF-8"))
     };
-    let asked = "whatif -f csv --checkpoint-every none";
+    // With a range, it is read twice without a codec, too, whose time would differ.
+    let asked = format!("whatif -f csv --checkpoint-every none {}", RANGE.join(" "));
     let piped = run(&format!("tar -C \"$WAL\" -cf - . | \"$BIN\" {asked} -"));
     assert!(piped.1.lines().count() == 3, "{piped:?}");
     for name in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
