@@ -14,7 +14,7 @@ use walstat_analyse::who::Who;
 use walstat_format::block::RelFileLocator;
 use walstat_names::catalog::names::{Names, Relation};
 use walstat_read::input::discover::Found;
-use walstat_read::input::storage;
+use walstat_read::input::inherited::is_read_once;
 use walstat_report::known::Known;
 
 /// Why names are missing where WAL comes through a pipe.
@@ -68,7 +68,7 @@ pub fn names(source: &SourceArgs, names: &NameArgs) -> Result<Named, Failure> {
 
 /// Whether what was found can be read twice.
 pub fn can_be_read_again(found: &Found) -> bool {
-    found.streams.iter().all(|stream| storage::is_file(&stream.path))
+    !found.streams.iter().any(|stream| is_read_once(&stream.path))
 }
 
 /// Whether all of the WAL may be read for names, and not only the range that is asked for: not where each

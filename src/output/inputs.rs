@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use walstat_read::input::discover::STANDARD_INPUT;
+use walstat_read::input::inherited::STANDARD_INPUT;
 use walstat_read::input::names::{FileName, backup_start};
 use walstat_read::input::probe::first_page;
 use walstat_read::input::recognise;

@@ -11,12 +11,10 @@ use crate::failure::Failure;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use walstat_read::input::discover::STANDARD_INPUT;
+use walstat_read::input::inherited::{STANDARD_INPUT, descriptor};
 
-/// Where the system lists what the program was given open.
-const INHERITED: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
-/// What means standard output.
-const STANDARD_OUTPUT: [&str; 4] = [STANDARD_INPUT, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+/// Its number, whatever it is called.
+const STANDARD_OUTPUT: u32 = 1;
 
 /// A target, open.
 #[derive(Debug)]
@@ -29,12 +27,15 @@ pub enum Target {
 
 /// The file that is meant; `None`: standard output.
 pub fn file_of(named: Option<&Path>) -> Option<&Path> {
-    named.filter(|path| !STANDARD_OUTPUT.iter().any(|name| *path == Path::new(name)))
+    let is_standard = |path: &Path| {
+        path == Path::new(STANDARD_INPUT) || descriptor(path) == Some(STANDARD_OUTPUT)
+    };
+    named.filter(|path| !is_standard(path))
 }
 
 /// Refuses what is no target. What the system has against it is told when it is written.
 pub fn refuse(path: &Path) -> Result<(), Failure> {
-    if is_inherited(path) {
+    if descriptor(path).is_some() {
         return Ok(());
     }
     match place(path) {
@@ -60,7 +61,7 @@ impl Target {
     /// Opens the target that a path names.
     pub fn open(path: &Path) -> Result<Target, Failure> {
         let failed = |source| Failure::Output { path: path.display().to_string(), source };
-        if is_inherited(path) {
+        if descriptor(path).is_some() {
             return File::options().append(true).open(path).map(Target::Device).map_err(failed);
         }
         let place = place(path)?;
@@ -92,13 +93,6 @@ impl io::Write for Target {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Pipes that the shell has opened, `>(gzip)`, and what else the program was given.
-fn is_inherited(path: &Path) -> bool {
-    let is_number = |path: &Path| path.to_str().is_some_and(|text| text.parse::<u32>().is_ok());
-    let mut rest = INHERITED.iter().filter_map(|folder| path.strip_prefix(folder).ok());
-    path == Path::new("/dev/stderr") || rest.any(is_number)
 }
 
 /// The place where the file will lie.

@@ -8,6 +8,7 @@ use crate::support::{command, finish, walstat};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 fn wal() -> PathBuf {
     sample("pg15-mixed").wal
@@ -141,9 +142,14 @@ fn an_unknown_name_is_a_usage_error_with_the_nearest_one() {
     assert!(ran.stderr.contains(&format!("did you mean \"public.{name}\"?")), "{}", ran.stderr);
     let ran = walstat(&["--partial", "-R", &name, path(&wal)]).exits(2);
     assert!(ran.stderr.contains("tablespace/database/relfilenode"), "{}", ran.stderr);
-    let mut pipe = command(&["-R", &name, "-"]);
-    let ran = finish(&mut pipe).exits(2);
-    assert!(ran.stderr.contains("can be read once"), "{}", ran.stderr);
+    // Whatever file may be called like that.
+    let here = tempfile::tempdir().expect("a directory");
+    fs::write(here.path().join("-"), "").expect("written");
+    for named in ["-", "/dev/stdin"] {
+        let mut pipe = command(&["-R", &name, named]);
+        let ran = finish(pipe.current_dir(here.path()).stdin(Stdio::piped())).exits(2);
+        assert!(ran.stderr.contains("can be read once"), "{named}: {}", ran.stderr);
+    }
 }
 
 #[test]

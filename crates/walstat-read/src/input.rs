@@ -10,6 +10,7 @@ pub(crate) mod faster_way;
 pub mod formula;
 pub mod history;
 mod history_text;
+pub mod inherited;
 pub mod input_kind;
 pub mod known_files;
 pub mod label;

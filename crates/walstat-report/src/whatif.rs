@@ -1,6 +1,7 @@
 //! Predictions → the model.
 
 mod remark;
+mod uncertainty;
 
 use super::model::whatif::{NARROW, RecordDifference, Scenario, SelfCheck, WhatIf};
 use super::when::REPLAY_RATES;

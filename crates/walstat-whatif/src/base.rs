@@ -171,17 +171,13 @@ impl Base {
                         own.extend(redo_mark.take().into_iter().chain(running));
                         own.push(*ordinal);
                     }
+                    let begun = BaseCheckpoint::begun(redo, first, time);
                     self.checkpoints.push(BaseCheckpoint {
-                        redo,
-                        first,
                         record,
                         ended,
                         records: own,
-                        time,
                         online,
-                        cause: None,
-                        is_sure: false,
-                        is_of_backup: false,
+                        ..begun
                     });
                     if first <= self.first || images.is_none() {
                         images = Some(full_page_writes);

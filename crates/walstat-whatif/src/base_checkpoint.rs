@@ -42,6 +42,22 @@ pub enum CauseReading {
 }
 
 impl BaseCheckpoint {
+    /// One of a running server of which it is not known whether it ended, nor why it began.
+    pub(crate) fn begun(redo: Lsn, first: Ordinal, time: Time) -> BaseCheckpoint {
+        BaseCheckpoint {
+            redo,
+            first,
+            record: None,
+            ended: None,
+            records: Vec::new(),
+            time,
+            online: true,
+            cause: None,
+            is_sure: false,
+            is_of_backup: false,
+        }
+    }
+
     /// Takes what the WAL says of its cause.
     pub(crate) fn judge(&mut self, verdict: Option<Verdict>) {
         self.cause = verdict.map(|verdict| verdict.cause);

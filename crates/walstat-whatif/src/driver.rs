@@ -3,18 +3,18 @@
 
 use super::base::Base;
 use super::causes::{self, Causes};
-use super::hand_over::read_in_order;
-use super::observe::Feed;
+use super::hand_over::{read_apart, read_here};
 use super::outcome::RunOutcome;
 use super::position::Geometry;
-use super::predict::{self, Prediction, Run};
+use super::predict::{self, Prediction, Run, Way};
 use super::recode::{Means, Recoded, Recoder, Recoding, Share};
 use super::scenario::{AskedSetting, Scenario};
 use super::settings::{Change, Checkpoints, Settings};
 use super::spooled::{SpoolError, Spooled};
-use super::trace::Trace;
+use super::trace::{RECORDS_MAX, Trace};
 use super::trace_builder::TraceBuilder;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::PathBuf;
 use walstat_analyse::checkpoint::server::{KnownPace, Server};
 use walstat_analyse::counters::Statistics;
@@ -85,6 +85,16 @@ pub enum WhatIfError {
         /// Why.
         reason: String,
     },
+    /// There are more records than can be told apart, in the range or around it.
+    #[error(
+        "{}: more than {RECORDS_MAX} records, expected fewer, before and after the range too: give the paths \
+         of fewer segments",
+        path.display()
+    )]
+    TooMany {
+        /// The first path.
+        path: PathBuf,
+    },
     /// The release that wrote the WAL has not got the codec.
     #[error("{value}: PostgreSQL {release} has pglz only")]
     Codec {
@@ -124,7 +134,7 @@ pub enum WhatIfError {
     /// The filter selects no record.
     #[error("no record is selected")]
     Nothing,
-    /// The second reading found other records than the first.
+    /// One reading found other records than the one before.
     #[error("{}: the WAL changed while it was read", path.display())]
     Changed {
         /// The first path.
@@ -136,7 +146,8 @@ impl WhatIfError {
     /// Whether something else has to be asked; else something cannot be read.
     pub fn is_usage(&self) -> bool {
         match self {
-            WhatIfError::Codec { .. }
+            WhatIfError::TooMany { .. }
+            | WhatIfError::Codec { .. }
             | WhatIfError::MaxWalSize { .. }
             | WhatIfError::Place { .. }
             | WhatIfError::Limit
@@ -181,16 +192,20 @@ impl WhatIf {
         }
         let spooled = Spooled::of(&self.scan.paths)?;
         let scan = Scan { paths: spooled.paths.clone(), ..self.scan.clone() };
-        let question = WhatIf { scan: within_extent(scan)?, ..self };
+        let extent = extent(&scan)?;
+        let question = WhatIf { scan: within(scan, extent.as_ref()), ..self };
         let (plan, scanned, trace, base) = question.replay_base(&asked)?;
+        let is_there = |extent: &Range<Lsn>| {
+            scanned.first == Some(extent.start) && scanned.ending.lsn >= extent.end
+        };
+        if !extent.as_ref().is_none_or(is_there) {
+            return Err(question.changed());
+        }
         let scenarios = scenarios(asked, &base, &plan)?;
         let runs = predict::runs(&base, &scenarios);
         let compresses = runs.iter().any(|run| run.codec.is_some());
         let predictions = question.predictions(&trace, &base, &scenarios, &runs)?;
-        if let Some(error) = trace.records.failure() {
-            let (path, reason) = (std::env::temp_dir(), error.to_string());
-            return Err(WhatIfError::Trace { path, reason });
-        }
+        was_read_back(&trace)?;
         Ok(Predicted {
             plan,
             scanned,
@@ -235,7 +250,16 @@ impl WhatIf {
         let asked_start = Some(self.scan.wanted.range.start).filter(|&start| start > Lsn(0));
         let start = scanned.first.or(asked_start).unwrap_or(plan.bounds().start);
         let range = start..scanned.ending.lsn;
+        if traced.is_full() {
+            return Err(WhatIfError::TooMany { path: self.first_path() });
+        }
         let (trace, base) = traced.finish(plan.version(), geometry, range);
+        was_read_back(&trace)?;
+        let (counted, _) = &scanned.observer;
+        let noted = base.last.saturating_sub(base.first);
+        if counted.sum(|_| true).count != u64::from(noted) {
+            return Err(self.changed());
+        }
         let is_its_server =
             |server: &&KnownServer| plan.geometry.system_identifier == server.system_identifier;
         let known = self.server.as_ref().filter(is_its_server);
@@ -269,7 +293,7 @@ impl WhatIf {
             runs.iter().filter(|run| run.codec.is_none()).map(|run| run.settings.clone()).collect();
         let threads = self.scan.threads;
         let mut replayed = predict::replay_all(trace, base, &plain, threads).into_iter();
-        let mut ways: Vec<Vec<Recoded>> = vec![Vec::new(); scenarios.len()];
+        let mut ways: Vec<Vec<(Way, Recoded)>> = vec![Vec::new(); scenarios.len()];
         for run in runs {
             let plain = |outcome: RunOutcome| Recoded { outcome, ..Recoded::default() };
             let result = match run.codec {
@@ -277,7 +301,7 @@ impl WhatIf {
                 None => replayed.next().map(plain),
             };
             if let Some(ways) = ways.get_mut(run.scenario) {
-                ways.extend(result);
+                ways.extend(result.map(|result| (run.way, result)));
             }
         }
         let page_bytes = trace.page_bytes as u64;
@@ -300,14 +324,17 @@ impl WhatIf {
         let share = self.share.unwrap_or(Share::ALL);
         let means = Means { threads: self.scan.threads.get(), page_bytes: self.memory, share };
         let make = || Recoder::new(trace, base, &runs, means);
-        let (_, _, recoder) = read_in_order(&self.all(), (), make)?;
-        match recoder.mismatches() {
-            0 => Ok(recoder.finish()),
-            _ => {
-                let path = self.scan.paths.first().cloned().unwrap_or_default();
-                Err(WhatIfError::Changed { path })
-            }
-        }
+        let (_, _, mut recoder) = read_apart(&self.all(), (), make)?;
+        if recoder.saw_the_base() { Ok(recoder.finish()) } else { Err(self.changed()) }
+    }
+
+    /// One reading found other records than the one before.
+    fn changed(&self) -> WhatIfError {
+        WhatIfError::Changed { path: self.first_path() }
+    }
+
+    fn first_path(&self) -> PathBuf {
+        self.scan.paths.first().cloned().unwrap_or_default()
     }
 }
 
@@ -318,17 +345,19 @@ fn trace<O: Observe>(
     beside: O,
     builder: impl Fn() -> TraceBuilder + Send + Sync + 'static,
 ) -> Result<(Plan, Outcome<O>, TraceBuilder), InputError> {
-    if let Some(threads) = NonZeroUsize::new(scan.threads.get() - 1) {
-        return read_in_order(&Scan { threads, ..scan.clone() }, beside, builder);
+    match NonZeroUsize::new(scan.threads.get() - 1) {
+        Some(threads) => read_apart(&Scan { threads, ..scan.clone() }, beside, builder),
+        None => read_here(scan, beside, builder),
     }
-    let prototype = (beside, Feed::new(builder));
-    let (plan, both) = scan.count(&prototype)?;
-    let (_, mut feed) = prototype;
-    let outcome = both.map(|(beside, seen)| {
-        feed = seen;
-        beside
-    });
-    Ok((plan, outcome, feed.finish()))
+}
+
+/// Whether all of the trace could be read, where a part of it is in a file.
+fn was_read_back(trace: &Trace) -> Result<(), WhatIfError> {
+    let failed = |error: &std::io::Error| {
+        let (path, reason) = (std::env::temp_dir(), error.to_string());
+        Err(WhatIfError::Trace { path, reason })
+    };
+    trace.records.failure().map_or(Ok(()), failed)
 }
 
 /// The base itself, and what was asked for.
@@ -383,16 +412,23 @@ fn check_places(setting: &AskedSetting, base: &Base) -> Result<(), WhatIfError> 
     }
 }
 
-/// The same scan with its filter as the range in which the selected records lie: a server writes what lies
-/// between them, too.
-fn within_extent(mut scan: Scan) -> Result<Scan, WhatIfError> {
-    if scan.wanted.select.is_some() {
-        let (_, scanned) = scan.count(&Extent::default())?;
-        let (start, end) = scanned.observer.0.ok_or(WhatIfError::Nothing)?;
-        scan.wanted.range = start..end;
-        scan.wanted.select = None;
+/// From where to where the records lie that a filter selects.
+fn extent(scan: &Scan) -> Result<Option<Range<Lsn>>, WhatIfError> {
+    if scan.wanted.select.is_none() {
+        return Ok(None);
     }
-    Ok(scan)
+    let (_, scanned) = scan.count(&Extent::default())?;
+    let (start, end) = scanned.observer.0.ok_or(WhatIfError::Nothing)?;
+    Ok(Some(start..end))
+}
+
+/// The same scan with that as its range in place of the filter: a server writes what lies between the
+/// records, too.
+fn within(mut scan: Scan, extent: Option<&Range<Lsn>>) -> Scan {
+    if let Some(extent) = extent {
+        (scan.wanted.range, scan.wanted.select) = (extent.clone(), None);
+    }
+    scan
 }
 
 /// From the first record's start to the last one's end.
@@ -412,3 +448,6 @@ impl Observe for Extent {
         };
     }
 }
+
+#[cfg(test)]
+mod tests;

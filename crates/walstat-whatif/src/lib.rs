@@ -2,13 +2,13 @@
 //!
 //! # What happens to one record
 //!
-//! 1. The scan hands it to an `observe::Feed`, or on several threads to `hand_over`, which gives records
-//!    to a `trace_builder::TraceBuilder` in the order of the WAL.
+//! 1. `hand_over` reads it, and gives it to a `trace_builder::TraceBuilder` when nothing earlier can come
+//!    (`observe`): at once on one thread; on several, one builds and the others read ahead.
 //! 2. The builder rolls the record's pages forward (`page_replayer`, `redo`), so that it knows how long an
 //!    image of each would be, and how long the data were that an image replaced. It notes when each page was
 //!    stamped before (`blocks`), how the server registers it (`registered`), what the record means beyond its
 //!    pages (`record_effect`), and what logical decoding adds to it (`level`).
-//! 3. All that goes into the `trace`, about 15 bytes a record; [`base`] reads from it where the checkpoints
+//! 3. All that goes into the `trace`, in some bytes a record; [`base`] reads from it where the checkpoints
 //!    were and which settings were in force.
 //! 4. Each scenario is one or several simulated runs ([`predict`]). A run makes every decision of the server
 //!    anew (`simulated_run`): does a checkpoint begin here (`pace`), which page gets an image, how long is
@@ -24,7 +24,7 @@
 //! | [`driver`] | a prediction from beginning to end |
 //! | [`spooled`] | what comes through a pipe, to be read more than once |
 //! | `observe` | puts the records of parallel readers into the order of the WAL |
-//! | `hand_over` | gives the same records to another thread, or to what borrows from a trace |
+//! | `hand_over` | reads, and gives the records to what is made of them: where they are read, or on another thread |
 //! | `whole_record` | a record in one piece, taken apart |
 //! | `trace_builder` | from records to the trace |
 //! | `blocks` | numbers of blocks, and when each was stamped |
@@ -45,7 +45,7 @@
 //! | `simulated_run`, `plan` | one run, decision by decision |
 //! | `range_walk`, `replay` | runs over the trace |
 //! | [`recode`] | runs whose images are compressed otherwise |
-//! | [`outcome`], `uncertainty`, [`predict`] | what comes out |
+//! | [`outcome`], [`uncertainty`], [`predict`] | what comes out |
 //! | `position` | arithmetic of WAL positions |
 
 // What is `pub` is used by other crates.
@@ -90,7 +90,7 @@ mod simulated_run;
 pub mod spooled;
 mod trace;
 mod trace_builder;
-mod uncertainty;
+pub mod uncertainty;
 mod whole_record;
 
 pub use pace::shown::segments_of;

@@ -1,6 +1,6 @@
-//! The simulator as a dimension of a scan: runs of segments keep their records as they are until
-//! nothing earlier can come any more; then they go into the trace in the order of the WAL. The run with
-//! which the scan begins need not keep any.
+//! A dimension of a scan that gets the records in the order of the WAL: runs of segments keep theirs as they
+//! are until nothing earlier can come any more; then they are handed to a taker. The run with which the scan
+//! begins need not keep any. Takers are in `hand_over`.
 
 use super::trace_builder::TraceBuilder;
 use super::whole_record::{Blocks, WholeRecord};
@@ -29,6 +29,16 @@ impl Sink for TraceBuilder {
     }
 }
 
+/// What takes the records of a scan in the order of the WAL, where they are read.
+pub(crate) trait Taker: Send + 'static {
+    /// Takes the next record.
+    fn take(&mut self, record: &Record<'_>);
+    /// Takes note that records are missing.
+    fn take_gap(&mut self, range: Range<Lsn>);
+    /// Takes the next records, which were kept, and the memory that they are in.
+    fn take_run(&mut self, run: RunRecords);
+}
+
 /// Records of a run, one after the other. One without bytes stands for those that are missing.
 #[derive(Debug, Default)]
 pub(crate) struct RunRecords {
@@ -52,8 +62,7 @@ impl RunRecords {
         self.records.push((range, 0));
     }
 
-    /// Adds what comes after it.
-    pub(crate) fn append(&mut self, later: RunRecords) {
+    fn append(&mut self, later: RunRecords) {
         self.version = self.version.or(later.version);
         self.bytes.extend_from_slice(&later.bytes);
         self.records.extend(later.records);
@@ -69,165 +78,123 @@ impl RunRecords {
         self.records.is_empty()
     }
 
-    fn clear(&mut self) {
+    /// Hands all records to a sink, and forgets them.
+    pub(crate) fn drain<S: Sink>(&mut self, sink: &mut S, blocks: &mut Blocks) {
+        let mut rest = self.bytes.as_slice();
+        for (place, bytes) in &self.records {
+            let Some((record, after)) = rest.split_at_checked(*bytes as usize) else { break };
+            rest = after;
+            if record.is_empty() {
+                sink.gap();
+                continue;
+            }
+            // The scan has walked over it before.
+            if let Some(version) = self.version
+                && let Ok(whole) = WholeRecord::parse(record, place.clone(), version, blocks)
+            {
+                sink.push(&whole);
+            }
+        }
         self.bytes.clear();
         self.records.clear();
         self.version = None;
     }
 }
 
-/// Hands the records of a run to a sink, and forgets them.
-pub(crate) fn drain<S: Sink>(kept: &mut RunRecords, sink: &mut S, blocks: &mut Blocks) {
-    let mut rest = kept.bytes.as_slice();
-    for (place, bytes) in &kept.records {
-        let Some((record, after)) = rest.split_at_checked(*bytes as usize) else { break };
-        rest = after;
-        if record.is_empty() {
-            sink.gap();
-            continue;
-        }
-        // The scan has walked over it before.
-        if let Some(version) = kept.version
-            && let Ok(whole) = WholeRecord::parse(record, place.clone(), version, blocks)
-        {
-            sink.push(&whole);
-        }
+/// Memory of records that were taken, for those that follow: so the system does not have to find and clear it
+/// each time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spare(Arc<Mutex<Vec<RunRecords>>>);
+
+impl Spare {
+    /// Some that is empty.
+    pub(crate) fn get(&self) -> RunRecords {
+        self.all().pop().unwrap_or_default()
     }
-    kept.clear();
+
+    /// Keeps what is empty.
+    pub(crate) fn put(&self, kept: RunRecords) {
+        self.all().push(kept);
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<RunRecords>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much there is, bytes.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.all().iter().map(|run| run.bytes.capacity()).sum()
+    }
 }
 
-/// What all copies have in common.
-struct Common<S> {
-    make: Box<dyn Fn() -> S + Send + Sync>,
-    /// Memory of runs that are in the trace, for those that follow: so the system does not have to find
-    /// and clear it each time.
-    spare: Mutex<Vec<RunRecords>>,
-}
-
-/// Feeds a sink, which is made when it is known which run is the first.
-pub(crate) struct Feed<S> {
-    common: Arc<Common<S>>,
-    sink: Option<S>,
+/// Hands records to a taker, which is made when it is known which run is the first.
+pub(crate) struct InOrder<T> {
+    make: Arc<dyn Fn() -> T + Send + Sync>,
+    spare: Spare,
+    /// Only what begins with the first record of the scan has one.
+    taker: Option<T>,
     kept: RunRecords,
-    blocks: Blocks,
-    /// Where a record that lies on several pages is put together.
-    room: Vec<u8>,
 }
 
-impl<S> Clone for Feed<S> {
+impl<T> Clone for InOrder<T> {
     /// A run's own: nothing of what was seen goes with it.
     fn clone(&self) -> Self {
-        Feed::over(Arc::clone(&self.common))
+        let (make, spare) = (Arc::clone(&self.make), self.spare.clone());
+        InOrder { make, spare, taker: None, kept: RunRecords::default() }
     }
 }
 
-impl<S> Feed<S> {
+impl<T: Taker> InOrder<T> {
     /// A prototype.
-    pub(crate) fn new(make: impl Fn() -> S + Send + Sync + 'static) -> Feed<S> {
-        let spare = Mutex::new(Vec::new());
-        Feed::over(Arc::new(Common { make: Box::new(make), spare }))
+    pub(crate) fn new(spare: Spare, make: impl Fn() -> T + Send + Sync + 'static) -> InOrder<T> {
+        InOrder { make: Arc::new(make), spare, taker: None, kept: RunRecords::default() }
     }
 
-    fn over(common: Arc<Common<S>>) -> Feed<S> {
-        Feed {
-            common,
-            sink: None,
-            kept: RunRecords::default(),
-            blocks: Blocks::new(),
-            room: Vec::new(),
-        }
-    }
-}
-
-fn spares<S>(common: &Common<S>) -> MutexGuard<'_, Vec<RunRecords>> {
-    common.spare.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<S: Sink + 'static> Feed<S> {
-    /// The sink with all that was seen.
-    pub(crate) fn finish(mut self) -> S {
+    /// The taker, when all was seen.
+    pub(crate) fn finish(mut self) -> T {
         self.settle();
-        let common = self.common;
-        self.sink.unwrap_or_else(|| (common.make)())
-    }
-
-    fn drain(&mut self, mut kept: RunRecords) {
-        let Some(sink) = self.sink.as_mut() else { return };
-        drain(&mut kept, sink, &mut self.blocks);
-        spares(&self.common).push(kept);
+        self.taker.unwrap_or_else(|| (self.make)())
     }
 }
 
-impl<S: Sink + 'static> Observe for Feed<S> {
+impl<T: Taker> Observe for InOrder<T> {
     const WHOLE: bool = true;
     const KEEPS: bool = true;
 
     fn observe(&mut self, record: &Record<'_>) {
-        let Some(sink) = &mut self.sink else {
-            if self.kept.is_empty() {
-                self.kept = spares(&self.common).pop().unwrap_or_default();
-            }
-            self.kept.push(record);
-            return;
-        };
-        let length = record.header.total_bytes as usize;
-        let Some(bytes) = record.body.first_in(length, &mut self.room) else { return };
-        sink.push(&WholeRecord::of(record, bytes, &mut self.blocks));
+        if let Some(taker) = &mut self.taker {
+            return taker.take(record);
+        }
+        if self.kept.is_empty() {
+            self.kept = self.spare.get();
+        }
+        self.kept.push(record);
     }
 
     fn lost(&mut self, range: Range<Lsn>) {
-        match &mut self.sink {
-            Some(sink) => sink.gap(),
+        match &mut self.taker {
+            Some(taker) => taker.take_gap(range),
             None => self.kept.push_gap(range),
         }
     }
 
     fn merge(&mut self, later: Self) {
-        if later.sink.is_some() {
-            // Only what begins with the first record has one: nothing was seen before it.
-            (self.sink, self.kept) = (later.sink, later.kept);
-            return;
+        if later.taker.is_some() {
+            // Nothing was seen before it.
+            *self = later;
+        } else if let Some(taker) = &mut self.taker {
+            taker.take_run(later.kept);
+        } else {
+            self.kept.append(later.kept);
         }
-        if self.sink.is_some() {
-            return self.drain(later.kept);
-        }
-        self.kept.append(later.kept);
     }
 
     fn settle(&mut self) {
-        if self.sink.is_none() {
-            self.sink = Some((self.common.make)());
-            let kept = std::mem::take(&mut self.kept);
-            self.drain(kept);
+        if self.taker.is_none() {
+            let mut taker = (self.make)();
+            taker.take_run(std::mem::take(&mut self.kept));
+            self.taker = Some(taker);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::num::NonZeroUsize;
-    use walstat_read::Scan;
-
-    const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
-
-    struct Counting(usize);
-
-    impl Sink for Counting {
-        fn push(&mut self, _: &WholeRecord<'_>) {
-            self.0 += 1;
-        }
-
-        fn gap(&mut self) {}
-    }
-
-    #[test]
-    fn what_one_thread_reads_is_handed_on_at_once_and_not_kept() {
-        let feed = Feed::new(|| Counting(0));
-        let scan = Scan { threads: NonZeroUsize::MIN, ..Scan::paths([FIXTURE]) };
-        let (_, outcome) = scan.count(&feed).expect("WAL");
-        let kept = |runs: &[RunRecords]| runs.iter().map(|run| run.bytes.capacity()).sum::<usize>();
-        assert_eq!(kept(&spares(&feed.common)), 0);
-        assert_eq!(outcome.observer.finish().0, 72_170);
     }
 }

@@ -24,11 +24,22 @@ use walstat_format::payload::SECOND;
 pub(crate) struct Run {
     /// Place of its scenario.
     pub(crate) scenario: usize,
+    /// Which way the server goes.
+    pub(crate) way: Way,
     /// Its settings.
     pub(crate) settings: Settings,
     /// How images are compressed that the base does not have so. The pages themselves are needed
     /// then.
     pub(crate) codec: Option<Recoding>,
+}
+
+/// A way that a server may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// One that it may go at any time.
+    Usual,
+    /// It does not keep up with checkpoints by volume, and has none: only where they lie close together.
+    Behind,
 }
 
 /// What a scenario comes to.
@@ -55,9 +66,13 @@ pub struct Prediction {
 pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
         let settings = in_effect(base, asked);
-        let ways = std::iter::once(settings.clone()).chain(other_ways(base, asked, &settings));
-        ways.map(|settings| Run { scenario, codec: codec(base, &settings), settings })
-            .collect::<Vec<_>>()
+        let others = other_ways(base, asked, &settings);
+        let ways = std::iter::once((Way::Usual, settings)).chain(others);
+        let run = |(way, settings): (Way, Settings)| {
+            let codec = codec(base, &settings);
+            Run { scenario, way, settings, codec }
+        };
+        ways.map(run).collect::<Vec<_>>()
     };
     scenarios.iter().enumerate().flat_map(of_one).collect()
 }
@@ -80,14 +95,16 @@ fn in_effect(base: &Base, asked: &Scenario) -> Settings {
 /// What a server may do as well: a request for a checkpoint that comes while one runs may be lost or not,
 /// and where that is likely each may be served late; the clock is looked at some time after it is due; and
 /// a checkpoint whose cause is not certain may have another one.
-fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Settings> {
+fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<(Way, Settings)> {
+    let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
+    let usual = |settings| (Way::Usual, settings);
     let Checkpoints::Timed(timed) = settings.checkpoints else {
         let is_by_clock = settings.checkpoints == Checkpoints::AsBase
             && *settings != Settings::default()
             && base.shown.timeout_seconds.is_some()
             && base.has_checkpoints_by(Cause::Time);
-        let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
-        return if is_by_clock { by_clock(Timed::default()).map(with).into() } else { Vec::new() };
+        let ways = by_clock(Timed::default()).into_iter().filter(|_| is_by_clock);
+        return ways.map(with).map(usual).collect();
     };
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     let geometry = Geometry { segment, ..base.geometry };
@@ -97,13 +114,13 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
     let other = (doubtful(base) > 0).then_some(Timed { reading: CauseReading::Other, ..timed });
-    let rare = Timed { late_segments: FAR_SEGMENTS, ..timed };
+    let without_volume = Timed { late_segments: FAR_SEGMENTS, ..timed };
     // What looks like volume may have been the clock, whose checkpoints are as even where the load is.
-    let only_clock = (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(rare);
-    let rare = timed.max_wal_size.map(|_| rare);
+    let only_clock =
+        (timed.max_wal_size.is_none() && is_volume_doubtful(base)).then_some(without_volume);
+    let behind = timed.max_wal_size.map(|_| (Way::Behind, with(without_volume)));
     let unbuffered = Timed { unbuffered: true, ..timed };
     let busy = Timed { requests_lost: true, least_micros: busy_checkpoint(base), ..timed };
-    let with = |timed| Settings { checkpoints: Checkpoints::Timed(timed), ..settings.clone() };
     let timed = [lost, unbuffered, busy]
         .into_iter()
         .chain(late)
@@ -114,7 +131,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<Setting
         .map(with);
     // Where all causes are certain, those by volume are known to move.
     let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
-    timed.chain(unmoved).chain(rare.map(with)).collect()
+    timed.chain(unmoved).map(usual).chain(behind).collect()
 }
 
 /// Under another timeout a backup may have waited for its checkpoint or not.
@@ -278,14 +295,13 @@ pub(crate) fn predict(
     page_bytes: u64,
     base: &Base,
     asked: &Scenario,
-    ways: &[Recoded],
+    ways: &[(Way, Recoded)],
 ) -> Prediction {
-    let Some(first) = ways.first() else { return Prediction::default() };
+    let Some((_, first)) = ways.first() else { return Prediction::default() };
     let settings = in_effect(base, asked);
     let is_crowded = is_crowded(base, &settings, &first.outcome);
-    // The last way is that of a server which does not keep up.
-    let likely = if is_by_volume(&settings) && !is_crowded { ways.len() - 1 } else { ways.len() };
-    let ways = ways.get(..likely).unwrap_or(ways);
+    let may_be = |way: &Way| is_crowded || *way != Way::Behind;
+    let ways = || ways.iter().filter(|(way, _)| may_be(way)).map(|(_, run)| run);
     let circumstances = Circumstances {
         page_bytes,
         has_no_images: !base.full_page_writes,
@@ -306,17 +322,17 @@ pub(crate) fn predict(
     let closes = keeps_switches && first.outcome.left_empty.len() >= archive_timeout::SWITCHES;
     let most_with_switches = if closes { base.bytes() } else { 0 };
     let of_segments = whole_segments(base, segment, &settings, &first.outcome);
-    let range_of = |way: &Recoded| {
-        let own = way.outcome.uncertain.uncertainties(&circumstances);
+    let range_of = |run: &Recoded| {
+        let own = run.outcome.uncertain.uncertainties(&circumstances);
         let all = [own, of_servers.clone()].concat();
-        let range = uncertainty::range(way.outcome.bytes, &all);
-        let (low, high) = across_switches(range, &way.outcome, segment);
+        let range = uncertainty::range(run.outcome.bytes, &all);
+        let (low, high) = across_switches(range, &run.outcome, segment);
         let (fewer, more) = uncertainty::sums(&of_segments);
         (low.saturating_sub(fewer), (high + more).max(most_with_switches))
     };
-    let whole = |way: &Recoded| (way.outcome.bytes, way.outcome.bytes);
-    let ranges = || ways.iter().map(|way| if is_base { whole(way) } else { range_of(way) });
-    let bytes = || ways.iter().map(|way| way.outcome.bytes);
+    let whole = |run: &Recoded| (run.outcome.bytes, run.outcome.bytes);
+    let ranges = || ways().map(|run| if is_base { whole(run) } else { range_of(run) });
+    let bytes = || ways().map(|run| run.outcome.bytes);
     let differ = bytes().any(|other| other != first.outcome.bytes);
     let mut uncertainties = first.outcome.uncertain.uncertainties(&circumstances);
     uncertainties.extend(of_servers.iter().chain(&of_segments).cloned());
@@ -376,4 +392,47 @@ fn told(
         sample,
     ];
     kinds.into_iter().flatten().map(|kind| Uncertainty { kind, low: 0, high: 0 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::base;
+    use crate::outcome::RedoPoint;
+    use crate::settings::Change;
+    use walstat_format::lsn::Lsn;
+
+    fn run(bytes: u64) -> Recoded {
+        Recoded { outcome: RunOutcome { bytes, ..RunOutcome::default() }, ..Recoded::default() }
+    }
+
+    #[test]
+    fn a_server_is_behind_where_checkpoints_are_crowded_only_and_in_any_order_of_the_ways() {
+        let (_, base) = base(&[]);
+        let asked = Scenario::of([Change::MaxWalSize(64 << 20)]);
+        let tags = runs(&base, std::slice::from_ref(&asked));
+        assert_eq!(tags.iter().filter(|run| run.way == Way::Behind).count(), 1);
+        let point = RedoPoint { base: Lsn(1), simulated: Lsn(1) };
+        let least = |count: usize, order: [usize; 3]| {
+            let mut first = run(1_000_000);
+            first.outcome.redo_points = vec![point; count];
+            let ways =
+                [(Way::Usual, first), (Way::Behind, run(10_000)), (Way::Usual, run(900_000))];
+            let ways = order.map(|index| ways[index].clone());
+            predict(8192, &base, &asked, &ways).low_other
+        };
+        for order in [[0, 1, 2], [0, 2, 1]] {
+            assert_eq!((least(1, order), least(2, order)), (900_000, 10_000), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn other_runs_without_checkpoints_by_volume_are_not_those_of_a_server_that_is_behind() {
+        let (_, base) = base(&[]);
+        let asked = Scenario::of([Change::CheckpointTimeout(60 * SECOND)]);
+        let runs = runs(&base, &[asked]);
+        let is_far = |run: &&Run| matches!(run.settings.checkpoints, Checkpoints::Timed(timed) if timed.late_segments == FAR_SEGMENTS);
+        let far: Vec<Way> = runs.iter().filter(is_far).map(|run| run.way).collect();
+        assert_eq!(far, [Way::Usual]);
+    }
 }

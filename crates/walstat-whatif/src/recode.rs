@@ -97,8 +97,8 @@ pub(crate) struct Recoder<'t> {
     follows_base: bool,
     /// How the base compresses images at this record.
     current: Option<Compression>,
-    /// Records that the trace does not have: the WAL changed between the two readings.
-    mismatches: u64,
+    /// Whether a record came that the trace does not have there.
+    is_other: bool,
 }
 
 struct CodecRun<'t> {
@@ -195,7 +195,7 @@ impl<'t> Recoder<'t> {
             share: means.share,
             follows_base: runs.iter().any(|(_, recoding)| *recoding == Recoding::AsTheBase),
             current: base.compression,
-            mismatches: 0,
+            is_other: false,
         }
     }
 
@@ -214,9 +214,11 @@ impl<'t> Recoder<'t> {
         self.runs.into_iter().map(finish).collect()
     }
 
-    /// How many records the trace does not have: more than 0 if the WAL changed between the two readings.
-    pub(crate) fn mismatches(&self) -> u64 {
-        self.mismatches
+    /// Whether all records of the base have come, and no others: else the WAL changed between the two
+    /// readings.
+    pub(crate) fn saw_the_base(&mut self) -> bool {
+        let next = self.cursor.peek().map(|traced| traced.ordinal);
+        !self.is_other && next.is_none_or(|next| next >= self.base.last)
     }
 
     /// Takes a record, as it is noted in the trace.
@@ -301,7 +303,7 @@ impl Sink for Recoder<'_> {
         let Some(traced) = self.cursor.peek() else { return };
         let (lsn, refs) = (traced.entry.lsn, traced.refs.len());
         if lsn != record.lsn || refs != record.blocks.len() {
-            self.mismatches += 1;
+            self.is_other = true;
             return;
         }
         // Copied, since the cursor cannot go on while its record is borrowed.

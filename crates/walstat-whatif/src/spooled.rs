@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-use walstat_read::input::discover::STANDARD_INPUT;
+use walstat_read::input::inherited::{STANDARD_INPUT, is_read_once};
 
 /// What can be read only once could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl Spooled {
     /// When a pipe cannot be read, or no file written.
     pub fn of(paths: &[PathBuf]) -> Result<Spooled, SpoolError> {
         let mut spooled = Spooled { paths: paths.to_vec(), kept: Vec::new() };
-        for path in spooled.paths.iter_mut().filter(|path| is_pipe(path)) {
+        for path in spooled.paths.iter_mut().filter(|path| is_read_once(path)) {
             let failed = |path: &Path, error| SpoolError { path: path.to_owned(), error };
             let (mut file, place, spool) =
                 file().map_err(|error| failed(&std::env::temp_dir(), error))?;
@@ -111,9 +111,4 @@ fn copy(path: &Path, kept: &mut File) -> io::Result<u64> {
     } else {
         io::copy(&mut File::open(path)?, kept)
     }
-}
-
-/// Standard input, or what a shell puts in its place: `<(zcat x.tar.gz)`.
-fn is_pipe(path: &Path) -> bool {
-    path == Path::new(STANDARD_INPUT) || path.starts_with("/dev/fd")
 }

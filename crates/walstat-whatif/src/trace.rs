@@ -2,8 +2,8 @@
 //! for each block reference what either would cost and when the block was stamped before.
 //!
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
-//! without a look at the WAL. It is read from front to back, so it is kept in packed chunks, about 17 bytes a
-//! record (15 for most, 21 for one that inserts a row), beyond a limit in a file.
+//! without a look at the WAL. It is read from front to back, so it is kept in packed chunks, beyond a limit in
+//! a file; `docs/whatif.md` says how many bytes a record takes.
 
 mod chunk;
 mod entry;
@@ -18,7 +18,7 @@ pub(crate) use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDe
 pub(crate) use group::RecordGroup;
 pub(crate) use plain_length::PlainLength;
 pub(crate) use reader::{Reader, TraceCursor};
-pub(crate) use store::{NewFile, Store};
+pub(crate) use store::{NewFile, RECORDS_MAX, Store};
 
 use super::blocks::{BEFORE, FIRST, ForkNumber, NEVER, Ordinal};
 use super::images_seen::ImagesSeen;

@@ -137,6 +137,11 @@ impl TraceBuilder {
         self.trace.push(&traced, follows);
     }
 
+    /// Whether more records came than a trace can have.
+    pub(crate) fn is_full(&self) -> bool {
+        self.trace.records.is_full()
+    }
+
     /// Records are missing here: what they did to pages is not known.
     pub(crate) fn gap(&mut self) {
         self.replayer.forget();

@@ -1,14 +1,15 @@
-//! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to, and the
-//! sentence that says so. Those of a run come from [`Tally::uncertainties`]; what the choice of checkpoints
-//! leaves open is added where runs are compared (`predict.rs`). All are said by [`UncertaintyKind::text`].
+//! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to. Those of a
+//! run come from `Tally::uncertainties`; what the choice of checkpoints leaves open is added where runs are
+//! compared (`predict.rs`). Numbers, no words: the report says it in English.
 
 use walstat_format::block::{BLOCK_HEADER_BYTES, PLACE_BYTES};
+use walstat_format::data_page::{ITEM_ID_BYTES, PAGE_HEADER_BYTES};
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 
 /// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
 /// are lost one after the other, and it may come to any number of them. (Two to eleven in equal runs 0.15 s
 /// apart; always as many at 0.5 s.)
-pub(crate) const SECONDS_BETWEEN: f64 = 0.3;
+pub const SECONDS_BETWEEN: f64 = 0.3;
 
 /// Something that is not certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,93 +113,25 @@ pub enum UncertaintyKind {
 }
 
 impl UncertaintyKind {
-    /// What is said of it; `None` where the range alone has it.
-    pub fn text(&self) -> Option<String> {
+    /// Whether it is told whatever its range is.
+    fn is_told(&self) -> bool {
         use UncertaintyKind::*;
-        Some(match self {
-            UnseenBlocks { bytes: bytes @ 1.. } => format!(
-                "{bytes} bytes are images of blocks that were not seen before: they may have been touched \
-                 before the WAL that is there"
-            ),
-            NoRecord { bytes: bytes @ 1.. } => {
-                format!("{bytes} bytes of the range hold no readable record")
-            }
-            GuessedLengths { for_want_of_images: true } => {
-                "the WAL has no images: how long they would be is not known, and taken for whole pages"
-                    .to_owned()
-            }
-            HintImages { expected, possible: possible @ 1.. } => format!(
-                "{expected} images for hint bits are expected; {possible} more pages get one if somebody \
-                 reads them"
-            ),
-            LostFreezes { pages: pages @ 1.. } => format!(
-                "rows of {pages} pages were frozen because their page got an image: without it a later \
-                 vacuum may have to freeze them, which is in the range only"
-            ),
-            CrowdedCheckpoints | LostRequests | DoubtfulCauses { .. } | NoClock => {
-                return self.text_of_checkpoints();
-            }
-            Crash { pages: pages @ 1.. } => format!(
-                "a crash discards hint bits and pruning on {pages} pages, which are not the same pages as in \
-                 this WAL"
-            ),
-            OldRows { is_told: true } => {
-                "how much of old rows is logged depends on the replica identity of their tables, which this \
-                 WAL does not show: one integer for each deleted row is assumed, as for a small primary key; \
-                 the range also covers REPLICA IDENTITY FULL, except for values in TOAST"
-                    .to_owned()
-            }
-            DroppedSwitches { count: count @ 1.. } => format!(
-                "{count} segment switches of this WAL are left out; those that were requested would stay, \
-                 which the range covers"
-            ),
-            Sample { compressed, images, error } => format!(
-                "{compressed} of {images} images were compressed, and tell how long the others are: \
-                 {error} bytes more or less, in 19 of 20 cases"
-            ),
-            CompressedLengths { is_told: true } => {
-                "compressed lengths vary by some bytes with the times that rows hold and with the \
-                 release of the codec's library"
-                    .to_owned()
-            }
-            _ => return None,
-        })
-    }
-
-    /// The same of when checkpoints begin.
-    fn text_of_checkpoints(&self) -> Option<String> {
-        use UncertaintyKind::*;
-        Some(match self {
-            CrowdedCheckpoints => {
-                format!(
-                    "checkpoints lie less than {SECONDS_BETWEEN} seconds apart: a server cannot keep up and \
-                     skips some, other ones in each run; the range goes down to no checkpoint by volume at \
-                     all"
-                )
-            }
-            LostRequests => {
-                "a checkpoint that is asked for while another runs may be skipped or late, which a \
-                 server does not repeat: the range has both"
-                    .to_owned()
-            }
-            DoubtfulCauses { count: count @ 1.. } => format!(
-                "it is not certain why {count} checkpoints began: those by max_wal_size or \
-                 checkpoint_timeout would move, requested ones would stay; the range covers both"
-            ),
-            NoClock => "no commit tells the time, so nothing happens by the clock".to_owned(),
-            _ => return None,
-        })
+        matches!(
+            self,
+            GuessedLengths { for_want_of_images: true }
+                | OldRows { is_told: true }
+                | CompressedLengths { is_told: true }
+        )
     }
 }
 
-/// So many rows lie on a page of the usual size at most (`MaxHeapTuplesPerPage`).
-const ROWS_MAX: u64 = 291;
+/// The least that a row takes of its page: its header and its item pointer (`MaxHeapTuplesPerPage`).
+const ROW_BYTES_MIN: u64 = 24 + ITEM_ID_BYTES as u64;
 /// Main data with its header, and a plan of how to freeze (`xl_heap_prune`, `xlhp_freeze_plan`).
 const FREEZE_PLAN_BYTES: u64 = 9 + 12;
-/// A record that freezes all rows of a page, in one way: their numbers have 2 bytes each.
-const FREEZE_BYTES_MAX: u64 = (RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES) as u64
-    + FREEZE_PLAN_BYTES
-    + 2 * ROWS_MAX;
+/// A record that freezes rows in one way, without their numbers, which have 2 bytes each.
+const FREEZE_BYTES: u64 =
+    (RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES) as u64 + FREEZE_PLAN_BYTES;
 /// A record that marks a page in the visibility map, with its padding.
 const VISIBLE_BYTES: u64 = 64;
 /// What a page that a crash took back costs more or less, in the mean, in bytes: for some an image, and else
@@ -284,6 +217,11 @@ pub(crate) struct Circumstances {
     pub(crate) has_codec: bool,
 }
 
+/// The longest record that freezes all rows of a page in one way.
+fn freeze_bytes_max(page_bytes: u64) -> u64 {
+    FREEZE_BYTES + 2 * (page_bytes.saturating_sub(PAGE_HEADER_BYTES as u64) / ROW_BYTES_MIN)
+}
+
 impl Tally {
     /// What is not certain of the run, most of it with a range.
     pub(crate) fn uncertainties(&self, of: &Circumstances) -> Vec<Uncertainty> {
@@ -293,7 +231,8 @@ impl Tally {
         let guessed_images = self.estimated_images * of.page_bytes;
         let hints_part = if self.compressed_bytes > 0 { COMPRESSED_HINTS_PART } else { HINTS_PART };
         let for_want_of_images = of.has_no_images && self.estimated_images > self.hint_images;
-        let lost = self.freezes_lost * (FREEZE_BYTES_MAX + VISIBLE_BYTES);
+        let freeze = freeze_bytes_max(of.page_bytes);
+        let lost = self.freezes_lost * (freeze + VISIBLE_BYTES);
         let has_whole_images = of.writes_images && self.compressed_bytes == 0;
         let of_page = if has_whole_images { CRASH_IMAGE_BYTES } else { CRASH_PRUNE_BYTES };
         let crash = self.pages_of_crash * of_page;
@@ -312,7 +251,7 @@ impl Tally {
                     + self.hint_images_possible * of.page_bytes / POSSIBLE_PART,
             ),
             (LostFreezes { pages: self.freezes_lost }, 0, lost),
-            (PossibleFreezes, 0, self.freezes_possible * FREEZE_BYTES_MAX),
+            (PossibleFreezes, 0, self.freezes_possible * freeze),
             (ConflictXids, self.freezes_cut * CONFLICT_XID_BYTES, 0),
             (BlockData, 0, self.estimated_data_bytes * DATA_TIMES),
             (Sequences, self.open_sequence_bytes, self.open_sequence_bytes),
@@ -325,7 +264,7 @@ impl Tally {
             ),
         ];
         let all = rows.into_iter().map(|(kind, low, high)| Uncertainty { kind, low, high });
-        all.filter(|one| one.low > 0 || one.high > 0 || one.kind.text().is_some()).collect()
+        all.filter(|one| one.low > 0 || one.high > 0 || one.kind.is_told()).collect()
     }
 }
 
@@ -353,13 +292,12 @@ mod tests {
         has_codec: false,
     };
 
-    fn texts(tally: Tally, of: Circumstances) -> Vec<String> {
-        let all = tally.uncertainties(&of);
-        all.iter().filter_map(|one| one.kind.text()).collect()
+    fn kinds(tally: Tally, of: Circumstances) -> Vec<UncertaintyKind> {
+        tally.uncertainties(&of).into_iter().map(|one| one.kind).collect()
     }
 
     #[test]
-    fn what_is_certain_has_no_range_and_no_sentence() {
+    fn what_is_certain_has_no_range_and_is_not_told() {
         assert_eq!(Tally::default().uncertainties(&PAGE), []);
         assert_eq!(range(1000, &[]), (1000, 1000));
     }
@@ -368,32 +306,42 @@ mod tests {
     fn an_estimated_image_may_be_nothing_or_a_whole_page() {
         let tally = Tally { estimated_images: 1, estimated_bytes: 2000, ..Tally::default() };
         assert_eq!(range(10_000, &tally.uncertainties(&PAGE)), (8000, 10_000 + 8192 - 2000));
-        assert_eq!(texts(tally, PAGE), Vec::<String>::new());
-        let without = Circumstances { has_no_images: true, ..PAGE };
-        assert!(texts(tally, without)[0].starts_with("the WAL has no images"));
+        let guessed = |for_want_of_images| UncertaintyKind::GuessedLengths { for_want_of_images };
+        assert_eq!(kinds(tally, PAGE), [guessed(false)]);
+        assert_eq!(kinds(tally, Circumstances { has_no_images: true, ..PAGE }), [guessed(true)]);
     }
 
     #[test]
-    fn each_sentence_stands_beside_its_range() {
+    fn each_kind_has_its_range() {
         let tally =
             Tally { unseen_bytes: 70, hint_images: 3, hint_images_possible: 2, ..Tally::default() };
         let all = tally.uncertainties(&PAGE);
         assert_eq!(range(1000, &all), (930, 1000 + 2 * 8192 / 8));
-        let [unseen, hints] = all.as_slice() else { panic!("{all:?}") };
-        assert!(unseen.kind.text().expect("told").starts_with("70 bytes are images of blocks"));
-        assert!(
-            hints
-                .kind
-                .text()
-                .expect("told")
-                .starts_with("3 images for hint bits are expected; 2 more")
-        );
+        let kinds: Vec<&UncertaintyKind> = all.iter().map(|one| &one.kind).collect();
+        let hints = UncertaintyKind::HintImages { expected: 3, possible: 2 };
+        assert_eq!(kinds, [&UncertaintyKind::UnseenBlocks { bytes: 70 }, &hints]);
+        let small = Tally { freezes_cut: 2, open_sequence_bytes: 104, ..Tally::default() };
+        assert_eq!(range(1000, &small.uncertainties(&PAGE)), (1000 - 16 - 104, 1104));
     }
 
     #[test]
-    fn what_is_only_in_the_range_is_not_told() {
-        let tally = Tally { freezes_cut: 2, open_sequence_bytes: 104, ..Tally::default() };
-        assert_eq!(range(1000, &tally.uncertainties(&PAGE)), (1000 - 16 - 104, 1104));
-        assert_eq!(texts(tally, PAGE), Vec::<String>::new());
+    fn what_a_setting_brings_is_told_without_a_range() {
+        let asked = Circumstances { to_logical: true, has_codec: true, ..PAGE };
+        let told = [
+            UncertaintyKind::OldRows { is_told: true },
+            UncertaintyKind::CompressedLengths { is_told: true },
+        ];
+        assert_eq!(kinds(Tally::default(), asked), told);
+    }
+
+    #[test]
+    fn a_page_has_as_many_rows_as_its_size_allows() {
+        let tally = Tally { freezes_possible: 1, ..Tally::default() };
+        let most = |page_bytes| {
+            let (_, high) = sums(&tally.uncertainties(&Circumstances { page_bytes, ..PAGE }));
+            high - FREEZE_BYTES
+        };
+        // MaxHeapTuplesPerPage of such servers.
+        assert_eq!([1 << 10, 8 << 10, 32 << 10].map(most), [2 * 35, 2 * 291, 2 * 1169]);
     }
 }

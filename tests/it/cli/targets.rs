@@ -184,6 +184,8 @@ fn what_the_shell_has_opened_is_written_to() {
     for script in [
         "\"$0\" --stats -fcsv -o /dev/stdout \"$1\" > result",
         "\"$0\" --stats -fcsv -o /dev/fd/5 \"$1\" 5> result",
+        "\"$0\" --stats -fcsv -o /proc/self/fd/1 \"$1\" > result",
+        "\"$0\" --stats -fcsv -o /proc/self/fd/5 \"$1\" 5> result",
         "\"$0\" --stats -fcsv -o /dev/stdout \"$1\" | cat > result",
         "\"$0\" --stats -fcsv -o /dev/fd/5 \"$1\" 5>&1 | cat > result",
         "\"$0\" --stats -fcsv -o /dev/stderr \"$1\" 2> result",

@@ -82,9 +82,6 @@ pub struct Stream {
     pub root: usize,
 }
 
-/// The path that means standard input.
-pub const STANDARD_INPUT: &str = "-";
-
 /// Directories beside segments that hold none; `lost+found` belongs to the file system.
 const PASSED_OVER: [&str; 3] = [ARCHIVE_STATUS, "summaries", "lost+found"];
 
@@ -463,11 +460,4 @@ pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
 fn is_backups_tar(path: &Path) -> bool {
     let name = file_name(path);
     ["pg_wal.tar", "base.tar"].iter().any(|start| name.starts_with(start))
-}
-
-/// A pipe that the shell has opened: `<(…)`, `/dev/stdin`.
-fn is_inherited_pipe(path: &Path) -> bool {
-    let inherited = ["/dev/fd", "/proc/self/fd"].iter().any(|prefix| path.starts_with(prefix));
-    (inherited || path == Path::new("/dev/stdin"))
-        && fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }

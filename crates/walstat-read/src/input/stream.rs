@@ -4,7 +4,8 @@
 mod links;
 
 use super::codec::Codec;
-use super::discover::{STANDARD_INPUT, is_called_like_a_tar};
+use super::discover::is_called_like_a_tar;
+use super::inherited::{STANDARD_INPUT, is_read_once};
 use super::label;
 use super::names::file_name;
 use super::names::{FileName, SegmentFile, backup_start};
@@ -70,7 +71,7 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
         let _ = visit(Item::Broken(path.display().to_string(), error));
     }
     let Some(mut links) = links.again() else { return };
-    if storage::is_file(path) {
+    if !is_read_once(path) {
         // What is wrong with the others was said the first time.
         let _ = walk_path(path, &mut links, &mut |item| match item {
             Item::Segment(_) | Item::History(..) => visit(item),

@@ -1,6 +1,7 @@
 //! What has to be said beside a prediction: side effects of the settings, and what of the number is
 //! not certain and why.
 
+use super::uncertainty;
 use crate::when::REPLAY_RATES;
 use walstat_format::payload::SECOND;
 use walstat_whatif::base::Base;
@@ -55,7 +56,7 @@ fn recovery(bytes: u64, own: &RunOutcome) -> Option<String> {
 
 /// Why parts of a prediction are not certain.
 pub(crate) fn notes(settings: &Settings, done: &Prediction, base: &Base) -> Vec<String> {
-    let said = done.uncertainties.iter().filter_map(|one| one.kind.text());
+    let said = done.uncertainties.iter().filter_map(|one| uncertainty::sentence(&one.kind));
     said.chain(volume_limit(settings, base)).collect()
 }
 

@@ -15,8 +15,9 @@ const AGREE: usize = 2;
 /// How far into their segments these lie at most, in the mean, as a part of the segment: those that somebody
 /// asks for lie anywhere.
 const BEGINNING: f64 = 0.2;
-/// How likely it may be that they lie there by chance.
-const CHANCE: f64 = 0.01;
+/// How likely it may be at most that so many lie as near to the beginnings by chance: one in eighteen, however
+/// many there are. The product of two may be up to 0.01 then, that of three 0.0023.
+const CHANCE: f64 = 0.056;
 
 /// How far a checkpoint lies from the one before.
 struct Distance {
@@ -107,9 +108,22 @@ fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
     let agreeing = found.iter().filter(|found| found.is_of(segments));
     let parts: Vec<f64> = agreeing.map(|found| found.into_segment).collect();
     let mean = parts.iter().sum::<f64>() / parts.len() as f64;
-    let chance: f64 = parts.iter().product();
-    let is_regular = parts.len() >= AGREE && mean <= BEGINNING && chance <= CHANCE;
+    let is_regular = parts.len() >= AGREE && mean <= BEGINNING && by_chance(&parts) <= CHANCE;
     (segments > 0 && is_regular && farthest <= segments + 1).then_some(segments)
+}
+
+/// How likely it is that as many parts come to as small a product where each lies anywhere from 0 to 1 (Fisher's
+/// combined probability): product * sum of (-ln product)^k / k! for each k below their number.
+fn by_chance(parts: &[f64]) -> f64 {
+    let log: f64 = parts.iter().map(|part| -part.max(f64::MIN_POSITIVE).ln()).sum();
+    // By logarithms: the product of many is too small for a number.
+    let mut term = -log;
+    let terms = (1..=parts.len()).map(|next| {
+        let own = term.exp();
+        term += log.ln() - (next as f64).ln();
+        own
+    });
+    terms.sum()
 }
 
 #[cfg(test)]
@@ -132,18 +146,9 @@ mod tests {
             .enumerate()
             .map(|(index, place)| {
                 let (cause, is_sure) = cause(index);
-                BaseCheckpoint {
-                    redo: lsn(*place),
-                    first: 1 + index as Ordinal,
-                    record: None,
-                    ended: None,
-                    records: Vec::new(),
-                    time: Time(index as i64 * SECOND),
-                    online: true,
-                    cause,
-                    is_sure,
-                    is_of_backup: false,
-                }
+                let time = Time(index as i64 * SECOND);
+                let begun = BaseCheckpoint::begun(lsn(*place), 1 + index as Ordinal, time);
+                BaseCheckpoint { cause, is_sure, ..begun }
             })
             .collect();
         (base.start, base.end) = (lsn(places[0]), lsn(places[places.len() - 1] + 1.0));
@@ -167,6 +172,22 @@ mod tests {
     fn places_anywhere_in_a_segment_are_of_nobodys_volume() {
         let base = settled(&[10.5, 20.4, 30.6, 40.3], |_| (None, false));
         assert_eq!((base.segments, causes(&base)), (None, vec![None; 3]));
+    }
+
+    #[test]
+    fn more_of_them_have_to_lie_nearer_in_all() {
+        let chance = |parts: &[f64]| (by_chance(parts) * 1e4).round() / 1e4;
+        assert_eq!(chance(&[0.02]), 0.02);
+        assert_eq!(chance(&[0.1, 0.1]), 0.0561);
+        assert_eq!(chance(&[0.1, 0.1, 1.0]), 0.1621);
+        assert_eq!((chance(&[1.0; 3]), chance(&[0.0, 0.5])), (1.0, 0.0));
+        let many = by_chance(&[0.37; 1000]);
+        assert!((0.3..0.7).contains(&many), "as far as in the mean: {many}");
+        let segments = |places: &[f64]| settled(places, |_| (None, false)).segments;
+        assert_eq!(segments(&[10.5, 20.09, 30.1]), Some(10));
+        // Whose product is less, but of three it is so by chance every ninth time.
+        assert_eq!(segments(&[10.5, 20.1, 30.2, 40.3]), None);
+        assert_eq!(segments(&[10.5, 20.1, 30.1, 40.2]), Some(10));
     }
 
     #[test]

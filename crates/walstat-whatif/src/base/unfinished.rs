@@ -101,18 +101,7 @@ fn checkpoint(trace: &Trace, redo: Option<Ordinal>) -> Option<BaseCheckpoint> {
     let first = redo?;
     let lsn = trace.entry_of(first)?.lsn;
     let time = trace.commit_before(first).map_or(Time(0), |commit| commit.time);
-    Some(BaseCheckpoint {
-        redo: lsn,
-        first,
-        record: None,
-        ended: None,
-        records: Vec::new(),
-        time,
-        online: true,
-        cause: None,
-        is_sure: false,
-        is_of_backup: false,
-    })
+    Some(BaseCheckpoint::begun(lsn, first, time))
 }
 
 #[cfg(test)]

@@ -17,9 +17,11 @@ fn insertion(lsn: u64) -> Bytes {
     Bytes::insert(1, Some(&page), &[]).at(lsn)
 }
 
-fn recoded(recoding: Recoding, lsn: u64) -> (Vec<Recoded>, u64) {
+/// What becomes of a base with records at these places where it is read again with records at those; and
+/// whether it is the same.
+fn recoded(recoding: Recoding, base: &[u64], again: &[u64]) -> (Vec<Recoded>, bool) {
     let mut builder = TraceBuilder::within(1 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
-    builder.push(&insertion(START).parse());
+    base.iter().for_each(|lsn| builder.push(&insertion(*lsn).parse()));
     let geometry = Geometry { page: 8192, segment: 1 << 20 };
     let range = Lsn(1 << 20)..Lsn(START + 16 * 1024);
     let (trace, base) = builder.finish(&VERSIONS[8], geometry, range);
@@ -30,29 +32,41 @@ fn recoded(recoding: Recoding, lsn: u64) -> (Vec<Recoded>, u64) {
         &runs,
         Means { threads: 1, page_bytes: 1 << 20, share: Share::ALL },
     );
-    recoder.push(&insertion(lsn).parse());
-    let mismatches = recoder.mismatches();
-    (recoder.finish(), mismatches)
+    again.iter().for_each(|lsn| recoder.push(&insertion(*lsn).parse()));
+    let is_same = recoder.saw_the_base();
+    (recoder.finish(), is_same)
 }
 
 #[test]
 fn an_image_is_compressed_with_the_codec_asked_for() {
-    let (runs, mismatches) = recoded(Recoding::With(Compression::Pglz), START);
+    let (runs, is_same) = recoded(Recoding::With(Compression::Pglz), &[START], &[START]);
     let [run] = runs.as_slice() else { panic!("one run") };
-    assert_eq!((run.outcome.images, mismatches), (1, 0));
+    assert_eq!((run.outcome.images, is_same), (1, true));
     assert!((1..1000).contains(&run.outcome.uncertain.compressed_bytes));
     assert_eq!((run.codec_bytes, run.needs_no_codec()), (8192, false));
 }
 
 #[test]
 fn a_base_without_a_codec_stays_as_it_is() {
-    let (runs, _) = recoded(Recoding::AsTheBase, START);
+    let (runs, _) = recoded(Recoding::AsTheBase, &[START], &[START]);
     assert_eq!((runs[0].outcome.image_bytes, runs[0].codec_bytes), (8192, 0));
     assert!(runs[0].needs_no_codec());
 }
 
 #[test]
 fn a_record_that_the_trace_does_not_have_is_noticed() {
-    let (runs, mismatches) = recoded(Recoding::With(Compression::Pglz), START + 8);
-    assert_eq!((mismatches, runs[0].outcome.images), (1, 0));
+    let (runs, is_same) = recoded(Recoding::With(Compression::Pglz), &[START], &[START + 8]);
+    assert_eq!((is_same, runs[0].outcome.images), (false, 0));
+}
+
+#[test]
+fn records_that_do_not_come_again_are_noticed_and_those_after_the_range_need_not() {
+    let all: Vec<u64> = (0..4).map(|index| START + index * 5000).collect();
+    // The fourth one lies partly after the range.
+    assert_eq!(all.iter().filter(|lsn| **lsn + 5000 <= START + 16 * 1024).count(), 3);
+    let is_same = |again: &[u64]| recoded(Recoding::With(Compression::Pglz), &all, again).1;
+    assert_eq!([4, 3, 2, 0].map(|come| is_same(&all[..come])), [true, true, false, false]);
+    assert!(!is_same(&all[1..]), "the first one is missing");
+    let more: Vec<u64> = all.iter().copied().chain([START + 30_000]).collect();
+    assert!(is_same(&more), "a server has written on");
 }

@@ -9,6 +9,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use walstat_format::lsn::Lsn;
 
+/// So many records a trace can have: there are no more ordinals.
+pub(crate) const RECORDS_MAX: u32 = Ordinal::MAX - FIRST;
+
 /// So many records are packed together.
 const CHUNK_RECORDS: u32 = 2048;
 
@@ -24,6 +27,8 @@ pub(crate) type NewFile = fn() -> io::Result<Box<dyn FileLike>>;
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     count: u32,
+    /// Whether there were more.
+    is_full: bool,
     packed: Vec<Packed>,
     /// The chunk with the newest records, which is not full yet; its bytes are in `bytes`.
     open: Option<Open>,
@@ -114,14 +119,20 @@ impl Store {
         packed.or_else(|| self.open.as_ref().map(|open| open.lsn))
     }
 
+    /// Bytes that are kept in memory, and how many records they are of.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (u64, u32) {
+        (self.held, self.count)
+    }
+
     /// Adds a record; `follows`: it begins where the one before ends. A part of its caller, which may know
     /// that the record is of the usual form.
     #[inline(always)]
     pub(crate) fn push(&mut self, traced: &TracedRecord<'_>, follows: bool) {
-        let ordinal = self.next_ordinal();
-        if ordinal == Ordinal::MAX {
+        if self.count == RECORDS_MAX {
             return self.refuse();
         }
+        let ordinal = self.next_ordinal();
         self.count += 1;
         let Store { open, bytes, .. } = self;
         let open = match open {
@@ -138,12 +149,14 @@ impl Store {
         }
     }
 
-    /// There are more records than ordinals.
     #[cold]
-    fn refuse(&self) {
-        let most =
-            "4,294,967,293 records can be simulated at a time: choose a range with -s and -e";
-        self.failure.get_or_init(|| io::Error::other(most));
+    fn refuse(&mut self) {
+        self.is_full = true;
+    }
+
+    /// Whether there were more records than [`RECORDS_MAX`].
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Ends the open chunk.
@@ -256,4 +269,21 @@ fn unpack_all(bytes: &[u8], chunk: &mut Chunk) {
 pub(super) fn unpack_group(group: &RecordGroup, bytes: &[u8], chunk: &mut Chunk) {
     let records = bytes.get(RecordGroup::BYTES..).unwrap_or_default();
     unpack(records, Before::new(group.lsn), group.first, group.count.into(), chunk);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_up::{Kind, Made, base};
+
+    #[test]
+    fn one_record_more_than_there_are_ordinals_is_noticed() {
+        let (made, _) = base(&[Made::new(Kind::Commit, 0); 2]);
+        let mut store = Store { count: RECORDS_MAX - 1, ..Store::default() };
+        made.read().for_each(|traced| {
+            assert!(!store.is_full());
+            store.push(&traced, true);
+        });
+        assert_eq!((store.is_full(), store.next_ordinal()), (true, Ordinal::MAX));
+    }
 }

@@ -1,8 +1,9 @@
 //! Tests of the `TraceBuilder`.
 
 use super::*;
+use crate::hand_over::read_here;
 use crate::made_up::Bytes;
-use crate::observe::{Feed, Sink};
+use crate::observe::Sink;
 use crate::page::Page;
 use walstat_format::version::VERSIONS;
 use walstat_read::Scan;
@@ -44,10 +45,10 @@ fn scanned<S: Sink + 'static>(
     builder: impl Fn(S) -> TraceBuilder,
 ) -> Trace {
     let within = || TraceBuilder::within(16 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
-    let feed = Feed::new(move || make(within()));
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
-    let (_, outcome) = Scan::paths([sample]).count(&feed).expect("WAL");
-    let mut trace = builder(outcome.observer.finish()).trace;
+    let read = read_here(&Scan::paths([sample]), (), move || make(within()));
+    let (_, _, sink) = read.expect("WAL");
+    let mut trace = builder(sink).trace;
     trace.records.close();
     trace
 }
@@ -124,4 +125,21 @@ fn after_a_gap_pages_are_not_known_any_more() {
     builder.push(&Bytes::insert(2, None, &ROW).at(at + 9000).parse());
     builder.trace.records.close();
     assert!(blocks(&builder.trace)[1].is(fact::IMAGE_ESTIMATED));
+}
+
+/// It says so of these loads.
+#[test]
+fn a_record_takes_as_many_bytes_as_the_paper_says() {
+    let paper = include_str!("../../../../docs/whatif.md");
+    assert!(paper.contains("beside its pages takes 17 to 21 bytes"));
+    for name in ["pg15-mixed", "pg16-workload", "pg18-workload"] {
+        let sample = format!("{}/../../tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+        let within =
+            || TraceBuilder::within(16 << 20, || Err(std::io::ErrorKind::Unsupported.into()));
+        let read = read_here(&Scan::paths([sample]), (), within);
+        let mut records = read.expect("WAL").2.trace.records;
+        records.close();
+        let (bytes, count) = records.held();
+        assert!((17..21).contains(&(bytes / u64::from(count))), "{name}: {bytes} of {count}");
+    }
 }

@@ -7,10 +7,11 @@
 //! within others is not told by how they are spelt, since there are links: it is learnt by looking.
 
 use super::{
-    DEPTH_MAX, Found, LINK_TO_NOTHING, PASSED_OVER, STANDARD_INPUT, Stream, directory_of,
-    is_inherited_pipe, is_link_to_nothing, is_segments,
+    DEPTH_MAX, Found, LINK_TO_NOTHING, PASSED_OVER, Stream, directory_of, is_link_to_nothing,
+    is_segments,
 };
 use crate::input::error::InputError;
+use crate::input::inherited::is_read_once;
 use crate::input::input_kind::InputKind;
 use crate::input::known_files::KnownFiles;
 use crate::input::names::file_name;
@@ -64,7 +65,7 @@ fn outermost_first(paths: &[PathBuf], within: &BTreeSet<(usize, usize)>) -> Vec<
 
 /// What is at a path; `None`: what can only be read from front to back, or a link to nothing.
 fn metadata_at(path: &Path) -> Result<Option<Metadata>, InputError> {
-    if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
+    if is_read_once(path) {
         return Ok(None);
     }
     match storage::metadata(path) {
@@ -136,7 +137,7 @@ impl Found {
     ) -> Result<(), InputError> {
         let name = file_name(path);
         let Some(metadata) = metadata else {
-            if path == Path::new(STANDARD_INPUT) || is_inherited_pipe(path) {
+            if is_read_once(path) {
                 self.streams.push(Stream { path: path.to_owned(), root });
             } else {
                 self.refuse(root, path, NotWal::NoFile(LINK_TO_NOTHING.into()));
