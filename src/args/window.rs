@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use walstat_analyse::recovery_window::{Goal, Target};
 use walstat_format::lsn::Lsn;
+use walstat_report::notes;
 
 /// Arguments of `walstat window`.
 #[derive(Debug, Args)]
@@ -116,8 +117,7 @@ impl WindowArgs {
     pub fn taken_for_utc(&self) -> Option<String> {
         let AskedTarget { text, place } = self.target.as_ref()?;
         let is_local = matches!(place, Place::At(Moment::Local(_)));
-        (is_local && self.source.range.tz.is_none())
-            .then(|| format!("{text} is taken for UTC: --tz, or a zone behind it, says otherwise"))
+        (is_local && self.source.range.tz.is_none()).then(|| notes::taken_for_utc(text))
     }
 
     /// What clap cannot check: recovery replays all of the WAL.

@@ -37,6 +37,7 @@ use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::notes::{self, Configured};
 use walstat_report::restart::lost_start;
 use walstat_report::restore::{Backup, Wal, restore, standby_needs};
 
@@ -130,9 +131,8 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let gaps = args.round.gaps(&limits)?;
     let work = || read_and_judge(args, &limits, &gaps, baseline.as_ref(), backup);
     let (mut view, state) = round::guarded_by_state(args, work)?;
-    let what = if limits.has_rules { "limits and thresholds of rules" } else { "limits" };
-    let found = limits.found.map(|path| format!("{what} are from {}", path.display()));
-    view.report.notes.extend(found);
+    let told = Configured { limits: true, rules: limits.has_rules };
+    view.report.notes.extend(limits.found.and_then(|path| notes::configured(told, &path)));
     // What was verified is not lost where the result cannot be shown, nor the result where it cannot be
     // remembered.
     let saved = state.map_or(Ok(()), |state| state.save());

@@ -44,7 +44,7 @@ struct AskedOptions {
 /// The version of [`Layout`] that is written into a partial result's file. Raise it whenever the written form
 /// of `Layout`, or of any type in it, changes. Releases of the same one read each other's partial results.
 /// `tests/it/partial_layout.rs` fails where it was forgotten.
-pub(super) const LAYOUT_VERSION: u32 = 21;
+pub(super) const LAYOUT_VERSION: u32 = 22;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub fn write(args: &StatsArgs) -> Result<Exit, Failure> {
 
 fn write_layout(layout: &Layout, args: &StatsArgs) -> Result<Exit, Failure> {
     let output = args.outputs.only()?.file.as_deref();
-    let bytes = pack(PARTIAL, LAYOUT_VERSION, layout).map_err(|error| Failure::Beside {
+    let bytes = pack(PARTIAL, &[LAYOUT_VERSION], layout).map_err(|error| Failure::Beside {
         path: output.map_or_else(|| "standard output".into(), |path| path.display().to_string()),
         reason: error.to_string(),
     })?;
@@ -283,10 +283,11 @@ fn load(path: &Path) -> Result<Layout, Failure> {
         return Err(apart(path, reason));
     }
     let bytes = packed::read(PARTIAL, path).map_err(|error| beside(error.to_string()))?;
-    let layout: Layout = unpack(PARTIAL, LAYOUT_VERSION, &bytes).map_err(|error| match error {
-        PackedError::Layout { .. } => apart(path, &error.to_string()),
-        _ => beside(error.to_string()),
-    })?;
+    let layout: Layout =
+        unpack(PARTIAL, &[LAYOUT_VERSION], &bytes).map_err(|error| match error {
+            PackedError::Layout { .. } => apart(path, &error.to_string()),
+            _ => beside(error.to_string()),
+        })?;
     let names_are_sound = layout.all_names.as_ref().is_none_or(Partial::is_sound);
     if !layout.partial.is_sound() || !names_are_sound {
         return Err(unsound(path));

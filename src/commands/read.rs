@@ -15,6 +15,7 @@ use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
 use walstat_read::Scan;
 use walstat_read::input::discover::{Found, discover_known};
+use walstat_read::input::error::InputError;
 use walstat_read::input::known_files::KnownFiles;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
@@ -141,12 +142,11 @@ pub fn found_known(source: &SourceArgs, known: Arc<KnownFiles>) -> Result<Found,
     if !source.paths.is_empty() {
         return Ok(discover_known(&source.paths, source.taken_for, known)?);
     }
-    let here = [PathBuf::from(".")];
-    let found = discover_known(&here, source.taken_for, known).ok().filter(Found::holds_wal);
-    found.ok_or_else(|| {
-        Failure::Usage(
+    discover_known(&[PathBuf::from(".")], source.taken_for, known).map_err(|error| match error {
+        InputError::NoSegments { .. } => Failure::Usage(
             "no PATH given, and the current directory holds no WAL; try 'walstat --help'".into(),
-        )
+        ),
+        other => other.into(),
     })
 }
 

@@ -19,6 +19,7 @@ use walstat_read::scan::round::{Round, RoundRead};
 use walstat_report::build;
 use walstat_report::model::Report;
 use walstat_report::model::checked::StateSummary;
+use walstat_report::notes;
 
 /// Options that leave out what depends on the rest of the WAL, or on the time of the round.
 pub fn check_usage(args: &CheckArgs) -> Result<(), Failure> {
@@ -142,10 +143,7 @@ pub fn told(report: &mut Report, round: Round, segment_bytes: u32) {
         read_bytes: round.read_bytes,
         verified_to: verified_to(report, segment_bytes),
     };
-    report.notes.push(format!(
-        "segments known from an earlier round: {}, read now: {}, known and read again: {}; verified to {}",
-        state.known_segments, state.read_segments, state.rechecked_segments, state.verified_to
-    ));
+    report.notes.push(notes::round(&state));
     report.state = Some(state);
 }
 

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use walstat_read::input::packed::{self, STATE, pack, unpack};
 use walstat_read::scan::memory::Memory;
 
-/// The version of what is in the file. Most of it is partial results: with their layout, that of the state
-/// changes too. The thousands are to be raised whenever anything else changes that is written.
-const LAYOUT_VERSION: u32 = 2000 + partial::LAYOUT_VERSION;
+/// The versions of what is in the file: of [`Layout`] itself, to be raised whenever what is written beside
+/// partial results changes; and of these, of which most of it is.
+const LAYOUT_VERSIONS: [u32; 2] = [1, partial::LAYOUT_VERSION];
 
 /// What is in the file: the options that it was made with, and what is remembered.
 type Layout = (Vec<String>, Memory);
@@ -60,7 +60,7 @@ impl State {
         let failed = |source| Failure::Output { path: self.path.display().to_string(), source };
         let content = (&self.asked, &*memory);
         let bytes =
-            pack(STATE, LAYOUT_VERSION, &content).map_err(|e| failed(io::Error::other(e)))?;
+            pack(STATE, &LAYOUT_VERSIONS, &content).map_err(|e| failed(io::Error::other(e)))?;
         write_bytes(Some(&self.path), &bytes)
     }
 
@@ -75,7 +75,7 @@ impl State {
 }
 
 fn memory_of(path: &Path, bytes: &[u8], asked: &[String]) -> Result<Memory, Failure> {
-    let (made, memory): Layout = unpack(STATE, LAYOUT_VERSION, bytes).map_err(|error| {
+    let (made, memory): Layout = unpack(STATE, &LAYOUT_VERSIONS, bytes).map_err(|error| {
         usage(path, &format!("{error}; remove the file to have everything read anew"))
     })?;
     if made == asked {

@@ -20,6 +20,7 @@ use walstat_report::build::Request;
 use walstat_report::model::table::Top;
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::notes::{self, Configured};
 use walstat_report::wal_keepers;
 use walstat_report::who;
 use walstat_report::who::By;
@@ -121,8 +122,8 @@ fn view_of(
     let mut draft = assemble(gathered, &request(args, asked, filters), &options);
     draft.report.thresholds.clone_from(&config.thresholds);
     let mut view = draft.conclude();
-    let found = config.found.as_ref().filter(|_| config.has_rules);
-    let found = found.map(|path| format!("thresholds of rules are from {}", path.display()));
+    let told = Configured { limits: false, rules: config.has_rules };
+    let found = config.found.as_ref().and_then(|path| notes::configured(told, path));
     view.report.notes.extend(found);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     Ok(view)

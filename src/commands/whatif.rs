@@ -19,6 +19,7 @@ use walstat_report::build::Request;
 use walstat_report::known::{Known, Sources};
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
+use walstat_report::notes;
 use walstat_report::whatif;
 use walstat_whatif::driver::{Predicted, WhatIf, WhatIfError};
 use walstat_whatif::spooled::Spooled;
@@ -100,15 +101,10 @@ fn predict(args: &WhatIfArgs, spooled: &Spooled) -> Result<View, Failure> {
     let gathered = Gathered::of(paths, plan, scanned.map(counters), known);
     let mut draft = assemble(gathered, &request, &ReportOptions::default());
     if let Some(error) = unfiled {
-        let folder = std::env::temp_dir();
-        draft.report.notes.push(format!(
-            "{}: no file could be written ({error}), so more memory was used than --memory says",
-            folder.display()
-        ));
+        draft.report.notes.push(notes::no_file_in(&std::env::temp_dir(), &error));
     }
     if args.sample.is_some() && !compresses {
-        let none = "--sample: no scenario compresses images, so there is nothing to sample";
-        draft.report.notes.push(none.into());
+        draft.report.notes.push(notes::nothing_to_sample());
     }
     draft.report.notes.extend(whatif::notes(&base));
     draft.report.whatif = Some(whatif::build(&base, &scenarios));

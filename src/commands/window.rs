@@ -24,6 +24,7 @@ use walstat_report::build::Request;
 use walstat_report::model::view::View;
 use walstat_report::model::window::{TimelineRow, Window};
 use walstat_report::model::{CommandName, Unreadable};
+use walstat_report::notes;
 use walstat_report::restore::Wal;
 use walstat_report::window::{Question, can_recover, window};
 
@@ -61,24 +62,22 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         seen = look(&args.source, read::found(&args.source)?, target.as_ref(), &labels)?;
     }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
-    let mut told = told(&seen, &labels, asked);
+    let mut answer = told(&seen, &labels, asked, &[]);
     let others = left_timelines(&seen.plan);
     if can_be_read_again {
         let left = timelines(&args.source, others, asked, &labels, &mut notes);
-        let is_out_of_reach = told.target.as_ref().is_some_and(|row| !row.reachable);
+        let is_out_of_reach = answer.target.as_ref().is_some_and(|row| !row.reachable);
         let lineage = seen.plan.lineage.spans().map(|(timeline, _)| timeline);
         let followed = seen.plan.lineage.timeline();
         let older: BTreeSet<u32> =
             lineage.filter(|timeline| is_out_of_reach && *timeline != followed).collect();
         let older = timelines(&args.source, older, asked, &labels, &mut notes);
-        for timeline in left.iter().chain(&older).filter(|other| other.reaches_target) {
-            say_where(&mut told, timeline.timeline);
-        }
-        told.timelines.extend(left.into_iter().filter_map(|other| other.row));
+        let reached = left.iter().chain(&older).filter(|other| other.reaches_target);
+        let reached_on: Vec<u32> = reached.map(|other| other.timeline).collect();
+        answer = told(&seen, &labels, asked, &reached_on);
+        answer.timelines.extend(left.into_iter().filter_map(|other| other.row));
     } else {
-        let untold =
-            |timeline| format!("timeline {timeline} is left out: a pipe can be read only once");
-        notes.extend(others.into_iter().map(untold));
+        notes.extend(others.into_iter().map(notes::left_out));
     }
     let Read { paths, plan, scanned, .. } = seen;
     let gathered = Gathered::plain(paths, plan, scanned.map(|(statistics, _)| statistics));
@@ -91,8 +90,8 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     };
     let mut view = assemble(gathered, &request, &ReportOptions::default()).conclude();
     view.report.notes.extend(notes);
-    let can_recover = can_recover(&told);
-    view.report.window = Some(told);
+    let can_recover = can_recover(&answer);
+    view.report.window = Some(answer);
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     show(&view, args)?;
     Ok(match (view.report.problems.is_empty(), can_recover) {
@@ -108,7 +107,7 @@ fn labels(found: &Found, given: Option<&Path>) -> Result<(Vec<ToldLabel>, Vec<St
     for path in &found.backup_histories {
         match label::read_told(path) {
             Ok(label) => labels.push(label),
-            Err(error) => notes.push(format!("{}: {error}", path.display())),
+            Err(error) => notes.push(notes::unread_label(path, &error)),
         }
     }
     if let Some(path) = given {
@@ -147,12 +146,18 @@ fn look(
     Ok(read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default()))
 }
 
-fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
+/// `reached_on`: other timelines on which the target can be reached.
+fn told(
+    read: &Read<Noted>,
+    labels: &[ToldLabel],
+    target: Option<(&Target, &str)>,
+    reached_on: &[u32],
+) -> Window {
     let Read { plan, scanned, .. } = read;
     let (_, ((backups, reach), noted)) = &scanned.observer;
     let wal = Wal { plan, problems: &scanned.problems, backups, reach, end: scanned.ending.lsn };
     let (first, ending) = (scanned.first, scanned.ending.kind);
-    window(&Question { wal, first, ending, noted, labels, target })
+    window(&Question { wal, first, ending, noted, labels, target, reached_on })
 }
 
 /// The timelines that the one followed has left, ascending.
@@ -160,13 +165,6 @@ fn left_timelines(plan: &Plan) -> BTreeSet<u32> {
     let others = plan.other_lineages.iter().map(|lineage| lineage.timeline());
     let followed: BTreeSet<u32> = plan.lineage.spans().map(|(timeline, _)| timeline).collect();
     others.filter(|timeline| !followed.contains(timeline)).collect()
-}
-
-/// Says of a target that cannot be reached that another timeline has it.
-fn say_where(told: &mut Window, timeline: u32) {
-    if let Some(row) = told.target.as_mut().filter(|row| !row.reachable) {
-        row.why.push_str(&format!("; on timeline {timeline} it can be reached (-t {timeline})"));
-    }
 }
 
 /// What there is to say of a timeline that is not followed.
@@ -192,12 +190,12 @@ fn timelines(
         let read = read::found(&source).and_then(|found| look(&source, found, asked, labels));
         match read {
             Ok(read) => {
-                let mut window = told(&read, labels, target);
+                let mut window = told(&read, labels, target, &[]);
                 let row = window.timelines.pop();
                 let reaches_target = window.target.is_some_and(|row| row.reachable);
                 all.push(Other { timeline, row, reaches_target });
             }
-            Err(failure) => notes.push(format!("timeline {timeline}: {failure}")),
+            Err(failure) => notes.push(notes::unread_timeline(timeline, &failure)),
         }
     }
     all

@@ -1,20 +1,10 @@
 //! Numbers as people read them.
 
 use walstat_report::model::percent::percent;
-pub use walstat_report::model::size::human_bytes;
+pub use walstat_report::model::size::{human_bytes, whole_bytes};
 
 /// Stands for what is not known.
 pub const UNKNOWN: &str = "–";
-
-/// A size that is a power of two, without decimals: `16 MB`.
-pub fn whole_bytes(bytes: u64) -> String {
-    match bytes {
-        b if b >= 1 << 30 && b.is_multiple_of(1 << 30) => format!("{} GB", b >> 30),
-        b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MB", b >> 20),
-        b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} kB", b >> 10),
-        b => format!("{b} B"),
-    }
-}
 
 /// A count with its thousands apart: `2,431,391`.
 pub fn grouped(count: u64) -> String {

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use walstat_report::model::Report;
 use walstat_report::model::percent::percent;
 use walstat_report::model::settings::{SettingValues, Settings};
+use walstat_report::model::size::megabytes_setting;
 use walstat_report::model::when::how;
 use walstat_report::model::when::{Overview, Range};
 
@@ -98,7 +99,7 @@ fn settings(found: &Settings) -> Option<String> {
     };
     let told = [
         seconds("checkpoint_timeout", checkpoint_timeout),
-        max_wal_size.map(|bytes| format!("max_wal_size {}MB", bytes >> 20)),
+        max_wal_size.map(|bytes| format!("max_wal_size {}", megabytes_setting(bytes))),
         wal_compression.as_ref().map(|codec| format!("wal_compression {codec}")),
         full_page_writes.filter(|is_on| !is_on).map(|_| "full_page_writes off".to_owned()),
         seconds("archive_timeout", archive_timeout),

@@ -101,7 +101,7 @@ impl Asked {
             let found = scan.found().expect("a file");
             let prototype = self.prototype(&Known::default());
             let part = Partial::read(found, &scan.wanted, &Progress::default(), &prototype);
-            pack(PARTIAL, 0, &part.expect("read")).expect("a partial result")
+            pack(PARTIAL, &[0], &part.expect("read")).expect("a partial result")
         };
         files.iter().map(part).collect()
     }
@@ -109,7 +109,7 @@ impl Asked {
     /// What they say together.
     fn merged<'p>(self, parts: impl Iterator<Item = &'p Vec<u8>>) -> String {
         let part = |bytes: &Vec<u8>| {
-            unpack::<Partial<Counters>>(PARTIAL, 0, bytes).expect("a partial result")
+            unpack::<Partial<Counters>>(PARTIAL, &[0], bytes).expect("a partial result")
         };
         let (found, passed) = match Partial::merge(parts.map(part).collect()) {
             Ok(merged) => merged,

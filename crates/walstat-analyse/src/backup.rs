@@ -45,7 +45,7 @@ impl Backups {
     /// Takes note of a record of the WAL itself.
     #[inline(never)]
     fn look_into(&mut self, record: &Record<'_>) {
-        let info = record.header.info & 0xF0;
+        let info = record.header.rmgr_info();
         if [xlog::CHECKPOINT_ONLINE, xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY]
             .contains(&info)
         {

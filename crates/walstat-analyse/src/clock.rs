@@ -4,6 +4,7 @@ use super::time_map::extend_span;
 use serde::{Deserialize, Serialize};
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::rmgr_info;
 use walstat_format::payload::xact;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
@@ -38,7 +39,7 @@ fn time_of(rmgr: u8, info: u8, main_data: &[u8], version: &Version) -> Option<Ti
     if rmgr == TRANSACTION {
         return xact::stated_time(info, main_data);
     }
-    if [xlog::CHECKPOINT_SHUTDOWN, xlog::CHECKPOINT_ONLINE].contains(&(info & 0xF0)) {
+    if [xlog::CHECKPOINT_SHUTDOWN, xlog::CHECKPOINT_ONLINE].contains(&rmgr_info(info)) {
         return Checkpoint::parse(main_data, version.checkpoint).map(|c| c.time);
     }
     None

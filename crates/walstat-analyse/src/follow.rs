@@ -10,7 +10,7 @@ use super::names::NameLessons;
 use super::relation::Relations;
 use super::totals::RecordTable;
 use super::transaction::Transactions;
-pub use marks::{Dropped, EndedCheckpoint, Marks};
+pub use marks::{Dropped, Marks, PassedCheckpoint};
 use open_transactions::OpenTransactions;
 pub use open_transactions::{OpenTransaction, Stored};
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub struct News {
     /// Transactions that committed and dropped files.
     pub dropped: Vec<Dropped>,
     /// Checkpoints that have ended.
-    pub checkpoints: Vec<EndedCheckpoint>,
+    pub checkpoints: Vec<PassedCheckpoint>,
 }
 
 fn rows() -> FinishedRows {

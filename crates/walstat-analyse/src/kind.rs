@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use walstat_format::block::RelFileLocator;
 use walstat_format::by_key;
 use walstat_format::payload::heap::OPCODE_MASK;
-use walstat_format::payload::{Time, heap, heap2, xlog};
+use walstat_format::payload::{Time, heap, heap2, rmgr_info, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 
@@ -198,7 +198,7 @@ impl Maintenance {
         let (rmgr, info) = (record.header.rmgr, record.header.info);
         if rmgr::is_of_vacuum(rmgr, info) {
             Maintenance::Vacuum
-        } else if rmgr == rmgr::XLOG && CHECKPOINTS.contains(&(info & 0xF0)) {
+        } else if rmgr == rmgr::XLOG && CHECKPOINTS.contains(&rmgr_info(info)) {
             Maintenance::Checkpoint
         } else {
             Maintenance::Other
@@ -305,8 +305,7 @@ impl Kinds {
         }
     }
 
-    /// All that was found, with the files; `pruning` is what vacuum pruned by records that statements
-    /// write too.
+    /// All that was found, with the files.
     pub(crate) fn finish(mut self, files: &ForkTable<()>) -> FoundKinds {
         self.cut(files, WEIGHT_MAX);
         let kinds = self.kinds.into_iter();

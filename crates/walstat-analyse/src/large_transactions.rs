@@ -18,6 +18,7 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::OPCODE_MASK;
 use walstat_format::payload::heap2;
+use walstat_format::payload::rmgr_info;
 use walstat_format::payload::xact;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
@@ -72,7 +73,7 @@ impl Sort {
             (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE) => Sort::Update,
             (rmgr::HEAP, heap::DELETE) => Sort::Delete,
             (rmgr::HEAP2, heap2::MULTI_INSERT) => Sort::Insert,
-            (rmgr::XLOG, _) if [xlog::FPI, xlog::FPI_MULTI].contains(&(info & 0xF0)) => {
+            (rmgr::XLOG, _) if [xlog::FPI, xlog::FPI_MULTI].contains(&rmgr_info(info)) => {
                 Sort::NewPage
             }
             _ if rmgr::INDEXES.contains(&rmgr) => Sort::Index,

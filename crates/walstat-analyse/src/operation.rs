@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BlockRef;
 use walstat_format::payload::heap;
-use walstat_format::payload::heap::{Delete, Update};
+use walstat_format::payload::heap::{Delete, Update, delete_flag, update_flag};
 use walstat_format::payload::heap2;
 use walstat_format::payload::heap2::MultiInsert;
 use walstat_format::record::Record;
@@ -86,6 +86,8 @@ sums! {
     pub struct Substance {
         /// Old rows, or their keys (replica identity).
         old_row_bytes,
+        /// Those that are whole rows (REPLICA IDENTITY FULL), a part of `old_row_bytes`.
+        whole_old_row_bytes,
         /// New rows beside an image that has them too.
         beside_image_bytes,
     }
@@ -108,11 +110,15 @@ impl Substance {
         if record.header.rmgr == rmgr::HEAP {
             let main_data = record.main_data().unwrap_or_default();
             let old = match record.header.info & heap::OPCODE_MASK {
-                heap::UPDATE | heap::HOT_UPDATE => Update::parse(&main_data).map(|u| u.old.len()),
-                heap::DELETE => Delete::parse(&main_data).map(|delete| delete.old.len()),
+                heap::UPDATE | heap::HOT_UPDATE => Update::parse(&main_data)
+                    .map(|u| (u.old.len(), u.flags & update_flag::CONTAINS_OLD_TUPLE)),
+                heap::DELETE => Delete::parse(&main_data)
+                    .map(|d| (d.old.len(), d.flags & delete_flag::CONTAINS_OLD_TUPLE)),
                 _ => None,
             };
-            substance.old_row_bytes = old.unwrap_or_default() as u64;
+            let (bytes, is_whole) = old.unwrap_or_default();
+            substance.old_row_bytes = bytes as u64;
+            substance.whole_old_row_bytes = if is_whole > 0 { bytes as u64 } else { 0 };
         }
         if rmgr::inserts_rows(record.header.rmgr, record.header.info) {
             let flags = record.version.image_flags;

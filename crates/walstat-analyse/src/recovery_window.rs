@@ -252,7 +252,7 @@ impl RecoveryWindow {
     }
 
     fn take_of_xlog(&mut self, record: &Record<'_>) {
-        match record.header.info & 0xF0 {
+        match record.header.rmgr_info() {
             // The record itself makes the backup consistent.
             xlog::BACKUP_END => self.push(Item::Consistent),
             xlog::RESTORE_POINT => {
@@ -295,7 +295,7 @@ impl RecoveryWindow {
 
 /// The restore point that a record is.
 fn restore_point<'r>(record: &Record<'r>) -> Option<RestorePoint<'r>> {
-    let is_one = record.header.rmgr == XLOG && record.header.info & 0xF0 == xlog::RESTORE_POINT;
+    let is_one = record.header.rmgr == XLOG && record.header.rmgr_info() == xlog::RESTORE_POINT;
     is_one.then(|| RestorePoint::parse(record.main_data_start())).flatten()
 }
 

@@ -117,7 +117,7 @@ enum ImageReason {
 }
 
 fn image_reason(record: &Record<'_>) -> ImageReason {
-    match (record.header.rmgr, record.header.info & 0xF0) {
+    match (record.header.rmgr, record.header.rmgr_info()) {
         (rmgr::XLOG, xlog::FPI_FOR_HINT) => ImageReason::Hint,
         (rmgr::XLOG, xlog::FPI | xlog::FPI_MULTI) => ImageReason::NewPage,
         _ => ImageReason::Usual,

@@ -114,7 +114,7 @@ impl ReplayPoints {
         if header.rmgr == TRANSACTION {
             let ended = xact::end_time(header.info, record.main_data_start());
             self.time = ended.or(self.time);
-        } else if header.info & 0xF0 == xlog::OVERWRITE_CONTRECORD {
+        } else if header.rmgr_info() == xlog::OVERWRITE_CONTRECORD {
             let says = OverwriteContrecord::parse(record.main_data_start());
             let torn = self.last.map(|last| last.end);
             let replacing =

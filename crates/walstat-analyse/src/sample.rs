@@ -22,6 +22,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_format::rmgr::RecordType;
+use walstat_format::scatter::scattered;
 use walstat_read::scan::observe::Observe;
 
 /// So many images are kept: of those that half would be there of, that leaves two points of a hundred open.
@@ -239,7 +240,7 @@ fn page_lsn(page: &[u8]) -> Option<Lsn> {
 
 /// Of a record's place and the block's id in it.
 fn hash_of(lsn: Lsn, id: u8) -> u32 {
-    let mixed = (lsn.0 ^ (u64::from(id) << 56)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = scattered(lsn.0 ^ (u64::from(id) << 56));
     ((mixed ^ (mixed >> 32)).wrapping_mul(0xFF51_AFD7_ED55_8CCD) >> 32) as u32
 }
 

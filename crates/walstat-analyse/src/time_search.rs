@@ -18,7 +18,7 @@ use walstat_read::scan::seek::look;
 /// Up to so many bytes of segments, all are read.
 const FEW_BYTES: u64 = 16 << 20;
 /// A backend takes a record's time at most that long before it writes the record, in microseconds.
-const LATE: i64 = SECOND;
+const MICROS_LATE: i64 = SECOND;
 /// How much is read at the start of a segment to find a record with a time: the first number first, the
 /// second where the first held none.
 const BEGINNINGS: [u64; 2] = [8 << 10, 64 << 10];
@@ -99,7 +99,7 @@ impl<'a> Segments<'a> {
 
     /// Where records of these times lie.
     pub fn find(&mut self, times: &Range<Time>) -> Part {
-        for (time, more) in [(times.start, -LATE), (times.end, LATE)] {
+        for (time, more) in [(times.start, -MICROS_LATE), (times.end, MICROS_LATE)] {
             self.narrow(time, more);
         }
         self.in_part(times).unwrap_or_else(|| self.in_all(times))
@@ -178,7 +178,7 @@ impl<'a> Segments<'a> {
     /// Whether the first times ascend.
     fn is_steady(&self) -> bool {
         let ascends = |pair: &[First]| match pair {
-            [a, b] => b.at.time.0 >= a.at.time.0.saturating_sub(LATE),
+            [a, b] => b.at.time.0 >= a.at.time.0.saturating_sub(MICROS_LATE),
             _ => true,
         };
         self.firsts.windows(2).all(ascends)
@@ -218,9 +218,9 @@ impl<'a> Segments<'a> {
 
     /// From the last segment that begins before the span to the first commit after it.
     fn range_of(&self, times: &Range<Time>) -> Range<Lsn> {
-        let begin = self.before(times.start, -LATE).map(|first| first.segment);
+        let begin = self.before(times.start, -MICROS_LATE).map(|first| first.segment);
         let begin = begin.filter(|first| *first > 0).and_then(|first| self.start(first));
-        let end = self.after(times.end, LATE).map(|first| first.at.lsn);
+        let end = self.after(times.end, MICROS_LATE).map(|first| first.at.lsn);
         let Range { start, end: last } = self.range;
         begin.map_or(start, |begin| begin.max(start))..end.map_or(last, |end| end.min(last))
     }
@@ -233,11 +233,11 @@ impl<'a> Segments<'a> {
             range: self.start(segments.start).unwrap_or_default()..end.unwrap_or(Lsn::MAX),
             segments,
         };
-        let from = begin(self.before(times.start, -LATE));
-        let after = self.after(times.end, LATE);
+        let from = begin(self.before(times.start, -MICROS_LATE));
+        let after = self.after(times.end, MICROS_LATE);
         let (until, last) = (end(after), after.map(|first| first.at.lsn));
-        let inside = self.after(times.start, LATE);
-        let still = begin(self.before(times.end, -LATE));
+        let inside = self.after(times.start, MICROS_LATE);
+        let still = begin(self.before(times.end, -MICROS_LATE));
         match (times.start.0 > i64::MIN, times.end.0 < i64::MAX) {
             (true, true) if still < end(inside) => vec![edge(from..until, last)],
             (with_begin, with_end) => {

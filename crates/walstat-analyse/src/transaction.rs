@@ -320,7 +320,7 @@ impl Transactions {
 
     fn running(&mut self, record: &Record<'_>) {
         let main_data = record.main_data().unwrap_or_default();
-        let info = record.header.info & 0xF0;
+        let info = record.header.rmgr_info();
         if let Some(running) =
             RunningXacts::parse(&main_data).filter(|_| info == standby::RUNNING_XACTS)
         {

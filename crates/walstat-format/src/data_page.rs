@@ -6,6 +6,9 @@
 
 pub mod btree_page;
 pub mod checksum;
+pub mod gin_page;
+pub mod gist_page;
+pub mod hash_page;
 pub mod heap_tuple;
 pub mod index_tuple;
 pub mod pglz;

@@ -31,6 +31,7 @@
 //! | [`version`] | what differs between releases: the one table | `XLOG_PAGE_MAGIC` |
 //! | [`cursor`] | numbers out of bytes that may be too few | |
 //! | [`by_key`] | maps that are written by their keys | |
+//! | [`scatter`] | numbers scattered, for tables and samples | |
 //!
 //! A DBA's words: an *LSN* is [`lsn::Lsn`]; a *relfilenode* is in [`block::RelFileLocator`]; a
 //! *full page image* (FPI) is [`block::Image`], and a page again by `data_page::restore`; a *timeline
@@ -62,6 +63,7 @@ pub mod payload;
 pub mod record;
 pub mod record_header;
 pub mod rmgr;
+pub mod scatter;
 pub mod segment;
 pub mod segment_records;
 pub mod version;

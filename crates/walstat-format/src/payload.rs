@@ -33,6 +33,13 @@ pub mod truncate;
 pub mod xact;
 pub mod xlog;
 
+/// What of `xl_info` belongs to the resource manager (`XLR_RMGR_INFO_MASK`): the type of the record, and of
+/// Heap, Heap2 and transactions a flag beside it, for which their payloads have masks of their own.
+#[inline(always)]
+pub const fn rmgr_info(info: u8) -> u8 {
+    info & 0xF0
+}
+
 /// Seconds between 1970-01-01 and 2000-01-01, the epoch of `TimestampTz`.
 const POSTGRES_EPOCH_SECONDS: i64 = 946_684_800;
 

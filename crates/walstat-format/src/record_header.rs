@@ -2,7 +2,7 @@
 //! `src/include/access/xlogrecord.h`), the same in all releases.
 
 use super::lsn::Lsn;
-use super::payload::{xact, xlog};
+use super::payload::{rmgr_info, xact, xlog};
 use super::version::{FIRST_CUSTOM_RMGR, Version};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,8 @@ pub const RECORD_HEADER_BYTES: usize = 24;
 const RECORD_BYTES_MAX: u32 = 1 << 30;
 /// Where the checksum lies; the 20 bytes before it are covered by it, last of all.
 pub const CRC_OFFSET: usize = 20;
+/// Where `xl_prev` lies.
+pub const PREVIOUS_OFFSET: usize = 8;
 
 /// Lower xids are no transactions (`FirstNormalTransactionId`): 1 made the first catalogs, and initdb
 /// writes its first records as it; 2 stands for any that is frozen.
@@ -106,6 +108,12 @@ impl RecordHeader {
         Ok(())
     }
 
+    /// What of `xl_info` belongs to the resource manager.
+    #[inline(always)]
+    pub fn rmgr_info(&self) -> u8 {
+        rmgr_info(self.info)
+    }
+
     /// Whether a transaction commits here: `COMMIT` or `COMMIT_PREPARED`.
     #[inline(always)]
     pub fn is_commit(&self) -> bool {
@@ -116,7 +124,7 @@ impl RecordHeader {
     #[inline(always)]
     pub fn is_parameter_change(&self) -> bool {
         // One comparison: the two bytes lie side by side.
-        let kind = u16::from_le_bytes([self.info & 0xF0, self.rmgr]);
+        let kind = u16::from_le_bytes([self.rmgr_info(), self.rmgr]);
         kind == u16::from_le_bytes([xlog::PARAMETER_CHANGE, super::rmgr::XLOG])
     }
 
@@ -124,7 +132,7 @@ impl RecordHeader {
     pub fn is_switch(&self) -> bool {
         self.total_bytes as usize == RECORD_HEADER_BYTES
             && self.rmgr == super::rmgr::XLOG
-            && self.info & 0xF0 == xlog::SWITCH
+            && self.rmgr_info() == xlog::SWITCH
     }
 }
 

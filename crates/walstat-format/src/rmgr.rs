@@ -4,7 +4,7 @@
 //! those that `pg_waldump --stats=record` prints, checked against its output in the tests. The
 //! numbers of types are in the file of their resource manager in [`crate::payload`].
 
-use crate::payload::{btree, gin, gist, heap, heap2, spgist, xact, xlog};
+use crate::payload::{btree, gin, gist, heap, heap2, rmgr_info, spgist, xact, xlog};
 use crate::version::{FIRST_CUSTOM_RMGR, VERSIONS, Version};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -126,7 +126,7 @@ pub fn is_of_vacuum(rmgr: u8, info: u8) -> bool {
             let opcode = info & heap::OPCODE_MASK;
             heap2::cleans(opcode) && !heap2::prunes_alone(opcode)
         }
-        BTREE | GIN | GIST | SPGIST => INDEX_VACUUM.contains(&(rmgr, info & 0xF0)),
+        BTREE | GIN | GIST | SPGIST => INDEX_VACUUM.contains(&(rmgr, rmgr_info(info))),
         _ => false,
     }
 }

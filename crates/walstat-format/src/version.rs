@@ -154,6 +154,11 @@ pub struct Pacing {
 }
 
 impl Pacing {
+    /// A checkpointer with nothing to do looks again after so many seconds (`CheckpointerMain`).
+    pub const IDLE_SECONDS: i64 = 15;
+    /// `checkpoint_timeout` where nobody has set it.
+    pub const DEFAULT_TIMEOUT_SECONDS: i64 = 300;
+
     /// After so many segments a checkpoint begins by volume (`CalculateCheckpointSegments`).
     pub fn checkpoint_segments(
         &self,
@@ -163,6 +168,16 @@ impl Pacing {
     ) -> u64 {
         let whole = max_wal_size / segment_bytes.max(1);
         ((whole as f64 / (self.kept + completion_target)) as u64).max(1)
+    }
+
+    /// The other way: the least and the most `max_wal_size` for which a checkpoint begins after so many
+    /// segments, with the release's own completion target.
+    pub fn max_wal_size(&self, segments: u64, segment_bytes: u64) -> (u64, u64) {
+        let share = self.kept + self.completion_target;
+        let size = |segments: u64| (segments as f64 * share * segment_bytes as f64) as u64;
+        // At least one segment, however small the setting is; it is two segments at least.
+        let least = if segments <= 1 { 2 * segment_bytes } else { size(segments) };
+        (least, size(segments + 1))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::data_directory::{read_at_most, release, warning};
 use conf::Conf;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-use walstat_format::version::Version;
+use walstat_format::version::{Pacing, Version};
 use walstat_read::input::control;
 use walstat_read::input::control::Control;
 
@@ -251,7 +251,7 @@ fn of(
 /// `max_wal_size` where nobody has set it. An initdb that makes segments of another size sets it explicitly.
 pub const DEFAULT_MAX_WAL_SIZE: u64 = 1 << 30;
 /// `checkpoint_timeout` where nobody has set it.
-pub const DEFAULT_CHECKPOINT_TIMEOUT: u64 = 300;
+pub const DEFAULT_CHECKPOINT_TIMEOUT: u64 = Pacing::DEFAULT_TIMEOUT_SECONDS as u64;
 
 impl ServerSettings {
     /// After so many segments a checkpoint begins by volume.

@@ -388,7 +388,7 @@ impl Follower {
         if let Some(gap) = &run.gap {
             let seen = self.page_of(gap.seen_at);
             self.stuck.is_followed = self.page_of(newest) > seen;
-            self.stuck.found = gap.problem(None, &self.scope.geometry).found;
+            self.stuck.found = gap.problem(None, &self.scope.geometry).whole_found();
         }
         let began_in_last = |pending: &Pending| pending.lsn.0 + page >= at.0;
         let pending = run.open.filter(|_| run.gap.is_none());

@@ -8,6 +8,7 @@ use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
+use super::notes::restored_nevertheless;
 use super::official;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -282,7 +283,7 @@ pub fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
         lsn: problem.lsn.map(|lsn| lsn.to_string()),
         offset: problem.lsn.map(|lsn| lsn.0 % segment_bytes),
         expected: problem.expected.clone(),
-        found: problem.found.clone(),
+        found: problem.whole_found(),
         skipped_bytes: problem.skipped_bytes,
     }
 }
@@ -328,6 +329,7 @@ fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
 
 fn notes<O>(totals: &Totals, plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<String> {
     let mut notes = plan.notes.clone();
+    notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

@@ -10,6 +10,7 @@
 mod redo_points;
 
 use super::model::estimate::{EstimateRow, Estimates, Predicted};
+use super::settled::settled;
 use redo_points::{Apart, RedoPoints, Without, usual_cause};
 use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::Cycle;
@@ -34,8 +35,6 @@ const IMAGES_MIN: usize = 30;
 
 /// How far off the distance may be at which volume begins checkpoints, where WAL becomes less.
 const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];
-/// Less WAL brings fewer checkpoints, and these less WAL: after so many rounds nothing changes any more.
-const ROUNDS: usize = 4;
 
 /// Estimates for WAL with these cycles, of which the causes of checkpoints are known as far as these verdicts
 /// go, and sums; `None` where no image was sampled.
@@ -130,17 +129,18 @@ impl Tried<'_> {
         let apart = Apart::times(times);
         let plain = self.placed(apart, None)?;
         let Some(codec) = codec else { return Some(plain) };
-        let mut predicted = self.placed(apart, Some(codec))?;
+        let alone = self.placed(apart, Some(codec))?;
         if !self.saved.redo.has_volume() || times.is_none() {
-            return Some(predicted);
+            return Some(alone);
         }
         let less =
             |now: &Predicted| plain.predicted_bytes as f64 / now.predicted_bytes.max(1) as f64;
-        let mut placed = apart;
-        for _ in 0..ROUNDS {
-            placed = apart.by_volume(less(&predicted));
-            predicted = self.placed(placed, Some(codec))?;
-        }
+        let less_again = |ratio| {
+            let placed = self.placed(apart.by_volume(ratio), Some(codec));
+            placed.map_or(ratio, |placed| less(&placed))
+        };
+        let placed = apart.by_volume(settled(less(&alone), less_again));
+        let mut predicted = self.placed(placed, Some(codec))?;
         for off in PLACED_WITHIN {
             predicted = predicted.or(&self.placed(placed.by_volume(off), Some(codec))?);
         }

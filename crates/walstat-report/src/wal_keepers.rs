@@ -1,6 +1,7 @@
 //! Why there is so much in `pg_wal`: what keeps segments there, and how many, in sentences.
 
 use super::model::follow::{Keeper, PgWal};
+use super::model::size::disk_size;
 use std::collections::BTreeSet;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
@@ -43,11 +44,12 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         ),
     };
     let limit = kept.settings.max_wal_size;
-    let limit_text = limit.map(|size| format!("; max_wal_size is {} as configured", mb(size)));
+    let limit_text =
+        limit.map(|size| format!("; max_wal_size is {} as configured", disk_size(size)));
     let text = format!(
         "pg_wal has {}, {}: {since_redo} since the last redo point {}{reason}, {ahead} ahead for reuse{}",
         segments_text(all),
-        mb(all * bytes),
+        disk_size(all * bytes),
         kept.redo,
         limit_text.unwrap_or_default()
     );
@@ -167,7 +169,7 @@ fn recovery(kept: &Kept, position: Lsn) -> Option<Keeper> {
              (recovery_min_apply_delay), or slower than WAL comes?",
             segments_text(segments),
             kept.redo,
-            mb(behind)
+            disk_size(behind)
         ),
         ..Keeper::default()
     })
@@ -186,7 +188,7 @@ fn summarizer(kept: &Kept, position: Lsn) -> Option<Keeper> {
     let summarized = kept.summarized?;
     let redo = kept.redo.0 / kept.segment_bytes;
     let segments = count(kept, summarized.0 / kept.segment_bytes, redo);
-    let behind = mb(position.0.saturating_sub(summarized.0));
+    let behind = disk_size(position.0.saturating_sub(summarized.0));
     Some(Keeper {
         keeper: "wal_summarizer".to_owned(),
         since_lsn: Some(summarized.to_string()),
@@ -251,13 +253,6 @@ fn segments_text(count: u64) -> String {
     if count == 1 { "1 segment".to_owned() } else { format!("{count} segments") }
 }
 
-fn mb(bytes: u64) -> String {
-    match bytes {
-        0..0x4000_0000 => format!("{} MB", bytes >> 20),
-        _ => format!("{:.1} GB", bytes as f64 / f64::from(1 << 30)),
-    }
-}
-
 fn invalid_slot(slot: &Slot) -> Keeper {
     let name = &slot.name;
     Keeper {
@@ -300,7 +295,7 @@ fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64,
         slot.name,
         slot_type(slot),
         segments_text(segments),
-        mb(position.0.saturating_sub(restart.0)),
+        disk_size(position.0.saturating_sub(restart.0)),
         saved.unwrap_or_default()
     )
 }

@@ -31,6 +31,8 @@ pub struct Question<'q> {
     pub labels: &'q [ToldLabel],
     /// The target, and how it was typed.
     pub target: Option<(&'q Target, &'q str)>,
+    /// Timelines that are not followed, and on which it can be reached.
+    pub reached_on: &'q [u32],
 }
 
 /// A backup, and whether it can be restored.

@@ -3,6 +3,7 @@
 
 use super::bad_input::one_line;
 use crate::support::fixtures::sample;
+use crate::support::wal::{REAL_NAME, file, real_segment};
 use crate::support::{command, finish, walstat};
 
 /// Calls that make no sense, and what the message must hold.
@@ -146,4 +147,24 @@ fn both_spellings_of_an_lsn_are_read() {
     let padded = call("0/00900028", "0/0197E1F0");
     assert_eq!(call("0/900028", "0/197E1F0"), padded);
     assert_eq!(call("00000000/00900028", "0/197e1f0"), padded);
+}
+
+/// What is said where no PATH is given and there is nothing; whatever else is wrong is said as it is.
+#[test]
+fn without_a_path_the_current_directory_is_read_or_said_to_hold_no_wal() {
+    let here = tempfile::tempdir().expect("a directory");
+    let run = |code| finish(command(&["--stats"]).current_dir(here.path())).exits(code);
+    file(here.path(), "letter.txt", b"Dear reader, this is no write-ahead log.");
+    one_line(&run(2), &["no PATH given", "holds no WAL"]);
+    let segment = real_segment();
+    let mut header = tar::Header::new_gnu();
+    header.set_size(segment.len() as u64);
+    header.set_cksum();
+    let mut tar = tar::Builder::new(Vec::new());
+    tar.append_data(&mut header, REAL_NAME, &segment[..]).expect("a tar");
+    let whole = zstd::encode_all(&tar.into_inner().expect("a tar")[..], 1).expect("zstd");
+    file(here.path(), "wal.tar.zst", &whole);
+    assert!(run(0).stdout.contains("Heap"), "a tar under any name is read");
+    file(here.path(), "wal.tar.zst", &whole[..20]);
+    one_line(&run(3), &["wal.tar.zst"]);
 }

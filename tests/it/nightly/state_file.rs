@@ -25,6 +25,8 @@ fn what_is_no_state_is_refused() {
     let state = fs::read(archive.path("state")).expect("a state");
     let mut newer = state.clone();
     newer[16..20].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut of_newer_parts = state.clone();
+    of_newer_parts[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
     let mut changed = state.clone();
     *changed.last_mut().expect("a byte") ^= 1;
     for (bytes, words) in [
@@ -33,6 +35,7 @@ fn what_is_no_state_is_refused() {
         (&state[..state.len() / 2], "cut off"),
         (&state[..17], "cut off"),
         (&newer, "layout 4294967295"),
+        (&of_newer_parts, ".4294967295, expected"),
         (&changed, "damaged"),
         (&[&state[..], b"x"].concat(), "cut off"),
     ] {

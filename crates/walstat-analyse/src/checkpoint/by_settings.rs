@@ -5,9 +5,10 @@ use super::evidence::Evidence;
 use super::server::KnownPace;
 use super::spacing::Facts;
 use super::verdict::{Cause, Confidence, Verdict, verdict};
+use walstat_format::version::Pacing;
 
 /// A checkpoint by time begins so many seconds late, at most, where nothing holds it up.
-const LATE: i64 = 5;
+const SECONDS_LATE: i64 = 5;
 
 impl KnownPace {
     /// The cause that the settings leave.
@@ -44,17 +45,14 @@ impl KnownPace {
     fn is_due(&self, facts: &Facts, seconds: i64) -> bool {
         let is_near = |since: Option<i64>, most: i64| since.is_some_and(|since| since <= most);
         if facts.after_start {
-            let around = self.timeout - LATE..=self.timeout + 1;
+            let around = self.timeout - SECONDS_LATE..=self.timeout + 1;
             return facts.since_first_write.is_some_and(|since| around.contains(&since));
         }
-        (seconds <= self.timeout + LATE)
-            || is_near(facts.since_before_ended, LATE)
-            || is_near(facts.since_first_write, IDLE + LATE)
+        (seconds <= self.timeout + SECONDS_LATE)
+            || is_near(facts.since_before_ended, SECONDS_LATE)
+            || is_near(facts.since_first_write, Pacing::IDLE_SECONDS + SECONDS_LATE)
     }
 }
-
-/// A server with nothing to do looks again after so many seconds (`CheckpointerMain`).
-const IDLE: i64 = 15;
 
 #[cfg(test)]
 mod tests {

@@ -124,14 +124,9 @@ fn regular_wal(facts: &Facts, checkpoints: usize, version: &Version) -> Evidence
     Evidence::RegularVolume { segments, checkpoints, max_wal_size }
 }
 
-/// The max_wal_size for which a checkpoint begins after so many segments. The server divides it by the
-/// cycles whose WAL is kept plus checkpoint_completion_target, and rounds down to whole segments.
 fn max_wal_size(segments: u64, segment_bytes: u64, version: &Version) -> MaxWalSize {
-    let share = version.pacing.kept + version.pacing.completion_target;
-    let size = |segments: u64| (segments as f64 * share * segment_bytes as f64) as u64;
-    // At least one segment, however small the setting is; it is two segments at least.
-    let least_bytes = if segments <= 1 { 2 * segment_bytes } else { size(segments) };
-    MaxWalSize { least_bytes, most_bytes: size(segments + 1) }
+    let (least_bytes, most_bytes) = version.pacing.max_wal_size(segments, segment_bytes);
+    MaxWalSize { least_bytes, most_bytes }
 }
 
 #[cfg(test)]

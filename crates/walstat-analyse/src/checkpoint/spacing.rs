@@ -67,7 +67,7 @@ fn nothing(version: &Version) -> u64 {
 
 /// The checkpointer is woken up when a segment is full: so many seconds later volume begins none, unless
 /// another one was going on.
-const LATE: i64 = 2;
+const SECONDS_LATE: i64 = 2;
 /// Whoever asks for a checkpoint waits for it; so much is written meanwhile by others.
 const MEANWHILE: u64 = 64 << 10;
 /// A checkpoint by volume takes most of the distance to the next one; with less than this part of it written
@@ -191,7 +191,7 @@ impl Facts {
 
     /// Whether it began too long after its segment for one by volume.
     pub(super) fn is_late_in_segment(&self) -> bool {
-        self.seconds_in_segment >= LATE
+        self.seconds_in_segment >= SECONDS_LATE
     }
 
     /// Whether WAL was written while it went on, which somebody did who did not wait for it.

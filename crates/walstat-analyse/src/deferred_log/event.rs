@@ -146,7 +146,7 @@ impl Event {
 
     fn of_xlog(record: &Record<'_>) -> Option<Event> {
         let data = record.main_data_start();
-        let info = record.header.info & 0xF0;
+        let info = record.header.rmgr_info();
         match info {
             xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
                 let says = Checkpoint::parse(data, record.version.checkpoint)?;

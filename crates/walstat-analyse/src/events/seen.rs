@@ -245,7 +245,7 @@ impl Events {
 
     /// A record of anything but rows and transactions.
     fn other(&mut self, record: &Record<'_>) {
-        let (info, xid) = (record.header.info & 0xF0, record.header.xid);
+        let (info, xid) = (record.header.rmgr_info(), record.header.xid);
         match record.header.rmgr {
             rmgr::DATABASE if xid != 0 => {
                 let main_data = record.main_data().unwrap_or_default();

@@ -27,9 +27,9 @@ pub struct Dropped {
     pub files: Vec<RelFileLocator>,
 }
 
-/// A checkpoint that has ended.
+/// A checkpoint whose end the follower has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndedCheckpoint {
+pub struct PassedCheckpoint {
     /// Its redo point.
     pub redo: Lsn,
     /// When it began.
@@ -73,7 +73,7 @@ pub struct Marks {
     /// The last time that a transaction stated.
     pub time: Option<Time>,
     dropped: Vec<Dropped>,
-    checkpoints: Vec<EndedCheckpoint>,
+    checkpoints: Vec<PassedCheckpoint>,
 }
 
 impl Marks {
@@ -108,7 +108,7 @@ impl Marks {
         }
     }
 
-    pub(super) fn take_news(&mut self) -> (Vec<Dropped>, Vec<EndedCheckpoint>) {
+    pub(super) fn take_news(&mut self) -> (Vec<Dropped>, Vec<PassedCheckpoint>) {
         (std::mem::take(&mut self.dropped), std::mem::take(&mut self.checkpoints))
     }
 
@@ -148,7 +148,7 @@ impl Marks {
         if self.places.is_empty() {
             self.places.push(before);
         }
-        match (record.header.rmgr, record.header.info & 0xF0) {
+        match (record.header.rmgr, record.header.rmgr_info()) {
             (rmgr::XLOG, xlog::CHECKPOINT_REDO) => {
                 self.now = before;
                 self.places.push(before);
@@ -181,7 +181,7 @@ impl Marks {
         }
         let before = self.ended.replace(redo);
         if self.checkpoints.len() < NOTED_MAX {
-            self.checkpoints.push(EndedCheckpoint { redo, time, before });
+            self.checkpoints.push(PassedCheckpoint { redo, time, before });
         }
     }
 

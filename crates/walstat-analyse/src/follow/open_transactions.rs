@@ -111,7 +111,7 @@ impl OpenTransactions {
         if self.first_xid.is_none() {
             self.begin(record);
         }
-        match (header.rmgr, header.info & 0xF0) {
+        match (header.rmgr, header.rmgr_info()) {
             (rmgr::XLOG, info @ (xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN)) => {
                 self.checkpoint(record);
                 if info == xlog::CHECKPOINT_SHUTDOWN {

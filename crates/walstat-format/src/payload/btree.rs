@@ -1,6 +1,7 @@
 //! Changes of B-trees (`src/include/access/nbtxlog.h`): the main data, and what of the block data
 //! has a layout of its own.
 
+use super::rmgr_info;
 use crate::cursor::{Cursor, List};
 use crate::locator::RelFileLocator;
 use crate::version::{Release, Version};
@@ -60,7 +61,7 @@ impl Insertion {
     /// What the record's type says; `None` if it inserts nothing.
     pub fn of(info: u8, version: &Version) -> Option<Insertion> {
         let has_posting_lists = version.since(Release::V13);
-        Some(match info & 0xF0 {
+        Some(match rmgr_info(info) {
             opcode::INSERT_LEAF => Insertion::Leaf { splits_posting_list: false },
             opcode::INSERT_UPPER | opcode::INSERT_META => Insertion::Inner,
             opcode::SPLIT_L => Insertion::Split { new_entry_left: true },

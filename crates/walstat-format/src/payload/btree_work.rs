@@ -2,6 +2,7 @@
 //! [`super::btree`] reads, the other way round.
 
 use super::btree::{Removal, Split, opcode};
+use super::rmgr_info;
 use crate::cursor::at;
 use crate::version::{Release, Version};
 
@@ -10,7 +11,7 @@ impl Split {
     /// so, and on inner levels before; elsewhere it is the right page's first entry.
     pub fn logs_bound(&self, info: u8, version: &Version) -> bool {
         let says_so =
-            [opcode::SPLIT_L_OR_INSERT_POST, opcode::SPLIT_R_OR_DEDUP].contains(&(info & 0xF0));
+            [opcode::SPLIT_L_OR_INSERT_POST, opcode::SPLIT_R_OR_DEDUP].contains(&rmgr_info(info));
         self.level > 0 || version.since(Release::V12) || says_so && version.since(Release::V11)
     }
 }

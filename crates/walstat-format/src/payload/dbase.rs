@@ -1,5 +1,6 @@
 //! Databases made and dropped (`src/include/commands/dbcommands_xlog.h`); the opcodes moved in 15.
 
+use super::rmgr_info;
 use crate::cursor::{Cursor, List};
 use crate::version::{Release, Version};
 
@@ -37,7 +38,7 @@ impl<'a> DatabaseChange<'a> {
     pub fn parse(info: u8, main_data: &'a [u8], version: &Version) -> Option<DatabaseChange<'a>> {
         let mut cursor = Cursor::new(main_data);
         let has_wal_log = version.since(Release::V15);
-        match info & 0xF0 {
+        match rmgr_info(info) {
             CREATE => create(&mut cursor, true),
             CREATE_WAL_LOG if has_wal_log => create(&mut cursor, false),
             DROP_15 if has_wal_log => drop_of(&mut cursor, version),

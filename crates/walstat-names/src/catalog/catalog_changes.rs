@@ -100,7 +100,7 @@ impl CatalogChanges {
     }
 
     fn multixact(&mut self, record: &RecordParts<'_>) {
-        if record.header.info & 0xF0 != multixact::CREATE_ID {
+        if record.header.rmgr_info() != multixact::CREATE_ID {
             return;
         }
         if let Some(create) = multixact::Create::parse(record.main_data, record.version) {

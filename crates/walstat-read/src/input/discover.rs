@@ -137,14 +137,6 @@ impl Found {
         discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))
     }
 
-    /// Whether anything looks like WAL.
-    pub fn holds_wal(&self) -> bool {
-        let is_wal = |piece: &Piece| piece.probe.first_page.is_ok();
-        !self.listed.is_empty()
-            || self.pieces.iter().any(is_wal)
-            || self.streams.iter().any(|s| is_backups_tar(&s.path))
-    }
-
     /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
     /// if something is a stream: its bytes can be read only once.
     pub(crate) fn bytes_in(&self, range: &Range<Lsn>) -> Option<u64> {
@@ -454,10 +446,4 @@ pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
     let (last, before, rest) = (parts.next(), parts.next(), parts.next());
     let is_tar = last.is_some_and(|suffix| TARS.contains(&suffix)) && before.is_some();
     is_tar || before == Some("tar") && rest.is_some()
-}
-
-/// What `pg_basebackup -Ft` writes WAL into.
-fn is_backups_tar(path: &Path) -> bool {
-    let name = file_name(path);
-    ["pg_wal.tar", "base.tar"].iter().any(|start| name.starts_with(start))
 }

@@ -54,10 +54,10 @@ pub enum PackedError {
     Layout {
         /// What it is.
         form: Form,
-        /// The layout's version found.
-        found: u32,
-        /// The one that is read.
-        expected: u32,
+        /// The layout's versions found, up to the first that differs.
+        found: String,
+        /// Those that are read.
+        expected: String,
     },
     /// Its end is missing.
     #[error("a {} that is cut off: {found} bytes, expected {expected}", form.name)]
@@ -128,15 +128,15 @@ pub fn read(form: Form, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a file that holds `content`, laid out as `layout` says: a version that changes whenever
+/// The bytes of a file that holds `content`, laid out as `layout` says: versions of which one changes whenever
 /// anything does that is written.
-pub fn pack(form: Form, layout: u32, content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
+pub fn pack(form: Form, layout: &[u32], content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
     let plain = postcard::to_allocvec(content).map_err(content_error)?;
     let mut body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
         .map_err(content_error)?;
     fill_up(&mut body, plain.len() as u64);
     let mut file = form.magic.to_vec();
-    file.extend(layout.to_le_bytes());
+    file.extend(layout.iter().flat_map(|version| version.to_le_bytes()));
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(&body).to_le_bytes());
     file.extend(body);
@@ -149,17 +149,27 @@ fn is_read(form: Form, bytes: u64) -> Result<(), PackedError> {
 }
 
 /// What a file of this layout holds.
-pub fn unpack<T: DeserializeOwned>(form: Form, layout: u32, file: &[u8]) -> Result<T, PackedError> {
-    let (magic, rest) = file.split_first_chunk::<16>().ok_or(PackedError::Other(form))?;
+pub fn unpack<T: DeserializeOwned>(
+    form: Form,
+    layout: &[u32],
+    file: &[u8],
+) -> Result<T, PackedError> {
+    let (magic, mut rest) = file.split_first_chunk::<16>().ok_or(PackedError::Other(form))?;
     if magic != form.magic {
         return Err(PackedError::Other(form));
     }
     let cut = |expected| PackedError::Cut { form, found: file.len(), expected };
-    let header_bytes = file.len() as u64 - rest.len() as u64 + 16;
-    let (version, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
-    let found = u32::from_le_bytes(*version);
-    if found != layout {
-        return Err(PackedError::Layout { form, found, expected: layout });
+    let header_bytes = (form.magic.len() + 4 * layout.len() + 12) as u64;
+    let mut found = Vec::new();
+    for expected in layout {
+        let (version, after) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
+        rest = after;
+        found.push(u32::from_le_bytes(*version));
+        if found.last() != Some(expected) {
+            let expected = layout.get(..found.len()).unwrap_or(layout);
+            let (found, expected) = (dotted(&found), dotted(expected));
+            return Err(PackedError::Layout { form, found, expected });
+        }
     }
     let (length, rest) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
     let (expected, body) = rest.split_first_chunk().ok_or(cut(header_bytes))?;
@@ -177,6 +187,11 @@ pub fn unpack<T: DeserializeOwned>(form: Form, layout: u32, file: &[u8]) -> Resu
         0 => Ok(content),
         bytes => Err(PackedError::GoesOn { form, bytes }),
     }
+}
+
+/// Versions as they are told.
+fn dotted(versions: &[u32]) -> String {
+    versions.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
 }
 
 fn decompressed(form: Form, body: &[u8]) -> Result<Vec<u8>, PackedError> {
@@ -217,23 +232,23 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_what_is_unpacked() {
-        let file = pack(PARTIAL, 7, &("text", vec![1u64, u64::MAX])).expect("packed");
-        let (text, numbers): (String, Vec<u64>) = unpack(PARTIAL, 7, &file).expect("unpacked");
+        let file = pack(PARTIAL, &[7], &("text", vec![1u64, u64::MAX])).expect("packed");
+        let (text, numbers): (String, Vec<u64>) = unpack(PARTIAL, &[7], &file).expect("unpacked");
         assert_eq!((text.as_str(), numbers), ("text", vec![1, u64::MAX]));
     }
 
     #[test]
     fn a_small_file_cannot_unpack_to_a_large_one() {
         let zeros = vec![0u8; 100 << 20];
-        let file = pack(PARTIAL, 7, &zeros).expect("packed");
+        let file = pack(PARTIAL, &[7], &zeros).expect("packed");
         assert!(file.len() as u64 >= (84 << 20) / EXPANSION_MAX, "{}", file.len());
-        assert_eq!(unpack::<Vec<u8>>(PARTIAL, 7, &file).expect("unpacked"), zeros);
+        assert_eq!(unpack::<Vec<u8>>(PARTIAL, &[7], &file).expect("unpacked"), zeros);
         let body = zstd::encode_all(zeros.as_slice(), 1).expect("compressed");
         let mut bomb =
             [&PARTIAL.magic[..], &7u32.to_le_bytes(), &(body.len() as u64).to_le_bytes()].concat();
         bomb.extend(checksum(&body).to_le_bytes());
         bomb.extend(body);
-        let told = unpack::<Vec<u8>>(PARTIAL, 7, &bomb).expect_err("refused").to_string();
+        let told = unpack::<Vec<u8>>(PARTIAL, &[7], &bomb).expect_err("refused").to_string();
         assert!(told.starts_with("a partial result that unpacks to more than 16"), "{told}");
     }
 
@@ -246,9 +261,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_by_name() {
-        let file = pack(PARTIAL, 7, &7u32).expect("packed");
+        let file = pack(PARTIAL, &[7], &7u32).expect("packed");
         let error =
-            |bytes: &[u8]| unpack::<u32>(PARTIAL, 7, bytes).err().map(|error| error.to_string());
+            |bytes: &[u8]| unpack::<u32>(PARTIAL, &[7], bytes).err().map(|error| error.to_string());
         assert!(error(b"{}").is_some_and(|text| text.starts_with("no partial result")));
         for end in 16..file.len() {
             let told = error(&file[..end]).expect("an error");
@@ -258,10 +273,16 @@ mod tests {
         other[16] = 99;
         let told = error(&other).expect("an error");
         assert!(told.contains("layout 99, expected layout 7"), "{told}");
+        let two = pack(PARTIAL, &[7, 8], &7u32).expect("packed");
+        assert_eq!(unpack::<u32>(PARTIAL, &[7, 8], &two).expect("unpacked"), 7);
+        let other = unpack::<u32>(PARTIAL, &[7, 9], &two).expect_err("another layout").to_string();
+        assert_eq!(other, "a partial result of layout 7.8, expected layout 7.9");
+        let other = unpack::<u32>(PARTIAL, &[6, 8], &two).expect_err("another layout").to_string();
+        assert_eq!(other, "a partial result of layout 7, expected layout 6");
         let mut damaged = file;
         *damaged.last_mut().expect("a byte") ^= 1;
         assert!(error(&damaged).is_some_and(|text| text.starts_with("a damaged partial result")));
-        let more = pack(PARTIAL, 7, &(7u32, 1u8)).expect("packed");
+        let more = pack(PARTIAL, &[7], &(7u32, 1u8)).expect("packed");
         let told = error(&more).expect("an error");
         assert_eq!(told, "a partial result with 1 bytes after its end");
     }

@@ -2,6 +2,7 @@
 //! are all kinds of problems, with their names and descriptions.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use walstat_format::lsn::Lsn;
 
 named! {
@@ -87,6 +88,51 @@ impl ProblemKind {
     }
 }
 
+/// Where else to look at what a problem is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Elsewhere {
+    /// What is wrong was seen there, after the problem's own place.
+    SeenAt(Lsn),
+    /// It is a record that begins there, in a segment before.
+    Begins {
+        /// Where.
+        at: Lsn,
+        /// Whether that segment may be the wrong one, too.
+        may_be_wrong: bool,
+    },
+    /// It is a record that goes on in so many segments, and nothing tells which of them is wrong.
+    GoesOn {
+        /// Segments after the problem's own.
+        segments: u64,
+        /// Where the record ends.
+        to: Lsn,
+    },
+}
+
+/// As it is said after what was found.
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Elsewhere::SeenAt(lsn) => write!(f, " at {lsn}"),
+            Elsewhere::Begins { at, may_be_wrong: false } => {
+                write!(f, "; the record at {at} goes on there")
+            }
+            Elsewhere::Begins { at, may_be_wrong: true } => {
+                write!(f, "; the record at {at}, which may be wrong too, goes on there")
+            }
+            Elsewhere::GoesOn { segments: 1, .. } => {
+                f.write_str("; the record goes on in the next segment, which may be the wrong one")
+            }
+            Elsewhere::GoesOn { segments, to } => write!(
+                f,
+                "; the record goes on in the next {segments} segments, up to {to}, and any of these {} may be \
+                 the wrong one",
+                segments + 1
+            ),
+        }
+    }
+}
+
 /// Something wrong in the WAL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -98,8 +144,10 @@ pub struct Problem {
     pub lsn: Option<Lsn>,
     /// What should be there.
     pub expected: String,
-    /// What is there.
+    /// What is there; [`Problem::whole_found`] says where else to look, too.
     pub found: String,
+    /// Where else to look.
+    pub elsewhere: Option<Elsewhere>,
     /// Bytes that are not counted because of it.
     pub skipped_bytes: u64,
 }
@@ -114,7 +162,14 @@ impl Problem {
 
     /// A problem of a whole file.
     pub fn of_file(kind: ProblemKind, file: &str, expected: String, found: String) -> Problem {
-        Problem { kind, segment: file.to_owned(), lsn: None, expected, found, skipped_bytes: 0 }
+        let segment = file.to_owned();
+        Problem { kind, segment, lsn: None, expected, found, elsewhere: None, skipped_bytes: 0 }
+    }
+
+    /// What is there, and where else to look.
+    pub fn whole_found(&self) -> String {
+        let elsewhere = self.elsewhere.map_or_else(String::new, |place| place.to_string());
+        format!("{}{elsewhere}", self.found)
     }
 
     /// More bytes in a file than the segment's own header says.

@@ -190,9 +190,9 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
             // Alone, a SHA-1 that does not hold is no problem; of two files, pgBackRest restores neither.
             let is_of_sha1 = problem.kind == ProblemKind::ArchiveChecksum;
             if problem.kind.is_of_file() && !is_of_sha1 {
-                differs(problem.lsn, problem.kind, &problem.found)
+                differs(problem.lsn, problem.kind, &problem.whole_found())
             } else {
-                let found = format!("{}, {}", problem.kind, problem.found);
+                let found = format!("{}, {}", problem.kind, problem.whole_found());
                 differs(problem.lsn, ProblemKind::DuplicateDiffers, &found)
             }
         };

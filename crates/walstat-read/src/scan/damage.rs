@@ -4,7 +4,7 @@
 //! was damage; if nothing follows, it was the end (see [`super::ending`]).
 
 use super::books::Books;
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BodyFault;
 use walstat_format::crc::Crc32c;
@@ -12,9 +12,6 @@ use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
-
-/// Said of a record where nothing tells which of its segments is wrong; what follows says which they are.
-pub(super) const GOES_ON: &str = "; the record goes on ";
 
 /// In longer records nobody looks for the byte that is wrong.
 const LOOKED_THROUGH_BYTES_MAX: u32 = 4 << 20;
@@ -91,19 +88,16 @@ impl Gap {
         let segment = |lsn: Lsn| lsn.0 / u64::from(geometry.segment_bytes);
         let blamed =
             Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
-        let found = match blamed {
-            None if self.may_be_wrong_later(geometry) => {
-                format!("{found}{GOES_ON}{}", self.later_segments(geometry))
+        let elsewhere = match blamed {
+            None if self.may_be_wrong_later(geometry) => Some(Elsewhere::GoesOn {
+                segments: self.segments_after(geometry),
+                to: self.end(geometry),
+            }),
+            Some(_) => {
+                let may_be_wrong = self.ends_alike(geometry);
+                Some(Elsewhere::Begins { at: self.start, may_be_wrong })
             }
-            Some(_) if self.ends_alike(geometry) => {
-                format!(
-                    "{found}; the record at {}, which may be wrong too, goes on there",
-                    self.start
-                )
-            }
-            Some(_) => format!("{found}; the record at {} goes on there", self.start),
-            None if self.seen_at == self.start => found,
-            None => format!("{found} at {}", self.seen_at),
+            None => (self.seen_at != self.start).then_some(Elsewhere::SeenAt(self.seen_at)),
         };
         Problem {
             kind: self.cause.kind(),
@@ -111,6 +105,7 @@ impl Gap {
             lsn: blamed.or(Some(self.start)),
             expected,
             found,
+            elsewhere,
             skipped_bytes: self.counts.total(),
         }
     }
@@ -145,18 +140,6 @@ impl Gap {
     /// Where the record ends, by its length.
     fn end(&self, geometry: &Geometry) -> Lsn {
         geometry.advance(self.start, u64::from(self.record_bytes.unwrap_or(0)).max(1))
-    }
-
-    /// Which segments after its first one the record lies in.
-    fn later_segments(&self, geometry: &Geometry) -> String {
-        match self.segments_after(geometry) {
-            1 => "in the next segment, which may be the wrong one".to_owned(),
-            more => format!(
-                "in the next {more} segments, up to {}, and any of these {} may be the wrong one",
-                self.end(geometry),
-                more + 1
-            ),
-        }
     }
 
     /// The place of the one byte that makes the checksum fail.

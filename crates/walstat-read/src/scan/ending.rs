@@ -66,7 +66,7 @@ pub fn name(run: &Run, geometry: &Geometry) -> Ending {
 }
 
 fn is_shutdown(header: &RecordHeader) -> bool {
-    header.rmgr == XLOG && header.info & 0xF0 == xlog::CHECKPOINT_SHUTDOWN
+    header.rmgr == XLOG && header.rmgr_info() == xlog::CHECKPOINT_SHUTDOWN
 }
 
 /// How the WAL ends in a gap with no valid record after it.

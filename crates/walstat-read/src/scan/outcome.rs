@@ -52,6 +52,8 @@ pub struct Outcome<O> {
     pub filtered_commits: u64,
     /// The part of the range asked for that the WAL does not cover.
     pub uncovered: Option<Problem>,
+    /// SHA-1s in pgBackRest's names that do not hold, of segments that are whole: no problems.
+    pub checksums_alone: Vec<Problem>,
     /// Where segments are missing.
     pub holes: Holes,
     /// What was counted.
@@ -75,6 +77,7 @@ impl<O> Outcome<O> {
             counted_end: self.counted_end,
             filtered_commits: self.filtered_commits,
             uncovered: self.uncovered,
+            checksums_alone: self.checksums_alone,
             holes: self.holes,
             observer: change(self.observer),
         }
@@ -212,6 +215,7 @@ impl<O> Outcome<O> {
             counted_end: None,
             filtered_commits: 0,
             uncovered: None,
+            checksums_alone: Vec::new(),
             holes: Holes::default(),
             observer,
         }
@@ -250,23 +254,16 @@ impl<O> Outcome<O> {
         self.uncovered = Some(Problem { lsn: Some(place), ..problem });
     }
 
-    /// Takes out SHA-1s that do not hold where nothing else is wrong with the file, and gives a note of each:
-    /// pgBackRest's `archive-get` does not compare them, and what a server reads is whole.
-    pub(crate) fn take_checksums_alone(&mut self) -> Vec<String> {
+    /// Sets SHA-1s aside that do not hold where nothing else is wrong with the file: pgBackRest's
+    /// `archive-get` does not compare them, and what a server reads is whole.
+    pub(crate) fn set_checksums_alone_aside(&mut self) {
         let is_of_sha1 = |problem: &Problem| problem.kind == ProblemKind::ArchiveChecksum;
         let name = |problem: &Problem| problem.segment.get(..NAME_DIGITS).map(str::to_owned);
         let others = self.problems.iter().filter(|problem| !is_of_sha1(problem));
         let broken: BTreeSet<_> = others.map(name).collect();
         let is_alone =
             |problem: &mut Problem| is_of_sha1(problem) && !broken.contains(&name(problem));
-        let alone = self.problems.extract_if(.., is_alone);
-        let note = |Problem { segment, expected, found, .. }: Problem| {
-            format!(
-                "{segment}: expected {expected}, found {found}: pgBackRest restores it nevertheless, and its \
-                 records are whole"
-            )
-        };
-        alone.map(note).collect()
+        self.checksums_alone.extend(self.problems.extract_if(.., is_alone));
     }
 
     /// Adds problems that were found elsewhere, except those that it has already.

@@ -73,7 +73,7 @@ pub(crate) fn read_passed(
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
-    let (mut plan, mut outcome) = loop {
+    let (plan, mut outcome) = loop {
         reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         if reading.correct_histories(&plan, &mut found) {
@@ -106,7 +106,7 @@ pub(crate) fn read_passed(
     if range.start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, range.start));
     }
-    plan.notes.extend(outcome.take_checksums_alone());
+    outcome.set_checksums_alone_aside();
     if reading.wanted.limit.is_none() {
         outcome.hold_against(&plan, &range);
     }

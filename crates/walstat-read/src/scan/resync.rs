@@ -6,10 +6,9 @@
 use super::page_buffer::Page;
 use super::scope::{Head, Scope};
 use walstat_format::lsn::{Lsn, MAXALIGN};
-use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
+use walstat_format::record_header::{PREVIOUS_OFFSET, RECORD_HEADER_BYTES, RecordHeader};
 
-/// Where `xl_prev` lies in a record.
-const LINK_START: usize = 8;
+/// Bytes of `xl_prev`.
 const LINK_BYTES: usize = 8;
 
 /// A record that lies within another one.
@@ -41,7 +40,7 @@ impl Scope {
     pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<Linked> {
         let lsn = page.lsn.0 + offset as u64;
         let from = offset + RECORD_HEADER_BYTES;
-        let (links, _) = page.bytes.get(from + LINK_START..)?.as_chunks::<LINK_BYTES>();
+        let (links, _) = page.bytes.get(from + PREVIOUS_OFFSET..)?.as_chunks::<LINK_BYTES>();
         // Called for every record on several pages: so only bytes with a fitting link are looked at
         // further.
         let linked = links.iter().enumerate().filter(|(_, link)| u64::from_le_bytes(**link) == lsn);

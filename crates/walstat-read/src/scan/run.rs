@@ -378,6 +378,7 @@ fn minimal_level(record: &Record<'_>) -> Option<Problem> {
         lsn: Some(record.lsn),
         expected: "wal_level replica or logical".to_owned(),
         found: format!("wal_level {level}: {what}"),
+        elsewhere: None,
         skipped_bytes: 0,
     })
 }

@@ -10,6 +10,7 @@ use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
 use walstat_format::rmgr::XLOG;
+use walstat_format::scatter::scattered;
 
 /// The records with which timelines begin, those that a server may write before them, and a sum over all
 /// records.
@@ -21,9 +22,6 @@ pub(super) struct TimelineSwitches {
     /// Over places and checksums of all records.
     sum: u64,
 }
-
-/// An odd number without pattern: 2^64 divided by the golden ratio.
-const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// One of the first records of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,12 +60,12 @@ impl Observe for TimelineSwitches {
 impl TimelineSwitches {
     #[inline]
     fn note(&mut self, record: &Record<'_>) {
-        let place = record.lsn.0.wrapping_mul(MIX) ^ u64::from(record.header.crc);
-        self.sum = self.sum.wrapping_add(place.wrapping_mul(MIX));
+        let place = scattered(record.lsn.0) ^ u64::from(record.header.crc);
+        self.sum = self.sum.wrapping_add(scattered(place));
         if record.header.rmgr != XLOG {
             return;
         }
-        let switch = match record.header.info & 0xF0 {
+        let switch = match record.header.rmgr_info() {
             xlog::CHECKPOINT_SHUTDOWN | xlog::END_OF_RECOVERY => {
                 let data = record.main_data();
                 let switch = data.and_then(|data| data.first_chunk().copied()).map(Switch::parse);

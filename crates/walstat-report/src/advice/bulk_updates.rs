@@ -8,14 +8,13 @@ use crate::model::table::TableRow;
 use crate::model::threshold::MOSTLY;
 use crate::model::who::WholeTableRow;
 use std::cell::OnceCell;
+use walstat_format::data_page::PAGE_HEADER_BYTES;
 
 /// A transaction that updates this share of the rows in the pages that it touches wants more room than any
 /// usual fillfactor leaves.
 const BULK: f64 = 0.25;
 /// What a row takes in its page beside its data: its header and its line pointer.
 const ROW_HEADER_BYTES: u64 = 28;
-/// What a page has room for.
-const PAGE_BYTES: u64 = 8168;
 
 /// Large transactions that updated one table.
 #[derive(Debug, Clone, Copy)]
@@ -40,15 +39,20 @@ impl BulkUpdates {
         };
         let works = report.large_work.iter().flatten();
         let work = works.filter(is_update).find(is_of_table)?;
-        BulkUpdates::measured(work, table)
+        BulkUpdates::measured(report, work, table)
     }
 
     /// Those that a row tells of; `None` if its table is not known.
     pub(super) fn of_work(report: &Report, work: &LargeWorkRow) -> Option<BulkUpdates> {
-        BulkUpdates::measured(work, table_of(report, work).filter(|_| is_update(&work))?)
+        let table = table_of(report, work).filter(|_| is_update(&work))?;
+        BulkUpdates::measured(report, work, table)
     }
 
-    fn measured(work: &LargeWorkRow, table: &WholeTableRow) -> Option<BulkUpdates> {
+    fn measured(
+        report: &Report,
+        work: &LargeWorkRow,
+        table: &WholeTableRow,
+    ) -> Option<BulkUpdates> {
         let costs = &table.update_bytes;
         let all = costs.hot.total_bytes + costs.non_hot.total_bytes;
         if table.updates == 0 || all == 0 {
@@ -58,7 +62,9 @@ impl BulkUpdates {
         let rows_each = share * table.updates as f64 / work.transactions.max(1) as f64;
         let heap = table.heap.as_ref()?;
         let row_bytes = ROW_HEADER_BYTES + heap.block_data_bytes / (table.updates + table.inserts);
-        let room = (heap.distinct_blocks * PAGE_BYTES / row_bytes) as f64;
+        let page_bytes =
+            u64::from(report.data_page_bytes()).saturating_sub(PAGE_HEADER_BYTES as u64);
+        let room = (heap.distinct_blocks * page_bytes / row_bytes) as f64;
         // Each may have left old rows in pages of their own.
         let others = (work.transactions.max(1) - 1) as f64 * rows_each;
         let is_bulk = rows_each >= BULK * (room - others).max(rows_each);
@@ -141,6 +147,10 @@ pub(super) mod tests {
         // Where nothing is vacuumed, each leaves its old rows.
         assert!(found(&updated(150_000, 7900)).are_most());
         assert!(!found(&updated(20_000, 4000)).are_most());
+        // Pages of 32 kB have room for four times as many rows.
+        let mut wide = updated(150_000, 7900);
+        wide.input.data_page_bytes = Some(32_768);
+        assert!(!found(&wide).are_most());
         let mut report = updated(150_000, 2800);
         report.large_work.iter_mut().flatten().for_each(|work| work.total_bytes /= 2);
         assert!(!found(&report).are_most(), "less than half of the updates");

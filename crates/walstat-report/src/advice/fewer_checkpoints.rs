@@ -4,10 +4,7 @@ use crate::model::Report;
 use crate::model::estimate::{Estimates, WORTH_A_WORD};
 use crate::model::finding::{Certainty, Finding};
 use crate::model::percent::percent;
-
-/// Less WAL means fewer checkpoints, which means less WAL again: after this many rounds the figure no longer
-/// changes.
-const ROUNDS: usize = 8;
+use crate::settled::settled;
 
 /// A finding that knows only what its own change saves, with what fewer checkpoints save in addition. How
 /// many images they spare depends on which pages are left, of which the sample of all images tells little: so
@@ -60,7 +57,7 @@ fn more(report: &Report, own: f64, left: f64) -> f64 {
     let curve = curve(estimates);
     let images = report.totals.fpi_bytes as f64 / report.totals.total_bytes.max(1) as f64;
     let spared = |all: f64| left * saved_apart(&curve, 1.0 / (1.0 - all)) / images;
-    (0..ROUNDS).fold(0.0, |more, _| spared(own + more))
+    settled(0.0, |more| spared(own + more))
 }
 
 /// What checkpoints so many times as far apart save, as far as that was tried, by the times; at the end, what

@@ -5,6 +5,7 @@ use super::RULES;
 use crate::amount::DAY;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, Together};
+use crate::model::size::whole_megabytes;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
@@ -56,9 +57,9 @@ pub(super) fn bytes_a_day(report: &Report) -> Option<u64> {
 /// What is to be known of rules that are silent.
 pub(super) fn note(rules: &[&str]) -> Option<String> {
     (!rules.is_empty()).then(|| {
-        let megabytes = SILENT_A_DAY >> 20;
         format!(
-            "not shown, because they would save less than {megabytes} MB a day: {}",
+            "not shown, because they would save less than {} a day: {}",
+            whole_megabytes(SILENT_A_DAY),
             rules.join(", ")
         )
     })
@@ -99,7 +100,9 @@ fn in_a_day(finding: &mut Finding, days: f64) {
     let saved = most(finding).map(|bytes| (bytes as f64 * days) as u64);
     finding.saved_bytes_a_day = saved;
     if let Some(bytes) = saved.filter(|bytes| *bytes < LITTLE_A_DAY) {
-        finding.advice.push(format!("saves {} MB a day at most, which is little", bytes >> 20));
+        finding
+            .advice
+            .push(format!("saves {} a day at most, which is little", whole_megabytes(bytes)));
     }
 }
 

@@ -170,11 +170,6 @@ fn is_far_apart(report: &Report) -> bool {
     spacing.is_some_and(|spacing| spacing.median + 1 >= FAR_APART)
 }
 
-/// A size as settings are written: `4096MB`.
-fn megabytes(bytes: u64) -> String {
-    format!("{}MB", bytes.div_ceil(1 << 20))
-}
-
 /// How many times further apart checkpoints may be until they are as far as anybody advises; four
 /// times where nobody knows how far they are.
 fn times_apart(report: &Report) -> u64 {

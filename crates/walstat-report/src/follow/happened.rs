@@ -6,7 +6,7 @@ use super::super::model::size::human_bytes;
 use super::{Owner, Reporter, is_of_toast};
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::finished_transactions::FinishedTransaction;
-use walstat_analyse::follow::{Dropped, EndedCheckpoint, Following, News};
+use walstat_analyse::follow::{Dropped, Following, News, PassedCheckpoint};
 use walstat_format::block::RelFileLocator;
 use walstat_read::follow::Happening;
 
@@ -144,8 +144,8 @@ fn happening_row(happening: &Happening) -> HappeningRow {
     HappeningRow { time, event: event.to_owned(), lsn: lsn.to_string(), text }
 }
 
-fn checkpoint_row(checkpoint: &EndedCheckpoint) -> HappeningRow {
-    let EndedCheckpoint { redo, time, before } = checkpoint;
+fn checkpoint_row(checkpoint: &PassedCheckpoint) -> HappeningRow {
+    let PassedCheckpoint { redo, time, before } = checkpoint;
     let distance = before.map(|before| {
         format!(", {} after the one before", human_bytes(redo.0.saturating_sub(before.0)))
     });

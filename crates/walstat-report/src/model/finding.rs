@@ -3,6 +3,7 @@
 use super::Report;
 use super::estimate::Predicted;
 use super::percent::percent;
+use super::size::whole_megabytes;
 use super::threshold::MIN_VOLUME_BYTES;
 use super::who::WholeTableRow;
 use serde::{Deserialize, Serialize};
@@ -51,10 +52,9 @@ impl Report {
     pub fn silent_rules(&self) -> Option<String> {
         let findings = self.findings.as_ref()?;
         if self.totals.total_bytes < MIN_VOLUME_BYTES {
-            let megabytes = MIN_VOLUME_BYTES >> 20;
             return Some(format!(
-                "most rules say nothing below {megabytes} MB of WAL, because shares of so little WAL mean \
-                 little"
+                "most rules say nothing below {} of WAL, because shares of so little WAL mean little",
+                whole_megabytes(MIN_VOLUME_BYTES)
             ));
         }
         let nothing = || "no rule found anything worth a change".to_owned();

@@ -143,6 +143,9 @@ row! {
         /// Bytes of old rows or keys that records keep for logical decoding.
         #[serde(default)]
         pub old_row_bytes: u64,
+        /// Those that are whole rows, for the rules.
+        #[serde(skip)]
+        pub whole_old_row_bytes: u64,
         /// What vacuum wrote of it and of its indexes, with the images.
         #[serde(default)]
         pub vacuum_bytes: u64,

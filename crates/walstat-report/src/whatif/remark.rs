@@ -2,6 +2,7 @@
 //! not certain and why.
 
 use super::uncertainty;
+use crate::model::size::whole_megabytes;
 use crate::when::REPLAY_RATES;
 use walstat_format::payload::SECOND;
 use walstat_whatif::base::Base;
@@ -49,8 +50,8 @@ fn recovery(bytes: u64, own: &RunOutcome) -> Option<String> {
     let more = bytes.checked_sub(own.recovery_bytes).filter(|more| *more > 0)?;
     let seconds = more as f64 / REPLAY_RATES.0 as f64;
     Some(format!(
-        "crash recovery replays up to {more} bytes more: up to {seconds:.1} s longer (at {} MB a second)",
-        REPLAY_RATES.0 >> 20
+        "crash recovery replays up to {more} bytes more: up to {seconds:.1} s longer (at {} a second)",
+        whole_megabytes(REPLAY_RATES.0)
     ))
 }
 

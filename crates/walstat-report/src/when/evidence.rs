@@ -1,5 +1,6 @@
 //! From what a checkpoint's cause was told, as the sentence that the model carries.
 
+use crate::model::size::megabytes_around;
 use walstat_analyse::checkpoint::evidence::{Evidence, MaxWalSize};
 
 /// One sentence, without a full stop.
@@ -110,8 +111,7 @@ fn of_distance(evidence: &Evidence) -> String {
 }
 
 fn between(size: MaxWalSize) -> String {
-    let (least, most) = (size.least_bytes >> 20, size.most_bytes.div_ceil(1 << 20));
-    format!("max_wal_size between {least} and {most} MB")
+    format!("max_wal_size between {}", megabytes_around(size.least_bytes, size.most_bytes))
 }
 
 #[cfg(test)]

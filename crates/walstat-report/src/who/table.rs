@@ -157,6 +157,7 @@ impl Building {
                 self.row.deletes += operations.deletes;
                 self.row.locks += operations.locks;
                 self.row.old_row_bytes += relation.substance.old_row_bytes;
+                self.row.whole_old_row_bytes += relation.substance.whole_old_row_bytes;
                 self.row.heap.get_or_insert_default().add(relation);
             }
             Place::Toast => self.row.toast.get_or_insert_default().add(relation),

@@ -3,9 +3,10 @@
 use crate::base::Base;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
+use walstat_format::version::Pacing;
 
 /// checkpoint_timeout where neither it nor the base says anything.
-const USUAL_TIMEOUT: i64 = 300_000_000;
+const USUAL_TIMEOUT: i64 = Pacing::DEFAULT_TIMEOUT_SECONDS * SECOND;
 
 /// After so many segments volume begins a checkpoint, as the base shows it: every distance has as many; or,
 /// where there are others too, three have the most there are, and the clock began none of them.

@@ -14,6 +14,7 @@ use super::staying::Staying;
 use super::{Begin, Event};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
+use walstat_format::version::Pacing;
 
 /// State of the checkpointer.
 pub(crate) struct TimedPace<'b> {
@@ -85,7 +86,7 @@ impl Waits {
 }
 
 /// How long it waits where there was nothing to do.
-const IDLE_WAIT_MICROS: i64 = 15_000_000;
+const IDLE_WAIT_MICROS: i64 = Pacing::IDLE_SECONDS * SECOND;
 
 /// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
 pub(crate) const NAP_MICROS: i64 = 100_000;

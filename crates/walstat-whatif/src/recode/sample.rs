@@ -10,6 +10,7 @@
 use crate::blocks::{BlockNumber, Ordinal};
 use hashbrown::HashMap;
 use walstat_format::block::{BlockRef, RelFileLocator};
+use walstat_format::scatter::scattered;
 
 /// So many images of a relation are compressed in any case.
 const FIRST_IMAGES: u64 = 8;
@@ -249,7 +250,7 @@ impl Stratum {
 
 /// Numbers that follow each other, as good as by chance.
 fn mixed(number: u64) -> u64 {
-    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = scattered(number);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed ^ mixed >> 32
 }

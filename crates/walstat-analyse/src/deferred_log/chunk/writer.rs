@@ -10,6 +10,7 @@ use walstat_format::block::BlockMark;
 use walstat_format::lsn::{Lsn, padded};
 use walstat_format::payload::Time;
 use walstat_format::record::Record;
+use walstat_format::scatter::scattered;
 
 /// Records in a chunk, at most.
 const RECORDS: u32 = 4096;
@@ -338,7 +339,6 @@ fn taken<T: Copy>(values: &mut Vec<T>) -> Box<[T]> {
 
 #[inline(always)]
 fn hash(file: u32, block: u32) -> usize {
-    const PRIME: u64 = 0x9E37_79B9_7F4A_7C15;
     let key = u64::from(file) << 32 | u64::from(block);
-    (key.wrapping_mul(PRIME) >> (64 - SLOTS.trailing_zeros())) as usize
+    (scattered(key) >> (64 - SLOTS.trailing_zeros())) as usize
 }

@@ -121,6 +121,7 @@ fn problem(name: String, lsn: Lsn, found: String) -> Problem {
         segment: name,
         lsn: Some(lsn),
         found,
+        elsewhere: None,
         skipped_bytes: 0,
     }
 }

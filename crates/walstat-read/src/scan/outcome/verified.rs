@@ -2,8 +2,7 @@
 //! in a broken file, the broken file is to blame.
 
 use crate::input::plan::Chain;
-use crate::input::problem::Problem;
-use crate::scan::damage::GOES_ON;
+use crate::input::problem::{Elsewhere, Problem};
 use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 
@@ -24,8 +23,7 @@ pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
     let moved: Vec<Option<(Lsn, Lsn)>> = problems.iter().map(begins).collect();
     for (problem, (lsn, next)) in problems.iter_mut().zip(moved).filter_map(|(p, m)| Some((p, m?)))
     {
-        let found = problem.found.split(GOES_ON).next().unwrap_or_default();
-        problem.found = format!("{found}; the record at {lsn} goes on there");
+        problem.elsewhere = Some(Elsewhere::Begins { at: lsn, may_be_wrong: false });
         problem.lsn = Some(next);
         problem.segment = chain.segment_name(next);
     }

@@ -15,13 +15,14 @@
 //! Reference: `checkpoint_timeout`, `max_wal_size` and `checkpoint_warning` in the PostgreSQL manual.
 
 use super::{
-    CHECKPOINT_TIMEOUT, FAR_APART, Line, MAX_WAL_SIZE, evidence, megabytes, plain_finding,
-    recovery_price, saves_nothing_apart, says_little, times_apart, worth_apart,
+    CHECKPOINT_TIMEOUT, FAR_APART, Line, MAX_WAL_SIZE, evidence, plain_finding, recovery_price,
+    saves_nothing_apart, says_little, times_apart, worth_apart,
 };
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::estimate::WORTH_A_WORD;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange, Severity};
+use crate::model::size::megabytes_setting;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::when::{Causes, Overview, Spacing, how};
 use walstat_analyse::checkpoint::SHORTEST_TIMEOUT;
@@ -218,13 +219,14 @@ pub(super) fn volume(report: &Report, when: &Overview) -> Line {
         return Line::set(larger(MAX_WAL_SIZE), &format!(" to about {times} times what it is"));
     };
     let now = if low == high {
-        format!("it is {} now", megabytes(high))
+        format!("it is {} now", megabytes_setting(high))
     } else {
-        format!("it is between {} and {} now", megabytes(low), megabytes(high))
+        format!("it is between {} and {} now", megabytes_setting(low), megabytes_setting(high))
     };
     match useful_size(report, when, high) {
         Some(size) => {
-            let size = AdvisedSetting::to(SettingChange::Raise, MAX_WAL_SIZE, megabytes(size));
+            let size =
+                AdvisedSetting::to(SettingChange::Raise, MAX_WAL_SIZE, megabytes_setting(size));
             Line::set(size, &format!(": {now}"))
         }
         None => Line::set(

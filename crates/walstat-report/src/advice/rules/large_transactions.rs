@@ -31,6 +31,7 @@ use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
 use crate::model::percent::percent;
+use crate::model::size::whole_megabytes;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 use std::cmp::Reverse;
@@ -76,8 +77,8 @@ fn check(report: &Report) -> Option<Finding> {
     }
     let least = if most.work == LargeWork::Refresh { "" } else { "at least " };
     let title = format!(
-        "{subject} wrote {least}{} MB, {} of the bytes",
-        bytes >> 20,
+        "{subject} wrote {least}{}, {} of the bytes",
+        whole_megabytes(bytes),
         percent(found.share, 0)
     );
     let finding = Finding {
@@ -109,8 +110,8 @@ fn of_databases(report: &Report, copied: CopiedDatabases) -> Option<Finding> {
     let CopiedDatabases { count, bytes } = copied;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
     let title = format!(
-        "copies by CREATE DATABASE wrote {} MB, {} of the bytes",
-        bytes >> 20,
+        "copies by CREATE DATABASE wrote {}, {} of the bytes",
+        whole_megabytes(bytes),
         percent(found.share, 0)
     );
     let finding = Finding {

@@ -10,12 +10,11 @@
 //!
 //! Reference: `max_wal_size` in the PostgreSQL manual; rates as in the other rules.
 
-use super::{
-    CHECKPOINT_TIMEOUT, Line, MAX_WAL_SIZE, REPLAY_RATES, evidence, megabytes, plain_finding,
-};
+use super::{CHECKPOINT_TIMEOUT, Line, MAX_WAL_SIZE, REPLAY_RATES, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
+use crate::model::size::megabytes_setting;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 
 /// From so many seconds of slow replay on it is worth knowing.
@@ -46,8 +45,10 @@ fn check(report: &Report) -> Option<Finding> {
     }
     let lower = |name: &str| AdvisedSetting::somewhat(SettingChange::Lower, name);
     let settings = [MAX_WAL_SIZE, CHECKPOINT_TIMEOUT].map(lower).to_vec();
-    let text =
-        format!("{} to replay: lower {MAX_WAL_SIZE} or {CHECKPOINT_TIMEOUT}", megabytes(bytes));
+    let text = format!(
+        "{} to replay: lower {MAX_WAL_SIZE} or {CHECKPOINT_TIMEOUT}",
+        megabytes_setting(bytes)
+    );
     let finding = Finding {
         evidence: evidence([
             ("wal_bytes", bytes.into()),

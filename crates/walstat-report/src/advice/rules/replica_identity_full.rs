@@ -19,6 +19,7 @@ use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
+use walstat_format::payload::heap::{Delete, Update};
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.05, 0.02, 0.10);
@@ -32,27 +33,36 @@ pub(crate) const RULE: Rule = Rule {
     check,
 };
 
-/// Main data of an update without an old row: `xl_heap_update`.
-const UPDATE_BYTES: u64 = 14;
-/// The same of a delete, which has its key at wal_level logical: `xl_heap_delete` and a key of usual size.
-const DELETE_BYTES: u64 = 8 + 32;
+/// A key of usual size, which a delete has at wal_level logical.
+const KEY_BYTES: u64 = 32;
 
-fn check(report: &Report) -> Option<Finding> {
-    let records = report.records.as_ref().filter(|_| !says_little(report))?;
+/// Bytes of old rows, and whether they were counted: where tables were not, it is what main data have beside
+/// the change itself and keys of usual size.
+fn old_row_bytes(report: &Report) -> Option<(u64, bool)> {
+    if let Some(tables) = &report.tables {
+        return Some((tables.rows.iter().map(|row| row.whole_old_row_bytes).sum(), true));
+    }
+    let records = report.records.as_ref()?;
     let old_rows = |row: &RecordRow| match (row.rmgr.as_str(), row.record.as_str()) {
         ("Heap", "UPDATE" | "UPDATE+INIT" | "HOT_UPDATE" | "HOT_UPDATE+INIT") => {
-            row.sums.main_data_bytes.saturating_sub(row.sums.count * UPDATE_BYTES)
+            row.sums.main_data_bytes.saturating_sub(row.sums.count * u64::from(Update::BYTES))
         }
         ("Heap", "DELETE") => {
-            row.sums.main_data_bytes.saturating_sub(row.sums.count * DELETE_BYTES)
+            let each = u64::from(Delete::BYTES) + KEY_BYTES;
+            row.sums.main_data_bytes.saturating_sub(row.sums.count * each)
         }
         _ => 0,
     };
-    let bytes: u64 = records.rows.iter().map(old_rows).sum();
+    Some((records.rows.iter().map(old_rows).sum(), false))
+}
+
+fn check(report: &Report) -> Option<Finding> {
+    let (bytes, is_exact) = old_row_bytes(report).filter(|_| !says_little(report))?;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
-    let tables = worst_tables(report, |row| row.old_row_bytes);
+    let tables = worst_tables(report, |row| row.whole_old_row_bytes);
     let names: Vec<String> = tables.iter().map(|(row, ..)| label(report, row)).collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", names.join(", ")) };
+    let about = if is_exact { "" } else { "about " };
     let finding = Finding {
         evidence: evidence([
             ("old_row_ratio", found.share.into()),
@@ -64,7 +74,7 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(
             &RULE,
             format!(
-                "REPLICA IDENTITY FULL: old rows{of} are {} of the bytes",
+                "REPLICA IDENTITY FULL: old rows{of} are {about}{} of the bytes",
                 percent(found.share, 0)
             ),
         )
@@ -89,7 +99,7 @@ mod tests {
     use crate::model::who::WholeTableRow;
 
     #[test]
-    fn it_speaks_of_old_rows_and_not_of_what_every_update_has() {
+    fn where_tables_were_not_counted_it_speaks_of_what_updates_have_beside_the_change() {
         let found = |count: u64, main: u64, total| {
             let mut report = with_record("Heap", "HOT_UPDATE", 90 << 20, total);
             for row in report.records.iter_mut().flat_map(|table| &mut table.rows) {
@@ -104,18 +114,44 @@ mod tests {
     }
 
     #[test]
-    fn it_names_the_tables() {
-        let mut report = with_record("Heap", "HOT_UPDATE", 90 << 20, 100 << 20);
+    fn an_estimate_is_told_as_one() {
+        let mut report = with_record("Heap", "DELETE", 90 << 20, 100 << 20);
         let sums = report.records.iter_mut().flat_map(|table| &mut table.rows);
         sums.for_each(|row| row.sums.main_data_bytes = 50 << 20);
-        let table = |name: &str, old_row_bytes| WholeTableRow {
+        let title = check(&report).map(|finding| finding.title);
+        let want = "REPLICA IDENTITY FULL: old rows are about 50 % of the bytes";
+        assert_eq!(title.as_deref(), Some(want));
+    }
+
+    #[test]
+    fn it_says_of_all_what_its_tables_have_and_nothing_of_keys() {
+        let mut report = with_record("Heap", "DELETE", 90 << 20, 100 << 20);
+        let sums = report.records.iter_mut().flat_map(|table| &mut table.rows);
+        sums.for_each(|row| row.sums.main_data_bytes = 50 << 20);
+        let with = |whole_old_row_bytes| WholeTableRow {
+            old_row_bytes: 50 << 20,
+            whole_old_row_bytes,
+            ..WholeTableRow::default()
+        };
+        report.tables = Some(vec![with(7 << 20), with(1 << 20)].into());
+        let finding = check(&report).expect("a finding");
+        assert_eq!(finding.evidence["old_row_bytes"], 8 << 20);
+        assert_eq!(finding.estimate, Some(8 << 20));
+        report.tables = Some(vec![with(0)].into());
+        assert_eq!(check(&report), None, "wide keys are no old rows");
+    }
+
+    #[test]
+    fn it_names_the_tables() {
+        let mut report = with_record("Heap", "HOT_UPDATE", 90 << 20, 100 << 20);
+        let table = |name: &str, whole_old_row_bytes| WholeTableRow {
             database: Some(5),
             schema: Some("public".into()),
             name: Some(name.into()),
-            old_row_bytes,
+            whole_old_row_bytes,
             ..WholeTableRow::default()
         };
-        report.tables = Some(vec![table("other", 9), table("wide", 91)].into());
+        report.tables = Some(vec![table("other", 4 << 20), table("wide", 46 << 20)].into());
         let title = check(&report).map(|finding| finding.title);
         let want = "REPLICA IDENTITY FULL: old rows of public.wide are 50 % of the bytes";
         assert_eq!(title.as_deref(), Some(want));

@@ -10,10 +10,11 @@
 //!
 //! Reference: `walstat --stats=replication --replay-rate RATE` for other rates.
 
-use super::{REPLAY_RATES, evidence, megabytes, plain_finding, says_little};
+use super::{REPLAY_RATES, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
+use crate::model::size::megabytes_setting;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 
 /// From so many seconds of delay on somebody notices.
@@ -57,7 +58,10 @@ fn check(report: &Report) -> Option<Finding> {
         source: "walstat --stats=replication".into(),
         ..plain_finding(
             &RULE,
-            format!("a standby that replays {}/s would be {lag:.0} s late", megabytes(rate)),
+            format!(
+                "a standby that replays {}/s would be {lag:.0} s late",
+                megabytes_setting(rate)
+            ),
         )
     })
 }

@@ -11,11 +11,12 @@
 //!
 //! Reference: `archive_timeout` in the PostgreSQL manual.
 
-use super::{Line, evidence, megabytes, plain_finding};
+use super::{Line, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
+use crate::model::size::megabytes_setting;
 use crate::model::threshold::{MIN_VOLUME_BYTES, Threshold};
 
 /// From this share of the input on it is worth a look.
@@ -71,11 +72,11 @@ fn check(report: &Report) -> Option<Finding> {
     // Which of the switches somebody needs, nobody knows here.
     let compressed = format!(
         "compress archived segments: {} of their bytes are empty, and at most that is saved",
-        megabytes(books.switch_bytes)
+        megabytes_setting(books.switch_bytes)
     );
     let of_timeout = report.when.as_ref().and_then(|when| when.archive_timeout_bytes);
     let of_timeout = of_timeout.filter(|bytes| *bytes > 0 && !is_off).map(|bytes| {
-        let megabytes = megabytes(bytes);
+        let megabytes = megabytes_setting(bytes);
         format!("archive_timeout left {megabytes} of them empty: a longer one saves at most that")
     });
     let advice = [Some(fewer_switches(report, timeout)), of_timeout.map(Line::from)];
