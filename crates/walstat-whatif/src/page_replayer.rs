@@ -250,11 +250,17 @@ impl PageReplayer {
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         stored.write_to(&mut bytes);
-        let page = Page::from_bytes(bytes)?;
-        seen(Imaged { view, whole: Some(&page) }, before);
-        let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
+        let page = Page::from_bytes(bytes);
+        seen(Imaged { view, whole: page.as_ref() }, before);
         let length = view.length();
-        self.reuse(before);
+        match page {
+            Some(page) => {
+                let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
+                self.reuse(before);
+            }
+            // The image is as long as it is, but what later records do to the page cannot be told.
+            None => self.release(number),
+        }
         Some(length)
     }
 

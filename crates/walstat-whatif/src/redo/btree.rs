@@ -336,7 +336,7 @@ fn rows_gone(before: &PageView<'_>, after: &PageView<'_>, deleted: usize) -> Opt
     let mut old = old.iter();
     for entry in &new {
         let was = old.find(|was| was.contains(entry))?;
-        gone += was.rows() - entry.rows();
+        gone += was.rows().checked_sub(entry.rows())?;
     }
     Some(gone)
 }
