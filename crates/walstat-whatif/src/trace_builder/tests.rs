@@ -126,12 +126,12 @@ fn data_that_an_image_replaced_are_put_back() {
     ]);
     let [imaged, plain] = blocks(&trace)[..] else { panic!("two blocks") };
     assert_eq!((imaged.data_bytes, imaged.stored_bytes), (ROW.len() as u16, 8192));
-    assert!(imaged.is(fact::BASE_IMAGE | fact::USUAL | fact::STAMPS));
-    assert!(!imaged.is(fact::DATA_ESTIMATED) && !plain.is(fact::BASE_IMAGE));
+    assert!(imaged.is(entry_fact::BASE_IMAGE | entry_fact::USUAL | entry_fact::STAMPS));
+    assert!(!imaged.is(entry_fact::DATA_ESTIMATED) && !plain.is(entry_fact::BASE_IMAGE));
     // The page is rolled forward: an image of it would leave out its hole.
     assert_eq!((plain.data_bytes, plain.stored_bytes), (ROW.len() as u16, 0));
     assert_eq!(plain.image_bytes, 24 + 2 * 4 + 2 * 32);
-    assert!(plain.is(fact::HOLE) && !plain.is(fact::IMAGE_ESTIMATED));
+    assert!(plain.is(entry_fact::HOLE) && !plain.is(entry_fact::IMAGE_ESTIMATED));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_page_knows_when_it_was_stamped_before() {
         (BEFORE, FIRST),
         "without an image: before the WAL"
     );
-    assert!(first.is(fact::IMAGE_ESTIMATED), "nothing is known of the page");
+    assert!(first.is(entry_fact::IMAGE_ESTIMATED), "nothing is known of the page");
 }
 
 #[test]
@@ -156,5 +156,5 @@ fn after_a_gap_pages_are_not_known_any_more() {
     builder.gap();
     builder.push(&Bytes::insert(2, None, &ROW).at(at + 9000).parse());
     builder.trace.records.close();
-    assert!(blocks(&builder.trace)[1].is(fact::IMAGE_ESTIMATED));
+    assert!(blocks(&builder.trace)[1].is(entry_fact::IMAGE_ESTIMATED));
 }
