@@ -52,7 +52,7 @@ pub(crate) struct Trace {
     /// The sequences.
     pub(crate) sequences: Vec<Sequence>,
     /// The sequence that gives a table's rows a value each: its place in `sequences`.
-    pub(crate) feeds: HashMap<ForkNumber, u16>,
+    pub(crate) feeds: HashMap<ForkNumber, u32>,
     /// Whether wal_level is logical: something is there that only logical decoding wants.
     pub(crate) is_logical: bool,
     /// Whether an image is there that only changes of hint bits bring.

@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Switch,
     FullPageWrites(bool),
     Rows,
-    Sequence(u16),
+    Sequence(u32),
 }
 
 /// One made-up record.
@@ -89,7 +89,7 @@ pub(crate) fn any_record() -> impl Strategy<Value = Made> {
         Just(Switch),
         any::<bool>().prop_map(FullPageWrites),
         Just(Rows),
-        (0u16..2).prop_map(Sequence),
+        (0u32..2).prop_map(Sequence),
     ];
     let kind = prop_oneof![
         40 => Just(Change), 5 => Just(ChangeOfLookedAt), 5 => Just(NewPage), 5 => Just(Commit),
@@ -141,7 +141,7 @@ impl Maker {
             Kind::FullPageWrites(on) => RecordEffect::FullPageWrites(on),
             Kind::Sequence(sequence) => {
                 self.value += 33;
-                RecordEffect::Sequence { fork: sequence.into(), value: self.value, sequence }
+                RecordEffect::Sequence { fork: sequence, value: self.value, sequence }
             }
             _ => return None,
         })

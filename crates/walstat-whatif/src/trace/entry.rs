@@ -150,7 +150,7 @@ pub(crate) enum RecordEffect {
         /// The value up to which it is logged.
         value: i64,
         /// Its place in [`super::Trace::sequences`].
-        sequence: u16,
+        sequence: u32,
     },
     /// A page is pruned that got an image for hint bits just before: what follows may freeze for that.
     PrunesAfterHint,
