@@ -4,6 +4,7 @@ use super::*;
 use crate::made_up::Bytes;
 use crate::observe::{Feed, Sink};
 use crate::page::Page;
+use crate::trace::Reader;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -106,6 +107,22 @@ fn the_short_way_notes_what_the_general_way_does() {
         }
     }
     assert_eq!(samples, 12, "all other releases, and pages of 16 kB");
+}
+
+#[test]
+fn from_anywhere_the_trace_reads_the_same() {
+    let folder = fixtures().join("pg15-mixed");
+    let trace = scanned(&folder, |builder| builder, |builder| builder);
+    let noted = |reader: Reader<'_>| {
+        let mut noted = Vec::new();
+        reader.for_each(|traced| noted.push(format!("{traced:?}")));
+        noted
+    };
+    let all = noted(trace.read());
+    for place in [0, 2047, 2048, 40_000, 72_169] {
+        let rest = noted(trace.read_from(FIRST + place));
+        assert!(all.ends_with(&rest) && rest.len() >= all.len() - place as usize, "{place}");
+    }
 }
 
 /// The page as the first insertion leaves it.
