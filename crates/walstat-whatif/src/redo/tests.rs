@@ -135,7 +135,7 @@ proptest! {
         is_light: bool,
         records in vec(any_record(), 1..8),
     ) {
-        let mut replayer = PageReplayer::within(1 << 20).light(is_light);
+        let mut replayer = PageReplayer::within(100_000).light(is_light);
         let block = AnyBlock { will_init: false, fork: 0, data: vec![], image: Some(first), has_hole };
         let blocks = vec![block; 4];
         for rmgr in [XLOG, HEAP] {
@@ -156,5 +156,6 @@ fn roll(replayer: &mut PageReplayer, record: &AnyRecord) {
             data_bytes(&record, block, image, before);
         });
         ask(&record, block, replayer);
+        assert!(replayer.is_counted());
     }
 }
