@@ -148,6 +148,10 @@ impl PageReplayer {
         number: BlockNumber,
     ) -> Option<PageLength> {
         let is_light = self.is_light && redo::is_light(record, block);
+        // Most records of WAL without images: nothing is known of the page, and the record does not make it.
+        if is_light && !block.will_init && self.kept(number).is_none() {
+            return None;
+        }
         self.change_kept(record, block, number, is_light)
     }
 
